@@ -1,0 +1,149 @@
+"""Where a search stands: what was asked, what it may use, what has been found so far.
+
+Every channel and stage receives one `At`. Rankings are passed along and never changed; `At` only
+gathers what the response must tell beside them: degraded parts, notes, times.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from recollect.errors import ProviderError
+from recollect.models.base import Embedder, Reranker
+from recollect.query.intent import intent
+from recollect.store.base import KeywordIndexName, Store
+from recollect.types import Degraded, Filter, Intent, Memory, Query, Ranking
+
+if TYPE_CHECKING:
+    from recollect.store.base import Vector
+
+log = logging.getLogger("recollect")
+
+
+class Models(Protocol):
+    """The models a search may ask; each raises ProviderError when it is switched off or absent."""
+
+    budget_ms: int
+
+    def embedder(self) -> Embedder: ...
+
+    def reranker(self) -> Reranker: ...
+
+
+class At:
+    """The context of one search."""
+
+    def __init__(
+        self, *, recipe: str, query: Query, limit: int, now: datetime, store: Store, models: Models
+    ) -> None:
+        self.recipe = recipe
+        self.query = query
+        self.limit = limit
+        self.now = now
+        self.store = store
+        self.models = models
+        self.channels: dict[str, Ranking] = {}
+        self.fused = Ranking()
+        self.matches: dict[str, tuple[KeywordIndexName, str]] = {}
+        self.inlined = 0
+        self.snippets: dict[str, str] = {}
+        self.verified: frozenset[str] = frozenset()
+        self.unreached: frozenset[str] = frozenset()
+        self.degraded: list[Degraded] = []
+        self.notes: list[str] = []
+        self.timings: dict[str, float] = {}
+        self._memories: dict[str, Memory] = {}
+        self._asked = False
+        self._vector: Vector | None = None
+
+    @cached_property
+    def intent(self) -> Intent:
+        return intent(self.query.text)
+
+    @property
+    def query_vector(self) -> Vector | None:
+        """The query's vector, made once; None, and said in `degraded`, when no model answers."""
+        if not self._asked:
+            self._asked = True
+            with self.timed("embed"):
+                try:
+                    self._vector = self.models.embedder().queries([self.query.text])[0]
+                except ProviderError as error:
+                    self.lose_vectors(str(error))
+        return self._vector
+
+    def lose_vectors(self, reason: str) -> None:
+        """From here on this search has no vectors."""
+        self._vector = None
+        self.degrade("vector", reason)
+
+    def filter(
+        self, *, kind: str | None = None, without_kinds: tuple[str, ...] = ()
+    ) -> Filter | None:
+        """The caller's filter, narrowed further; None when nothing can pass both."""
+        asked = self.query.filter
+        if kind is not None and asked.kind not in (None, kind):
+            return None
+        if asked.kind is not None and asked.kind in without_kinds:
+            return None
+        fields = {name: getattr(asked, name) for name in Filter.__struct_fields__}
+        fields["kind"] = kind or asked.kind
+        fields["without_kinds"] = tuple(dict.fromkeys((*asked.without_kinds, *without_kinds)))
+        return Filter(**fields)
+
+    def load(self, ids: Iterable[str]) -> None:
+        """Read these memories in one go; a channel's hits are loaded before stages ask for them."""
+        missing = [id for id in ids if id not in self._memories]
+        if missing:
+            self._memories.update(self.store.memories.get(missing))
+
+    def memory(self, id: str) -> Memory:
+        return self._memories[id]
+
+    def has(self, id: str) -> bool:
+        """Whether the memory was still live when it was read."""
+        return id in self._memories
+
+    def cosine(self, id: str) -> float | None:
+        """The cosine of a memory that came through the vector channel."""
+        return self.scores("vector").get(id)
+
+    def scores(self, channel: str) -> dict[str, float]:
+        """What a channel scored each of its memories with; empty for one that did not run."""
+        return {hit.memory_id: hit.score for hit in self.channels.get(channel, Ranking())}
+
+    def ranks(self, channel: str) -> dict[str, int]:
+        """The place of each memory in a channel, counted from 1."""
+        hits = self.channels.get(channel, Ranking())
+        return {hit.memory_id: place for place, hit in enumerate(hits, start=1)}
+
+    def degrade(self, channel: str, reason: str) -> None:
+        """Say that a part could not do its work: in the response, and once in the log."""
+        entry = Degraded(channel, reason)
+        if entry not in self.degraded:
+            self.degraded.append(entry)
+            if (channel, reason) not in _logged:
+                _logged.add((channel, reason))
+                log.warning("%s: %s", channel, reason)
+
+    def note(self, sentence: str) -> None:
+        self.notes.append(sentence)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Add the time of the block to the response's `timings_ms`, under this name."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = (time.perf_counter() - start) * 1000
+            self.timings[part] = self.timings.get(part, 0.0) + spent
+
+
+_logged: set[tuple[str, str]] = set()

@@ -1,0 +1,452 @@
+"""The one door: every interface saves, searches and changes memories through `Recollect`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+import msgspec
+
+from recollect.errors import ProviderError, UserError
+from recollect.ingest.draft import Draft, complete, draft
+from recollect.ingest.jsonl import Line
+from recollect.ingest.saving import Saved, save_drafts
+from recollect.models.active import ActiveModels
+from recollect.models.embedding import Background, embed_waiting
+from recollect.pipeline import run
+from recollect.present.views import checked_view, token_estimate
+from recollect.recipes import Recipes
+from recollect.recipes.base import Recipe
+from recollect.settings import Settings, home_folder, load_settings
+from recollect.store.base import Stored
+from recollect.store.sqlite.store import SqliteStore
+from recollect.times import parse_time
+from recollect.types import Filter, Memory, Query, Response
+
+IMPORT_BATCH = 2000  # long enough to be quick, short enough that other writers wait little
+CONTEXT_RECIPE = "echovault"
+CONTEXT_LIMIT = 10
+# A remote model gets this long to take in what a command saved before the command ends.
+PATIENCE_S = 3.0
+EVERYTHING = Filter()
+
+
+class Imported(NamedTuple):
+    """What an import did."""
+
+    added: int
+    updated: int
+    unchanged: int
+    bad: list[tuple[int, str]]
+
+
+class Context(NamedTuple):
+    """What an agent should know when it starts: memories, and how they were found."""
+
+    memories: tuple[Memory, ...]
+    response: Response | None
+    topped_up: int
+    left_out: int
+
+
+class Recollect:
+    """A vault, its settings and its models.
+
+    With no arguments it is the vault in the home folder; with a path, that file. Use it as a
+    context manager, or call `close()`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        home: str | os.PathLike[str] | None = None,
+        settings: Settings | None = None,
+        environment: Mapping[str, str] = os.environ,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        self.home = Path(home) if home is not None else home_folder(environment)
+        self.settings = settings or load_settings(self.home, environment)
+        self.recipes = Recipes(self.home / "recipes")
+        self.models = ActiveModels(self.settings, environment)
+        self.path = Path(path) if path is not None else self.home / "vault.db"
+        if path is None:
+            _make_home(self.home)
+        self._clock = clock or _clock(environment)
+        self.store = SqliteStore(self.path)
+        self._background = Background(self.store.vectors, self.models.embedder)
+
+    def __enter__(self) -> Recollect:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the vault. Everything acknowledged is on the disk already."""
+        self._background.close(PATIENCE_S)
+        self.store.close()
+
+    def now(self) -> datetime:
+        return self._clock()
+
+    # Writing
+
+    def save(self, **fields: object) -> Memory:
+        """Keep one memory; what it says again is updated. Durable when this returns."""
+        [saved] = self.save_all([draft(fields)])
+        return saved.memory
+
+    def save_all(self, drafts: Sequence[Draft]) -> list[Saved]:
+        """Keep these memories, all or none; then embed them, or let them be embedded."""
+        with self.store.writing() as write:
+            saved = save_drafts(write, drafts, self.now())
+        self._embed_soon()
+        return saved
+
+    def import_lines(
+        self,
+        lines: Iterable[Line],
+        *,
+        strict: bool = False,
+        progress: Callable[[int], None] = lambda size: None,
+    ) -> Imported:
+        """Save what the lines hold; bad lines are reported, the rest goes in.
+
+        `strict`: one bad line, and nothing goes in.
+        """
+        if strict:
+            held = list(lines)
+            bad = [(line.number, line.reason) for line in held if line.draft is None]
+            if bad:
+                return Imported(0, 0, 0, bad)
+            counts = self._save_lines(held, progress)
+        else:
+            counts = Imported(0, 0, 0, [])
+            for batch in _batches(lines, IMPORT_BATCH):
+                done = self._save_lines(batch, progress)
+                counts = Imported(*(a + b for a, b in zip(counts, done, strict=True)))  # type: ignore[operator]
+        return counts
+
+    def _save_lines(self, lines: Sequence[Line], progress: Callable[[int], None]) -> Imported:
+        drafts = [line.draft for line in lines if line.draft is not None]
+        with self.store.writing() as write:
+            outcomes = [saved.outcome for saved in save_drafts(write, drafts, self.now())]
+        progress(sum(line.size for line in lines))
+        return Imported(
+            outcomes.count("added"),
+            outcomes.count("updated"),
+            outcomes.count("unchanged"),
+            [(line.number, line.reason) for line in lines if line.draft is None],
+        )
+
+    def edit(
+        self,
+        id: str,
+        *,
+        add_tags: Sequence[str] = (),
+        remove_tags: Sequence[str] = (),
+        **changes: object,
+    ) -> Memory:
+        """Change fields of a memory; None puts a field back to its default."""
+        if "id" in changes:
+            raise UserError("An id cannot be changed; save a new memory and forget this one.")
+        with self.store.writing() as write:
+            before = _live(write.find([id]), id)
+            if add_tags or remove_tags:
+                kept = [tag for tag in before.memory.tags if tag not in remove_tags]
+                changes["tags"] = [*kept, *add_tags]
+            after = complete(draft(changes, change=True), before.memory, self.now())
+            if not (after.title or after.text):
+                raise UserError("A memory needs a title or a text.")
+            if after != before.memory:
+                write.replace(before, after)
+        self._embed_soon()
+        return after
+
+    def pin(self, ids: Sequence[str]) -> list[Memory]:
+        """Make memories core, the most trusted tier. Their age stays as it is."""
+        with self.store.writing() as write:
+            found = write.find(ids)
+            pinned = []
+            for before in [_live(found, id) for id in ids]:
+                after = msgspec.structs.replace(before.memory, tier="core")
+                if after != before.memory:
+                    write.replace(before, after)
+                pinned.append(after)
+        return pinned
+
+    def forget(self, ids: Sequence[str], *, undo: bool = False, purge: bool = False) -> None:
+        """Take memories out of every answer; `undo` brings them back, `purge` is for good."""
+        with self.store.writing() as write:
+            found = write.find(ids)
+            for id in dict.fromkeys(ids):
+                if purge and id in found:
+                    write.purge(found[id])
+                elif undo:
+                    write.restore(_forgotten(found, id))
+                else:
+                    write.forget(_live(found, id), self.now())
+        if undo:
+            self._embed_soon()
+
+    def feedback(self, query: str, id: str, *, accept: bool) -> tuple[int, int]:
+        """Say whether a result was right; returns how many were accepted and dismissed so far."""
+        if not query.strip():
+            raise UserError("Feedback needs the query that the result answered.")
+        _clean(query)
+        self.show([id])
+        self.store.feedback.add(query, id, accept, self.now())
+        return self.store.feedback.counts()
+
+    # Reading
+
+    def search(
+        self,
+        text: str,
+        *,
+        recipe: str | None = None,
+        view: str | None = None,
+        limit: int | None = None,
+        deep: bool = False,
+        filter: Filter = EVERYTHING,
+        prefer_tags: Sequence[str] = (),
+        prefer_domain: str | None = None,
+        now: datetime | None = None,
+        **narrow: object,
+    ) -> Response:
+        """Search. `narrow` takes the filter's fields by name: `project="harbor"`, `tags=("a",)`."""
+        if narrow:
+            filter = _filter(filter, narrow)
+        query = Query(
+            text=_clean(text),
+            limit=limit,
+            filter=filter,
+            prefer_tags=tuple(prefer_tags),
+            prefer_domain=prefer_domain,
+            deep=deep,
+        )
+        shown = None if view is None else checked_view(view)
+        return self._run(self.recipe(recipe), query, shown, now)
+
+    def recipe(self, name: str | None = None) -> Recipe:
+        """The named recipe, or the one the settings make the default."""
+        return self.recipes.get(name or self.settings.search.recipe)
+
+    def _run(
+        self, recipe: Recipe, query: Query, view: str | None, now: datetime | None
+    ) -> Response:
+        return run(
+            recipe,
+            query,
+            now=now or self.now(),
+            store=self.store,
+            models=self.models,
+            view=view,  # type: ignore[arg-type]
+        )
+
+    def show(self, ids: Sequence[str]) -> list[Memory]:
+        """Whole memories, in the order asked for."""
+        found = self.store.memories.get(ids)
+        for id in ids:
+            if id not in found:
+                raise _unknown(id)
+        return [found[id] for id in ids]
+
+    def list(
+        self,
+        filter: Filter = EVERYTHING,
+        limit: int = 20,
+        after: str | None = None,
+    ) -> list[Memory]:
+        """Browse: core, then capture, then file; newest first in each."""
+        if limit < 1:
+            raise UserError(f"The limit must be at least 1, not {limit}.")
+        if after is not None:
+            self.show([after])
+        return self.store.memories.browse(filter, limit, after)
+
+    def export(self) -> Iterator[Memory]:
+        """Every live memory, in browsing order."""
+        after = None
+        while page := self.list(limit=1000, after=after):
+            yield from page
+            after = page[-1].id
+
+    def context(
+        self,
+        query: str = "",
+        *,
+        limit: int = CONTEXT_LIMIT,
+        max_tokens: int | None = None,
+        filter: Filter = EVERYTHING,
+        semantic: str | None = None,
+        topup_recent: bool | None = None,
+    ) -> Context:
+        """What an agent should know when it starts. Source: the `echovault` recipe, "Context"."""
+        if limit < 1:
+            raise UserError(f"The limit must be at least 1, not {limit}.")
+        response = None
+        memories: list[Memory] = []
+        if query.strip():
+            recipe = self._context_recipe(semantic or self.settings.context.semantic)
+            asked = Query(text=_clean(query), limit=limit, filter=filter)
+            response = self._run(recipe, asked, None, None)
+            memories = [result.memory for result in response]
+        found = len(memories)
+        topup = self.settings.context.topup_recent if topup_recent is None else topup_recent
+        if topup and found < limit:
+            seen = {memory.id for memory in memories}
+            newest = self.store.memories.newest(filter, limit)
+            memories += [memory for memory in newest if memory.id not in seen][: limit - found]
+        kept = _within(memories, max_tokens)
+        return Context(tuple(kept), response, max(0, len(kept) - found), len(memories) - len(kept))
+
+    def _context_recipe(self, semantic: str) -> Recipe:
+        """`never`: keywords alone. `always`: vectors whenever a model is configured. `auto`: as the
+        recipe declares, but only when the model would answer at once."""
+        modes = ("auto", "always", "never")
+        if semantic not in modes:
+            raise UserError(f"semantic cannot be {semantic!r}; allowed are: {', '.join(modes)}.")
+        when = {"never": "never", "always": "always"}.get(semantic)
+        if semantic == "auto" and not (self.models.embeds() and self.models.embedder().warm()):
+            when = "never"
+        if semantic == "always" and not self.models.embeds():
+            when = "never"
+        recipe = self.recipes.get(CONTEXT_RECIPE)
+        if when is None:
+            return recipe
+        from recollect.recipes.overrides import overridden  # noqa: PLC0415  start-up time
+
+        return overridden(recipe, {"recall": {"vector": {"when": when}}}, "context")
+
+    # Upkeep
+
+    def reindex(
+        self, *, everything: bool = False, progress: Callable[[int], None] = lambda done: None
+    ) -> int:
+        """Rebuild the keyword indexes, then make every missing vector of the active model.
+
+        Interrupted, it goes on where it stopped. `everything` makes the vectors anew.
+        """
+        self.store.rebuild()
+        if not self.models.embeds():
+            return 0
+        embedder = self.models.embedder()
+        made = embedder.documents(["dimension"])
+        if everything:
+            self.store.vectors.remove(embedder.identity)
+        self.store.vectors.adopt(embedder.identity, made.shape[1])
+        done = embed_waiting(self.store.vectors, embedder, progress=progress)
+        self.store.vectors.keep_only(embedder.identity)
+        return done
+
+    def waiting(self) -> int:
+        """How many live memories have no vector of the active model; 0 without a model."""
+        if not self.models.embeds():
+            return 0
+        embedded, memories = self.store.vectors.coverage(self.models.embedder().identity)
+        return memories - embedded
+
+    def embed_now(self, progress: Callable[[int], None] = lambda done: None) -> str | None:
+        """Embed what waits, now; the reason when the model did not deliver, else None."""
+        if not self.models.embeds():
+            return None
+        try:
+            embed_waiting(self.store.vectors, self.models.embedder(), progress=progress)
+        except ProviderError as error:
+            return str(error)
+        return None
+
+    def _embed_soon(self) -> None:
+        """A local model embeds at once; a remote one in the background, so that no save waits."""
+        if not self.models.embeds():
+            return
+        if self.models.embedder().local:
+            self.embed_now()
+        else:
+            self._background.wake()
+
+
+def _make_home(home: Path) -> None:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"The home folder {home} cannot be made: {error.strerror}.") from error
+
+
+def _clock(environment: Mapping[str, str]) -> Callable[[], datetime]:
+    """The real clock, or the one moment that RECOLLECT_NOW names."""
+    if told := environment.get("RECOLLECT_NOW"):
+        moment = parse_time(told, "RECOLLECT_NOW")
+        return lambda: moment
+    return lambda: datetime.now(UTC)
+
+
+def _clean(text: str) -> str:
+    """A query as UTF-8 text; lone surrogates come from bytes that were not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UserError("The query is not valid UTF-8 text.") from error
+    return text.replace("\0", " ")
+
+
+def _filter(filter: Filter, narrow: Mapping[str, object]) -> Filter:
+    for name in narrow:
+        if name not in Filter.__struct_fields__:
+            known = ", ".join(Filter.__struct_fields__)
+            raise UserError(f"{name!r} is not a filter; filters are: {known}.")
+    return msgspec.structs.replace(filter, **narrow)
+
+
+def _within(memories: Sequence[Memory], max_tokens: int | None) -> list[Memory]:
+    """The first memories that fit the budget together; in order."""
+    if max_tokens is None:
+        return list(memories)
+    if max_tokens < 1:
+        raise UserError(f"max_tokens must be at least 1, not {max_tokens}.")
+    kept: list[Memory] = []
+    spent = 0
+    for memory in memories:
+        spent += token_estimate(memory)
+        if spent > max_tokens:
+            break
+        kept.append(memory)
+    return kept
+
+
+def _unknown(id: str) -> UserError:
+    return UserError(f"There is no memory {id!r}; `recollect list` shows what there is.")
+
+
+def _live(found: Mapping[str, Stored], id: str) -> Stored:
+    if id not in found or found[id].forgotten:
+        raise _unknown(id)
+    return found[id]
+
+
+def _forgotten(found: Mapping[str, Stored], id: str) -> Stored:
+    if id not in found or not found[id].forgotten:
+        raise UserError(f"The memory {id!r} is not among the forgotten ones.")
+    return found[id]
+
+
+def _batches(lines: Iterable[Line], size: int) -> Iterator[list[Line]]:
+    batch: list[Line] = []
+    for line in lines:
+        batch.append(line)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,42 @@
+"""Every error a caller can meet. Messages are whole sentences that say what to do next."""
+
+
+class RecollectError(Exception):
+    """Anything Recollect raises on purpose; its text is written for the person who meets it."""
+
+
+class UserError(RecollectError):
+    """The request cannot be served as asked: a bad value, an unknown name, a missing memory."""
+
+
+class Forbidden(RecollectError):
+    """The caller lacks a capability; raised before the database is touched."""
+
+
+class StoreError(RecollectError):
+    """The vault cannot be read or written: not a database, too new, read-only, disk full."""
+
+
+class ProviderError(RecollectError):
+    """A model provider did not deliver.
+
+    `transient` failures (time-outs, refused connections, overload) are worth another try; the
+    others break the provider's contract (wrong count, wrong dimension, NaN) and are not.
+    """
+
+    def __init__(self, message: str, *, transient: bool) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+class DimensionMismatch(ProviderError):
+    """A vector's dimension differs from the one the vault was built with."""
+
+    def __init__(self, stored: int, offered: int) -> None:
+        super().__init__(
+            f"The vault holds vectors of {stored} dimensions but the embedding model gave "
+            f"{offered}; run `recollect reindex` to rebuild the vectors with this model.",
+            transient=False,
+        )
+        self.stored = stored
+        self.offered = offered

@@ -1,0 +1,36 @@
+"""Reciprocal rank fusion. Source: Cormack, Clarke and Büttcher, 2009; k = 60 is theirs."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.types import Hit, Ranking, Term, combine, leaf, ranked
+
+
+def reciprocal(rank: int, k: float) -> float:
+    """`1 / (k + rank)`, ranks from 1; a memory absent from a list has no such term there."""
+    return 1.0 / (k + rank)
+
+
+class Rrf(Struct, frozen=True, tag="rrf", forbid_unknown_fields=True):
+    """The sum of `1/(k + rank)` over the channels that hold a memory.
+
+    `alone` says what holds when only one of the channels took part: `rrf`, the same formula over
+    that one list, or `scores`, the channel's own scores.
+    """
+
+    channels: tuple[str, ...]
+    k: float = 60
+    alone: str = "rrf"
+
+    def fuse(self, at: At) -> Ranking:
+        took_part = [name for name in self.channels if name in at.channels]
+        if self.alone == "scores" and len(took_part) == 1:
+            return at.channels[took_part[0]]
+        parts: dict[str, list[Term]] = {}
+        for name in took_part:
+            for rank, hit in enumerate(at.channels[name], start=1):
+                term = leaf(name, reciprocal(rank, self.k), f"1/({self.k:g} + {rank})")
+                parts.setdefault(hit.memory_id, []).append(term)
+        return ranked(Hit(id, combine("fused", "sum", terms)) for id, terms in parts.items())

@@ -1,0 +1,18 @@
+"""No fusion: everything the channels found, for a stage that scores it afresh."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.types import Hit, Ranking, leaf, ranked
+
+
+class Union(Struct, frozen=True, tag="union", forbid_unknown_fields=True):
+    """Each memory once, unscored."""
+
+    channels: tuple[str, ...]
+
+    def fuse(self, at: At) -> Ranking:
+        found = {hit.memory_id for name in self.channels for hit in at.channels.get(name, ())}
+        return ranked(Hit(id, leaf("candidate", 0.0, "not scored yet")) for id in found)

@@ -1,0 +1,124 @@
+"""From what someone hands in to a memory: validated by name, merged over what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, get_args
+
+import msgspec
+
+from recollect.errors import UserError
+from recollect.ingest.ids import made_id
+from recollect.times import parse_time
+from recollect.types import Memory, Severity, Tier
+
+TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
+CHOICES = {"severity": get_args(Severity), "tier": get_args(Tier)}
+FIELDS = Memory.__struct_fields__
+LONGEST_ID = 200
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """The fields that were given, each already of the right type; null counts as not given."""
+
+    fields: dict[str, Any]
+
+    @property
+    def id(self) -> str | None:
+        return self.fields.get("id")
+
+
+def draft(raw: Mapping[str, object], *, change: bool = False) -> Draft:
+    """Check every field that was given; refuse the first that is wrong, by name.
+
+    `change` drafts an edit of a memory that is there: then neither title nor text is required,
+    and null puts a field back to its default.
+    """
+    fields: dict[str, Any] = {}
+    for name, value in raw.items():
+        if name not in FIELDS:
+            raise UserError(
+                f"{name!r} is not a field of a memory; fields are: {', '.join(FIELDS)}."
+            )
+        if value is not None:
+            fields[name] = _checked(name, value)
+        elif change:
+            fields[name] = _default(name)
+    if not change and not (fields.get("title") or fields.get("text")):
+        raise UserError("A memory needs a title or a text.")
+    return Draft(fields)
+
+
+def complete(given: Draft, before: Memory | None, now: datetime) -> Memory:
+    """The memory that results: the given fields over what was there, or over the defaults.
+
+    `updated_at` becomes now where something changes and no time is given.
+    """
+    fields = given.fields
+    if before is None:
+        # A memory made in the past and not changed since is as old as it was made.
+        created = fields.get("created_at", fields.get("updated_at", now))
+        times = {"created_at": created, "updated_at": created}
+        return Memory(**(times | {"id": made_id(given.fields)} | fields))
+    after = msgspec.structs.replace(before, **fields)
+    if after == before or "updated_at" in fields:
+        return after
+    return msgspec.structs.replace(after, updated_at=now)
+
+
+def _checked(name: str, value: object) -> object:
+    if name == "tags":
+        return _tags(value)
+    if isinstance(value, datetime) and name in TIMES:
+        value = value.isoformat()
+    if not isinstance(value, str):
+        raise UserError(f"{name} must be a text, not {_named(value)}.")
+    _check_text(name, value)
+    if name in TIMES:
+        return parse_time(value, name)
+    if name in CHOICES and value not in CHOICES[name]:
+        raise UserError(f"{name} cannot be {value!r}; allowed are: {', '.join(CHOICES[name])}.")
+    if name == "kind" and not value.strip():
+        raise UserError("kind cannot be empty; leave it out for `fact`.")
+    if name == "id":
+        _check_id(value)
+    return value
+
+
+def _check_text(name: str, value: str) -> None:
+    if "\0" in value:
+        raise UserError(f"{name} holds a NUL character, which text cannot hold.")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f"{name} is not valid UTF-8 text.") from error
+
+
+def _check_id(value: str) -> None:
+    if not value.strip() or len(value) > LONGEST_ID or any(c.isspace() for c in value):
+        raise UserError(f"id must be 1 to {LONGEST_ID} characters without white space.")
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(tag, str) for tag in value):
+        raise UserError("tags must be a list of texts.")
+    for tag in value:
+        _check_text("a tag", tag)
+        if not tag.strip():
+            raise UserError("A tag cannot be empty.")
+    return tuple(dict.fromkeys(value))
+
+
+def _default(name: str) -> object:
+    defaults = dict(
+        zip(FIELDS[-len(Memory.__struct_defaults__) :], Memory.__struct_defaults__, strict=True)
+    )
+    if name not in defaults or defaults[name] is msgspec.NODEFAULT:
+        raise UserError(f"{name} cannot be null.")
+    return defaults[name]
+
+
+def _named(value: object) -> str:
+    names = {bool: "true or false", int: "a number", float: "a number", list: "a list"}
+    return names.get(type(value), "an object")

@@ -1,0 +1,48 @@
+"""Memories as JSON Lines: reading with every bad line named, writing loss-free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from recollect.errors import UserError
+from recollect.ingest.draft import Draft, draft
+from recollect.present.views import memory_json
+from recollect.types import Memory
+
+
+class Line(NamedTuple):
+    """One line of the input: a draft, or the reason why it is none."""
+
+    number: int
+    draft: Draft | None
+    reason: str
+    size: int
+
+
+def read_lines(raw: Iterable[bytes]) -> Iterator[Line]:
+    """One entry per line that holds something; numbers count from 1."""
+    decoder = msgspec.json.Decoder()
+    for number, line in enumerate(raw, start=1):
+        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        if text.strip():
+            yield _line(decoder, number, text)
+
+
+def _line(decoder: msgspec.json.Decoder[object], number: int, text: bytes) -> Line:
+    try:
+        value = decoder.decode(text)
+        if not isinstance(value, dict):
+            raise UserError("It is not a JSON object.")
+        return Line(number, draft(value), "", len(text))
+    except UserError as error:
+        return Line(number, None, str(error), len(text))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Line(number, None, f"It is not valid JSON: {error}.", len(text))
+
+
+def as_line(memory: Memory) -> bytes:
+    """A memory as one line, every field in it."""
+    return msgspec.json.encode(memory_json(memory)) + b"\n"

@@ -1,0 +1,50 @@
+"""Saving: drafts become memories inside one write transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from recollect.ingest.draft import Draft, complete
+from recollect.ingest.ids import LONG_SUFFIX, SAID, made_id, said
+from recollect.store.base import Outcome, Stored, Writing
+from recollect.types import Memory
+
+
+class Saved(NamedTuple):
+    """What became of one draft."""
+
+    memory: Memory
+    outcome: Outcome
+
+
+def save_drafts(write: Writing, drafts: Sequence[Draft], now: datetime) -> list[Saved]:
+    """Add, update, or leave alone, in order; the same id again updates."""
+    wanted = [given.id or made_id(given.fields) for given in drafts]
+    stored = write.find(set(wanted))
+    return [_save(write, stored, id, given, now) for id, given in zip(wanted, drafts, strict=True)]
+
+
+def _save(write: Writing, stored: dict[str, Stored], id: str, given: Draft, now: datetime) -> Saved:
+    before = stored.get(id)
+    if before is not None and given.id is None and not _says_the_same(before.memory, given):
+        # Two different memories whose short ids fell together: the new one gets a longer id.
+        id = made_id(given.fields, LONG_SUFFIX)
+        before = write.find([id]).get(id)
+    if before is None:
+        memory = msgspec.structs.replace(complete(given, None, now), id=id)
+        stored[id] = write.add(memory)
+        return Saved(memory, "added")
+    memory = complete(given, before.memory, now)
+    if memory == before.memory and not before.forgotten:
+        return Saved(memory, "unchanged")
+    stored[id] = write.replace(before, memory)
+    return Saved(memory, "updated")
+
+
+def _says_the_same(memory: Memory, given: Draft) -> bool:
+    """Whether a made id points at the memory it was made from."""
+    return said(given.fields) == said({name: getattr(memory, name) for name in SAID})

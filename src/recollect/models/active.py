@@ -1,0 +1,48 @@
+"""The models the settings name, opened when first asked for and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TypeVar
+
+from recollect.errors import ProviderError
+from recollect.models.base import Embedder, Reranker
+from recollect.models.registry import Absent, open_embedder, open_reranker
+from recollect.settings import Settings
+
+
+class ActiveModels:
+    """Both models; asking for one that is switched off raises ProviderError with the reason."""
+
+    def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._environment = environment
+        self.budget_ms = settings.rerank.budget_ms
+
+    @cached_property
+    def _embedder(self) -> Embedder | Absent:
+        return open_embedder(self._settings.embedding, self._environment)
+
+    @cached_property
+    def _reranker(self) -> Reranker | Absent:
+        return open_reranker(self._settings.rerank, self._environment)
+
+    def embedder(self) -> Embedder:
+        return _present(self._embedder)
+
+    def reranker(self) -> Reranker:
+        return _present(self._reranker)
+
+    def embeds(self) -> bool:
+        """Whether an embedding model is configured at all."""
+        return not isinstance(self._embedder, Absent)
+
+
+Model = TypeVar("Model")
+
+
+def _present(model: Model | Absent) -> Model:
+    if isinstance(model, Absent):
+        raise ProviderError(model.reason, transient=False)
+    return model

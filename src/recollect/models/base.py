@@ -1,0 +1,47 @@
+"""What Recollect asks of a model, whoever runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns texts into unit-length float32 vectors, one row per text, in the order given.
+
+    Raises ProviderError, and nothing else, when it cannot.
+    """
+
+    @property
+    def identity(self) -> str:
+        """Model, dimensions and prefixes: vectors of different identities never mix."""
+
+    @property
+    def local(self) -> bool:
+        """Whether it runs in this process, so that a save may wait for it."""
+
+    def warm(self) -> bool:
+        """Whether it would answer at once: loaded, or a remote service that always is."""
+
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        """Vectors of questions."""
+
+    def documents(self, texts: Sequence[str]) -> Matrix:
+        """Vectors of memories."""
+
+
+class Reranker(Protocol):
+    """Reads a question and a text together and says how well the text answers it."""
+
+    @property
+    def identity(self) -> str:
+        """The model's name, for the explanation."""
+
+    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
+        """One score in 0…1 per document, in the order given. Raises ProviderError alone."""

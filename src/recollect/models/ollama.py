@@ -1,0 +1,103 @@
+"""Embeddings from an Ollama server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from recollect.errors import ProviderError, UserError
+from recollect.models import vectors
+from recollect.models.remote import Remote
+from recollect.settings import Embedding
+
+if TYPE_CHECKING:  # exists for type checkers only
+    from recollect.models.base import Matrix
+
+DEFAULT_URL = "http://127.0.0.1:11434"
+WHO = "The embedding provider ollama"
+NO_KEY = "ollama is sent no key, but embedding.base_url may hold user:password@"
+# Connecting and answering may each take this long, so the question costs half a second at most.
+WARM_TIMEOUT_S = 0.25
+
+
+class _Answer(Struct):
+    embeddings: list[list[float]]
+
+
+class _Model(Struct):
+    name: str
+
+
+class _Loaded(Struct):
+    models: list[_Model]
+
+
+class OllamaEmbedder:
+    """The model `embedding.model` at `embedding.base_url`; satisfies `Embedder`.
+
+    No key is sent: `embedding.api_key_env` names OpenAI's unless told otherwise.
+    """
+
+    local = False
+
+    def __init__(self, settings: Embedding, environment: Mapping[str, str]) -> None:
+        """Check the settings, without any request; UserError names the one that is wrong."""
+        if not settings.model:
+            raise UserError(
+                "embedding.model must name a model when embedding.provider is ollama, such as "
+                "nomic-embed-text."
+            )
+        self._settings = settings
+        self._remote = Remote(
+            settings.base_url or DEFAULT_URL,
+            section="embedding",
+            who=WHO,
+            timeout_s=settings.timeout_s,
+            hints={
+                401: NO_KEY,
+                403: NO_KEY,
+                404: f"run `ollama pull {settings.model}`, or check embedding.base_url",
+            },
+        )
+
+    @property
+    def identity(self) -> str:
+        return vectors.identity(self._settings)
+
+    def warm(self) -> bool:
+        """Whether the server runs and has the model loaded; False after half a second."""
+        try:
+            loaded = self._remote.get_once("/api/ps", _Loaded, timeout_s=WARM_TIMEOUT_S)
+        except ProviderError:
+            return False
+        wanted = _tagged(self._settings.model)
+        return any(_tagged(model.name) == wanted for model in loaded.models)
+
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        """Vectors of questions, `query_prefix` before each."""
+        return self._vectors(self._settings.query_prefix, texts)
+
+    def documents(self, texts: Sequence[str]) -> Matrix:
+        """Vectors of memories, `document_prefix` before each."""
+        return self._vectors(self._settings.document_prefix, texts)
+
+    def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        self._remote.close()
+
+    def _vectors(self, prefix: str, texts: Sequence[str]) -> Matrix:
+        return vectors.in_batches(
+            texts, prefix, self._rows, dimensions=self._settings.dimensions, who=WHO
+        )
+
+    def _rows(self, texts: list[str]) -> list[list[float]]:
+        body = {"model": self._settings.model, "input": texts}
+        return self._remote.post("/api/embed", body, _Answer).embeddings
+
+
+def _tagged(model: str) -> str:
+    """The name with its tag; Ollama reads a name without one as `:latest`."""
+    # Only the last part: a registry's address before it may hold a port.
+    return model if ":" in model.rpartition("/")[2] else f"{model}:latest"

@@ -1,0 +1,81 @@
+"""Which providers there are. A provider's module is imported when it is opened, not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from recollect.errors import UserError
+from recollect.models.base import Embedder, Reranker
+from recollect.settings import Embedding, Rerank
+
+
+class Absent(Struct, frozen=True):
+    """There is no model, and this is why: a clause that can stand after "because"."""
+
+    reason: str
+
+
+def _openai(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
+    from recollect.models.openai import OpenAIEmbedder  # noqa: PLC0415  start-up time: numpy
+
+    return OpenAIEmbedder(settings, environment)
+
+
+def _ollama(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
+    from recollect.models.ollama import OllamaEmbedder  # noqa: PLC0415  start-up time: numpy
+
+    return OllamaEmbedder(settings, environment)
+
+
+def _http(settings: Rerank, environment: Mapping[str, str]) -> Reranker:
+    from recollect.models.http import HttpReranker  # noqa: PLC0415  start-up time
+
+    return HttpReranker(settings, environment)
+
+
+def _absent(reason: str) -> Callable[[object, Mapping[str, str]], Absent]:
+    return lambda settings, environment: Absent(reason)
+
+
+EMBEDDERS: dict[str, Callable[[Embedding, Mapping[str, str]], Embedder | Absent]] = {
+    "builtin": _absent(
+        "the built-in embedding model is not part of this version, so `builtin` acts as `none`"
+    ),
+    "onnx": _absent("ONNX embedding models are not part of this version, so `onnx` acts as `none`"),
+    "openai": _openai,
+    "ollama": _ollama,
+    "none": _absent('embedding.provider is "none"'),
+}
+
+RERANKERS: dict[str, Callable[[Rerank, Mapping[str, str]], Reranker | Absent]] = {
+    "builtin": _absent(
+        "the built-in rerank model is not part of this version, so `builtin` acts as `none`"
+    ),
+    "onnx": _absent("ONNX rerank models are not part of this version, so `onnx` acts as `none`"),
+    "http": _http,
+    "none": _absent('rerank.provider is "none"'),
+}
+
+
+def open_embedder(settings: Embedding, environment: Mapping[str, str]) -> Embedder | Absent:
+    """The embedder the settings ask for; UserError names the setting that is wrong."""
+    if settings.dimensions < 0:
+        raise UserError("embedding.dimensions must be 0 (all of them) or above.")
+    factory = EMBEDDERS.get(settings.provider)
+    if factory is None:
+        raise _unknown("embedding", EMBEDDERS)
+    return factory(settings, environment)
+
+
+def open_reranker(settings: Rerank, environment: Mapping[str, str]) -> Reranker | Absent:
+    """The reranker the settings ask for; UserError names the setting that is wrong."""
+    factory = RERANKERS.get(settings.provider)
+    if factory is None:
+        raise _unknown("rerank", RERANKERS)
+    return factory(settings, environment)
+
+
+def _unknown(section: str, registry: Mapping[str, object]) -> UserError:
+    return UserError(f"{section}.provider must be one of: {', '.join(registry)}.")

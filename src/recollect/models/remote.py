@@ -1,0 +1,331 @@
+"""JSON over HTTP to a model provider: time-outs, bounded retries, errors as sentences.
+
+No sentence holds the API key, the request's texts, or the server's own words (which may quote
+both); the address is named by its host alone, since a URL may carry a password.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+import msgspec
+
+from recollect.errors import ProviderError, UserError
+
+if TYPE_CHECKING:  # httpx takes about 100 ms to import; most commands never need it
+    import httpx
+
+Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+
+TRIES = 3
+FIRST_PAUSE_S = 0.25
+# Somebody waits for a search: a server that needs longer to recover is reported instead.
+LONGEST_PAUSE_S = 4.0
+LONGEST_TIMEOUT_S = 3600.0
+# Five times the largest honest answer: 100 vectors of 4,096 numbers are about 9 MB of JSON.
+LARGEST_ANSWER = 48 * 2**20
+
+NOT_NOW = {408, 425, 429}  # and every 5xx
+FIRST_SERVER_ERROR = 500
+
+
+@dataclass(frozen=True)
+class Key:
+    """An API key and the environment variable that held it; only the latter is ever shown."""
+
+    variable: str = ""
+    secret: str = field(default="", repr=False)
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str], variable: str) -> Key:
+        """The key in `variable`, or an empty one where the variable is unset or unnamed."""
+        secret = environment.get(variable, "").strip() if variable else ""
+        if not (secret.isascii() and secret.isprintable()):
+            raise UserError(
+                f"The key in ${variable} holds characters that no HTTP header can carry; "
+                "set it again."
+            )
+        return cls(variable, secret)
+
+
+class _BusyError(ProviderError):
+    """A transient failure, with the pause in seconds that the server asked for (0: none)."""
+
+    def __init__(self, message: str, asked_s: float = 0.0) -> None:
+        super().__init__(message, transient=True)
+        self.asked_s = asked_s
+
+
+class Remote:
+    """One provider's server. Threads may share it: there is one pool of connections for all.
+
+    A failure that may pass (no connection, a time-out, 408, 425, 429, 5xx) is tried up to
+    `TRIES` times; no try begins later than `TRIES` × `timeout_s` seconds after the first. httpx
+    times connecting and each read apart, so the last try may overrun that by a time-out or two.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        section: Literal["embedding", "rerank"],
+        who: str,
+        timeout_s: float,
+        key: Key = Key(),  # noqa: B008  frozen
+        hints: Mapping[int, str] | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`section` names the settings to blame, `who` begins every error's sentence, `hints`
+        says what to do about a status."""
+        self._base = checked_url(base_url, f"{section}.base_url")
+        if not 0 < timeout_s <= LONGEST_TIMEOUT_S:
+            raise UserError(
+                f"{section}.timeout_s must be above 0 and at most {LONGEST_TIMEOUT_S:g} seconds."
+            )
+        self._section = section
+        self._place = f"{who} at {host_of(self._base)}"
+        self._timeout_s = timeout_s
+        self._key = key
+        self._hints = {**_key_hints(key, section), **(hints or {})}
+        self._sleep = sleep
+        self._client: httpx.Client | None = None
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<Remote {self._place}>"
+
+    def post(self, path: str, body: Mapping[str, Any], answer: type[Answer]) -> Answer:
+        """Send `body` as JSON to the base URL + `path`; the reply, checked to be an `answer`."""
+        # A lone surrogate has no UTF-8 form; it travels as "?" rather than failing the batch.
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", errors="replace")
+        return self._decoded(self._with_retries("POST", path, content), answer)
+
+    def get_once(self, path: str, answer: type[Answer], *, timeout_s: float) -> Answer:
+        """Read the base URL + `path` in a single try, with a time-out of its own."""
+        return self._decoded(self._once("GET", path, None, timeout_s), answer)
+
+    def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _with_retries(self, method: str, path: str, content: bytes) -> bytes:
+        deadline = time.monotonic() + TRIES * self._timeout_s
+        attempt = 1
+        while True:
+            # Never 0 or less: a pause may have overslept, and sockets refuse such time-outs.
+            left_s = max(0.01, deadline - time.monotonic())
+            try:
+                return self._once(method, path, content, min(self._timeout_s, left_s))
+            except _BusyError as failure:
+                pause = pause_s(attempt, failure.asked_s, random.random())
+                if attempt == TRIES or time.monotonic() + pause >= deadline:
+                    raise
+            self._sleep(pause)
+            attempt += 1
+
+    def _once(self, method: str, path: str, content: bytes | None, timeout_s: float) -> bytes:
+        import httpx  # noqa: PLC0415  start-up time
+
+        url = urlunsplit(self._base._replace(path=self._base.path.rstrip("/") + path))
+        give_up = time.monotonic() + timeout_s
+        try:
+            client = self._opened()
+            with client.stream(method, url, content=content, timeout=timeout_s) as response:
+                self._check_status(response)
+                return self._body(response, give_up)
+        except httpx.TimeoutException as error:
+            raise self._late() from error
+        except httpx.ConnectError as error:
+            raise self._unconnected(error) from error
+        except httpx.TransportError as error:
+            raise _BusyError(f"{self._place} broke off the connection.") from error
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last: "a..b"
+            raise self._permanent(
+                f"cannot be asked ({type(error).__name__}); check {self._section}.base_url"
+            ) from error
+        except RuntimeError as error:  # how httpx says that another thread closed the client
+            raise _BusyError(
+                f"{self._place} was asked while its connections were closed."
+            ) from error
+
+    def _opened(self) -> httpx.Client:
+        import httpx  # noqa: PLC0415  start-up time
+
+        near = is_loopback(self._base)
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._key.secret:
+            headers["Authorization"] = f"Bearer {self._key.secret}"
+        with self._lock:
+            if self._client is None:
+                try:
+                    self._client = httpx.Client(
+                        headers=headers,
+                        # A proxy would look for the loopback address on its own machine.
+                        trust_env=not near,
+                        # Plain HTTP to this machine has no certificates; loading the authorities'
+                        # would take 20 ms.
+                        verify=not (near and self._base.scheme == "http"),
+                    )
+                except (ImportError, OSError, ValueError, httpx.InvalidURL):
+                    # From None: the cause may quote a proxy's password.
+                    raise self._permanent(
+                        "cannot be reached as the environment says; check HTTP_PROXY, "
+                        "HTTPS_PROXY, ALL_PROXY, NO_PROXY and SSL_CERT_FILE"
+                    ) from None
+            return self._client
+
+    def _check_status(self, response: httpx.Response) -> None:
+        status = response.status_code
+        if response.is_success:
+            return
+        hint = f"; {self._hints[status]}" if status in self._hints else ""
+        if status in NOT_NOW or status >= FIRST_SERVER_ERROR:
+            asked_s = retry_after_s(response.headers.get("Retry-After", ""))
+            wait = f"; it asks to wait {asked_s:.0f} s" if asked_s > LONGEST_PAUSE_S else ""
+            raise _BusyError(f"{self._place} answered {status}{hint}{wait}.", asked_s)
+        if response.is_redirect:
+            hint = f"; it has moved, check {self._section}.base_url"
+        raise self._permanent(f"answered {status}{hint}")
+
+    def _body(self, response: httpx.Response, give_up: float) -> bytes:
+        """The whole reply. httpx's time-out holds for each read, so a trickle needs this check."""
+        received = bytearray()
+        for chunk in response.iter_bytes():
+            received += chunk
+            if len(received) > LARGEST_ANSWER:
+                raise self._permanent(f"answered with more than {LARGEST_ANSWER >> 20} MB")
+            if time.monotonic() > give_up:
+                raise self._late()
+        return bytes(received)
+
+    def _decoded(self, reply: bytes, answer: type[Answer]) -> Answer:
+        try:
+            return _parsed(reply, answer)
+        except msgspec.ValidationError as error:
+            raise self._permanent(f"answered in an unexpected shape: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise self._permanent(
+                f"answered with something that is not JSON; check {self._section}.base_url"
+            ) from error
+
+    def _unconnected(self, error: httpx.ConnectError) -> ProviderError:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return self._permanent(
+                "has a TLS certificate that is not trusted here; set SSL_CERT_FILE to the "
+                "authority's certificate if it is your own server"
+            )
+        return _BusyError(
+            f"{self._place} cannot be connected to; is the server running, and is "
+            f"{self._section}.base_url right?"
+        )
+
+    def _late(self) -> _BusyError:
+        return _BusyError(
+            f"{self._place} did not answer in time; {self._section}.timeout_s may be raised."
+        )
+
+    def _permanent(self, what: str) -> ProviderError:
+        return ProviderError(f"{self._place} {what}.", transient=False)
+
+
+def ordered(items: Iterable[tuple[int, Item]], *, count: int, who: str) -> list[Item]:
+    """Items by their index, which must be each of 0 … `count` - 1 exactly once."""
+    numbered = sorted(items, key=lambda pair: pair[0])
+    if [index for index, _ in numbered] != list(range(count)):
+        raise ProviderError(
+            f"{who} gave {len(numbered)} results for {count} texts, or numbered them wrongly.",
+            transient=False,
+        )
+    return [item for _, item in numbered]
+
+
+def pause_s(attempt: int, asked_s: float, chance: float) -> float:
+    """Seconds to wait after try number `attempt` (from 1): twice as long each time, on top of
+    what the server asked for, less up to half by `chance` (0…1), never above the longest."""
+    own = FIRST_PAUSE_S * 2.0 ** (attempt - 1) * (1 - chance / 2)
+    return min(LONGEST_PAUSE_S, asked_s + own)
+
+
+def retry_after_s(header: str) -> float:
+    """Seconds that a Retry-After header (a number or an HTTP date) asks for; 0 if unreadable."""
+    try:
+        seconds = float(header)
+    except ValueError:
+        seconds = _seconds_until(header)
+    return max(0.0, seconds) if isfinite(seconds) else 0.0
+
+
+def checked_url(url: str, setting: str) -> SplitResult:
+    """The parts of an http(s) URL; UserError naming the setting (not its value) otherwise."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # an impossible port, a bracket left open
+        usable = False
+    if not usable:
+        raise UserError(
+            f"{setting} must be an http:// or https:// address, such as http://127.0.0.1:8080."
+        )
+    return parts
+
+
+def host_of(url: SplitResult) -> str:
+    """Host and port, without user and password."""
+    return url.netloc.rpartition("@")[2]
+
+
+def is_loopback(url: SplitResult) -> bool:
+    """Whether the address is this machine's own."""
+    host = url.hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
+def _parsed(reply: bytes, answer: type[Answer]) -> Answer:
+    try:
+        return msgspec.json.decode(reply, type=answer)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        # Python servers write NaN, which is not JSON; read it, so that the check of the numbers
+        # can say what is wrong.
+        return msgspec.convert(json.loads(reply), answer)
+
+
+def _seconds_until(http_date: str) -> float:
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  start-up time: rarely needed
+
+    try:
+        return parsedate_to_datetime(http_date).timestamp() - time.time()
+    except ValueError:
+        return 0.0
+
+
+def _key_hints(key: Key, section: str) -> dict[int, str]:
+    if not key.variable:
+        advice = f"if it wants a key, name the variable that holds it in {section}.api_key_env"
+    elif key.secret:
+        advice = f"check the key in ${key.variable}"
+    else:
+        advice = f"put the key into ${key.variable}, which is not set"
+    return {
+        401: advice,
+        403: advice,
+        429: "too many requests, or the account's quota is used up",
+    }

@@ -1,0 +1,155 @@
+"""The one query path: understand, recall, fuse, stage by stage, present."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import datetime
+
+from recollect.at import At, Models
+from recollect.errors import UserError
+from recollect.present.snippet import marked
+from recollect.present.views import VIEWS
+from recollect.query.terms import keywords
+from recollect.recipes.base import Recipe
+from recollect.store.base import Store
+from recollect.types import Hit, Query, Ranking, Response, Result, Term, View, combine
+
+# More than any vault can answer with; larger limits mean the same and overflow nothing.
+LARGEST_LIMIT = 1_000_000_000
+
+
+def run(
+    recipe: Recipe,
+    query: Query,
+    *,
+    now: datetime,
+    store: Store,
+    models: Models,
+    view: View | None = None,
+    vault: str = "agent",
+) -> Response:
+    """Answer a query as the recipe declares."""
+    start = time.perf_counter()
+    declared = _variant(recipe, query)
+    limit, note = _limit(declared, query)
+    at = At(recipe=recipe.name, query=query, limit=limit, now=now, store=store, models=models)
+    at.inlined = declared.limits.inlined
+    if note:
+        at.note(note)
+    _recall(declared, at)
+    ranking = at.fused = _fused(declared, at)
+    pool = len(ranking)
+    for stage in declared.stages:
+        with at.timed("stages"):
+            ranking = stage.apply(ranking, at)
+    shown = view or declared.view
+    with at.timed("present"):
+        results = _results(ranking, at, shown, vault)
+    at.timings["total"] = (time.perf_counter() - start) * 1000
+    return Response(
+        query=query.text,
+        recipe=recipe.name,
+        view=shown,
+        intent=at.intent,
+        results=results,
+        counts=_counts(ranking, at, pool),
+        topics=dict(Counter(tag for result in results for tag in result.memory.tags).most_common()),
+        degraded=tuple(at.degraded),
+        notes=tuple(at.notes),
+        timings_ms={part: round(spent, 3) for part, spent in at.timings.items()},
+    )
+
+
+def _variant(recipe: Recipe, query: Query) -> Recipe:
+    """The recipe, or its deep search; refused where the query has too few keywords for it."""
+    if query.deep and recipe.deep is None:
+        raise UserError(f"Recipe {recipe.name} has no deep search; gnosis has one.")
+    declared = recipe.deep if query.deep and recipe.deep is not None else recipe
+    needed = declared.limits.least_keywords
+    found = len(set(keywords(query.text)))
+    if found < needed:
+        raise UserError(
+            f"{'Deep search' if query.deep else f'Recipe {recipe.name}'} needs at least {needed} "
+            f"{'keyword' if needed == 1 else 'keywords'} and the query has {found}; "
+            "add a word that carries meaning."
+        )
+    return declared
+
+
+def _limit(declared: Recipe, query: Query) -> tuple[int, str]:
+    """How many results at most, and a note where that is less than asked for."""
+    asked = query.limit if query.limit is not None else declared.limits.default
+    if asked < 1:
+        raise UserError(f"The limit must be at least 1, not {asked}.")
+    most = declared.limits.most or LARGEST_LIMIT
+    if query.limit is not None and asked > most < LARGEST_LIMIT:
+        return most, f"Recipe {declared.name} returns at most {most} results."
+    return min(asked, most), ""
+
+
+def _recall(declared: Recipe, at: At) -> None:
+    """Run each channel that the query wants; one that could not take part is left out."""
+    for channel in declared.recall:
+        if not channel.wanted(at):
+            continue
+        embedding = at.timings.get("embed", 0.0)
+        with at.timed(channel.name):
+            found = channel.recall(at)
+        # The model's time is its own, not the channel's that asked first.
+        at.timings[channel.name] -= at.timings.get("embed", 0.0) - embedding
+        if found is not None:
+            at.channels[channel.name] = found
+
+
+def _fused(declared: Recipe, at: At) -> Ranking:
+    """One ranking of all candidates, their memories read. A memory that another process forgot
+    since the recall is no longer there."""
+    with at.timed("fuse"):
+        fused = declared.fuse.fuse(at)
+    with at.timed("load"):
+        at.load(fused.ids)
+        at.load(id for channel in at.channels.values() for id in channel.ids)
+    for name, channel in at.channels.items():
+        at.channels[name] = Ranking(
+            tuple(hit for hit in channel if at.has(hit.memory_id)), channel.dropped
+        )
+    return Ranking(tuple(hit for hit in fused if at.has(hit.memory_id)), fused.dropped)
+
+
+def _results(ranking: Ranking, at: At, view: View, vault: str) -> tuple[Result, ...]:
+    if view == "snippet":
+        at.snippets = marked(at, [at.memory(id) for id in ranking.ids])
+    return tuple(_result(hit, at, view, vault, place) for place, hit in enumerate(ranking, start=1))
+
+
+def _result(hit: Hit, at: At, view: View, vault: str, place: int) -> Result:
+    why = hit.why if hit.why.name == at.recipe else combine(at.recipe, "sum", _root_parts(hit))
+    rooted = Hit(hit.memory_id, why)
+    memory = at.memory(hit.memory_id)
+    return Result(
+        id=memory.id,
+        score=rooted.score,
+        vault=vault,
+        memory=memory,
+        explain=why,
+        fields=VIEWS[view](rooted, memory, at, place),
+    )
+
+
+def _root_parts(hit: Hit) -> tuple[Term, ...]:
+    """The root carries the recipe's name: a sum hands it its parts, anything else is its part."""
+    return hit.why.parts if hit.why.formula == "sum" else (hit.why,)
+
+
+def _counts(ranking: Ranking, at: At, pool: int) -> dict[str, object]:
+    dropped: Counter[str] = Counter(ranking.dropped)
+    for channel in at.channels.values():
+        dropped.update(channel.dropped)
+    return {
+        **{name: len(channel) for name, channel in at.channels.items()},
+        "pool": pool - ranking.dropped.get("pool", 0),
+        "reranked": len(at.verified),
+        "returned": len(ranking),
+        "dropped": dict(dropped),
+    }

@@ -1,0 +1,28 @@
+"""Short pieces of a memory's text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recollect.at import At
+from recollect.types import Memory
+
+SCAN_CHARACTERS = 120
+
+
+def plain_start(text: str) -> str:
+    """The first 120 characters. Source: the `vault` recipe, "Modes"."""
+    return text[:SCAN_CHARACTERS]
+
+
+def marked(at: At, memories: Sequence[Memory]) -> dict[str, str]:
+    """FTS5's snippet, with `<mark>`, of every memory that a keyword channel matched.
+
+    A memory that only its meaning found has none. Source: the `router` recipe, "Snippet".
+    """
+    found: dict[str, str] = {}
+    for channel, (index, expression) in at.matches.items():
+        hit = set(at.channels.get(channel, ()) and at.channels[channel].ids)
+        held = [memory for memory in memories if memory.id in hit]
+        found |= at.store.keyword.snippets(index, expression, held)
+    return found

@@ -1,0 +1,46 @@
+"""How a query's text becomes words, one function per documented reading.
+
+Nothing here builds FTS5 syntax; `query/fts5.py` quotes what these functions find.
+"""
+
+from __future__ import annotations
+
+import re
+
+from recollect.types import Memory
+
+STOP_WORDS = frozenset(
+    ["a", "an", "and", "are", "as", "at", "be", "but", "by", "do", "does", "for", "from", "has", "have", "how", "i", "in", "is", "it", "its", "of", "on", "or", "that", "the", "this", "to", "was", "what", "when", "where", "which", "who", "why", "will", "with", "you", "your"]
+)
+WORD = re.compile(r"\w+")
+
+
+def words(text: str) -> list[str]:
+    """Runs of letters, digits and underscores, as they stand: `1.4` is `1` and `4`."""
+    return WORD.findall(text)
+
+
+def keywords(text: str) -> list[str]:
+    """The words that carry meaning: lower-cased, no stop words, at least two characters.
+
+    Repeats stay, since FTS5 weighs a term as often as it is asked for.
+    Source: the `vault` recipe, "Terms".
+    """
+    return [word for word in words(text.lower()) if len(word) > 1 and word not in STOP_WORDS]
+
+
+def pieces(text: str) -> list[str]:
+    """What stands between white space. Source: the `echovault` recipe, "Keyword recall"."""
+    return text.split()
+
+
+def tokens(text: str) -> list[str]:
+    """TF-IDF tokens. They are `keywords`: runs of `[a-z0-9_]` and letters of other scripts,
+    stop words and single characters dropped, no stemming. Source: the `vault` recipe, "TF-IDF".
+    """
+    return keywords(text)
+
+
+def semantic_text(memory: Memory) -> str:
+    """What TF-IDF reads of a memory. Source: the `vault` recipe, signal "semantic"."""
+    return "\n".join((memory.title, memory.text, memory.context, *memory.tags))

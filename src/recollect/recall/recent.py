@@ -1,0 +1,48 @@
+"""The browsing channel: what to show when nothing is asked."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.recall.depth import Depth
+from recollect.signals.recency import hyperbolic
+from recollect.types import Hit, Ranking, combine, leaf
+
+# Source: the `covalence` recipe, "Browsing": core, capture, file; newest first in each.
+GROUPS = {"core": 2.0, "capture": 1.0, "file": 0.0}
+
+
+class Recent(Struct, frozen=True, tag="recent", forbid_unknown_fields=True):
+    """Answers an empty query only: whole groups by tier, the newest first within each.
+
+    The score is the group plus the recency, which is below 1, so that it states the same order.
+    """
+
+    depth: Depth
+    name: str = "recent"
+
+    def wanted(self, at: At) -> bool:
+        return not at.query.text.strip()
+
+    def recall(self, at: At) -> Ranking:
+        narrowed = at.filter()
+        if narrowed is None:
+            return Ranking()
+        browsed = at.store.memories.browse(narrowed, self.depth.at(at.limit))
+        return Ranking(
+            tuple(
+                Hit(
+                    memory.id,
+                    combine(
+                        self.name,
+                        "sum",
+                        (
+                            leaf("tier", GROUPS[memory.tier], f"group of {memory.tier}"),
+                            leaf("recency", *hyperbolic(memory.updated_at, at.now)),
+                        ),
+                    ),
+                )
+                for memory in browsed
+            )
+        )

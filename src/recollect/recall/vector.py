@@ -1,0 +1,70 @@
+"""The vector channel: nearest by cosine, and when it is worth asking the model at all."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.errors import ProviderError
+from recollect.recall.depth import Depth
+from recollect.types import Hit, Ranking, leaf
+
+When = Literal["always", "sparse", "semantic", "never"]
+
+
+class Vector(Struct, frozen=True, tag="vector", forbid_unknown_fields=True):
+    """The nearest memories by cosine.
+
+    `when`: `always`; `sparse`, only if the keyword channel found fewer than `sparse_below`;
+    `semantic`, only for queries of semantic intent; `never`. Those under `least_cosine` are
+    dropped. `dimensions` above 0 cuts the vectors to that many (Matryoshka).
+    """
+
+    depth: Depth
+    name: str = "vector"
+    when: When = "always"
+    sparse_below: int = 3
+    least_cosine: float = -1.0
+    dimensions: int = 0
+    without_kinds: tuple[str, ...] = ()
+
+    def wanted(self, at: At) -> bool:
+        if not at.query.text.strip():
+            return False
+        match self.when:
+            case "sparse":
+                return len(at.channels.get("keyword", ())) < self.sparse_below
+            case "semantic":
+                return at.intent == "semantic"
+        return self.when == "always"
+
+    def recall(self, at: At) -> Ranking | None:
+        vector, narrowed = at.query_vector, at.filter(without_kinds=self.without_kinds)
+        if vector is None:
+            return None
+        if narrowed is None:
+            return Ranking()
+        identity = at.models.embedder().identity
+        self._say_what_waits(at, identity)
+        try:
+            found = at.store.vectors.nearest(
+                identity, vector, self.depth.at(at.limit), narrowed, self.dimensions
+            )
+        except ProviderError as error:
+            at.lose_vectors(str(error))
+            return None
+        near = [one for one in found if one.score >= self.least_cosine]
+        dropped = {"least_cosine": len(found) - len(near)} if len(near) < len(found) else {}
+        hits = tuple(Hit(id, leaf(self.name, cosine, "cosine")) for id, cosine in near)
+        return Ranking(hits, dropped)
+
+    def _say_what_waits(self, at: At, identity: str) -> None:
+        embedded, memories = at.store.vectors.coverage(identity)
+        if embedded < memories:
+            at.degrade(
+                self.name,
+                f"{memories - embedded} of {memories} memories have no vector yet; "
+                "`recollect reindex` makes them",
+            )

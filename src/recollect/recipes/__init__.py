@@ -1,0 +1,47 @@
+"""The recipes there are: five built in, and a person's own under `recipes/*.toml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recollect.errors import UserError
+from recollect.recipes.base import Recipe
+from recollect.recipes.covalence import COVALENCE
+from recollect.recipes.echovault import ECHOVAULT
+from recollect.recipes.gnosis import GNOSIS
+from recollect.recipes.router import ROUTER
+from recollect.recipes.vault import VAULT
+
+BUILT_IN: dict[str, Recipe] = {
+    recipe.name: recipe for recipe in (VAULT, ECHOVAULT, GNOSIS, ROUTER, COVALENCE)
+}
+
+
+class Recipes:
+    """Finds a recipe by name: built-in ones first, then `folder/NAME.toml`."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    def names(self) -> list[str]:
+        return [*BUILT_IN, *sorted(file.stem for file in self._files())]
+
+    def get(self, name: str) -> Recipe:
+        if name in BUILT_IN:
+            return BUILT_IN[name]
+        for file in self._files():
+            if file.stem == name:
+                return self.read(file)
+        known = ", ".join(self.names())
+        raise UserError(f"There is no recipe {name!r}; there are: {known}.")
+
+    def read(self, file: Path) -> Recipe:
+        """The recipe a TOML file declares, checked."""
+        from recollect.recipes.overrides import read_recipe  # noqa: PLC0415  start-up time
+
+        return read_recipe(file, self.get)
+
+    def _files(self) -> list[Path]:
+        if self._folder is None or not self._folder.is_dir():
+            return []
+        return [file for file in self._folder.glob("*.toml") if file.stem not in BUILT_IN]

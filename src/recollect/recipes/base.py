@@ -1,0 +1,118 @@
+"""A recipe: one ranking, declared as data, checked, printable, and known by its fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Union
+
+import msgspec
+from msgspec import Struct
+
+from recollect.errors import UserError
+from recollect.fuse import rrf, union, weighted
+from recollect.recall.keyword import Keyword
+from recollect.recall.recent import Recent
+from recollect.recall.topic import Topic
+from recollect.recall.vector import Vector
+from recollect.rerank.adjust import DonePenalty, KindAdjust, KindBoost
+from recollect.rerank.cross_encoder import CrossEncoder
+from recollect.rerank.floor import KeywordFloor, ScoreFloor
+from recollect.signals.cut import Cut
+from recollect.signals.fixed import Browsed, FixedScore
+from recollect.signals.weigh import WeightedSum
+from recollect.store.base import COLUMNS
+from recollect.types import View
+
+# Tagged unions for msgspec: what a recipe may be made of.
+Channel = Union[Keyword, Vector, Topic, Recent]  # noqa: UP007
+Fusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union]  # noqa: UP007
+Stage = Union[  # noqa: UP007
+    WeightedSum,
+    FixedScore,
+    Browsed,
+    KindBoost,
+    CrossEncoder,
+    KeywordFloor,
+    KindAdjust,
+    DonePenalty,
+    ScoreFloor,
+    Cut,
+]
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many results come unasked, how many at most (0: no bound), what a query must have, and
+    how many results carry their whole text in the `preview` view."""
+
+    default: int = 10
+    most: int = 0
+    least_keywords: int = 0
+    inlined: int = 3
+
+
+class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Recall through channels, fuse, then stage by stage to the answer."""
+
+    name: str
+    about: str
+    source: str
+    view: View
+    recall: tuple[Channel, ...]
+    fuse: Fusion
+    stages: tuple[Stage, ...]
+    limits: Limits = Limits()
+    deep: Recipe | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for two recipes that rank the same way, whatever they are called."""
+        bare = msgspec.structs.replace(self, name="", about="", source="")
+        return hashlib.sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()[:12]
+
+
+def check(recipe: Recipe) -> None:
+    """Whether the recipe hangs together: raises UserError that names the part that does not."""
+    channels = {channel.name for channel in recipe.recall}
+    if len(channels) < len(recipe.recall):
+        raise UserError(f"Recipe {recipe.name}: two channels of recall have the same name.")
+    stages = [stage.name for stage in recipe.stages]
+    if len(set(stages)) < len(stages):
+        raise UserError(f"Recipe {recipe.name}: two stages have the same name.")
+    for where, name in _named_channels(recipe):
+        if name not in channels:
+            known = ", ".join(sorted(channels))
+            raise UserError(
+                f"Recipe {recipe.name}: {where} names the channel {name!r}; recall has: {known}."
+            )
+    for channel in recipe.recall:
+        if isinstance(channel, Keyword):
+            _check_columns(recipe, channel)
+    if not any(isinstance(stage, Cut) for stage in recipe.stages):
+        raise UserError(f"Recipe {recipe.name}: no stage of type cut holds the limit.")
+    if recipe.deep is not None:
+        check(recipe.deep)
+
+
+def _named_channels(recipe: Recipe) -> list[tuple[str, str]]:
+    """Where the recipe refers to a channel by name."""
+    fuse = recipe.fuse
+    names = fuse.weights if isinstance(fuse, weighted.WeightedMax) else fuse.channels
+    found = [("fuse", name) for name in names]
+    for stage in recipe.stages:
+        if isinstance(stage, FixedScore | Browsed):
+            found.append((f"stages.{stage.name}", stage.channel))
+        if isinstance(stage, Cut) and stage.guard_channel:
+            found.append((f"stages.{stage.name}", stage.guard_channel))
+    return found
+
+
+def _check_columns(recipe: Recipe, channel: Keyword) -> None:
+    known = COLUMNS[channel.index]
+    for column in channel.columns:
+        if column not in known:
+            raise UserError(
+                f"Recipe {recipe.name}: recall.{channel.name}.columns.{column} is not a column of "
+                f"the {channel.index} index; allowed are: {', '.join(known)}."
+            )
+    if not channel.columns:
+        raise UserError(f"Recipe {recipe.name}: recall.{channel.name}.columns is empty.")

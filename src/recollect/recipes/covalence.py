@@ -1,0 +1,46 @@
+"""`covalence`: five signals by rank, in one formula."""
+
+from recollect.fuse.union import Union
+from recollect.recall.depth import Depth
+from recollect.recall.keyword import Keyword
+from recollect.recall.recent import Recent
+from recollect.recall.vector import Vector
+from recollect.recipes.base import Limits, Recipe
+from recollect.signals.cut import Cut
+from recollect.signals.fixed import Browsed
+from recollect.signals.rank import KeywordRank, VectorRank
+from recollect.signals.recency import Recency
+from recollect.signals.tier import Tier
+from recollect.signals.title import Title
+from recollect.signals.weigh import WeightedSum
+
+DEPTH = Depth(per_result=1, at_least=100)
+RELEVANCE = 0.90
+FRESHNESS = 0.10
+
+COVALENCE = Recipe(
+    name="covalence",
+    about="0.90 × (vector + keyword + tier + title) + 0.10 × recency, all but the last by rank.",
+    source="RECIPES.md, 5. covalence",
+    view="scan",
+    recall=(
+        Vector(depth=DEPTH, dimensions=256),
+        Keyword(index="stemmed", columns={"title": 5.0, "text": 1.0}, reading="words", depth=DEPTH),
+        Recent(depth=Depth(per_result=1)),
+    ),
+    fuse=Union(channels=("vector", "keyword")),
+    stages=(
+        WeightedSum(
+            signals=(
+                VectorRank(weight=RELEVANCE),
+                KeywordRank(weight=RELEVANCE),
+                Tier(weight=RELEVANCE * 0.20),
+                Title(weight=RELEVANCE),
+                Recency(weight=FRESHNESS * 0.033),
+            ),
+        ),
+        Browsed(channel="recent"),
+        Cut(),
+    ),
+    limits=Limits(default=10),
+)

@@ -1,0 +1,38 @@
+"""`echovault`: keywords first, vectors only where keywords found little."""
+
+from recollect.fuse.weighted import WeightedMax
+from recollect.recall.depth import Depth
+from recollect.recall.keyword import Keyword
+from recollect.recall.vector import Vector
+from recollect.recipes.base import Limits, Recipe
+from recollect.signals.cut import Cut
+
+DEPTH = Depth(per_result=2)
+
+ECHOVAULT = Recipe(
+    name="echovault",
+    about="Tiered: keywords as prefixes; vectors join when fewer than three memories match.",
+    source="RECIPES.md, 2. echovault",
+    view="pointer",
+    recall=(
+        Keyword(
+            index="stemmed",
+            columns={
+                "title": 1.0,
+                "text": 1.0,
+                "why": 1.0,
+                "impact": 1.0,
+                "tags": 1.0,
+                "kind": 1.0,
+                "project": 1.0,
+                "source": 1.0,
+            },
+            reading="pieces",
+            depth=DEPTH,
+        ),
+        Vector(depth=DEPTH, when="sparse", sparse_below=3),
+    ),
+    fuse=WeightedMax(weights={"keyword": 0.3, "vector": 0.7}),
+    stages=(Cut(),),
+    limits=Limits(default=5),
+)

@@ -1,0 +1,126 @@
+"""A person's own recipe: a TOML file that `extends` a recipe and overrides declared fields.
+
+A recipe is shown, overridden and compared as one tree of names: `recall.keyword.columns.title`,
+`stages.score.signals.severity.weight`, `limits.default`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+from recollect.errors import UserError
+from recollect.recall.keyword import Reading
+from recollect.recall.vector import When
+from recollect.recipes.base import Recipe, check
+from recollect.store.base import KeywordIndexName
+from recollect.types import View
+
+Tree = dict[str, Any]
+
+# Lists whose members have names of their own: in the tree they are tables.
+NAMED_LISTS = {"recall": "name", "stages": "name", "signals": "type"}
+# Tables from names to numbers, which may get names they did not have.
+OPEN_TABLES = {"columns", "factors", "weights"}
+# Fields that say what a part is; another part is another recipe.
+FIXED = {"type", "name", "source"}
+CHOICES = {
+    "view": get_args(View),
+    "reading": get_args(Reading),
+    "when": get_args(When),
+    "index": get_args(KeywordIndexName),
+}
+
+
+def tree(recipe: Recipe) -> Tree:
+    """The recipe as nested tables."""
+    return _named(msgspec.to_builtins(recipe))  # type: ignore[no-any-return]
+
+
+def flat(nested: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every leaf of a tree with its dotted name."""
+    for key, value in nested.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
+    """The recipe the file declares; `find` gives the recipe it extends."""
+    try:
+        asked = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{file} cannot be read as TOML: {error}.") from error
+    parent = asked.pop("extends", None)
+    if not isinstance(parent, str):
+        raise UserError(f'{file}: the key "extends" must name the recipe to start from.')
+    if parent == file.stem:
+        raise UserError(f"{file}: a recipe cannot extend itself.")
+    try:
+        base = find(parent)
+    except RecursionError as error:
+        raise UserError(f"{file}: the recipes it extends go round in a circle.") from error
+    recipe = overridden(base, asked, str(file))
+    return msgspec.structs.replace(recipe, name=file.stem, source=f"{file.name}, extends {parent}")
+
+
+def overridden(recipe: Recipe, asked: Tree, place: str) -> Recipe:
+    """The recipe with these fields changed; `place` stands in front of every error."""
+    nested = tree(recipe)
+    _override(nested, asked, place, "", nested)
+    changed = _recipe(nested)
+    check(changed)
+    return changed
+
+
+def _override(nested: Tree, asked: Tree, place: str, prefix: str, whole: Tree) -> None:
+    for key, value in asked.items():
+        where = f"{place}: {prefix}{key}"
+        table = prefix.rstrip(".").rpartition(".")[2]
+        if key in FIXED or (key not in nested and table not in OPEN_TABLES):
+            allowed = ", ".join(name for name in nested if name not in FIXED)
+            raise UserError(f"{where} is not a field that can be changed; allowed are: {allowed}.")
+        held = nested.get(key)
+        if isinstance(held, dict):
+            if not isinstance(value, dict):
+                raise UserError(f"{where} is a table; its fields are: {', '.join(held)}.")
+            _override(held, value, place, f"{prefix}{key}.", whole)
+        else:
+            nested[key] = value
+            _try(whole, where, key, value)
+
+
+def _try(whole: Tree, where: str, key: str, value: object) -> None:
+    """Whether the tree is still a recipe after this one change."""
+    try:
+        _recipe(whole)
+    except msgspec.ValidationError as error:
+        if key in CHOICES:
+            reason = f"allowed are: {', '.join(CHOICES[key])}"
+        else:
+            reason = str(error).partition(" - at ")[0].replace("`", "").lower()
+        raise UserError(f"{where} cannot be {value!r}; {reason}.") from error
+
+
+def _recipe(nested: Tree) -> Recipe:
+    return msgspec.convert(_listed(nested), Recipe)
+
+
+def _named(value: Any, key: str = "") -> Any:
+    if isinstance(value, dict):
+        return {name: _named(held, name) for name, held in value.items() if held is not None}
+    if key in NAMED_LISTS:
+        return {member[NAMED_LISTS[key]]: _named(member) for member in value}
+    return value
+
+
+def _listed(value: Any, key: str = "") -> Any:
+    if not isinstance(value, dict):
+        return value
+    inner = {name: _listed(held, name) for name, held in value.items()}
+    return list(inner.values()) if key in NAMED_LISTS else inner

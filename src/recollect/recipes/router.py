@@ -1,0 +1,29 @@
+"""`router`: every query runs on keywords; questions in sentences also run on meaning."""
+
+from recollect.fuse.rrf import Rrf
+from recollect.recall.depth import Depth
+from recollect.recall.keyword import Keyword
+from recollect.recall.vector import Vector
+from recollect.recipes.base import Limits, Recipe
+from recollect.signals.cut import Cut
+
+DEPTH = Depth(per_result=1, at_least=100)
+
+ROUTER = Recipe(
+    name="router",
+    about="An intent router: exact keywords always, vectors for questions of three words or more.",
+    source="RECIPES.md, 4. router",
+    view="snippet",
+    recall=(
+        Keyword(
+            index="plain",
+            columns={"title": 10.0, "text": 1.0, "tags": 5.0},
+            reading="boolean",
+            depth=DEPTH,
+        ),
+        Vector(depth=DEPTH, when="semantic", least_cosine=0.3),
+    ),
+    fuse=Rrf(channels=("keyword", "vector"), k=60, alone="scores"),
+    stages=(Cut(),),
+    limits=Limits(default=10),
+)

@@ -1,0 +1,42 @@
+"""Recipes as text: TOML that can be copied, edited and loaded again; and what differs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from recollect.recipes.base import Recipe
+from recollect.recipes.overrides import Tree, flat, tree
+
+
+def as_toml(recipe: Recipe) -> str:
+    """The whole recipe; every line below the heading can stand in a recipe of your own."""
+    nested = tree(recipe)
+    heading = [f"# {recipe.name} · {recipe.about}", f"# {recipe.source} · {recipe.fingerprint}", ""]
+    return "\n".join([*heading, *_lines(nested, "")]).rstrip() + "\n"
+
+
+def differences(one: Recipe, other: Recipe) -> list[tuple[str, Any, Any]]:
+    """Each field in which two recipes differ, with both values; None where a field is missing."""
+    left, right = dict(flat(tree(one))), dict(flat(tree(other)))
+    names = dict.fromkeys((*left, *right))
+    skipped = ("name", "about", "source")
+    return [
+        (name, left.get(name), right.get(name))
+        for name in names
+        if left.get(name) != right.get(name) and name.rpartition(".")[2] not in skipped
+    ]
+
+
+def _lines(nested: Tree, prefix: str) -> Iterator[str]:
+    plain = {key: value for key, value in nested.items() if not isinstance(value, dict)}
+    if prefix and plain:
+        yield f"[{prefix.rstrip('.')}]"
+    for key, value in plain.items():
+        yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
+    if plain:
+        yield ""
+    for key, value in nested.items():
+        if isinstance(value, dict):
+            yield from _lines(value, f"{prefix}{key}.")

@@ -1,0 +1,62 @@
+"""`vault`: six weighted signals over keyword and vector recall."""
+
+from recollect.fuse.union import Union
+from recollect.recall.depth import Depth
+from recollect.recall.keyword import Keyword
+from recollect.recall.vector import Vector
+from recollect.recipes.base import Limits, Recipe
+from recollect.signals.cosine import Cosine
+from recollect.signals.cut import Cut
+from recollect.signals.decay import TemporalDecay
+from recollect.signals.domain import DomainMatch
+from recollect.signals.fixed import FixedScore
+from recollect.signals.severity import Severity
+from recollect.signals.tags import TagOverlap
+from recollect.signals.tfidf import Semantic
+from recollect.signals.weigh import Adaptive, WeightedSum
+
+COLUMNS = {"title": 10.0, "id": 5.0, "text": 3.0, "tags": 2.0, "context": 1.0}
+DEPTH = Depth(per_result=3, at_least=30)
+SESSION = "session"
+
+VAULT = Recipe(
+    name="vault",
+    about="Six weighted signals: words, vectors, severity, age, tags, domain.",
+    source="RECIPES.md, 1. vault",
+    view="scan",
+    recall=(
+        Keyword(
+            index="stemmed",
+            columns=COLUMNS,
+            reading="keywords",
+            depth=DEPTH,
+            without_kinds=(SESSION,),
+        ),
+        Vector(depth=DEPTH, without_kinds=(SESSION,)),
+        Keyword(
+            name=SESSION,
+            index="stemmed",
+            columns=COLUMNS,
+            reading="keywords",
+            depth=DEPTH,
+            kind=SESSION,
+        ),
+    ),
+    fuse=Union(channels=("keyword", "vector")),
+    stages=(
+        WeightedSum(
+            signals=(
+                Semantic(weight=0.40, with_vectors=0.25),
+                Cosine(weight=0.00, with_vectors=0.15),
+                Severity(weight=0.15),
+                TemporalDecay(weight=0.15),
+                TagOverlap(weight=0.15),
+                DomainMatch(weight=0.15),
+            ),
+            adaptive=Adaptive(signal="semantic", fixed=("vector",)),
+        ),
+        FixedScore(name="session", channel=SESSION, score=0.5),
+        Cut(guard_channel="keyword", guard_below=50, guard_share=0.5),
+    ),
+    limits=Limits(default=10),
+)

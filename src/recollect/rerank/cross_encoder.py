@@ -1,0 +1,95 @@
+"""The rerank stage: a cross-encoder reads query and candidate together, within a deadline."""
+
+from __future__ import annotations
+
+import time
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.errors import ProviderError
+from recollect.rerank.skip import FULL_RRF, Skip
+from recollect.types import Hit, Memory, Ranking, combine, leaf, ranked
+
+
+def reading(memory: Memory) -> str:
+    """What the cross-encoder sees of a memory."""
+    return f"{memory.title}\n{memory.text}".strip()
+
+
+class CrossEncoder(Struct, frozen=True, tag="cross_encoder", forbid_unknown_fields=True):
+    """Each candidate's score becomes what the reranker says of it, 0…1.
+
+    Fewer than `skip_below` candidates are not worth a reranker: `skip` scores them from ranks and
+    cosine, unverified. The same holds for all of them when there is no reranker. Candidates are
+    read best first, `batch` at a time, until the deadline; what is not reached keeps its fused
+    order below what was verified.
+    """
+
+    skip_below: int = 0
+    skip: Skip = Skip()
+    batch: int = 8
+    name: str = "rerank"
+
+    def apply(self, ranking: Ranking, at: At) -> Ranking:
+        if not ranking.hits or len(ranking) < self.skip_below:
+            return self._unverified(ranking, at)
+        scores = self._scores(ranking, at)
+        if not scores:
+            return self._unverified(ranking, at)
+        at.verified = frozenset(scores)
+        at.unreached = frozenset(ranking.ids) - at.verified
+        lowest = min(scores.values())
+        fused = _before_boosts(at)
+        return ranked((self._hit(hit, scores, lowest, fused) for hit in ranking), ranking.dropped)
+
+    def _hit(
+        self, hit: Hit, scores: dict[str, float], lowest: float, fused: dict[str, float]
+    ) -> Hit:
+        id = hit.memory_id
+        if id in scores:
+            return Hit(id, leaf(self.name, scores[id], "cross-encoder"))
+        share = fused[id] / FULL_RRF
+        parts = (
+            leaf("lowest_verified", lowest, "lowest score the reranker gave"),
+            leaf("fused", share, "RRF over the largest possible"),
+        )
+        return Hit(id, combine("not_reached", "product", parts))
+
+    def _unverified(self, ranking: Ranking, at: At) -> Ranking:
+        at.verified = at.unreached = frozenset()
+        fused, cosines = _before_boosts(at), at.scores("vector")
+        return ranked(
+            (
+                Hit(
+                    hit.memory_id, self.skip.score(fused[hit.memory_id], cosines.get(hit.memory_id))
+                )
+                for hit in ranking
+            ),
+            ranking.dropped,
+        )
+
+    def _scores(self, ranking: Ranking, at: At) -> dict[str, float]:
+        """What the reranker said by the deadline; empty, and said why, when it said nothing."""
+        scores: dict[str, float] = {}
+        start = time.perf_counter()
+        deadline = start + at.models.budget_ms / 1000
+        with at.timed(self.name):
+            try:
+                reranker = at.models.reranker()
+                for first in range(0, len(ranking), self.batch):
+                    ids = ranking.ids[first : first + self.batch]
+                    texts = [reading(at.memory(id)) for id in ids]
+                    scores |= zip(ids, reranker.scores(at.query.text, texts), strict=True)
+                    if time.perf_counter() > deadline:
+                        break
+            except ProviderError as error:
+                at.degrade(self.name, str(error))
+        if 0 < len(scores) < len(ranking):
+            at.degrade(self.name, f"reranked {len(scores)} of {len(ranking)} within the deadline")
+        return scores
+
+
+def _before_boosts(at: At) -> dict[str, float]:
+    """Each candidate's RRF as it was fused, before any stage changed it."""
+    return {hit.memory_id: hit.score for hit in at.fused}

@@ -1,0 +1,37 @@
+"""What a signal is: one reason for a memory to stand higher, as a raw value per memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from recollect.at import At
+
+
+class Value(NamedTuple):
+    """A signal's raw value for one memory, and where it comes from."""
+
+    raw: float
+    how: str
+
+
+NOTHING = Value(0.0, "")
+
+
+class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A signal's share of a score. `with_vectors`, where given, is the weight that holds when an
+    embedding model answered for the query."""
+
+    weight: float
+    with_vectors: float | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in explanations and in recipe files."""
+        return str(self.__struct_config__.tag)
+
+    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+        """The raw values of these memories; a memory left out counts 0."""
+        raise NotImplementedError

@@ -1,0 +1,35 @@
+"""The cut to what was asked for, and the guard that keeps small answers whole."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.types import Ranking
+
+
+class Cut(Struct, frozen=True, tag="cut", forbid_unknown_fields=True):
+    """The best `limit` remain. With a guard: when `guard_channel` found fewer than `guard_below`
+    memories and the limit is less than `guard_share` of them, nothing is cut.
+    Source of the guard: the `vault` recipe, "Small corpus guard".
+    """
+
+    guard_channel: str = ""
+    guard_below: int = 0
+    guard_share: float = 0.5
+    name: str = "cut"
+
+    def apply(self, ranking: Ranking, at: At) -> Ranking:
+        found = len(at.channels.get(self.guard_channel, ()))
+        if found < self.guard_below and at.limit < self.guard_share * found:
+            at.note(f"Small corpus: all {len(ranking)} candidates are returned, not {at.limit}.")
+            return ranking
+        return cut(ranking, at.limit, "limit")
+
+
+def cut(ranking: Ranking, size: int, reason: str) -> Ranking:
+    """The best `size`; what goes is counted under `reason`."""
+    if len(ranking) <= size:
+        return ranking
+    dropped = ranking.dropped | {reason: len(ranking) - size}
+    return Ranking(ranking.hits[:size], dropped)

@@ -1,0 +1,48 @@
+"""`temporal_decay`: memories fade, or hold until their window closes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from math import exp, log
+
+from recollect.at import At
+from recollect.signals.base import Signal, Value
+from recollect.types import Memory
+
+DAY = timedelta(days=1)
+
+
+def half_life(updated_at: datetime, now: datetime, days: float) -> Value:
+    """`exp(-ln 2 · age / half-life)`: 1 new, 0.5 after one half-life. Age is never below 0."""
+    age = max(0.0, (now - updated_at) / DAY)
+    return Value(exp(-log(2) * age / days), f"{age:.1f} days old, half-life {days:g} days")
+
+
+def window(memory: Memory, until: datetime, now: datetime, zone_share: float) -> Value:
+    """1 until the last `zone_share` of the window, then down in a line to 0 at its end.
+
+    A window of no length, or a negative one, counts as 1 until it has expired.
+    """
+    remaining = until - now
+    if remaining <= timedelta(0):
+        return Value(0.0, "expired")
+    zone = zone_share * (until - (memory.valid_from or memory.created_at))
+    if remaining > zone:
+        return Value(1.0, f"valid for {remaining / DAY:.1f} more days")
+    return Value(remaining / zone, f"{remaining / DAY:.1f} of the last {zone / DAY:.1f} days left")
+
+
+class TemporalDecay(Signal, frozen=True, tag="temporal_decay", kw_only=True):
+    """By age, or by validity window for a memory that has `valid_until`."""
+
+    half_life_days: float = 365.0
+    zone: float = 0.25
+
+    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+        return {id: self._value(at.memory(id), at.now) for id in ids}
+
+    def _value(self, memory: Memory, now: datetime) -> Value:
+        if memory.valid_until is not None:
+            return window(memory, memory.valid_until, now, self.zone)
+        return half_life(memory.updated_at, now, self.half_life_days)

@@ -1,0 +1,32 @@
+"""Channels whose memories join the ranking with a score that is already settled."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.types import Hit, Ranking, leaf, ranked
+
+
+class FixedScore(Struct, frozen=True, tag="fixed_score", forbid_unknown_fields=True):
+    """Everything `channel` found joins the ranking with `score`."""
+
+    channel: str
+    score: float
+    name: str = "fixed_score"
+
+    def apply(self, ranking: Ranking, at: At) -> Ranking:
+        joined = at.channels.get(self.channel, Ranking())
+        term = leaf(self.channel, self.score, f"fixed for channel {self.channel}")
+        return ranked((*ranking.hits, *(Hit(id, term) for id in joined.ids)), ranking.dropped)
+
+
+class Browsed(Struct, frozen=True, tag="browsed", forbid_unknown_fields=True):
+    """Everything `channel` found joins the ranking with the channel's own score."""
+
+    channel: str
+    name: str = "browsed"
+
+    def apply(self, ranking: Ranking, at: At) -> Ranking:
+        joined = at.channels.get(self.channel, Ranking())
+        return ranked((*ranking.hits, *joined.hits), ranking.dropped)

@@ -1,0 +1,36 @@
+"""`keyword_rank` and `vector_rank`: a memory's place in a channel, as `1/(k + rank)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recollect.at import At
+from recollect.fuse.rrf import reciprocal
+from recollect.signals.base import Signal, Value
+
+
+class _Rank(Signal, frozen=True, kw_only=True):
+    k: float = 60
+
+    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+        """Absent from the list: 0."""
+        return {
+            id: Value(reciprocal(rank, self.k), f"1/({self.k:g} + {rank})")
+            for id, rank in at.ranks(self.name).items()
+        }
+
+
+class KeywordRank(_Rank, frozen=True, tag="keyword_rank", kw_only=True):
+    """The rank by BM25."""
+
+    @property
+    def name(self) -> str:
+        return "keyword"
+
+
+class VectorRank(_Rank, frozen=True, tag="vector_rank", kw_only=True):
+    """The rank by cosine."""
+
+    @property
+    def name(self) -> str:
+        return "vector"

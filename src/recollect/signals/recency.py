@@ -1,0 +1,27 @@
+"""`recency`: a gentle preference for what is fresh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from recollect.at import At
+from recollect.signals.base import Signal, Value
+
+HOUR = timedelta(hours=1)
+YEAR_HOURS = 8760.0
+
+
+def hyperbolic(updated_at: datetime, now: datetime, hours: float = YEAR_HOURS) -> Value:
+    """`1 / (1 + age / 8760 h)`: a year 0.5, two years a third. Age is never below 0."""
+    age = max(0.0, (now - updated_at) / HOUR)
+    return Value(1.0 / (1.0 + age / hours), f"1/(1 + {age:.1f} h / {hours:g} h)")
+
+
+class Recency(Signal, frozen=True, tag="recency", kw_only=True):
+    """Age counts from `updated_at`; for a file that is its modification time."""
+
+    hours: float = YEAR_HOURS
+
+    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+        return {id: hyperbolic(at.memory(id).updated_at, at.now, self.hours) for id in ids}

@@ -1,0 +1,20 @@
+"""`severity`: how much it matters to know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recollect.at import At
+from recollect.signals.base import Signal, Value
+
+
+class Severity(Signal, frozen=True, tag="severity", kw_only=True):
+    """One value per severity; unset counts as suggestion."""
+
+    critical: float = 1.0
+    warning: float = 0.7
+    suggestion: float = 0.4
+
+    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+        named = {id: at.memory(id).severity or "suggestion" for id in ids}
+        return {id: Value(getattr(self, name), name) for id, name in named.items()}

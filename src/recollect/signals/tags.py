@@ -1,0 +1,25 @@
+"""`tag_overlap`: the tags asked for against the tags a memory has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+from recollect.at import At
+from recollect.signals.base import NOTHING, Signal, Value
+
+
+def jaccard(one: Set[str], other: Set[str]) -> float:
+    """Shared over all; 0 when neither has any."""
+    return len(one & other) / len(one | other) if one or other else 0.0
+
+
+class TagOverlap(Signal, frozen=True, tag="tag_overlap", kw_only=True):
+    """Jaccard, case-insensitive; 0 when no tag is asked for."""
+
+    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+        asked = at.query.wanted_tags
+        if not asked:
+            return dict.fromkeys(ids, NOTHING)
+        held = {id: {tag.lower() for tag in at.memory(id).tags} for id in ids}
+        how = f"Jaccard with {', '.join(sorted(asked))}"
+        return {id: Value(jaccard(asked, tags), how) for id, tags in held.items()}

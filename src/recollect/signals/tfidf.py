@@ -1,0 +1,47 @@
+"""`semantic`: how alike the words of query and memory are, weighted by rarity."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import log, sqrt
+
+from recollect.at import At
+from recollect.query.terms import semantic_text, tokens
+from recollect.signals.base import Signal, Value
+
+
+def idf(documents: int, holding: int) -> float:
+    """`ln((N + 1) / (df + 1)) + 1` over N live memories; a token never seen has df = 0."""
+    return log((documents + 1) / (holding + 1)) + 1
+
+
+def tfidf(found: Sequence[str], weights: Mapping[str, float]) -> dict[str, float]:
+    """tf · idf per token, where tf is the count divided by the number of tokens."""
+    return {token: n / len(found) * weights[token] for token, n in Counter(found).items()}
+
+
+def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """The cosine of two sparse vectors; 0 when either is empty."""
+    shared = sum(weight * other[token] for token, weight in one.items() if token in other)
+    if not shared:
+        return 0.0
+    lengths = (sqrt(sum(weight * weight for weight in v.values())) for v in (one, other))
+    product = 1.0
+    for length in lengths:
+        product *= length
+    return shared / product
+
+
+class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
+    """TF-IDF cosine of query and memory (title, text, context, tags)."""
+
+    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+        asked = tokens(at.query.text)
+        held = {id: tokens(semantic_text(at.memory(id))) for id in ids}
+        every = set(asked).union(*held.values())
+        documents, holding = at.store.vocabulary.documents(), at.store.vocabulary.frequencies(every)
+        weights = {token: idf(documents, holding.get(token, 0)) for token in every}
+        wanted = tfidf(asked, weights)
+        how = f"TF-IDF cosine over {documents} memories"
+        return {id: Value(cosine(wanted, tfidf(found, weights)), how) for id, found in held.items()}

@@ -1,0 +1,25 @@
+"""`tier`: how much a memory's source is trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recollect.at import At
+from recollect.fuse.rrf import reciprocal
+from recollect.signals.base import Signal, Value
+
+
+class Tier(Signal, frozen=True, tag="tier", kw_only=True):
+    """`1/(k + tier)` with core 1, file 2, capture 3."""
+
+    k: float = 60
+    core: int = 1
+    file: int = 2
+    capture: int = 3
+
+    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+        return {id: self._value(at.memory(id).tier) for id in ids}
+
+    def _value(self, name: str) -> Value:
+        rank: int = getattr(self, name)
+        return Value(reciprocal(rank, self.k), f"1/({self.k:g} + {rank}), tier {name}")

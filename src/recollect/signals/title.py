@@ -1,0 +1,30 @@
+"""`title`: whether the title holds everything asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recollect.at import At
+from recollect.query.terms import pieces
+from recollect.signals.base import Signal, Value
+
+
+def holds_all(title: str, query: str) -> bool:
+    """Whether every white-space-separated word of the query is a substring of the title,
+    case-insensitive: `roadmap 1.4` is in `v1.4-ROADMAP.md`. False for an empty query."""
+    wanted = pieces(query.lower())
+    return bool(wanted) and all(piece in title.lower() for piece in wanted)
+
+
+class Title(Signal, frozen=True, tag="title", kw_only=True):
+    """`bonus` if the title holds every word of the query; a file's title is its path."""
+
+    bonus: float = 0.01
+
+    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+        return {id: self._value(at.memory(id).title, at.query.text) for id in ids}
+
+    def _value(self, title: str, query: str) -> Value:
+        if holds_all(title, query):
+            return Value(self.bonus, "every word is in the title")
+        return Value(0.0, "not every word is in the title")

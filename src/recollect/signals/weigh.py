@@ -1,0 +1,99 @@
+"""The stage that scores: a weighted sum of signals, with weights that may learn from feedback."""
+
+from __future__ import annotations
+
+from typing import Union
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.signals.base import NOTHING
+from recollect.signals.cosine import Cosine
+from recollect.signals.decay import TemporalDecay
+from recollect.signals.domain import DomainMatch
+from recollect.signals.rank import KeywordRank, VectorRank
+from recollect.signals.recency import Recency
+from recollect.signals.severity import Severity
+from recollect.signals.tags import TagOverlap
+from recollect.signals.tfidf import Semantic
+from recollect.signals.tier import Tier
+from recollect.signals.title import Title
+from recollect.types import Hit, Ranking, combine, ranked, weighted
+
+AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
+    Semantic,
+    Cosine,
+    Severity,
+    TemporalDecay,
+    TagOverlap,
+    DomainMatch,
+    KeywordRank,
+    VectorRank,
+    Tier,
+    Title,
+    Recency,
+]
+
+
+class Adaptive(Struct, frozen=True, forbid_unknown_fields=True):
+    """From `after` feedback events on, `signal` gains `(a − 0.5) · 2 · span`, `a` being the share
+    accepted; the weights other than it and `fixed` are scaled alike so that all sum to 1."""
+
+    signal: str
+    fixed: tuple[str, ...] = ()
+    after: int = 30
+    span: float = 0.15
+
+    def adapted(self, weights: dict[str, float], accepted: int, dismissed: int) -> dict[str, float]:
+        events = accepted + dismissed
+        if events < self.after:
+            return weights
+        change = (accepted / events - 0.5) * 2 * self.span
+        leading = weights[self.signal] + max(-self.span, min(self.span, change))
+        held = {name: weights[name] for name in self.fixed} | {self.signal: leading}
+        others = {name: weight for name, weight in weights.items() if name not in held}
+        scale = (1 - sum(held.values())) / sum(others.values())
+        return {name: held.get(name, weights[name] * scale) for name in weights}
+
+
+class WeightedSum(Struct, frozen=True, tag="weighted_sum", forbid_unknown_fields=True):
+    """`Σ weight · signal`: every candidate scored afresh."""
+
+    signals: tuple[AnySignal, ...]
+    adaptive: Adaptive | None = None
+    name: str = "score"
+
+    def weights(self, at: At) -> dict[str, float]:
+        """The weights that hold for this query in this vault."""
+        dense = any(signal.with_vectors is not None for signal in self.signals)
+        answered = dense and at.query_vector is not None
+        weights = {
+            signal.name: signal.weight
+            if signal.with_vectors is None or not answered
+            else signal.with_vectors
+            for signal in self.signals
+        }
+        if self.adaptive is None:
+            return weights
+        return self.adaptive.adapted(weights, *at.store.feedback.counts())
+
+    def apply(self, ranking: Ranking, at: At) -> Ranking:
+        ids = ranking.ids
+        if not ids:
+            return ranking
+        weights = self.weights(at)
+        by_signal = {signal.name: signal.values(at, ids) for signal in self.signals}
+        return ranked(
+            Hit(
+                id,
+                combine(
+                    self.name,
+                    "sum",
+                    [
+                        weighted(name, weights[name], *values.get(id, NOTHING))
+                        for name, values in by_signal.items()
+                    ],
+                ),
+            )
+            for id in ids
+        )

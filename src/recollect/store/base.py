@@ -1,0 +1,192 @@
+"""What the pipeline and the engine ask of a store. Each protocol is as narrow as its one caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+from recollect.types import Filter, Memory
+
+if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+KeywordIndexName = Literal["stemmed", "plain"]
+Outcome = Literal["added", "updated", "unchanged"]
+
+# The columns of each keyword index, in the order of the index.
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "stemmed": (
+        "id", "title", "text", "context", "tags", "why", "impact", "kind", "project", "source",
+    ),
+    "plain": ("title", "text", "tags"),
+}  # fmt: skip
+
+
+class Found(NamedTuple):
+    """A memory's id and what the channel scored it with, larger is better."""
+
+    memory_id: str
+    score: float
+
+
+class Matched(NamedTuple):
+    """What a keyword index found, best first; `note` says so when it could not rank by BM25."""
+
+    found: list[Found]
+    note: str | None = None
+
+
+class Waiting(NamedTuple):
+    """A memory without a vector of the active model, and the text to embed."""
+
+    key: int
+    text: str
+
+
+class Coverage(NamedTuple):
+    """How many of the live memories have a vector of a model."""
+
+    embedded: int
+    memories: int
+
+
+class Stored(NamedTuple):
+    """A memory in the store, live or forgotten, with the store's own key for it."""
+
+    key: int
+    memory: Memory
+    forgotten: bool
+
+
+class KeywordIndex(Protocol):
+    def match(
+        self,
+        index: KeywordIndexName,
+        expression: str,
+        weights: Mapping[str, float],
+        limit: int,
+        filter: Filter,
+    ) -> Matched:
+        """The best `limit` live memories that pass the filter, by BM25, ties by id."""
+
+    def snippets(
+        self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
+    ) -> dict[str, str]:
+        """FTS5's own snippet of each memory that the expression matches, by id."""
+
+
+class VectorIndex(Protocol):
+    def nearest(
+        self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
+    ) -> list[Found]:
+        """The `limit` live memories nearest by cosine among those that pass the filter."""
+
+    def similarities(
+        self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
+    ) -> dict[str, float]:
+        """The cosine of each of these memories that has a vector of the model."""
+
+    def put(self, identity: str, dimensions: int, vectors: Iterable[tuple[int, Vector]]) -> None:
+        """Keep vectors by memory key; refuse a dimension other than the vault's."""
+
+    def waiting(self, identity: str, limit: int) -> list[Waiting]:
+        """Live memories without a vector of this model, oldest first."""
+
+    def coverage(self, identity: str) -> Coverage:
+        """How many live memories have a vector of this model."""
+
+    def adopt(self, identity: str, dimensions: int) -> None:
+        """Make this the vault's model, whatever its dimension was before."""
+
+    def remove(self, identity: str) -> int:
+        """Remove this model's vectors; returns how many went."""
+
+    def keep_only(self, identity: str) -> int:
+        """Remove every other model's vectors; returns how many went."""
+
+
+class TopicIndex(Protocol):
+    def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Found]:
+        """Memories with a tag equal to one of the words: most words first, then newest, then id."""
+
+
+class Vocabulary(Protocol):
+    def documents(self) -> int:
+        """How many live memories there are."""
+
+    def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
+        """In how many live memories each token stands; tokens never seen are left out."""
+
+
+class Memories(Protocol):
+    def get(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """The live memories among these ids."""
+
+    def browse(self, filter: Filter, limit: int, after: str | None = None) -> list[Memory]:
+        """Core, then capture, then file; newest first in each; after the memory with that id."""
+
+    def newest(self, filter: Filter, limit: int) -> list[Memory]:
+        """The memories changed last, newest first."""
+
+
+class FeedbackLog(Protocol):
+    def add(self, query: str, memory_id: str, accepted: bool, at: datetime) -> None:
+        """Remember that a result was accepted or dismissed."""
+
+    def counts(self) -> tuple[int, int]:
+        """How many were accepted, how many dismissed."""
+
+
+class Writing(Protocol):
+    """One write transaction: durable when its context ends, undone when it raises."""
+
+    def find(self, ids: Iterable[str]) -> dict[str, Stored]:
+        """The memories with these ids, forgotten ones included."""
+
+    def add(self, memory: Memory) -> Stored:
+        """A memory whose id is not in the store."""
+
+    def replace(self, before: Stored, after: Memory) -> Stored:
+        """Change a memory in place; a forgotten one comes back."""
+
+    def forget(self, before: Stored, at: datetime) -> None:
+        """Take a memory out of every answer; `restore` brings it back."""
+
+    def restore(self, before: Stored) -> None:
+        """Bring a forgotten memory back."""
+
+    def purge(self, before: Stored) -> None:
+        """Remove a memory for good."""
+
+
+class Store(Protocol):
+    """One vault."""
+
+    @property
+    def memories(self) -> Memories: ...
+
+    @property
+    def keyword(self) -> KeywordIndex: ...
+
+    @property
+    def vectors(self) -> VectorIndex: ...
+
+    @property
+    def topics(self) -> TopicIndex: ...
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    @property
+    def feedback(self) -> FeedbackLog: ...
+
+    def writing(self) -> AbstractContextManager[Writing]:
+        """Begin a write; waits for other writers, and is durable when the block ends."""
+
+    def close(self) -> None:
+        """Let go of the file."""

@@ -1,0 +1,194 @@
+"""The SQLite file: opening, checking, migrating, transactions, and errors as sentences."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+from pathlib import Path
+
+import apsw
+
+from recollect.errors import StoreError
+
+APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
+VERSION = 1
+# Long enough for seven other writers and a large import batch to finish before us.
+BUSY_SECONDS = 60.0
+MAPPED_BYTES = 1 << 30
+
+
+class Database:
+    """One vault file, with a connection for each thread that uses it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._opened: list[apsw.Connection] = []
+        self._guard = threading.Lock()
+        self.frozen = path.exists() and not os.access(path, os.W_OK)
+        with self.translated():
+            self.connection()
+
+    def connection(self) -> apsw.Connection:
+        """This thread's connection."""
+        held: apsw.Connection | None = getattr(self._local, "connection", None)
+        if held is None:
+            held = self._open()
+            self._local.connection = held
+            with self._guard:
+                self._opened.append(held)
+        return held
+
+    def rows(self, sql: str, *values: apsw.SQLiteValue) -> list[tuple[apsw.SQLiteValue, ...]]:
+        """All rows of a statement."""
+        with self.translated():
+            return self.connection().execute(sql, values).fetchall()
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """A transaction that holds the write lock from its start and is durable at its end."""
+        if self.frozen:
+            raise StoreError(f"The vault {self.path} is read-only, so nothing can be written.")
+        with self.translated():
+            connection = self.connection()
+            _patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """SQLite's own errors as StoreError, in sentences."""
+        try:
+            yield
+        except apsw.Error as error:
+            raise StoreError(_sentence(self.path, error)) from error
+
+    def close(self) -> None:
+        with self._guard:
+            for connection in self._opened:
+                with suppress(apsw.Error):  # another thread may be inside; the process ends soon
+                    connection.close()
+            self._opened.clear()
+
+    def _open(self) -> apsw.Connection:
+        if self.path.is_dir():
+            raise StoreError(f"{self.path} is a folder, not a vault file.")
+        if self.frozen:
+            # A file on a read-only medium: no lock, no WAL index can be made beside it.
+            name = f"{self.path.absolute().as_uri()}?immutable=1"
+            connection = apsw.Connection(name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        else:
+            connection = apsw.Connection(str(self.path))
+        connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
+        _patiently(lambda: self._prepare(connection))
+        return connection
+
+    def _prepare(self, connection: apsw.Connection) -> None:
+        """Create or migrate where needed, then set what holds for each connection."""
+        version = _checked_version(connection, self.path)
+        if version < VERSION and not self.frozen:
+            connection.execute("PRAGMA journal_mode = WAL")
+            _migrate(connection, self.path)
+        connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on the disk
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -32768")
+        connection.execute(f"PRAGMA mmap_size = {MAPPED_BYTES}")
+
+
+def _patiently(action: object) -> None:
+    """Run `action` again while SQLite says busy without having waited.
+
+    The busy handler does not cover every case: switching a new file to WAL, recovering a WAL that
+    a killed process left, and the moment in which the last user of a vault closes it.
+    """
+    assert callable(action)
+    deadline = time.monotonic() + BUSY_SECONDS
+    pause = 0.001
+    while True:
+        try:
+            action()
+            return
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(pause)
+            pause = min(pause * 2, 0.1)
+
+
+def _pragma(connection: apsw.Connection, name: str) -> int:
+    value = connection.pragma(name)
+    assert isinstance(value, int)
+    return value
+
+
+def _checked_version(connection: apsw.Connection, path: Path) -> int:
+    version = _pragma(connection, "user_version")
+    application = _pragma(connection, "application_id")
+    if application != APPLICATION_ID:
+        if version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+            raise StoreError(f"{path} is a SQLite database, but not a Recollect vault.")
+        return 0
+    if version > VERSION:
+        raise StoreError(
+            f"The vault {path} has version {version}, and this Recollect knows versions up to "
+            f"{VERSION}; install a newer Recollect to open it."
+        )
+    return version
+
+
+def _migrate(connection: apsw.Connection, path: Path) -> None:
+    """Bring the file to VERSION in one transaction; whoever comes second finds it done."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _checked_version(connection, path)
+        if version == 0:
+            connection.execute(_resource("schema.sql"))
+            key = os.urandom(32).hex()
+            connection.execute("INSERT INTO meta VALUES ('topic_key', ?)", (key,))
+        for step in range(max(version, 1) + 1, VERSION + 1 if version else 0):
+            connection.execute(_resource(f"migrations/{step:04}.sql"))
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _resource(name: str) -> str:
+    return files("recollect.store.sqlite").joinpath(name).read_text(encoding="utf-8")
+
+
+def _sentence(path: Path, error: apsw.Error) -> str:
+    """What happened, to which file, and what helps."""
+    match error:
+        case apsw.NotADBError():
+            return f"{path} is not a Recollect vault: it is not a SQLite database."
+        case apsw.CantOpenError():
+            return f"The vault {path} cannot be opened; check that its folder exists and is yours."
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return f"The vault {path} is read-only, so nothing can be written."
+        case apsw.FullError():
+            return f"The disk that holds {path} is full; nothing of this write was kept."
+        case apsw.CorruptError():
+            return f"The vault {path} is damaged ({error}); `recollect doctor` says more."
+        case apsw.BusyError() | apsw.LockedError():
+            return (
+                f"Another process has been writing to {path} for over {BUSY_SECONDS:.0f} seconds; "
+                "try again when it is done."
+            )
+        case apsw.IOError():
+            return f"Reading or writing {path} failed ({error}); nothing of this write was kept."
+        case apsw.TooBigError():
+            return "A text is larger than SQLite can hold (about 1 GB)."
+    return f"The vault {path} could not answer: {error}."

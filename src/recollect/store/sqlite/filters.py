@@ -1,0 +1,42 @@
+"""A Filter as SQL: one translation for every channel, so that a filter holds before any limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import apsw
+
+from recollect.times import to_micros
+from recollect.types import Filter
+
+EQUAL = ("project", "source", "domain", "kind", "space")
+
+
+def where(filter: Filter, topic: Callable[[str], bytes]) -> tuple[str, list[apsw.SQLiteValue]]:
+    """A condition on the memories table, named `m`, and its values; never empty.
+
+    Tags are compared by `topic`, their keyed hash, which ignores case in every script.
+    """
+    parts = ["m.forgotten_at IS NULL"]
+    values: list[apsw.SQLiteValue] = []
+    for column in EQUAL:
+        wanted = getattr(filter, column)
+        if wanted is not None:
+            parts.append(f"m.{column} = ?")
+            values.append(wanted)
+    if filter.since is not None:
+        parts.append("m.updated_at >= ?")
+        values.append(to_micros(filter.since))
+    if filter.until is not None:
+        parts.append("m.updated_at <= ?")
+        values.append(to_micros(filter.until))
+    for tag in filter.tags:
+        parts.append(
+            "EXISTS (SELECT 1 FROM memory_tags mt JOIN tags t ON t.key = mt.tag "
+            "WHERE mt.memory = m.key AND t.topic = ?)"
+        )
+        values.append(topic(tag))
+    for kind in filter.without_kinds:
+        parts.append("m.kind <> ?")
+        values.append(kind)
+    return " AND ".join(parts), values

@@ -1,0 +1,119 @@
+"""Keyword search: FTS5 with BM25, filters before the limit, ties by id even at the cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import apsw
+import msgspec
+
+from recollect.store.base import COLUMNS, Found, KeywordIndexName, Matched
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.filters import where
+from recollect.store.sqlite.topics import SqliteTopics
+from recollect.types import Filter, Memory
+
+TOKENIZERS: Mapping[str, str] = {"stemmed": "porter unicode61", "plain": "unicode61"}
+SNIPPET = (
+    "coalesce(nullif(snippet(found, 1, '<mark>', '</mark>', '...', 32), ''),"
+    " nullif(snippet(found, 2, '<mark>', '</mark>', '...', 32), ''),"
+    " snippet(found, 0, '<mark>', '</mark>', '...', 32), '')"
+)
+NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
+
+
+class SqliteKeyword:
+    def __init__(self, database: Database, topics: SqliteTopics, scorer: str = "bm25") -> None:
+        self._database = database
+        self._topics = topics
+        self._scorer = scorer
+
+    def match(
+        self,
+        index: KeywordIndexName,
+        expression: str,
+        weights: Mapping[str, float],
+        limit: int,
+        filter: Filter,
+    ) -> Matched:
+        if not expression or limit < 1:
+            return Matched([])
+        column_weights = ", ".join(repr(float(weights.get(name, 0.0))) for name in COLUMNS[index])
+        score = f"{self._scorer}({index}, {column_weights})"
+        with self._database.translated():
+            try:
+                return Matched(self._best(index, score, expression, limit, filter))
+            except apsw.SQLError as error:
+                if f"no such function: {self._scorer}" not in str(error):
+                    raise
+            return Matched(self._best(index, "rank", expression, limit, filter), NO_BM25)
+
+    def _best(
+        self, index: str, score: str, expression: str, limit: int, filter: Filter
+    ) -> list[Found]:
+        """One row more than asked for tells whether equal scores straddle the cut: only then do
+        ids have to be read for every match, to cut among equals by id."""
+        connection = self._database.connection()
+        join, condition, values = self._narrowed(index, filter)
+        best = f"""
+            SELECT {index}.rowid AS key, {score} AS score FROM {index} {join}
+             WHERE {index} MATCH ? {condition} ORDER BY score LIMIT ?"""
+        found = self._run(connection, f"WITH best AS ({best}) ", (expression, *values, limit + 1))
+        if len(found) > limit and found[limit].score == found[limit - 1].score:
+            every = f"""
+                WITH best AS (SELECT {index}.rowid AS key, {score} AS score FROM {index} {join}
+                WHERE {index} MATCH ? {condition})"""
+            found = self._run(connection, every, (expression, *values), limit)
+        return found[:limit]
+
+    def _run(
+        self,
+        connection: apsw.Connection,
+        best: str,
+        values: Sequence[apsw.SQLiteValue],
+        limit: int = -1,
+    ) -> list[Found]:
+        sql = f"""{best} SELECT m.id, -best.score
+            FROM best CROSS JOIN memories m ON m.key = best.key
+            ORDER BY best.score, m.id LIMIT {limit}"""
+        return [Found(*row) for row in connection.execute(sql, values)]
+
+    def _narrowed(self, index: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
+        """How the filter reaches the match. The indexes hold live memories alone, so without a
+        filter no memory is read; left-out kinds are few and are looked up once, not per match."""
+        asked = msgspec.structs.replace(filter, without_kinds=())
+        if asked.narrows():
+            condition, values = where(filter, self._topics.hashed)
+            return f"CROSS JOIN memories m ON m.key = {index}.rowid", f"AND {condition}", values
+        if not filter.without_kinds:
+            return "", "", []
+        places = ", ".join("?" for _ in filter.without_kinds)
+        condition = f"""AND {index}.rowid NOT IN
+            (SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places}))"""
+        return "", condition, list(filter.without_kinds)
+
+    def snippets(
+        self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
+    ) -> dict[str, str]:
+        """A contentless index holds no text to cut from, so the few memories shown are put into an
+        index in memory, with the same tokenizer, and FTS5's own snippet() cuts there."""
+        if not expression or not memories:
+            return {}
+        connection = apsw.Connection(":memory:")
+        columns = dict.fromkeys(("title", "text", "tags", *COLUMNS[index], "id"))
+        connection.execute(
+            f"CREATE VIRTUAL TABLE found USING fts5 ({', '.join(columns)}, "
+            f"tokenize = '{TOKENIZERS[index]}')"
+        )
+        connection.executemany(
+            f"INSERT INTO found VALUES ({', '.join('?' for _ in columns)})",
+            [[_column(memory, name) for name in columns] for memory in memories],
+        )
+        sql = f"SELECT id, {SNIPPET} FROM found WHERE found MATCH ?"
+        rows = connection.execute(sql, (expression,)).fetchall()
+        connection.close()
+        return {str(id): str(snippet) for id, snippet in rows}
+
+
+def _column(memory: Memory, name: str) -> str:
+    return " ".join(memory.tags) if name == "tags" else str(getattr(memory, name))

@@ -1,0 +1,188 @@
+"""Memories in SQLite: reading them, browsing them, and the one way to write them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import apsw
+
+from recollect.store.base import Stored
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.filters import where
+from recollect.store.sqlite.topics import SqliteTopics
+from recollect.store.sqlite.vocabulary import VocabularyChange
+from recollect.times import from_micros, to_micros
+from recollect.types import Filter, Memory
+
+TEXTS = (
+    "id", "title", "text", "context", "why", "impact", "details", "kind", "severity", "domain",
+    "project", "source", "tier", "space", "path",
+)  # fmt: skip
+TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
+COLUMNS = (*TEXTS, *TIMES, "content_hash")
+HASHED = ("title", "text", "context", "why", "impact", "details", "kind")
+
+READ = f"""
+SELECT m.key, m.forgotten_at IS NOT NULL,
+       (SELECT json_group_array(t.name ORDER BY mt.position)
+          FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key),
+       {", ".join("m." + column for column in (*TEXTS, *TIMES))}
+  FROM memories m"""
+INSERT = f"INSERT INTO memories (key, {', '.join(COLUMNS)}) VALUES (?{', ?' * len(COLUMNS)})"
+UPDATE = (
+    f"UPDATE memories SET {', '.join(f'{column} = ?' for column in COLUMNS)}, forgotten_at = NULL "
+    "WHERE key = ?"
+)
+BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
+
+
+def content_hash(memory: Memory) -> bytes:
+    """The same for two memories that say the same, whoever holds them and whenever."""
+    said = "\0".join(getattr(memory, field) for field in HASHED)
+    return hashlib.blake2b(said.encode(), digest_size=16).digest()
+
+
+class SqliteMemories:
+    """Reading."""
+
+    def __init__(self, database: Database, topics: SqliteTopics) -> None:
+        self._database = database
+        self._topics = topics
+
+    def get(self, ids: Sequence[str]) -> dict[str, Memory]:
+        with self._database.translated():
+            found = _find(self._database.connection(), ids)
+        return {id: stored.memory for id, stored in found.items() if not stored.forgotten}
+
+    def browse(self, filter: Filter, limit: int, after: str | None = None) -> list[Memory]:
+        condition, values = where(filter, self._topics.hashed)
+        if after is not None:
+            condition += (
+                f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > "
+                f"(SELECT {BROWSE_TIER}, -updated_at, id FROM memories WHERE id = ?)"
+            )
+            values.append(after)
+        order = f"{BROWSE_TIER}, m.updated_at DESC, m.id"
+        return self._listed(condition, values, order, limit)
+
+    def newest(self, filter: Filter, limit: int) -> list[Memory]:
+        condition, values = where(filter, self._topics.hashed)
+        return self._listed(condition, values, "m.updated_at DESC, m.id", limit)
+
+    def _listed(
+        self, condition: str, values: list[apsw.SQLiteValue], order: str, limit: int
+    ) -> list[Memory]:
+        sql = f"{READ} WHERE {condition} ORDER BY {order} LIMIT ?"
+        return [_stored(row).memory for row in self._database.rows(sql, *values, limit)]
+
+
+class SqliteWriting:
+    """One write transaction."""
+
+    def __init__(self, connection: apsw.Connection, topics: SqliteTopics) -> None:
+        self._connection = connection
+        self._topics = topics
+        self._vocabulary = VocabularyChange()
+        self._tag_keys: dict[str, int] = {}
+        self._next_key: int | None = None
+
+    def find(self, ids: Iterable[str]) -> dict[str, Stored]:
+        return _find(self._connection, ids)
+
+    def add(self, memory: Memory) -> Stored:
+        key = self._new_key()
+        self._write_tags(key, memory.tags)
+        self._connection.execute(INSERT, (key, *_values(memory)))
+        self._vocabulary.add(memory)
+        return Stored(key, memory, forgotten=False)
+
+    def replace(self, before: Stored, after: Memory) -> Stored:
+        if before.memory.tags != after.tags:
+            self._connection.execute("DELETE FROM memory_tags WHERE memory = ?", (before.key,))
+            self._write_tags(before.key, after.tags)
+        self._connection.execute(UPDATE, (*_values(after), before.key))
+        if not before.forgotten:
+            self._vocabulary.remove(before.memory)
+        self._vocabulary.add(after)
+        return Stored(before.key, after, forgotten=False)
+
+    def forget(self, before: Stored, at: datetime) -> None:
+        sql = "UPDATE memories SET forgotten_at = ? WHERE key = ?"
+        self._connection.execute(sql, (to_micros(at), before.key))
+        self._vocabulary.remove(before.memory)
+
+    def restore(self, before: Stored) -> None:
+        sql = "UPDATE memories SET forgotten_at = NULL WHERE key = ?"
+        self._connection.execute(sql, (before.key,))
+        self._vocabulary.add(before.memory)
+
+    def purge(self, before: Stored) -> None:
+        self._connection.execute("DELETE FROM memories WHERE key = ?", (before.key,))
+        if not before.forgotten:
+            self._vocabulary.remove(before.memory)
+
+    def finish(self) -> None:
+        """What is written once for the whole transaction."""
+        self._vocabulary.apply(self._connection)
+
+    def _new_key(self) -> int:
+        if self._next_key is None:
+            sql = "SELECT coalesce(max(key), 0) FROM memories"
+            [(last,)] = self._connection.execute(sql).fetchall()
+            assert isinstance(last, int)
+            self._next_key = last + 1
+        key = self._next_key
+        self._next_key += 1
+        return key
+
+    def _write_tags(self, key: int, names: Sequence[str]) -> None:
+        for position, name in enumerate(names):
+            self._connection.execute(
+                "INSERT INTO memory_tags (memory, tag, position) VALUES (?, ?, ?)",
+                (key, self._tag_key(name), position),
+            )
+
+    def _tag_key(self, name: str) -> int:
+        if name not in self._tag_keys:
+            self._connection.execute(
+                "INSERT INTO tags (name, topic) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                (name, self._topics.hashed(name)),
+            )
+            sql = "SELECT key FROM tags WHERE name = ?"
+            [(found,)] = self._connection.execute(sql, (name,)).fetchall()
+            assert isinstance(found, int)
+            self._tag_keys[name] = found
+        return self._tag_keys[name]
+
+
+def _find(connection: apsw.Connection, ids: Iterable[str]) -> dict[str, Stored]:
+    # The list travels as one value: any number of ids, one prepared statement. CROSS JOIN keeps
+    # the planner from scanning the memories and probing the list.
+    sql = READ.replace(
+        "FROM memories m", "FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
+    )
+    wanted = json.dumps(list(ids), ensure_ascii=False)
+    found = [_stored(row) for row in connection.execute(sql, (wanted,))]
+    return {stored.memory.id: stored for stored in found}
+
+
+def _values(memory: Memory) -> list[apsw.SQLiteValue]:
+    moments = (getattr(memory, name) for name in TIMES)
+    return [
+        *(getattr(memory, name) for name in TEXTS),
+        *(None if moment is None else to_micros(moment) for moment in moments),
+        content_hash(memory),
+    ]
+
+
+def _stored(row: Sequence[apsw.SQLiteValue]) -> Stored:
+    key, forgotten, tags, *rest = row
+    assert isinstance(key, int)
+    fields: dict[str, object] = dict(zip(TEXTS, rest[: len(TEXTS)], strict=True))
+    for name, value in zip(TIMES, rest[len(TEXTS) :], strict=True):
+        fields[name] = None if value is None else from_micros(value)  # type: ignore[arg-type]
+    memory = Memory(tags=tuple(json.loads(str(tags))), **fields)  # type: ignore[arg-type]
+    return Stored(key, memory, bool(forgotten))

@@ -1,0 +1,164 @@
+-- The vault, version 1. The memories are the truth; everything marked derived can be rebuilt from
+-- them by `recollect reindex` and is checked by `recollect doctor`.
+-- Times are whole microseconds since 1970-01-01 UTC. Texts never given are '' rather than NULL.
+
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID, STRICT;
+
+CREATE TABLE memories (
+    key          INTEGER PRIMARY KEY,
+    id           TEXT NOT NULL UNIQUE,
+    title        TEXT NOT NULL,
+    text         TEXT NOT NULL,
+    context      TEXT NOT NULL,
+    why          TEXT NOT NULL,
+    impact       TEXT NOT NULL,
+    details      TEXT NOT NULL,
+    kind         TEXT NOT NULL,
+    severity     TEXT,
+    domain       TEXT NOT NULL,
+    project      TEXT NOT NULL,
+    source       TEXT NOT NULL,
+    tier         TEXT NOT NULL,
+    space        TEXT NOT NULL,
+    path         TEXT NOT NULL,
+    created_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL,
+    valid_from   INTEGER,
+    valid_until  INTEGER,
+    content_hash BLOB NOT NULL,
+    forgotten_at INTEGER            -- NULL while the memory is live
+) STRICT;
+
+-- Browsing: core, then capture, then file; newest first in each.
+CREATE INDEX memories_browse ON memories (
+    CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id
+) WHERE forgotten_at IS NULL;
+CREATE INDEX memories_recent  ON memories (updated_at DESC, id)            WHERE forgotten_at IS NULL;
+CREATE INDEX memories_project ON memories (project, updated_at DESC, id)   WHERE forgotten_at IS NULL;
+CREATE INDEX memories_kind    ON memories (kind)                           WHERE forgotten_at IS NULL;
+CREATE INDEX memories_space   ON memories (space)                          WHERE forgotten_at IS NULL;
+
+CREATE TABLE tags (
+    key   INTEGER PRIMARY KEY,
+    name  TEXT NOT NULL UNIQUE,
+    topic BLOB NOT NULL             -- HMAC-SHA-256 of the lower-cased name under the vault's key
+) STRICT;
+CREATE INDEX tags_topic ON tags (topic);
+
+CREATE TABLE memory_tags (
+    memory   INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    tag      INTEGER NOT NULL REFERENCES tags,
+    position INTEGER NOT NULL,
+    PRIMARY KEY (memory, tag)
+) WITHOUT ROWID, STRICT;
+CREATE INDEX memory_tags_tag ON memory_tags (tag, memory);
+
+-- Derived: one row per live memory in each index; a forgotten memory is in neither.
+CREATE VIRTUAL TABLE stemmed USING fts5 (
+    id, title, text, context, tags, why, impact, kind, project, source,
+    content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+);
+CREATE VIRTUAL TABLE plain USING fts5 (
+    title, text, tags,
+    content = '', contentless_delete = 1, tokenize = 'unicode61'
+);
+
+-- Derived: how many live memories hold each TF-IDF token, and how many there are.
+CREATE TABLE vocabulary (
+    token     TEXT PRIMARY KEY,
+    documents INTEGER NOT NULL
+) WITHOUT ROWID, STRICT;
+CREATE TABLE corpus (
+    documents INTEGER NOT NULL
+) STRICT;
+INSERT INTO corpus VALUES (0);
+
+-- Derived, but dear: float32, unit length, little-endian; one vector per memory and model. `seq`
+-- only ever grows, and removals are logged, so that an open index follows by reading what is new.
+CREATE TABLE models (
+    key        INTEGER PRIMARY KEY,
+    identity   TEXT NOT NULL UNIQUE,
+    dimensions INTEGER NOT NULL
+) STRICT;
+CREATE TABLE vectors (
+    seq    INTEGER PRIMARY KEY AUTOINCREMENT,
+    model  INTEGER NOT NULL REFERENCES models ON DELETE CASCADE,
+    memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE,
+    vector BLOB NOT NULL,
+    UNIQUE (memory, model)
+) STRICT;
+CREATE INDEX vectors_model ON vectors (model, seq);
+CREATE TABLE vectors_removed (
+    seq    INTEGER PRIMARY KEY AUTOINCREMENT,
+    vector INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER vectors_delete AFTER DELETE ON vectors BEGIN
+    INSERT INTO vectors_removed (vector) VALUES (old.seq);
+END;
+
+CREATE TABLE feedback (
+    key       INTEGER PRIMARY KEY,
+    query     TEXT NOT NULL,
+    memory_id TEXT NOT NULL,
+    accepted  INTEGER NOT NULL CHECK (accepted IN (0, 1)),
+    given_at  INTEGER NOT NULL
+) STRICT;
+
+-- What the indexes hold of a memory. Inserting a key here (re-)indexes that memory in both indexes,
+-- or takes it out of them when it is gone or forgotten: the one way in for every trigger below.
+CREATE VIEW indexed AS
+SELECT m.key, m.id, m.title, m.text, m.context, m.why, m.impact, m.kind, m.project, m.source,
+       coalesce((SELECT group_concat(t.name, ' ' ORDER BY mt.position)
+                   FROM memory_tags mt JOIN tags t ON t.key = mt.tag
+                  WHERE mt.memory = m.key), '') AS tags
+  FROM memories m
+ WHERE m.forgotten_at IS NULL;
+
+CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN
+    DELETE FROM stemmed WHERE rowid = new.key;
+    DELETE FROM plain WHERE rowid = new.key;
+    INSERT INTO stemmed (rowid, id, title, text, context, tags, why, impact, kind, project, source)
+        SELECT key, id, title, text, context, tags, why, impact, kind, project, source
+          FROM indexed WHERE key = new.key;
+    INSERT INTO plain (rowid, title, text, tags)
+        SELECT key, title, text, tags FROM indexed WHERE key = new.key;
+END;
+
+CREATE TRIGGER memories_insert AFTER INSERT ON memories WHEN new.forgotten_at IS NULL BEGIN
+    INSERT INTO indexed (key) VALUES (new.key);
+    UPDATE corpus SET documents = documents + 1;
+END;
+
+CREATE TRIGGER memories_delete AFTER DELETE ON memories WHEN old.forgotten_at IS NULL BEGIN
+    INSERT INTO indexed (key) VALUES (old.key);
+    UPDATE corpus SET documents = documents - 1;
+END;
+
+CREATE TRIGGER memories_update AFTER UPDATE OF
+    id, title, text, context, why, impact, kind, project, source, forgotten_at ON memories BEGIN
+    INSERT INTO indexed (key) VALUES (new.key);
+    UPDATE corpus SET documents = documents + (new.forgotten_at IS NULL) - (old.forgotten_at IS NULL);
+    -- A vector speaks for the text it was made from, and only while the memory is live.
+    DELETE FROM vectors WHERE memory = new.key
+       AND (new.title <> old.title OR new.text <> old.text OR new.context <> old.context
+            OR new.forgotten_at IS NOT NULL);
+END;
+
+-- Tags may be written before their memory (the foreign key is deferred): then nothing is indexed
+-- yet, and the memory's own trigger indexes both at once.
+CREATE TRIGGER memory_tags_insert AFTER INSERT ON memory_tags
+    WHEN EXISTS (SELECT 1 FROM memories WHERE key = new.memory) BEGIN
+    INSERT INTO indexed (key) VALUES (new.memory);
+END;
+
+CREATE TRIGGER memory_tags_delete AFTER DELETE ON memory_tags
+    WHEN EXISTS (SELECT 1 FROM memories WHERE key = old.memory) BEGIN
+    INSERT INTO indexed (key) VALUES (old.memory);
+END;
+
+CREATE TRIGGER tags_rename AFTER UPDATE OF name ON tags BEGIN
+    INSERT INTO indexed (key) SELECT memory FROM memory_tags WHERE tag = new.key;
+END;

@@ -1,0 +1,47 @@
+"""The vault: everything one SQLite file holds, behind the protocols of `store/base.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from recollect.store.base import Writing
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.feedback import SqliteFeedback
+from recollect.store.sqlite.keyword import SqliteKeyword
+from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting
+from recollect.store.sqlite.topics import SqliteTopics
+from recollect.store.sqlite.upkeep import Finding, examine, rebuild
+from recollect.store.sqlite.vectors import SqliteVectors
+from recollect.store.sqlite.vocabulary import SqliteVocabulary
+
+
+class SqliteStore:
+    def __init__(self, path: Path) -> None:
+        self.database = Database(path)
+        self.topics = SqliteTopics(self.database)
+        self.memories = SqliteMemories(self.database, self.topics)
+        self.keyword = SqliteKeyword(self.database, self.topics)
+        self.vectors = SqliteVectors(self.database, self.topics)
+        self.vocabulary = SqliteVocabulary(self.database)
+        self.feedback = SqliteFeedback(self.database)
+
+    @contextmanager
+    def writing(self) -> Iterator[Writing]:
+        with self.database.writing() as connection:
+            writing = SqliteWriting(connection, self.topics)
+            yield writing
+            writing.finish()
+
+    def rebuild(self) -> None:
+        """Make everything that is derived from the memories anew, vectors excepted."""
+        rebuild(self.database, self.topics)
+
+    def examine(self) -> Iterator[Finding]:
+        """Whether everything that is derived is in step."""
+        with self.database.translated():
+            yield from examine(self.database, self.topics)
+
+    def close(self) -> None:
+        self.database.close()

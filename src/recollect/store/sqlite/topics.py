@@ -1,0 +1,47 @@
+"""Topics: tags as keyed hashes, so that the lookup never reads a word."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from functools import cached_property
+
+from recollect.store.base import Found
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.filters import where
+from recollect.types import Filter
+
+
+class SqliteTopics:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @cached_property
+    def _key(self) -> bytes:
+        [(key,)] = self._database.rows("SELECT value FROM meta WHERE key = 'topic_key'")
+        return bytes.fromhex(str(key))
+
+    def hashed(self, word: str) -> bytes:
+        """HMAC-SHA-256 of the lower-cased word under the vault's own key."""
+        return hmac.digest(self._key, word.lower().encode(), hashlib.sha256)
+
+    def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Found]:
+        hashes = json.dumps([self.hashed(word).hex() for word in dict.fromkeys(words)])
+        condition, values = where(filter, self.hashed)
+        rows = self._database.rows(
+            f"""
+            SELECT m.id, count(DISTINCT t.topic) AS matches
+              FROM json_each(?) wanted
+              JOIN tags t ON t.topic = unhex(wanted.value)
+              JOIN memory_tags mt ON mt.tag = t.key
+              JOIN memories m ON m.key = mt.memory
+             WHERE {condition}
+             GROUP BY m.key
+             ORDER BY matches DESC, m.updated_at DESC, m.id
+             LIMIT ?
+            """,
+            hashes, *values, limit,
+        )  # fmt: skip
+        return [Found(str(id), float(matches)) for id, matches in rows]  # type: ignore[arg-type]

@@ -1,0 +1,160 @@
+"""Vectors: float32 blobs in SQLite, and an exact nearest-neighbour search over them.
+
+The matrix of the active model is held once per process and follows the file by reading what is
+new: vectors carry a growing `seq`, removals are logged.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import apsw
+
+from recollect.errors import DimensionMismatch
+from recollect.store.base import Coverage, Found, Waiting
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.filters import where
+from recollect.store.sqlite.topics import SqliteTopics
+from recollect.types import Filter
+
+if TYPE_CHECKING:
+    from recollect.store.base import Vector
+    from recollect.store.sqlite.matrix import Matrix
+
+
+class SqliteVectors:
+    def __init__(self, database: Database, topics: SqliteTopics) -> None:
+        self._database = database
+        self._topics = topics
+        self._matrices: dict[tuple[str, int], Matrix] = {}
+        self._guard = threading.Lock()
+
+    def nearest(
+        self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
+    ) -> list[Found]:
+        matrix = self._following(identity, dimensions)
+        keys = None
+        if filter.narrows():
+            condition, values = where(filter, self._topics.hashed)
+            keys = self._keys(f"SELECT m.key FROM memories m WHERE {condition}", values)
+        # One more than asked for: where equal cosines straddle the cut, ids decide.
+        best = matrix.nearest(vector, limit, keys)
+        named = self._ids([key for key, _ in best])
+        found = [Found(named[key], cosine) for key, cosine in best if key in named]
+        found.sort(key=lambda one: (-one.score, one.memory_id))
+        return found[:limit]
+
+    def similarities(
+        self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
+    ) -> dict[str, float]:
+        matrix = self._following(identity, dimensions)
+        rows = self._database.rows(
+            "SELECT m.key, m.id FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value",
+            json.dumps(list(ids), ensure_ascii=False),
+        )
+        cosines = matrix.cosines(vector, [key for key, _ in rows])  # type: ignore[misc]
+        return {str(id): cosines[key] for key, id in rows if key in cosines}  # type: ignore[index]
+
+    def put(self, identity: str, dimensions: int, vectors: Iterable[tuple[int, Vector]]) -> None:
+        with self._database.writing() as connection:
+            stored = _stored_dimensions(connection)
+            if stored is None:
+                _adopt(connection, identity, dimensions)
+            elif stored != dimensions:
+                raise DimensionMismatch(stored, dimensions)
+            model = _model(connection, identity, dimensions)
+            connection.executemany(
+                # The memory may have been forgotten or purged while it was being embedded.
+                "INSERT INTO vectors (model, memory, vector) SELECT ?1, ?2, ?3 WHERE EXISTS "
+                "(SELECT 1 FROM memories WHERE key = ?2 AND forgotten_at IS NULL) "
+                "ON CONFLICT DO NOTHING",
+                [(model, key, vector.astype("<f4").tobytes()) for key, vector in vectors],
+            )
+
+    def waiting(self, identity: str, limit: int) -> list[Waiting]:
+        rows = self._database.rows(
+            """
+            SELECT m.key, m.title || char(10) || m.text || char(10) || m.context FROM memories m
+             WHERE m.forgotten_at IS NULL AND NOT EXISTS
+                   (SELECT 1 FROM vectors v JOIN models o ON o.key = v.model
+                     WHERE v.memory = m.key AND o.identity = ?)
+             ORDER BY m.key LIMIT ?
+            """,
+            identity,
+            limit,
+        )
+        return [Waiting(key, str(text).strip()) for key, text in rows]  # type: ignore[arg-type]
+
+    def coverage(self, identity: str) -> Coverage:
+        [(embedded, memories)] = self._database.rows(
+            "SELECT (SELECT count(*) FROM vectors v JOIN models o ON o.key = v.model "
+            "WHERE o.identity = ?), (SELECT documents FROM corpus)",
+            identity,
+        )
+        assert isinstance(embedded, int)
+        assert isinstance(memories, int)
+        return Coverage(embedded, memories)
+
+    def adopt(self, identity: str, dimensions: int) -> None:
+        with self._database.writing() as connection:
+            _adopt(connection, identity, dimensions)
+
+    def remove(self, identity: str) -> int:
+        with self._database.writing() as connection:
+            sql = "DELETE FROM vectors WHERE model IN (SELECT key FROM models WHERE identity = ?)"
+            connection.execute(sql, (identity,))
+            return connection.changes()
+
+    def keep_only(self, identity: str) -> int:
+        with self._database.writing() as connection:
+            sql = "DELETE FROM vectors WHERE model IN (SELECT key FROM models WHERE identity <> ?)"
+            connection.execute(sql, (identity,))
+            gone = connection.changes()
+            connection.execute("DELETE FROM models WHERE identity <> ?", (identity,))
+        return gone
+
+    def _following(self, identity: str, dimensions: int) -> Matrix:
+        """The matrix of this model, brought up to date with the file."""
+        from recollect.store.sqlite.matrix import Matrix  # noqa: PLC0415  numpy: only with vectors
+
+        with self._guard, self._database.translated():
+            matrix = self._matrices.get((identity, dimensions))
+            if matrix is None:
+                matrix = self._matrices[identity, dimensions] = Matrix(identity, dimensions)
+            matrix.follow(self._database.connection())
+            return matrix
+
+    def _keys(self, sql: str, values: Sequence[apsw.SQLiteValue]) -> list[int]:
+        return [key for (key,) in self._database.rows(sql, *values)]  # type: ignore[misc]
+
+    def _ids(self, keys: Sequence[int]) -> dict[int, str]:
+        rows = self._database.rows(
+            "SELECT m.key, m.id FROM json_each(?) j CROSS JOIN memories m ON m.key = j.value "
+            "WHERE m.forgotten_at IS NULL",
+            json.dumps(list(keys)),
+        )
+        return dict(rows)  # type: ignore[arg-type]
+
+
+def _stored_dimensions(connection: apsw.Connection) -> int | None:
+    row = connection.execute("SELECT value FROM meta WHERE key = 'embedding_dim'").fetchone()
+    return None if row is None else int(str(row[0]))
+
+
+def _adopt(connection: apsw.Connection, identity: str, dimensions: int) -> None:
+    connection.executemany(
+        "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+        [("embedding_dim", str(dimensions)), ("embedding_identity", identity)],
+    )
+
+
+def _model(connection: apsw.Connection, identity: str, dimensions: int) -> int:
+    sql = "INSERT INTO models (identity, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    connection.execute(sql, (identity, dimensions))
+    sql = "SELECT key FROM models WHERE identity = ?"
+    [(key,)] = connection.execute(sql, (identity,)).fetchall()
+    assert isinstance(key, int)
+    return key

@@ -1,0 +1,48 @@
+"""Reading and writing points in time: ISO 8601, UTC unless a zone is given."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from recollect.errors import UserError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+AGES = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def parse_time(text: str, what: str) -> datetime:
+    """An ISO 8601 date or time as a UTC datetime; `what` names the field in the error."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return zoned.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise UserError(
+            f"{what} {text!r} is not a time; write it like 2026-03-01 or 2026-03-01T09:30:00Z."
+        ) from error
+
+
+def parse_moment(text: str, now: datetime, what: str) -> datetime:
+    """Like `parse_time`, and `7d`, `12h` or `2w` for that long before now."""
+    number, unit = text[:-1], text[-1:]
+    if unit in AGES and number.isascii() and number.isdigit():
+        try:
+            return now - timedelta(**{AGES[unit]: int(number)})
+        except OverflowError as error:
+            raise UserError(f"{what} {text!r} lies before the beginning of time.") from error
+    return parse_time(text, what)
+
+
+def to_micros(moment: datetime) -> int:
+    """Whole microseconds since 1970: how the store keeps times."""
+    return (moment - EPOCH) // MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    return EPOCH + micros * MICROSECOND
+
+
+def iso(moment: datetime) -> str:
+    """`2026-03-01T09:30:00Z`, with a fraction only where there is one."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"

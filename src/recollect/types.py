@@ -1,0 +1,212 @@
+"""The values that travel through Recollect: frozen, and free of any local import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from math import prod
+from typing import Literal
+
+from msgspec import Struct, field
+
+Severity = Literal["critical", "warning", "suggestion"]
+Tier = Literal["core", "file", "capture"]
+View = Literal["scan", "full", "pointer", "preview", "snippet"]
+Intent = Literal["keyword", "semantic"]
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """One thing worth keeping, as stored. Texts that were never given are empty, not null."""
+
+    id: str
+    title: str = ""
+    text: str = ""
+    context: str = ""
+    why: str = ""
+    impact: str = ""
+    details: str = ""
+    tags: tuple[str, ...] = ()
+    kind: str = "fact"
+    severity: Severity | None = None
+    domain: str = ""
+    project: str = ""
+    source: str = ""
+    tier: Tier = "capture"
+    space: str = ""
+    path: str = ""
+    created_at: datetime
+    updated_at: datetime
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+class Filter(Struct, frozen=True, kw_only=True):
+    """What a memory must satisfy to be considered at all. Every given part must hold."""
+
+    project: str | None = None
+    source: str | None = None
+    domain: str | None = None
+    kind: str | None = None
+    space: str | None = None
+    tags: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    without_kinds: tuple[str, ...] = ()
+
+    def narrows(self) -> bool:
+        """Whether anything is asked for at all."""
+        return self != Filter()
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """One question, with everything the caller asked for beside the words."""
+
+    text: str
+    limit: int | None = None
+    filter: Filter = Filter()
+    prefer_tags: tuple[str, ...] = ()
+    prefer_domain: str | None = None
+    deep: bool = False
+
+    @property
+    def wanted_tags(self) -> frozenset[str]:
+        """Tags asked for, as filters or as preferences, lower-cased."""
+        return frozenset(tag.lower() for tag in (*self.filter.tags, *self.prefer_tags))
+
+    @property
+    def wanted_domains(self) -> frozenset[str]:
+        """Domains asked for, as filter or as preference, lower-cased."""
+        asked = (self.filter.domain, self.prefer_domain)
+        return frozenset(domain.lower() for domain in asked if domain)
+
+
+class Term(Struct, frozen=True):
+    """One node of a score: its value and how that value came about.
+
+    `formula` is an operation on the parts, or for a leaf the arithmetic; `how` says where a raw
+    value comes from. Build terms with the functions below: they compute the value from the parts,
+    so a score can never differ from its explanation. A leaf with a weight has `value = weight ×
+    raw`.
+    """
+
+    name: str
+    value: float
+    formula: str
+    weight: float | None = None
+    raw: float | None = None
+    how: str = ""
+    parts: tuple[Term, ...] = ()
+
+    def leaves(self) -> Iterator[Term]:
+        """The terms without parts, left to right."""
+        if not self.parts:
+            yield self
+        for part in self.parts:
+            yield from part.leaves()
+
+
+def leaf(name: str, value: float, formula: str) -> Term:
+    """A value that stands on its own, with the formula it was computed by."""
+    return Term(name, float(value), formula)
+
+
+def weighted(name: str, weight: float, raw: float, how: str = "") -> Term:
+    """A signal's share of a sum: `weight × raw`."""
+    formula = f"{weight:.6g} × {raw:.6g}"
+    return Term(name, weight * raw, formula, weight=weight, raw=float(raw), how=how)
+
+
+OPERATIONS: dict[str, Callable[[list[float]], float]] = {
+    "sum": lambda values: sum(values, 0.0),
+    "product": prod,
+    "max": max,
+    "min": min,
+}
+
+
+def combine(name: str, operation: str, parts: Iterable[Term]) -> Term:
+    """An inner term: `operation` (a name in OPERATIONS) applied to the values of the parts."""
+    held = tuple(parts)
+    return Term(name, OPERATIONS[operation]([part.value for part in held]), operation, parts=held)
+
+
+def recompute(term: Term) -> float:
+    """The value that follows from the parts alone; equal to `term.value` for every real term."""
+    if term.parts:
+        return float(OPERATIONS[term.formula]([recompute(part) for part in term.parts]))
+    if term.weight is not None and term.raw is not None:
+        return term.weight * term.raw
+    return term.value
+
+
+class Hit(Struct, frozen=True):
+    """A memory in a ranking. Its score *is* the value of its explanation."""
+
+    memory_id: str
+    why: Term
+
+    @property
+    def score(self) -> float:
+        return self.why.value
+
+
+class Ranking(Struct, frozen=True):
+    """Hits, best first, and what was left out on the way, counted by reason."""
+
+    hits: tuple[Hit, ...] = ()
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(hit.memory_id for hit in self.hits)
+
+
+def ranked(hits: Iterable[Hit], dropped: dict[str, int] | None = None) -> Ranking:
+    """The one place that sorts: larger score first, equal scores by memory id, ascending."""
+    ordered = sorted(hits, key=lambda hit: (-hit.why.value, hit.memory_id))
+    return Ranking(tuple(ordered), dropped or {})
+
+
+class Degraded(Struct, frozen=True):
+    """A part of the recipe that could not do its work, and why."""
+
+    channel: str
+    reason: str
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """One returned memory, with its place in the evidence."""
+
+    id: str
+    score: float
+    vault: str
+    memory: Memory
+    explain: Term
+    fields: dict[str, object]
+
+
+class Response(Struct, frozen=True, kw_only=True):
+    """What a search answers."""
+
+    query: str
+    recipe: str
+    view: View
+    intent: Intent
+    results: tuple[Result, ...]
+    counts: dict[str, object]
+    topics: dict[str, int]
+    degraded: tuple[Degraded, ...]
+    notes: tuple[str, ...]
+    timings_ms: dict[str, float]
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)

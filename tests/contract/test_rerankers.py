@@ -1,0 +1,31 @@
+"""The reranker contract, held by the HTTP provider through real HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from recollect.models.base import Reranker
+from recollect.models.http import HttpReranker
+from recollect.settings import Rerank
+from recollect.testing.rerankers import RerankerContract
+from recollect.testing.servers import ModelServer
+
+
+class TestHttp(RerankerContract):
+    tolerance = 0.0  # the server's scores are exact
+
+    @pytest.fixture(autouse=True)
+    def _server(self) -> Iterator[None]:
+        self.opened: list[HttpReranker] = []
+        with ModelServer() as self.server:
+            yield
+            for reranker in self.opened:
+                reranker.close()
+
+    def reranker(self) -> Reranker:
+        settings = Rerank(provider="http", model="toy", base_url=self.server.url)
+        reranker = HttpReranker(settings, {})
+        self.opened.append(reranker)
+        return reranker

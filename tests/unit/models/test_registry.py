@@ -1,0 +1,119 @@
+"""Which provider opens what, and what a wrong setting says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any, get_args
+
+import pytest
+
+from recollect.errors import UserError
+from recollect.models.http import HttpReranker
+from recollect.models.ollama import OllamaEmbedder
+from recollect.models.openai import OpenAIEmbedder
+from recollect.models.registry import (
+    EMBEDDERS,
+    RERANKERS,
+    Absent,
+    open_embedder,
+    open_reranker,
+)
+from recollect.settings import Embedding, EmbeddingProvider, Rerank, RerankProvider
+
+
+def test_every_provider_the_settings_allow_is_registered() -> None:
+    assert set(EMBEDDERS) == set(get_args(EmbeddingProvider))
+    assert set(RERANKERS) == set(get_args(RerankProvider))
+
+
+def test_remote_providers_open_without_a_request() -> None:
+    """The addresses lead nowhere, so a request would fail."""
+    openai = Embedding(provider="openai", model="m", base_url="http://127.0.0.1:9/v1")
+    ollama = Embedding(provider="ollama", model="m", base_url="http://127.0.0.1:9")
+    http = Rerank(provider="http", base_url="http://127.0.0.1:9")
+    assert isinstance(open_embedder(openai, {}), OpenAIEmbedder)
+    assert isinstance(open_embedder(ollama, {}), OllamaEmbedder)
+    assert isinstance(open_reranker(http, {}), HttpReranker)
+
+
+def test_none_is_absent_because_the_settings_say_so() -> None:
+    assert open_embedder(Embedding(provider="none"), {}) == Absent('embedding.provider is "none"')
+    assert open_reranker(Rerank(provider="none"), {}) == Absent('rerank.provider is "none"')
+
+
+@pytest.mark.parametrize("provider", ["builtin", "onnx"])
+def test_models_this_version_lacks_are_absent_and_say_so(provider: Any) -> None:
+    for absent in (
+        open_embedder(Embedding(provider=provider), {}),
+        open_reranker(Rerank(provider=provider), {}),
+    ):
+        assert isinstance(absent, Absent)
+        assert "not part of this version" in absent.reason
+        assert f"`{provider}` acts as `none`" in absent.reason
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"provider": "openai"}, "embedding.model"),
+        ({"provider": "ollama"}, "embedding.model"),
+        ({"provider": "openai", "model": "m", "base_url": "ftp://host"}, "embedding.base_url"),
+        ({"provider": "openai", "model": "m", "base_url": "host:80/v1"}, "embedding.base_url"),
+        ({"provider": "ollama", "model": "m", "base_url": "http://"}, "embedding.base_url"),
+        ({"provider": "ollama", "model": "m", "base_url": "http://h:99999"}, "embedding.base_url"),
+        ({"provider": "openai", "model": "m", "timeout_s": 0.0}, "embedding.timeout_s"),
+        ({"provider": "openai", "model": "m", "timeout_s": float("nan")}, "embedding.timeout_s"),
+        ({"provider": "openai", "model": "m", "dimensions": -1}, "embedding.dimensions"),
+        ({"provider": "gpt"}, "openai, ollama"),
+    ],
+)
+def test_a_wrong_embedding_setting_is_named(settings: dict[str, Any], named: str) -> None:
+    with pytest.raises(UserError) as caught:
+        open_embedder(Embedding(**settings), {})
+    assert named in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"provider": "http"}, "rerank.base_url"),
+        ({"provider": "http", "base_url": "localhost:8080"}, "rerank.base_url"),
+        ({"provider": "http", "base_url": "http://h", "timeout_s": -1.0}, "rerank.timeout_s"),
+        ({"provider": "gpt"}, "builtin, onnx, http, none"),
+    ],
+)
+def test_a_wrong_rerank_setting_is_named(settings: dict[str, Any], named: str) -> None:
+    with pytest.raises(UserError) as caught:
+        open_reranker(Rerank(**settings), {})
+    assert named in str(caught.value)
+
+
+def test_a_wrong_address_is_not_repeated_for_it_may_hold_a_password() -> None:
+    settings = Embedding(provider="openai", model="m", base_url="me:hunter2@host")
+    with pytest.raises(UserError) as caught:
+        open_embedder(settings, {})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_an_unusable_key_is_refused_by_its_variables_name() -> None:
+    settings = Embedding(provider="openai", model="m")
+    with pytest.raises(UserError, match=r"\$OPENAI_API_KEY") as caught:
+        open_embedder(settings, {"OPENAI_API_KEY": "sk-first\nsk-second"})
+    assert "sk-first" not in str(caught.value)
+
+
+def test_nothing_heavy_is_imported_until_a_request_is_made() -> None:
+    """httpx and numpy each take longer to import than a keyword search takes."""
+    script = """
+import sys
+from recollect.models.registry import open_embedder, open_reranker
+from recollect.settings import Embedding, Rerank
+open_embedder(Embedding(), {})
+open_reranker(Rerank(provider="http", base_url="http://127.0.0.1:9"), {})
+assert not {"httpx", "numpy"} & sys.modules.keys(), "too early"
+open_embedder(Embedding(provider="ollama", model="m"), {})
+assert "httpx" not in sys.modules, "httpx too early"
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
