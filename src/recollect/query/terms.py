@@ -10,7 +10,8 @@ import re
 from recollect.types import Memory
 
 STOP_WORDS = frozenset(
-    ["a", "an", "and", "are", "as", "at", "be", "but", "by", "do", "does", "for", "from", "has", "have", "how", "i", "in", "is", "it", "its", "of", "on", "or", "that", "the", "this", "to", "was", "what", "when", "where", "which", "who", "why", "will", "with", "you", "your"]
+    "a an and are as at be but by do does for from has have how i in is it its of on or that the "
+    "this to was what when where which who why will with you your".split()
 )
 WORD = re.compile(r"\w+")
 

@@ -106,10 +106,9 @@ def _count(connection: apsw.Connection) -> str | None:
 
 
 def _vocabulary(connection: apsw.Connection) -> str | None:
-    told = connection.execute("SELECT token, documents FROM vocabulary").fetchall()
-    held: dict[object, object] = {token: documents for token, documents in told}
-    real: dict[object, object] = {**_counted(connection)}
-    wrong = sum(1 for token in held.keys() | real.keys() if held.get(token) != real.get(token))
+    told = set(connection.execute("SELECT token, documents FROM vocabulary"))
+    real = set(_counted(connection).items())
+    wrong = len({token for token, _ in told ^ real})
     return f"{wrong} tokens are counted wrong" if wrong else None
 
 
