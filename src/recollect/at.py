@@ -6,7 +6,6 @@ gathers what the response must tell beside them: degraded parts, notes, times.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,8 +21,6 @@ from recollect.types import Degraded, Filter, Intent, Memory, Query, Ranking
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
-
-log = logging.getLogger("recollect")
 
 
 class Models(Protocol):
@@ -130,7 +127,7 @@ class At:
             self.degraded.append(entry)
             if (channel, reason) not in _logged:
                 _logged.add((channel, reason))
-                log.warning("%s: %s", channel, reason)
+                _warn(channel, reason)
 
     def note(self, sentence: str) -> None:
         self.notes.append(sentence)
@@ -147,3 +144,13 @@ class At:
 
 
 _logged: set[tuple[str, str]] = set()
+
+
+def _warn(channel: str, reason: str) -> None:
+    """To whoever listens to the logger `recollect`; nobody is told who did not ask."""
+    import logging  # noqa: PLC0415  start-up time: most searches have nothing to log
+
+    logger = logging.getLogger("recollect")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+    logger.warning("%s: %s", channel, reason)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,8 +24,9 @@ from recollect.recipes.base import Recipe
 from recollect.settings import Settings, home_folder, load_settings
 from recollect.store.base import Stored
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.upkeep import Finding
 from recollect.times import parse_time
-from recollect.types import Filter, Memory, Query, Response
+from recollect.types import Filter, Memory, Query, Response, View
 
 IMPORT_BATCH = 2000  # long enough to be quick, short enough that other writers wait little
 CONTEXT_RECIPE = "echovault"
@@ -49,6 +50,7 @@ class Context(NamedTuple):
 
     memories: tuple[Memory, ...]
     response: Response | None
+    matched: int
     topped_up: int
     left_out: int
 
@@ -222,9 +224,13 @@ class Recollect:
         prefer_tags: Sequence[str] = (),
         prefer_domain: str | None = None,
         now: datetime | None = None,
+        mark: bool = False,
         **narrow: object,
     ) -> Response:
-        """Search. `narrow` takes the filter's fields by name: `project="harbor"`, `tags=("a",)`."""
+        """Search. `narrow` takes the filter's fields by name: `project="harbor"`, `tags=("a",)`.
+
+        `mark` cuts a snippet with the match marked for every result, whatever the view.
+        """
         if narrow:
             filter = _filter(filter, narrow)
         query = Query(
@@ -236,14 +242,19 @@ class Recollect:
             deep=deep,
         )
         shown = None if view is None else checked_view(view)
-        return self._run(self.recipe(recipe), query, shown, now)
+        return self._run(self.recipe(recipe), query, shown, now, mark)
 
     def recipe(self, name: str | None = None) -> Recipe:
         """The named recipe, or the one the settings make the default."""
         return self.recipes.get(name or self.settings.search.recipe)
 
     def _run(
-        self, recipe: Recipe, query: Query, view: str | None, now: datetime | None
+        self,
+        recipe: Recipe,
+        query: Query,
+        view: View | None = None,
+        now: datetime | None = None,
+        mark: bool = False,
     ) -> Response:
         return run(
             recipe,
@@ -251,7 +262,8 @@ class Recollect:
             now=now or self.now(),
             store=self.store,
             models=self.models,
-            view=view,  # type: ignore[arg-type]
+            view=view,
+            mark=mark,
         )
 
     def show(self, ids: Sequence[str]) -> list[Memory]:
@@ -300,7 +312,7 @@ class Recollect:
         if query.strip():
             recipe = self._context_recipe(semantic or self.settings.context.semantic)
             asked = Query(text=_clean(query), limit=limit, filter=filter)
-            response = self._run(recipe, asked, None, None)
+            response = self._run(recipe, asked)
             memories = [result.memory for result in response]
         found = len(memories)
         topup = self.settings.context.topup_recent if topup_recent is None else topup_recent
@@ -309,7 +321,9 @@ class Recollect:
             newest = self.store.memories.newest(filter, limit)
             memories += [memory for memory in newest if memory.id not in seen][: limit - found]
         kept = _within(memories, max_tokens)
-        return Context(tuple(kept), response, max(0, len(kept) - found), len(memories) - len(kept))
+        matched = min(found, len(kept))
+        left_out = len(memories) - len(kept)
+        return Context(tuple(kept), response, matched, len(kept) - matched, left_out)
 
     def _context_recipe(self, semantic: str) -> Recipe:
         """`never`: keywords alone. `always`: vectors whenever a model is configured. `auto`: as the
@@ -349,6 +363,27 @@ class Recollect:
         done = embed_waiting(self.store.vectors, embedder, progress=progress)
         self.store.vectors.keep_only(embedder.identity)
         return done
+
+    def doctor(self, *, fix: bool = False) -> Sequence[Finding]:
+        """Check everything that is derived; `fix` rebuilds it first where something is wrong."""
+        findings = [*self.store.examine()]
+        if fix and any(finding.problem and finding.mendable for finding in findings):
+            self.store.rebuild()
+            findings = [*self.store.examine()]
+        return findings
+
+    def stats(self) -> dict[str, Any]:
+        """What the vault holds, which models are active, and how many vectors wait."""
+        model = self.models.embedder().identity if self.models.embeds() else None
+        embedded = self.store.vectors.coverage(model).embedded if model else 0
+        return {
+            "vault": str(self.path),
+            **self.store.counts(),
+            "embedding": model or "none",
+            "vectors": embedded,
+            "waiting": self.waiting(),
+            "recipe": self.settings.search.recipe,
+        }
 
     def waiting(self) -> int:
         """How many live memories have no vector of the active model; 0 without a model."""

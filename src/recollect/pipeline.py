@@ -28,8 +28,9 @@ def run(
     models: Models,
     view: View | None = None,
     vault: str = "agent",
+    mark: bool = False,
 ) -> Response:
-    """Answer a query as the recipe declares."""
+    """Answer a query as the recipe declares; `mark` cuts marked snippets for every view."""
     start = time.perf_counter()
     declared = _variant(recipe, query)
     limit, note = _limit(declared, query)
@@ -45,6 +46,8 @@ def run(
             ranking = stage.apply(ranking, at)
     shown = view or declared.view
     with at.timed("present"):
+        if mark or shown == "snippet":
+            at.snippets = marked(at, [at.memory(id) for id in ranking.ids])
         results = _results(ranking, at, shown, vault)
     at.timings["total"] = (time.perf_counter() - start) * 1000
     return Response(
@@ -118,8 +121,6 @@ def _fused(declared: Recipe, at: At) -> Ranking:
 
 
 def _results(ranking: Ranking, at: At, view: View, vault: str) -> tuple[Result, ...]:
-    if view == "snippet":
-        at.snippets = marked(at, [at.memory(id) for id in ranking.ids])
     return tuple(_result(hit, at, view, vault, place) for place, hit in enumerate(ranking, start=1))
 
 
@@ -134,6 +135,7 @@ def _result(hit: Hit, at: At, view: View, vault: str, place: int) -> Result:
         memory=memory,
         explain=why,
         fields=VIEWS[view](rooted, memory, at, place),
+        marked=at.snippets.get(memory.id, ""),
     )
 
 

@@ -189,6 +189,7 @@ class Result(Struct, frozen=True, kw_only=True):
     memory: Memory
     explain: Term
     fields: dict[str, object]
+    marked: str = ""
 
 
 class Response(Struct, frozen=True, kw_only=True):

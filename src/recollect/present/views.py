@@ -7,6 +7,7 @@ from math import ceil
 from typing import Any
 
 from recollect.at import At
+from recollect.codec import memory_json
 from recollect.errors import UserError
 from recollect.present.snippet import plain_start
 from recollect.times import iso
@@ -16,15 +17,6 @@ PREVIEW_CHARACTERS = 240
 # Source: the `gnosis` recipe, "Preview": a whole text is inlined above this score, below this size.
 INLINE_ABOVE = 0.80
 INLINE_UNDER = 2048
-
-
-def memory_json(memory: Memory) -> dict[str, Any]:
-    """A memory as INTERFACE.md writes it: every field, times in UTC."""
-    return {
-        name: iso(value) if name.endswith("_at") or (name.startswith("valid_") and value) else value
-        for name in Memory.__struct_fields__
-        for value in (getattr(memory, name),)
-    } | {"tags": list(memory.tags)}
 
 
 def token_estimate(memory: Memory) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from recollect.store.base import Writing
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.feedback import SqliteFeedback
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting
+from recollect.store.sqlite.stats import counts
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.upkeep import Finding, examine, rebuild
 from recollect.store.sqlite.vectors import SqliteVectors
@@ -42,6 +44,10 @@ class SqliteStore:
         """Whether everything that is derived is in step."""
         with self.database.translated():
             yield from examine(self.database, self.topics)
+
+    def counts(self) -> dict[str, Any]:
+        """What the vault holds."""
+        return counts(self.database)
 
     def close(self) -> None:
         self.database.close()

@@ -1,0 +1,20 @@
+"""A memory as JSON, the same for export, the command line and every server."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from recollect.times import iso
+from recollect.types import Memory
+
+
+def memory_json(memory: Memory) -> dict[str, Any]:
+    """Every field, times in UTC."""
+    return {name: _plain(getattr(memory, name)) for name in Memory.__struct_fields__}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return iso(value)
+    return list(value) if isinstance(value, tuple) else value

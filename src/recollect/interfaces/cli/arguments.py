@@ -1,0 +1,144 @@
+"""Command-line arguments that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from datetime import datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from recollect.errors import UserError
+from recollect.times import parse_moment, parse_time
+from recollect.types import Filter
+
+
+def parser_of(name: str, about: str, command: ModuleType) -> argparse.ArgumentParser:
+    """A command's parser: its own arguments, and its example in the help."""
+    parser = argparse.ArgumentParser(
+        prog=f"recollect {name}",
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"example:\n{command.EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.arguments(parser)
+    return parser
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def add_limit(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help=f"at most so many (default: {default})"
+    )
+
+
+def add_filter(parser: argparse.ArgumentParser) -> None:
+    """What a memory must satisfy; every one given must hold."""
+    group = parser.add_argument_group("filters", "every one given must hold")
+    where = group.add_mutually_exclusive_group()
+    where.add_argument("--project", metavar="P", help="only this project")
+    where.add_argument(
+        "--here", action="store_true", help="only the project named after the working directory"
+    )
+    group.add_argument("--source", metavar="S", help="only from this source")
+    group.add_argument("--tag", action="append", default=[], metavar="T", help="only with this tag")
+    group.add_argument("--domain", metavar="D", help="only of this domain")
+    group.add_argument("--kind", metavar="K", help="only of this kind")
+    group.add_argument("--space", metavar="S", help="only in this space")
+    group.add_argument("--since", metavar="D", help="changed since: 2026-03-01, 7d, 12h, 2w")
+    group.add_argument("--until", metavar="D", help="changed until")
+
+
+def add_now(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--now", metavar="T", help="pretend that it is this time (ISO 8601)")
+
+
+def filter_of(told: argparse.Namespace, now: datetime) -> Filter:
+    """The Filter that the arguments of `add_filter` ask for."""
+    return Filter(
+        project=here() if told.here else told.project,
+        source=told.source,
+        domain=told.domain,
+        kind=told.kind,
+        space=told.space,
+        tags=tuple(told.tag),
+        since=parse_moment(told.since, now, "--since") if told.since else None,
+        until=parse_moment(told.until, now, "--until") if told.until else None,
+    )
+
+
+def now_of(told: argparse.Namespace, otherwise: datetime) -> datetime:
+    return parse_time(told.now, "--now") if told.now else otherwise
+
+
+def here() -> str:
+    """The project named after the working directory, or after its repository's root."""
+    try:
+        folder = Path.cwd()
+    except OSError as error:
+        raise UserError("--here: the working directory is gone.") from error
+    for candidate in (folder, *folder.parents):
+        if (candidate / ".git").exists():
+            return candidate.name
+    return folder.name
+
+
+FIELDS = (
+    "text", "context", "why", "impact", "kind", "severity", "domain", "source", "tier", "space",
+    "path", "valid-from", "valid-until", "created-at", "updated-at",
+)  # fmt: skip
+HELP = {
+    "text": "what it says; - reads standard input",
+    "kind": "decision, bug, preference, … (default: fact)",
+    "severity": "critical, warning or suggestion",
+    "tier": "core, file or capture (default: capture)",
+    "valid-until": "when it stops being true (ISO 8601)",
+}
+
+
+def add_fields(parser: argparse.ArgumentParser) -> None:
+    """A memory's fields as options."""
+    group = parser.add_argument_group("fields")
+    group.add_argument("--title", metavar="T", help="its title")
+    for name in FIELDS:
+        group.add_argument(f"--{name}", metavar="…", help=HELP.get(name))
+    where = group.add_mutually_exclusive_group()
+    where.add_argument("--project", metavar="P", help="the project it belongs to")
+    where.add_argument(
+        "--here", action="store_true", help="the project named after the working directory"
+    )
+    group.add_argument(
+        "--details-file", metavar="F", help="a file with the long version; - reads standard input"
+    )
+
+
+def fields_of(told: argparse.Namespace) -> dict[str, Any]:
+    """The memory's fields that were given."""
+    names = ("title", "project", *(name.replace("-", "_") for name in FIELDS))
+    given = {name: getattr(told, name) for name in names if getattr(told, name) is not None}
+    if told.here:
+        given["project"] = here()
+    if given.get("text") == "-":
+        if told.details_file == "-":
+            raise UserError("Only one of --text and --details-file can read standard input.")
+        given["text"] = read_text("-")
+    if told.details_file is not None:
+        given["details"] = read_text(told.details_file)
+    return given
+
+
+def read_text(name: str) -> str:
+    """A file's text, or standard input's; bytes that are not UTF-8 are refused."""
+    try:
+        raw = os.fdopen(0, "rb", closefd=False).read() if name == "-" else Path(name).read_bytes()
+        return raw.decode()
+    except OSError as error:
+        raise UserError(f"{name} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        what = "Standard input" if name == "-" else name
+        raise UserError(f"{what} is not valid UTF-8 text (byte {error.start}).") from error

@@ -1,0 +1,61 @@
+"""`recollect context`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.codec import memory_json
+from recollect.engine import CONTEXT_LIMIT, Recollect
+from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
+from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, counted, print_json, styled
+from recollect.interfaces.cli.results import about
+from recollect.present.response import degraded_json
+
+EXAMPLE = (
+    "  recollect context --here --max-tokens 2000\n  recollect context auth --project harbor-api"
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", nargs="?", default="", help="what it is about")
+    add_limit(parser, str(CONTEXT_LIMIT))
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="at most about so many tokens")
+    parser.add_argument(
+        "--semantic", metavar="M", help="auto, always or never (default: the settings' choice)"
+    )
+    parser.add_argument(
+        "--no-topup", action="store_true", help="do not fill free places with the newest"
+    )
+    add_filter(parser)
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    with Recollect() as memory:
+        now = memory.now()
+        found = memory.context(
+            told.query,
+            limit=CONTEXT_LIMIT if told.limit is None else told.limit,
+            max_tokens=told.max_tokens,
+            filter=filter_of(told, now),
+            semantic=told.semantic,
+            topup_recent=False if told.no_topup else None,
+        )
+    degraded = degraded_json(found.response) if found.response else []
+    if told.json:
+        print_json(
+            {"memories": [memory_json(one) for one in found.memories], "matched": found.matched,
+             "topped_up": found.topped_up, "left_out": found.left_out, "degraded": degraded}
+        )  # fmt: skip
+        return 0
+    for one in found.memories:
+        print(styled(one.title or one.id, BOLD))
+        if one.text:
+            print(one.text)
+        print(styled(about(one, now), DIM) + "\n")
+    told_counts = f"{found.matched} by search, {found.topped_up} newest"
+    left = f", {found.left_out} left out for the token budget" if found.left_out else ""
+    print(styled(f"{counted(len(found.memories), 'memory')}: {told_counts}{left}", DIM))
+    for part in degraded:
+        print(styled(f"! {part['channel']}: {part['reason']}", YELLOW))
+    return 0

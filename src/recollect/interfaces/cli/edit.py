@@ -1,0 +1,44 @@
+"""`recollect edit`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.codec import memory_json
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.interfaces.cli.arguments import add_fields, add_json, fields_of
+from recollect.interfaces.cli.output import print_json
+
+EXAMPLE = '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security'
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="which memory")
+    add_fields(parser)
+    parser.add_argument("--tag", action="append", metavar="T", help="replace all tags by these")
+    parser.add_argument("--add-tag", action="append", default=[], metavar="T", help="add a tag")
+    parser.add_argument(
+        "--remove-tag", action="append", default=[], metavar="T", help="take a tag off"
+    )
+    parser.add_argument(
+        "--clear", action="append", default=[], metavar="FIELD", help="empty a field"
+    )
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    changes = fields_of(told) | dict.fromkeys(told.clear)
+    if told.tag is not None:
+        if told.add_tag or told.remove_tag:
+            raise UserError("Give either --tag, or --add-tag and --remove-tag.")
+        changes["tags"] = told.tag
+    if not (changes or told.add_tag or told.remove_tag):
+        raise UserError("Nothing to change; name a field, like --title.")
+    with Recollect() as memory:
+        after = memory.edit(told.id, add_tags=told.add_tag, remove_tags=told.remove_tag, **changes)
+    if told.json:
+        print_json(memory_json(after))
+    else:
+        print(after.id)
+    return 0

@@ -1,0 +1,33 @@
+"""`recollect forget`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.engine import Recollect
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.output import counted, print_json
+
+EXAMPLE = "  recollect forget auth-jwt-000\n  recollect forget --undo auth-jwt-000"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", metavar="ID", nargs="+", help="which memories")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--undo", action="store_true", help="bring forgotten memories back")
+    how.add_argument("--purge", action="store_true", help="remove for good; cannot be undone")
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    with Recollect() as memory:
+        memory.forget(told.ids, undo=told.undo, purge=told.purge)
+    done = "restored" if told.undo else "purged" if told.purge else "forgotten"
+    ids = list(dict.fromkeys(told.ids))
+    if told.json:
+        print_json({done: ids})
+        return 0
+    print(f"{counted(len(ids), 'memory')} {done}.")
+    if done == "forgotten":
+        print(f"`recollect forget --undo {' '.join(ids)}` brings back what was forgotten.")
+    return 0

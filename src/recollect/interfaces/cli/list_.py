@@ -1,0 +1,39 @@
+"""`recollect list`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.codec import memory_json
+from recollect.engine import Recollect
+from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, shortened, styled, width
+from recollect.interfaces.cli.results import about
+
+EXAMPLE = "  recollect list --project harbor-api --since 7d"
+DEFAULT = 20
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_limit(parser, str(DEFAULT))
+    parser.add_argument("--after", metavar="ID", help="go on after this memory")
+    add_filter(parser)
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    with Recollect() as memory:
+        now = memory.now()
+        limit = DEFAULT if told.limit is None else told.limit
+        found = memory.list(filter_of(told, now), limit, told.after)
+    if told.json:
+        print_json([memory_json(one) for one in found])
+        return 0
+    for one in found:
+        print(styled(shortened(one.title or one.text, width()), BOLD))
+        print(f"    {styled(about(one, now), DIM)}")
+    if not found:
+        print("No memory here yet; `recollect save` keeps one.")
+    elif len(found) == limit:
+        print(styled(f"more: recollect list --after {found[-1].id}", DIM))
+    return 0

@@ -1,0 +1,96 @@
+"""`recollect`: finds the command, runs it, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+# Command → (module, what it does). The module is imported when the command is called.
+COMMANDS = {
+    "save": ("save", "save one memory; prints its id"),
+    "import": ("import_", "save many memories from a JSON Lines file"),
+    "export": ("export", "write every memory as JSON Lines"),
+    "search": ("search", "search, with a reason for every rank"),
+    "show": ("show", "whole memories, details included"),
+    "list": ("list_", "browse: core, then captures, then files; newest first"),
+    "edit": ("edit", "change a memory"),
+    "pin": ("pin", "make memories core, the most trusted tier"),
+    "forget": ("forget", "remove memories; --undo brings them back"),
+    "context": ("context", "what an agent should know when it starts"),
+    "feedback": ("feedback", "say whether a result was right; teaches the ranking"),
+    "recipes": ("recipes", "the declared rankings: list, show, check, diff"),
+    "reindex": ("reindex", "rebuild the indexes and make missing vectors"),
+    "doctor": ("doctor", "check the vault, and mend what can be mended"),
+    "stats": ("stats", "what the vault holds and what waits"),
+    "demo": ("demo", "a throw-away vault, searched and explained"),
+}
+USAGE = 2
+FAILED = 1
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    told = list(sys.argv[1:] if arguments is None else arguments)
+    if told in (["--version"], ["-V"]):
+        from recollect.version import __version__  # noqa: PLC0415  start-up time: nothing else
+
+        print(f"recollect {__version__}")
+        return 0
+    if not told or told[0] in ("-h", "--help", "help"):
+        print(overview(), end="")
+        return 0
+    if told[0] not in COMMANDS:
+        known = ", ".join(COMMANDS)
+        return failed(f"There is no command {told[0]!r}; there are: {known}.", USAGE)
+    return _run(told[0], told[1:])
+
+
+def _run(name: str, told: list[str]) -> int:
+    from importlib import import_module  # noqa: PLC0415  start-up time: `--version` needs none
+
+    from recollect.errors import RecollectError  # noqa: PLC0415
+    from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415
+
+    module, about = COMMANDS[name]
+    command = import_module(f"recollect.interfaces.cli.{module}")
+    parsed = parser_of(name, about, command).parse_args(told)
+    try:
+        code: int = command.run(parsed)
+        sys.stdout.flush()
+        return code
+    except RecollectError as error:
+        return failed(str(error), FAILED)
+    except BrokenPipeError:  # the reader, `head` say, has seen enough
+        sys.stdout = None
+        return 0
+    except KeyboardInterrupt:
+        return failed("Interrupted; what was saved before is kept.", INTERRUPTED)
+
+
+def failed(sentence: str, code: int) -> int:
+    """One line on stderr, whatever the sentence holds."""
+    print("recollect: " + " ".join(sentence.split()), file=sys.stderr)
+    return code
+
+
+def overview() -> str:
+    """What `recollect --help` prints."""
+    lines = [f"  {name:<10} {about}" for name, (_, about) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: recollect COMMAND [options]",
+            "",
+            "Memory search for AI agents and the people they work for.",
+            "",
+            *lines,
+            "",
+            "`recollect COMMAND --help` says more, with an example. The vault is in",
+            "$RECOLLECT_HOME, else in the user data directory. New here? `recollect demo`.",
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""How things look: colour on a terminal only, plain text in a pipe, JSON for programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
+MARK = "1;33"
+AGES = (
+    (timedelta(days=365), "year"),
+    (timedelta(days=30), "month"),
+    (timedelta(days=1), "day"),
+    (timedelta(hours=1), "hour"),
+    (timedelta(minutes=1), "minute"),
+)
+
+
+def print_json(value: Any) -> None:
+    """One JSON value, readable, and the same every time."""
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def on_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def styled(text: str, style: str) -> str:
+    """The text in that style, where there is a terminal that shows it."""
+    if not on_terminal() or os.environ.get("NO_COLOR") or not text:
+        return text
+    return f"\x1b[{style}m{text}\x1b[0m"
+
+
+def marked(snippet: str) -> str:
+    """A snippet with `<mark>` shown as colour, or without it in a pipe."""
+    parts = snippet.replace("</mark>", "<mark>").split("<mark>")
+    return "".join(styled(part, MARK) if place % 2 else part for place, part in enumerate(parts))
+
+
+def width() -> int:
+    return min(shutil.get_terminal_size((100, 24)).columns, 120) if on_terminal() else 100
+
+
+def shortened(text: str, length: int) -> str:
+    """One line of at most that many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: max(1, length - 1)].rstrip() + "…"
+
+
+def age(moment: datetime, now: datetime) -> str:
+    """`3 days ago`, `in 2 months`, `just now`."""
+    passed = now - moment
+    for unit, name in AGES:
+        count = abs(passed) // unit
+        if count:
+            amount = f"{count} {name}{'s' if count > 1 else ''}"
+            return f"{amount} ago" if passed > timedelta(0) else f"in {amount}"
+    return "just now"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 memory`, `2 memories`."""
+    plural = many or (one[:-1] + "ies" if one.endswith("y") else one + "s")
+    return f"{number:,} {one if number == 1 else plural}"
+
+
+@contextmanager
+def progress(what: str, total: int | None, *, bytes_read: bool = False) -> Iterator[
+    Callable[[int], None]
+]:  # fmt: skip
+    """A progress bar on a terminal's stderr, with rate and time left; silent elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.console import Console  # noqa: PLC0415  start-up time: only for long work
+    from rich.progress import (  # noqa: PLC0415  start-up time: only for long work
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    amounts = (DownloadColumn(), TransferSpeedColumn()) if bytes_read else (MofNCompleteColumn(),)
+    columns = (TextColumn("{task.description}"), BarColumn(), *amounts, TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda step: bar.advance(task, step)

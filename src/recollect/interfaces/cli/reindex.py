@@ -1,0 +1,31 @@
+"""`recollect reindex`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.engine import Recollect
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.output import counted, print_json, progress
+
+EXAMPLE = "  recollect reindex"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--all", action="store_true", help="make every vector anew, not only the missing ones"
+    )
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    with Recollect() as memory:
+        total = memory.stats()["memories"] if told.all else memory.waiting()
+        with progress("Embedding", total) as advance:
+            made = memory.reindex(everything=told.all, progress=advance)
+        waiting = memory.waiting()
+    if told.json:
+        print_json({"vectors": made, "waiting": waiting})
+    else:
+        print(f"Indexes rebuilt; {counted(made, 'vector')} made.")
+    return 0

@@ -1,0 +1,131 @@
+"""Search results, memories and explanations for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from recollect.codec import memory_json
+from recollect.interfaces.cli.output import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    YELLOW,
+    age,
+    counted,
+    marked,
+    shortened,
+    styled,
+    width,
+)
+from recollect.present.explain import as_lines, bar
+from recollect.present.response import summary
+from recollect.types import Memory, Response, Result, Term
+
+LABELS = ((30, "excellent"), (20, "good"), (0, "weak"))
+
+
+def print_response(response: Response, now: datetime, *, explain: bool) -> None:
+    """Results, best first, then what the search did."""
+    for place, result in enumerate(response, start=1):
+        print("\n".join(_result(place, result, response, now)))
+        if explain:
+            print("\n".join(explained(result.explain)))
+        print()
+    if not response.results:
+        print("Nothing to search for: the query is empty; `recollect list` browses."
+              if not response.query.strip() else "No memory matches.")  # fmt: skip
+    print("\n".join(_footer(response)))
+
+
+def _result(place: int, result: Result, response: Response, now: datetime) -> Iterator[str]:
+    memory = result.memory
+    score = score_text(result.score, response.view)
+    heading = shortened(memory.title or memory.text, width() - 20)
+    yield f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}  {styled(score, GREEN)}"
+    for line in _body(result, response):
+        yield f"    {line}"
+    yield f"    {styled(about(memory, now), DIM)}"
+
+
+def _body(result: Result, response: Response) -> Iterator[str]:
+    memory = result.memory
+    if response.view == "full":
+        yield from memory_lines(memory)
+        return
+    if response.view == "preview":
+        yield shortened(str(result.fields["preview"]), 4 * width())
+        return
+    text = marked(result.marked) if result.marked else shortened(memory.text, 120)
+    if text:
+        yield " ".join(text.split())
+    if response.view == "pointer":
+        for name in ("why", "impact"):
+            if getattr(memory, name):
+                yield f"{styled(name, CYAN)}  {shortened(getattr(memory, name), width() - 12)}"
+        if memory.details:
+            yield f"{styled('details', CYAN)}  recollect show {memory.id}"
+
+
+def score_text(score: float, view: str) -> str:
+    """The score; previews show it as 0–100 with a word, as the `gnosis` recipe does."""
+    if view == "preview":
+        hundred = 100 * score
+        return f"{hundred:.0f} {next(word for least, word in LABELS if hundred >= least)}"
+    return f"{score:.4f}" if score >= 0.001 else f"{score:.3g}"
+
+
+def about(memory: Memory, now: datetime) -> str:
+    """Where it is from, in one line."""
+    parts = [memory.id, memory.kind, memory.project, memory.severity or ""]
+    parts += ["pinned" if memory.tier == "core" else "", age(memory.updated_at, now)]
+    parts += [" ".join(f"#{tag}" for tag in memory.tags)]
+    return " · ".join(part for part in parts if part)
+
+
+def memory_lines(memory: Memory) -> Iterator[str]:
+    """Every field that holds something, long ones below their name."""
+    for name, value in memory_json(memory).items():
+        if not value:
+            continue
+        text = ", ".join(value) if isinstance(value, list) else str(value)
+        if "\n" in text or len(text) > width():
+            yield styled(name, CYAN)
+            yield from (f"  {line}" for line in text.splitlines())
+        else:
+            yield f"{styled(f'{name:<12}', CYAN)} {text}"
+
+
+def explained(term: Term) -> Iterator[str]:
+    """The score as a tree: each part's value, a bar for its share, and how it came about."""
+    lines = list(as_lines(term))
+    longest = max(len(name) for name, _, _ in lines)
+    for name, value, reason in lines:
+        share = bar(value, term.value)
+        yield (
+            f"    {name:<{longest}}  {value:>10.6f}  {styled(f'{share:<24}', GREEN)}"
+            f"  {styled(reason, DIM)}".rstrip()
+        )
+
+
+def _footer(response: Response) -> Iterator[str]:
+    counts = response.counts
+    channels = [
+        f"{name} {count}"
+        for name, count in counts.items()
+        if isinstance(count, int) and name not in ("pool", "reranked", "returned")
+    ]
+    parts = [counted(len(response), "result"), f"recipe {response.recipe}", *channels]
+    parts.append(f"{response.timings_ms['total']:.1f} ms")
+    yield styled(" · ".join(parts), DIM)
+    if response.view == "preview":
+        yield styled(summary(response), DIM)
+    dropped = counts["dropped"]
+    if isinstance(dropped, dict) and dropped:
+        told = ", ".join(f"{count} by {reason}" for reason, count in dropped.items())
+        yield styled(f"left out: {told}", DIM)
+    for note in response.notes:
+        yield styled(note, DIM)
+    for part in response.degraded:
+        yield styled(f"! {part.channel}: {part.reason}", YELLOW)

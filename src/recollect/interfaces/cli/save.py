@@ -1,0 +1,36 @@
+"""`recollect save`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from recollect.engine import Recollect
+from recollect.ingest.draft import draft
+from recollect.interfaces.cli.arguments import add_fields, add_json, fields_of
+from recollect.interfaces.cli.output import print_json
+
+EXAMPLE = (
+    '  recollect save --title "Switched to JWT" --text "Sessions became signed tokens." \\\n'
+    "      --tag auth --kind decision --project harbor-api"
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_fields(parser)
+    parser.add_argument("--tag", action="append", metavar="T", help="a tag; may be repeated")
+    parser.add_argument("--id", metavar="ID", help="an id of your own; else one is made")
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    fields = fields_of(told) | {"tags": told.tag, "id": told.id}
+    with Recollect() as memory:
+        [saved] = memory.save_all([draft(fields)])
+        if told.json:
+            print_json({"id": saved.memory.id, "outcome": saved.outcome})
+        else:
+            print(saved.memory.id)
+        # Acknowledged before a remote model is waited for: closing the vault lets it finish.
+        sys.stdout.flush()
+    return 0

@@ -1,0 +1,61 @@
+"""`recollect search`."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+
+from recollect.engine import Recollect
+from recollect.interfaces.cli.arguments import (
+    add_filter,
+    add_json,
+    add_limit,
+    add_now,
+    filter_of,
+    now_of,
+)
+from recollect.interfaces.cli.output import print_json
+from recollect.interfaces.cli.results import print_response
+from recollect.present.response import as_json, compact
+
+EXAMPLE = '  recollect search "how do we refresh tokens" --project harbor-api --explain'
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", help="what to look for")
+    parser.add_argument("--recipe", metavar="R", help="which ranking; see `recollect recipes`")
+    parser.add_argument("--view", metavar="V", help="scan, full, pointer, preview or snippet")
+    parser.add_argument("--deep", action="store_true", help="more candidates, more results")
+    add_limit(parser, "the recipe's own")
+    add_filter(parser)
+    liked = parser.add_argument_group("preferences", "count in the ranking, filter nothing")
+    liked.add_argument("--prefer-tag", action="append", default=[], metavar="T", help="like a tag")
+    liked.add_argument("--prefer-domain", metavar="D", help="like a domain")
+    parser.add_argument("--explain", action="store_true", help="why each result stands there")
+    add_now(parser)
+    add_json(parser)
+    parser.add_argument(
+        "--compact", action="store_true", help="with --json: only [results, counts, topics]"
+    )
+
+
+def run(told: argparse.Namespace) -> int:
+    with Recollect() as memory:
+        now: datetime = now_of(told, memory.now())
+        response = memory.search(
+            told.query,
+            recipe=told.recipe,
+            view=told.view,
+            limit=told.limit,
+            deep=told.deep,
+            filter=filter_of(told, now),
+            prefer_tags=told.prefer_tag,
+            prefer_domain=told.prefer_domain,
+            now=now,
+            mark=not told.json,
+        )
+    if told.json:
+        print_json(compact(response) if told.compact else as_json(response, told.explain))
+    else:
+        print_response(response, now, explain=told.explain)
+    return 0

@@ -1,0 +1,28 @@
+"""`recollect show`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.codec import memory_json
+from recollect.engine import Recollect
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.output import print_json
+from recollect.interfaces.cli.results import memory_lines
+
+EXAMPLE = "  recollect show auth-jwt-001"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", metavar="ID", nargs="+", help="which memories")
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    with Recollect() as memory:
+        found = memory.show(told.ids)
+    if told.json:
+        print_json([memory_json(one) for one in found])
+    else:
+        print("\n\n".join("\n".join(memory_lines(one)) for one in found))
+    return 0

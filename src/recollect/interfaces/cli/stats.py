@@ -1,0 +1,29 @@
+"""`recollect stats`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.engine import Recollect
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.output import CYAN, print_json, styled
+
+EXAMPLE = "  recollect stats --json"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    with Recollect() as memory:
+        stats = memory.stats()
+    if told.json:
+        print_json(stats)
+        return 0
+    for name, value in stats.items():
+        shown = value
+        if isinstance(value, dict):
+            shown = ", ".join(f"{key or '(none)'} {count}" for key, count in value.items())
+        print(f"{styled(f'{name:<12}', CYAN)} {shown}")
+    return 0

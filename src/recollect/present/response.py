@@ -1,0 +1,45 @@
+"""A response as JSON: the same for every interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.present.explain import as_json as term_json
+from recollect.types import Response, Result
+
+
+def as_json(response: Response, explain: bool = False) -> dict[str, Any]:
+    """The response as INTERFACE.md writes it."""
+    return {
+        "query": response.query,
+        "recipe": response.recipe,
+        "view": response.view,
+        "intent": response.intent,
+        "results": [result_json(result, explain) for result in response],
+        "counts": response.counts,
+        "topics": response.topics,
+        "degraded": degraded_json(response),
+        "notes": list(response.notes),
+        "timings_ms": response.timings_ms,
+    }
+
+
+def degraded_json(response: Response) -> list[dict[str, str]]:
+    return [{"channel": part.channel, "reason": part.reason} for part in response.degraded]
+
+
+def result_json(result: Result, explain: bool) -> dict[str, Any]:
+    shown = {"id": result.id, "score": result.score, "vault": result.vault, **result.fields}
+    return shown | ({"explain": term_json(result.explain)} if explain else {})
+
+
+def summary(response: Response) -> str:
+    """What the pipeline did, in one line. Source: the `gnosis` recipe, "Preview"."""
+    counts = response.counts
+    return f"Reranked {counts['reranked']} of {counts['pool']}, returned {counts['returned']}"
+
+
+def compact(response: Response) -> list[Any]:
+    """`[results, counts, topics]`, small enough to read in an agent's context."""
+    results = [{"id": result.id, **result.fields} for result in response]
+    return [results, summary(response), response.topics]

@@ -1,0 +1,36 @@
+"""What the vault holds, counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.store.sqlite.connection import Database
+
+BY = ("kind", "tier", "project")
+
+
+def counts(database: Database) -> dict[str, Any]:
+    """Memories, by kind, tier and project, most first; forgotten ones; tags; the file's size."""
+    grouped = {f"{column}s": _grouped(database, column) for column in BY}
+    [(memories, forgotten, tags, accepted, events)] = database.rows(
+        "SELECT (SELECT documents FROM corpus), "
+        "(SELECT count(*) FROM memories WHERE forgotten_at IS NOT NULL), "
+        "(SELECT count(DISTINCT tag) FROM memory_tags), "
+        "(SELECT coalesce(sum(accepted), 0) FROM feedback), (SELECT count(*) FROM feedback)"
+    )
+    return {
+        "memories": memories,
+        "forgotten": forgotten,
+        **grouped,
+        "tags": tags,
+        "feedback": {"accepted": accepted, "dismissed": events - accepted},  # type: ignore[operator]
+        "bytes": database.path.stat().st_size,
+    }
+
+
+def _grouped(database: Database, column: str) -> dict[str, int]:
+    rows = database.rows(
+        f"SELECT {column}, count(*) FROM memories WHERE forgotten_at IS NULL "
+        "GROUP BY 1 ORDER BY 2 DESC, 1"
+    )
+    return dict(rows)  # type: ignore[arg-type]
