@@ -10,10 +10,9 @@ with Recollect("notes.db") as memory:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from recollect.version import __version__
 
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time to import typing
 if TYPE_CHECKING:
     from recollect.engine import Recollect
     from recollect.errors import Forbidden, ProviderError, RecollectError, StoreError, UserError

@@ -6,6 +6,7 @@ gathers what the response must tell beside them: degraded parts, notes, times.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -125,9 +126,7 @@ class At:
         entry = Degraded(channel, reason)
         if entry not in self.degraded:
             self.degraded.append(entry)
-            if (channel, reason) not in _logged:
-                _logged.add((channel, reason))
-                _warn(channel, reason)
+            _warn_once(channel, reason)
 
     def note(self, sentence: str) -> None:
         self.notes.append(sentence)
@@ -146,10 +145,13 @@ class At:
 _logged: set[tuple[str, str]] = set()
 
 
-def _warn(channel: str, reason: str) -> None:
-    """To whoever listens to the logger `recollect`; nobody is told who did not ask."""
-    import logging  # noqa: PLC0415  start-up time: most searches have nothing to log
-
+def _warn_once(channel: str, reason: str) -> None:
+    """To the logger `recollect`. Where nothing has imported logging, nobody listens, and a one-shot
+    command need not spend its start-up time on it."""
+    logging = sys.modules.get("logging")
+    if logging is None or (channel, reason) in _logged:
+        return
+    _logged.add((channel, reason))
     logger = logging.getLogger("recollect")
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())

@@ -167,7 +167,7 @@ class Recollect:
             if add_tags or remove_tags:
                 kept = [tag for tag in before.memory.tags if tag not in remove_tags]
                 changes["tags"] = [*kept, *add_tags]
-            after = complete(draft(changes, change=True), before.memory, self.now())
+            after = complete(draft(changes, change=True), id, before.memory, self.now())
             if not (after.title or after.text):
                 raise UserError("A memory needs a title or a text.")
             if after != before.memory:

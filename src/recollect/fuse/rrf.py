@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from recollect.at import At
+from recollect.bounds import Smoothing
 from recollect.types import Hit, Ranking, Term, combine, leaf, ranked
+
+Alone = Literal["rrf", "scores"]
 
 
 def reciprocal(rank: int, k: float) -> float:
@@ -21,8 +26,8 @@ class Rrf(Struct, frozen=True, tag="rrf", forbid_unknown_fields=True):
     """
 
     channels: tuple[str, ...]
-    k: float = 60
-    alone: str = "rrf"
+    k: Smoothing = 60
+    alone: Alone = "rrf"
 
     def fuse(self, at: At) -> Ranking:
         took_part = [name for name in self.channels if name in at.channels]

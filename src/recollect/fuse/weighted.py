@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from recollect.at import At
+from recollect.bounds import Weight
 from recollect.types import Hit, Ranking, Term, combine, ranked, weighted
 
 
@@ -23,8 +24,8 @@ class WeightedMax(Struct, frozen=True, tag="weighted_max", forbid_unknown_fields
     Source: the `echovault` recipe, "Tiered" and "Merge".
     """
 
-    weights: dict[str, float]
-    alone: float = 1.0
+    weights: dict[str, Weight]
+    alone: Weight = 1.0
 
     def fuse(self, at: At) -> Ranking:
         took_part = [name for name in self.weights if name in at.channels]

@@ -9,7 +9,6 @@ from typing import Any, get_args
 import msgspec
 
 from recollect.errors import UserError
-from recollect.ingest.ids import made_id
 from recollect.times import parse_time
 from recollect.types import Memory, Severity, Tier
 
@@ -50,8 +49,8 @@ def draft(raw: Mapping[str, object], *, change: bool = False) -> Draft:
     return Draft(fields)
 
 
-def complete(given: Draft, before: Memory | None, now: datetime) -> Memory:
-    """The memory that results: the given fields over what was there, or over the defaults.
+def complete(given: Draft, id: str, before: Memory | None, now: datetime) -> Memory:
+    """The memory `id` that results: the given fields over what was there, or over the defaults.
 
     `updated_at` becomes now where something changes and no time is given.
     """
@@ -60,7 +59,7 @@ def complete(given: Draft, before: Memory | None, now: datetime) -> Memory:
         # A memory made in the past and not changed since is as old as it was made.
         created = fields.get("created_at", fields.get("updated_at", now))
         times = {"created_at": created, "updated_at": created}
-        return Memory(**(times | {"id": made_id(given.fields)} | fields))
+        return Memory(**(times | fields | {"id": id}))
     after = msgspec.structs.replace(before, **fields)
     if after == before or "updated_at" in fields:
         return after
@@ -96,7 +95,7 @@ def _check_text(name: str, value: str) -> None:
 
 
 def _check_id(value: str) -> None:
-    if not value.strip() or len(value) > LONGEST_ID or any(c.isspace() for c in value):
+    if len(value) > LONGEST_ID or value.split() != [value]:
         raise UserError(f"id must be 1 to {LONGEST_ID} characters without white space.")
 
 

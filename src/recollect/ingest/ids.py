@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from base64 import b32encode
 from collections.abc import Mapping
+
+from recollect.hashing import content_digest
 
 LONGEST_SLUG = 48
 SUFFIX = 6
@@ -35,7 +36,6 @@ def made_id(fields: Mapping[str, object], suffix: int = SUFFIX) -> str:
     Saying the same thing of the same project again gives the same id, so that an import can be
     repeated without making twins.
     """
-    digest = hashlib.blake2b(said(fields).encode(), digest_size=20).digest()
-    letters = b32encode(digest).decode().lower()
+    letters = b32encode(content_digest(said(fields), 20)).decode().lower()
     start = slug(str(fields.get("title") or fields.get("text") or "")) or "memory"
     return f"{start}-{letters[:suffix]}"

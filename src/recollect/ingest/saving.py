@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-import msgspec
-
 from recollect.ingest.draft import Draft, complete
 from recollect.ingest.ids import LONG_SUFFIX, SAID, made_id, said
 from recollect.store.base import Outcome, Stored, Writing
@@ -35,10 +33,10 @@ def _save(write: Writing, stored: dict[str, Stored], id: str, given: Draft, now:
         id = made_id(given.fields, LONG_SUFFIX)
         before = write.find([id]).get(id)
     if before is None:
-        memory = msgspec.structs.replace(complete(given, None, now), id=id)
+        memory = complete(given, id, None, now)
         stored[id] = write.add(memory)
         return Saved(memory, "added")
-    memory = complete(given, before.memory, now)
+    memory = complete(given, id, before.memory, now)
     if memory == before.memory and not before.forgotten:
         return Saved(memory, "unchanged")
     stored[id] = write.replace(before, memory)

@@ -1,7 +1,7 @@
 """FTS5 match expressions, built from quoted strings only: no query text can become syntax.
 
 `any_of` and `all_of` join words; `boolean` reads the operators a person typed (AND, OR, NOT, NEAR,
-parentheses, "phrases", prefix*, column:) with a grammar of its own and writes them anew.
+parentheses, "phrases", prefix*, column:) with FTS5's grammar and writes them anew.
 """
 
 from __future__ import annotations
@@ -11,9 +11,14 @@ from collections.abc import Iterable, Sequence
 
 from recollect.query.terms import words
 
-LEXEME = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([():+*,^])|([\w\u0080-\U0010ffff]+))')
-# Deeper nesting than this is refused by FTS5 itself (SQLITE_FTS5_MAX_EXPR_DEPTH is 256).
-DEEPEST = 200
+# FTS5's own tokens: white space is ASCII's, and every character beyond ASCII belongs to a word.
+# Compiled when first used, since that takes milliseconds and most recipes never parse a query.
+LEXEME = r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([-(){}:+*,^])|([A-Za-z0-9_\x1a\u0080-\U0010ffff]+))'
+OPERATORS = ("OR", "AND", "NOT")  # the last binds tightest
+# FTS5 refuses more than 99 symbols on its parser's stack and trees deeper than 256. Long before
+# that a query is nobody's expression: it is searched as plain words.
+DEEPEST = 60
+MOST_NOTS = 90
 
 
 def quoted(text: str) -> str:
@@ -27,23 +32,18 @@ def any_of(terms: Iterable[str]) -> str:
 
 
 def any_prefix_of(terms: Iterable[str]) -> str:
-    """`"auth"* OR "token"*`; a piece without a letter or digit cannot match and is left out."""
-    return " OR ".join(quoted(term) + "*" for term in terms if has_token(term))
+    """`"auth"* OR "token"*`; a piece without a letter or digit matches nothing."""
+    return " OR ".join(quoted(term) + "*" for term in terms)
 
 
 def all_of(terms: Iterable[str]) -> str:
-    """`"a" AND "b"`; terms that hold no token are left out, as FTS5's implicit AND does."""
-    return " AND ".join(quoted(term) for term in terms if has_token(term))
+    """`"a" "b"`: FTS5's implicit AND, which passes over terms that hold no letter or digit."""
+    return " ".join(quoted(term) for term in terms)
 
 
 def within(columns: Iterable[str], expression: str) -> str:
     """The expression matched in these columns alone."""
     return f"{{{' '.join(columns)}}} : ({expression})" if expression else ""
-
-
-def has_token(term: str) -> bool:
-    """Whether unicode61 would find a token in it: an underscore alone is a separator there."""
-    return any(character.isalnum() for character in term)
 
 
 def boolean(query: str, columns: Sequence[str]) -> str:
@@ -53,8 +53,7 @@ def boolean(query: str, columns: Sequence[str]) -> str:
     not valid FTS5 is searched as plain words, never an error.
     """
     try:
-        parser = _Parser(_lexemes(query), columns)
-        return parser.whole()
+        return _Parser(_lexemes(query), columns).whole()
     except _NotFts5:
         return all_of(words(query))
 
@@ -67,11 +66,12 @@ Lexeme = tuple[str, str]  # (kind, text), where kind is "string", "word" or the 
 
 
 def _lexemes(query: str) -> list[Lexeme]:
+    lexeme = re.compile(LEXEME)
     found: list[Lexeme] = []
     at = 0
-    text = query.replace("\0", " ").rstrip()
+    text = query.replace("\0", " ").rstrip(" \t\r\n")
     while at < len(text):
-        match = LEXEME.match(text, at)
+        match = lexeme.match(text, at)
         if match is None:
             raise _NotFts5
         string, sign, word = match.groups()
@@ -84,109 +84,113 @@ def _lexemes(query: str) -> list[Lexeme]:
 
 
 class _Parser:
-    """Recursive descent over FTS5's grammar: NOT binds tightest, then AND, then OR."""
+    """Recursive descent over the grammar of FTS5 (fts5parse.y), one method a rule."""
 
     def __init__(self, lexemes: list[Lexeme], columns: Sequence[str]) -> None:
         self.lexemes = lexemes
         self.columns = columns
         self.at = 0
-        self.depth = 0
+        self.pending = 0  # what FTS5's parser would hold on its stack here
 
     def whole(self) -> str:
-        if not self.lexemes:
-            return ""
-        expression = self.disjunction()
+        if self.lexemes.count(("word", "NOT")) > MOST_NOTS:
+            raise _NotFts5
+        expression = self.expression()
         if self.at < len(self.lexemes):
             raise _NotFts5
         return expression
 
-    def disjunction(self) -> str:
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise _NotFts5
-        sides = [self.conjunction()]
-        while self.take("word", "OR"):
-            sides.append(self.conjunction())
-        self.depth -= 1
-        return _joined(sides, " OR ")
+    def expression(self, level: int = 0) -> str:
+        """Operands joined by the operator of this level, or of one that binds tighter."""
+        if level == len(OPERATORS):
+            return self.operand()
+        sides = [self.expression(level + 1)]
+        while self.take("word", OPERATORS[level]):
+            self.pending += 2
+            sides.append(self.expression(level + 1))
+            self.pending -= 2
+        return f" {OPERATORS[level]} ".join(sides)
 
-    def conjunction(self) -> str:
-        sides = [self.exclusion()]
-        while self.take("word", "AND"):
-            sides.append(self.exclusion())
-        return _joined(sides, " AND ")
-
-    def exclusion(self) -> str:
-        kept = self.side_by_side()
-        while self.take("word", "NOT"):
-            kept = f"({kept}) NOT ({self.side_by_side()})"
-        return kept
-
-    def side_by_side(self) -> str:
-        """Terms that stand next to each other must all match; ones without a token do not count."""
-        sides = [self.primary()]
-        while not self.ends():
-            sides.append(self.primary())
-        told = [side for side in sides if side]
-        return _joined(told, " AND ") if told else '""'
-
-    def primary(self) -> str:
+    def operand(self) -> str:
+        """Parentheses, or terms side by side: FTS5 allows no mixture of both without AND."""
         if self.take("("):
-            inner = self.disjunction()
-            self.expect(")")
-            return f"({inner})"
-        if self.follows("word", "NEAR") and self.follows("(", "(", ahead=1):
-            return self.near()
-        if self.follows(":", ":", ahead=1):
-            return self.column()
-        return self.phrase()
+            return self.rest_of_parentheses()
+        terms: list[str] = []
+        while not terms or not self.ends():
+            columns = self.column_filter()
+            if columns and not terms and self.take("("):
+                return columns + self.rest_of_parentheses()
+            terms.append(columns + self.near_or_phrase())
+        return " ".join(terms)
 
-    def column(self) -> str:
-        name = self.word()
-        self.expect(":")
-        if name not in self.columns:
+    def rest_of_parentheses(self) -> str:
+        self.pending += 1
+        if self.pending > DEEPEST:
             raise _NotFts5
-        return f"{name} : ({self.primary() or quoted('')})"
+        inner = self.expression()
+        self.expect(")")
+        self.pending -= 1
+        return f"({inner})"
 
-    def near(self) -> str:
-        self.at += 2
+    def column_filter(self) -> str:
+        """`title :`, `{title tags} :`, either with `-` before it for every other column."""
+        start = self.at
+        minus = "- " if self.take("-") else ""
+        if self.take("{"):
+            names = [self.string_or_word()]
+            while not self.take("}"):
+                names.append(self.string_or_word())
+        elif minus or (self.follows(":", ahead=1) and not self.operator()):
+            names = [self.string_or_word()]
+        if self.at == start:
+            return ""
+        self.expect(":")
+        return f"{minus}{{{' '.join(self.column(name) for name in names)}}} : "
+
+    def column(self, name: str) -> str:
+        for column in self.columns:
+            if name.lower() == column:
+                return column
+        raise _NotFts5
+
+    def near_or_phrase(self) -> str:
+        if self.take("^"):
+            return "^ " + self.phrase()
+        if not self.follows("(", ahead=1):
+            return self.phrase()
+        if not (self.take("word", "NEAR") and self.take("(")):
+            raise _NotFts5
         phrases = [self.phrase()]
         while not self.follows(")") and not self.follows(","):
             phrases.append(self.phrase())
-        distance = "10"
-        if self.take(","):
-            distance = self.word()
-            if not (distance.isascii() and distance.isdigit()) or len(distance) > 6:
-                raise _NotFts5
+        distance = f", {self.whole_number()}" if self.take(",") else ""
         self.expect(")")
-        told = [phrase for phrase in phrases if phrase]
-        return f"NEAR({' '.join(told)}, {distance})" if told else ""
+        return f"NEAR({' '.join(phrases)}{distance})"
+
+    def whole_number(self) -> str:
+        number = self.string_or_word() if self.follows("word") else ""
+        if not (number.isascii() and number.isdigit()):
+            raise _NotFts5
+        return number
 
     def phrase(self) -> str:
-        """A word or string, with `^` before it, `+` inside it, or `*` behind it."""
-        start = "^ " if self.take("^") else ""
-        texts = [self.string_or_word()]
+        """Words and strings joined by `+`, each with or without `*` behind it."""
+        texts = [self.text()]
         while self.take("+"):
-            texts.append(self.string_or_word())
-        star = " *" if self.take("*") else ""
-        if not any(has_token(text) for text in texts):
-            return ""
-        return start + " + ".join(quoted(text) for text in texts) + star
+            texts.append(self.text())
+        return " + ".join(texts)
+
+    def text(self) -> str:
+        return quoted(self.string_or_word()) + (" *" if self.take("*") else "")
 
     def string_or_word(self) -> str:
-        if self.follows("string"):
-            self.at += 1
-            return self.lexemes[self.at - 1][1]
-        return self.word()
-
-    def word(self) -> str:
-        if not self.follows("word") or self.operator():
+        if not (self.follows("string") or self.follows("word")) or self.operator():
             raise _NotFts5
         self.at += 1
         return self.lexemes[self.at - 1][1]
 
     def operator(self) -> bool:
-        return any(self.follows("word", name) for name in ("AND", "OR", "NOT"))
+        return any(self.follows("word", name) for name in OPERATORS)
 
     def ends(self) -> bool:
         return self.at >= len(self.lexemes) or self.follows(")") or self.operator()
@@ -207,7 +211,3 @@ class _Parser:
     def expect(self, kind: str) -> None:
         if not self.take(kind):
             raise _NotFts5
-
-
-def _joined(sides: list[str], operator: str) -> str:
-    return sides[0] if len(sides) == 1 else operator.join(f"({side})" for side in sides)

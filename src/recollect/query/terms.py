@@ -21,13 +21,19 @@ def words(text: str) -> list[str]:
     return WORD.findall(text)
 
 
+def lowered(text: str) -> list[str]:
+    """The words in lower case. Split first: lower-casing may add a mark that would split a word,
+    as in `İstanbul`."""
+    return [word.lower() for word in words(text)]
+
+
 def keywords(text: str) -> list[str]:
     """The words that carry meaning: lower-cased, no stop words, at least two characters.
 
     Repeats stay, since FTS5 weighs a term as often as it is asked for.
     Source: the `vault` recipe, "Terms".
     """
-    return [word for word in words(text.lower()) if len(word) > 1 and word not in STOP_WORDS]
+    return [word for word in lowered(text) if len(word) > 1 and word not in STOP_WORDS]
 
 
 def pieces(text: str) -> list[str]:

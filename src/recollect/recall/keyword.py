@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from recollect.at import At
+from recollect.bounds import Weight
 from recollect.query import fts5
 from recollect.query.terms import keywords, pieces, words
 from recollect.recall.depth import Depth
@@ -31,7 +32,7 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
     """
 
     index: KeywordIndexName
-    columns: dict[str, float]
+    columns: dict[str, Weight]
     reading: Reading
     depth: Depth
     name: str = "keyword"

@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from recollect.at import At
 from recollect.recall.depth import Depth
-from recollect.signals.recency import hyperbolic
 from recollect.types import Hit, Ranking, combine, leaf
 
 # Source: the `covalence` recipe, "Browsing": core, capture, file; newest first in each.
@@ -16,7 +15,8 @@ GROUPS = {"core": 2.0, "capture": 1.0, "file": 0.0}
 class Recent(Struct, frozen=True, tag="recent", forbid_unknown_fields=True):
     """Answers an empty query only: whole groups by tier, the newest first within each.
 
-    The score is the group plus the recency, which is below 1, so that it states the same order.
+    The score is the group plus `1/(1 + place)`, which is below 1, so that it states the same order;
+    ages would not: a memory dated after now is of age 0, like any other such.
     """
 
     depth: Depth
@@ -39,10 +39,10 @@ class Recent(Struct, frozen=True, tag="recent", forbid_unknown_fields=True):
                         "sum",
                         (
                             leaf("tier", GROUPS[memory.tier], f"group of {memory.tier}"),
-                            leaf("recency", *hyperbolic(memory.updated_at, at.now)),
+                            leaf("newest", 1 / (1 + place), f"1/(1 + {place})"),
                         ),
                     ),
                 )
-                for memory in browsed
+                for place, memory in enumerate(browsed, start=1)
             )
         )

@@ -7,7 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 from recollect.at import At
-from recollect.errors import ProviderError
+from recollect.bounds import Cosine, Count
+from recollect.errors import RecollectError
 from recollect.recall.depth import Depth
 from recollect.types import Hit, Ranking, leaf
 
@@ -25,9 +26,9 @@ class Vector(Struct, frozen=True, tag="vector", forbid_unknown_fields=True):
     depth: Depth
     name: str = "vector"
     when: When = "always"
-    sparse_below: int = 3
-    least_cosine: float = -1.0
-    dimensions: int = 0
+    sparse_below: Count = 3
+    least_cosine: Cosine = -1.0
+    dimensions: Count = 0
     without_kinds: tuple[str, ...] = ()
 
     def wanted(self, at: At) -> bool:
@@ -52,7 +53,7 @@ class Vector(Struct, frozen=True, tag="vector", forbid_unknown_fields=True):
             found = at.store.vectors.nearest(
                 identity, vector, self.depth.at(at.limit), narrowed, self.dimensions
             )
-        except ProviderError as error:
+        except RecollectError as error:
             at.lose_vectors(str(error))
             return None
         near = [one for one in found if one.score >= self.least_cosine]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Union
 
 import msgspec
 from msgspec import Struct
 
+from recollect.bounds import AtLeastOne, Count
 from recollect.errors import UserError
 from recollect.fuse import rrf, union, weighted
+from recollect.hashing import content_digest
 from recollect.recall.keyword import Keyword
 from recollect.recall.recent import Recent
 from recollect.recall.topic import Topic
@@ -19,7 +20,7 @@ from recollect.rerank.cross_encoder import CrossEncoder
 from recollect.rerank.floor import KeywordFloor, ScoreFloor
 from recollect.signals.cut import Cut
 from recollect.signals.fixed import Browsed, FixedScore
-from recollect.signals.weigh import WeightedSum
+from recollect.signals.weigh import Adaptive, WeightedSum
 from recollect.store.base import COLUMNS
 from recollect.types import View
 
@@ -44,10 +45,10 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """How many results come unasked, how many at most (0: no bound), what a query must have, and
     how many results carry their whole text in the `preview` view."""
 
-    default: int = 10
-    most: int = 0
-    least_keywords: int = 0
-    inlined: int = 3
+    default: AtLeastOne = 10
+    most: Count = 0
+    least_keywords: Count = 0
+    inlined: Count = 3
 
 
 class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,8 +67,9 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def fingerprint(self) -> str:
         """The same for two recipes that rank the same way, whatever they are called."""
-        bare = msgspec.structs.replace(self, name="", about="", source="")
-        return hashlib.sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()[:12]
+        deep = self.deep and msgspec.structs.replace(self.deep, name="", about="", source="")
+        bare = msgspec.structs.replace(self, name="", about="", source="", deep=deep)
+        return content_digest(msgspec.json.encode(bare, order="sorted").decode(), 6).hex()
 
 
 def check(recipe: Recipe) -> None:
@@ -87,6 +89,9 @@ def check(recipe: Recipe) -> None:
     for channel in recipe.recall:
         if isinstance(channel, Keyword):
             _check_columns(recipe, channel)
+    for stage in recipe.stages:
+        if isinstance(stage, WeightedSum) and stage.adaptive is not None:
+            _check_adaptive(recipe, stage, stage.adaptive)
     if not any(isinstance(stage, Cut) for stage in recipe.stages):
         raise UserError(f"Recipe {recipe.name}: no stage of type cut holds the limit.")
     if recipe.deep is not None:
@@ -104,6 +109,21 @@ def _named_channels(recipe: Recipe) -> list[tuple[str, str]]:
         if isinstance(stage, Cut) and stage.guard_channel:
             found.append((f"stages.{stage.name}", stage.guard_channel))
     return found
+
+
+def _check_adaptive(recipe: Recipe, stage: WeightedSum, adaptive: Adaptive) -> None:
+    """Weights that learn need names that are there, and others to take from and give to."""
+    where = f"Recipe {recipe.name}: stages.{stage.name}.adaptive"
+    signals = {signal.name: signal for signal in stage.signals}
+    for name in (adaptive.signal, *adaptive.fixed):
+        if name not in signals:
+            raise UserError(f"{where} names {name!r}; the signals are: {', '.join(signals)}.")
+    others = [signals[name] for name in signals if name not in (adaptive.signal, *adaptive.fixed)]
+    for weights in ([one.weight for one in others], [one.weight_with_vectors for one in others]):
+        if not any(weights):
+            raise UserError(
+                f"{where} scales the weights of the other signals, and all of them are 0."
+            )
 
 
 def _check_columns(recipe: Recipe, channel: Keyword) -> None:

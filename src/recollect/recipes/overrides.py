@@ -7,13 +7,14 @@ A recipe is shown, overridden and compared as one tree of names: `recall.keyword
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
 from recollect.errors import UserError
+from recollect.fuse.rrf import Alone
 from recollect.recall.keyword import Reading
 from recollect.recall.vector import When
 from recollect.recipes.base import Recipe, check
@@ -26,19 +27,21 @@ Tree = dict[str, Any]
 NAMED_LISTS = {"recall": "name", "stages": "name", "signals": "type"}
 # Tables from names to numbers, which may get names they did not have.
 OPEN_TABLES = {"columns", "factors", "weights"}
-# Fields that say what a part is; another part is another recipe.
+# Fields that say what a part is; another part is another recipe. In an open table they are names
+# like any other: `columns.source`.
 FIXED = {"type", "name", "source"}
 CHOICES = {
     "view": get_args(View),
     "reading": get_args(Reading),
     "when": get_args(When),
+    "alone": get_args(Alone),
     "index": get_args(KeywordIndexName),
 }
 
 
 def tree(recipe: Recipe) -> Tree:
-    """The recipe as nested tables."""
-    return _named(msgspec.to_builtins(recipe))  # type: ignore[no-any-return]
+    """The recipe as nested tables; fields that hold nothing are left out."""
+    return _told(_named(msgspec.to_builtins(recipe)))
 
 
 def flat(nested: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -71,10 +74,13 @@ def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
 
 def overridden(recipe: Recipe, asked: Tree, place: str) -> Recipe:
     """The recipe with these fields changed; `place` stands in front of every error."""
-    nested = tree(recipe)
+    nested = _named(msgspec.to_builtins(recipe))
     _override(nested, asked, place, "", nested)
     changed = _recipe(nested)
-    check(changed)
+    try:
+        check(changed)
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from error
     return changed
 
 
@@ -82,26 +88,27 @@ def _override(nested: Tree, asked: Tree, place: str, prefix: str, whole: Tree) -
     for key, value in asked.items():
         where = f"{place}: {prefix}{key}"
         table = prefix.rstrip(".").rpartition(".")[2]
-        if key in FIXED or (key not in nested and table not in OPEN_TABLES):
+        if table not in OPEN_TABLES and (key in FIXED or key not in nested):
             allowed = ", ".join(name for name in nested if name not in FIXED)
             raise UserError(f"{where} is not a field that can be changed; allowed are: {allowed}.")
         held = nested.get(key)
         if isinstance(held, dict):
             if not isinstance(value, dict):
-                raise UserError(f"{where} is a table; its fields are: {', '.join(held)}.")
+                fields = ", ".join(name for name in held if name not in FIXED)
+                raise UserError(f"{where} is a table; its fields are: {fields}.")
             _override(held, value, place, f"{prefix}{key}.", whole)
         else:
             nested[key] = value
-            _try(whole, where, key, value)
+            _try(whole, where, value, CHOICES.get(key, ()) if isinstance(held, str) else ())
 
 
-def _try(whole: Tree, where: str, key: str, value: object) -> None:
+def _try(whole: Tree, where: str, value: object, choices: Sequence[str]) -> None:
     """Whether the tree is still a recipe after this one change."""
     try:
         _recipe(whole)
     except msgspec.ValidationError as error:
-        if key in CHOICES:
-            reason = f"allowed are: {', '.join(CHOICES[key])}"
+        if choices:
+            reason = f"allowed are: {', '.join(choices)}"
         else:
             reason = str(error).partition(" - at ")[0].replace("`", "").lower()
         raise UserError(f"{where} cannot be {value!r}; {reason}.") from error
@@ -113,10 +120,18 @@ def _recipe(nested: Tree) -> Recipe:
 
 def _named(value: Any, key: str = "") -> Any:
     if isinstance(value, dict):
-        return {name: _named(held, name) for name, held in value.items() if held is not None}
+        return {name: _named(held, name) for name, held in value.items()}
     if key in NAMED_LISTS:
         return {member[NAMED_LISTS[key]]: _named(member) for member in value}
     return value
+
+
+def _told(nested: Tree) -> Tree:
+    return {
+        name: _told(held) if isinstance(held, dict) else held
+        for name, held in nested.items()
+        if held is not None
+    }
 
 
 def _listed(value: Any, key: str = "") -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,8 @@ from recollect.recipes.overrides import Tree, flat, tree
 
 
 def as_toml(recipe: Recipe) -> str:
-    """The whole recipe; every line below the heading can stand in a recipe of your own."""
+    """The whole recipe. Every line below the heading but those of type, name and source can stand
+    in a recipe of your own."""
     nested = tree(recipe)
     heading = [f"# {recipe.name} · {recipe.about}", f"# {recipe.source} · {recipe.fingerprint}", ""]
     return "\n".join([*heading, *_lines(nested, "")]).rstrip() + "\n"
@@ -21,11 +23,11 @@ def differences(one: Recipe, other: Recipe) -> list[tuple[str, Any, Any]]:
     """Each field in which two recipes differ, with both values; None where a field is missing."""
     left, right = dict(flat(tree(one))), dict(flat(tree(other)))
     names = dict.fromkeys((*left, *right))
-    skipped = ("name", "about", "source")
+    skipped = {f"{part}{field}" for part in ("", "deep.") for field in ("name", "about", "source")}
     return [
         (name, left.get(name), right.get(name))
         for name in names
-        if left.get(name) != right.get(name) and name.rpartition(".")[2] not in skipped
+        if left.get(name) != right.get(name) and name not in skipped
     ]
 
 
@@ -34,9 +36,14 @@ def _lines(nested: Tree, prefix: str) -> Iterator[str]:
     if prefix and plain:
         yield f"[{prefix.rstrip('.')}]"
     for key, value in plain.items():
-        yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
+        yield f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}"
     if plain:
         yield ""
     for key, value in nested.items():
         if isinstance(value, dict):
-            yield from _lines(value, f"{prefix}{key}.")
+            yield from _lines(value, f"{prefix}{_key(key)}.")
+
+
+def _key(name: str) -> str:
+    """A kind may hold what a bare TOML key may not."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

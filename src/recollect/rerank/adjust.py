@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from recollect.at import At
+from recollect.bounds import AtLeastOne, Factor, Share
 from recollect.rerank.skip import capped
 from recollect.signals.cut import cut
 from recollect.types import Hit, Ranking, Term, combine, leaf, ranked
@@ -19,8 +20,8 @@ def multiplied(name: str, term: Term, factor: float, why: str) -> Term:
 class KindBoost(Struct, frozen=True, tag="kind_boost", forbid_unknown_fields=True):
     """Multiplies the fused score of memories of exactly these kinds, then keeps the best `pool`."""
 
-    factors: dict[str, float]
-    pool: int
+    factors: dict[str, Factor]
+    pool: AtLeastOne
     name: str = "kind_boost"
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:
@@ -40,10 +41,10 @@ class KindAdjust(Struct, frozen=True, tag="kind_adjust", forbid_unknown_fields=T
     no reranker verified. The ranking is sorted again after each."""
 
     kind: str
-    factor: float
+    factor: Factor
     name: str
-    cap: float = 1.0
-    unverified_cap: float = 0.70
+    cap: Share = 1.0
+    unverified_cap: Share = 0.70
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:
         return ranked((self._adjusted(hit, at) for hit in ranking), ranking.dropped)
@@ -60,7 +61,7 @@ class KindAdjust(Struct, frozen=True, tag="kind_adjust", forbid_unknown_fields=T
 class DonePenalty(Struct, frozen=True, tag="done_penalty", forbid_unknown_fields=True):
     """A kind that ends in `_done` is behind us: score × factor."""
 
-    factor: float = 0.7
+    factor: Factor = 0.7
     name: str = "done"
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:

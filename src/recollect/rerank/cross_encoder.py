@@ -7,9 +7,13 @@ import time
 from msgspec import Struct
 
 from recollect.at import At
+from recollect.bounds import AtLeastOne, Count
 from recollect.errors import ProviderError
-from recollect.rerank.skip import FULL_RRF, Skip
+from recollect.rerank.skip import Skip
 from recollect.types import Hit, Memory, Ranking, combine, leaf, ranked
+
+# What was not reached stands in order below the lowest verified score, even where that is 0.
+LEAST = 1e-6
 
 
 def reading(memory: Memory) -> str:
@@ -26,9 +30,9 @@ class CrossEncoder(Struct, frozen=True, tag="cross_encoder", forbid_unknown_fiel
     order below what was verified.
     """
 
-    skip_below: int = 0
+    skip_below: Count = 0
     skip: Skip = Skip()
-    batch: int = 8
+    batch: AtLeastOne = 8
     name: str = "rerank"
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:
@@ -39,26 +43,24 @@ class CrossEncoder(Struct, frozen=True, tag="cross_encoder", forbid_unknown_fiel
             return self._unverified(ranking, at)
         at.verified = frozenset(scores)
         at.unreached = frozenset(ranking.ids) - at.verified
-        lowest = min(scores.values())
-        fused = _before_boosts(at)
-        return ranked((self._hit(hit, scores, lowest, fused) for hit in ranking), ranking.dropped)
+        lowest = max(LEAST, min(scores.values()))
+        best = ranking.hits[0].score
+        return ranked((self._hit(hit, scores, lowest, best) for hit in ranking), ranking.dropped)
 
-    def _hit(
-        self, hit: Hit, scores: dict[str, float], lowest: float, fused: dict[str, float]
-    ) -> Hit:
+    def _hit(self, hit: Hit, scores: dict[str, float], lowest: float, best: float) -> Hit:
         id = hit.memory_id
         if id in scores:
             return Hit(id, leaf(self.name, scores[id], "cross-encoder"))
-        share = fused[id] / FULL_RRF
         parts = (
             leaf("lowest_verified", lowest, "lowest score the reranker gave"),
-            leaf("fused", share, "RRF over the largest possible"),
+            leaf("fused", hit.score / best, "fused score over the largest"),
         )
         return Hit(id, combine("not_reached", "product", parts))
 
     def _unverified(self, ranking: Ranking, at: At) -> Ranking:
         at.verified = at.unreached = frozenset()
-        fused, cosines = _before_boosts(at), at.scores("vector")
+        # The RRF as it was fused, before any stage changed it.
+        fused, cosines = {hit.memory_id: hit.score for hit in at.fused}, at.scores("vector")
         return ranked(
             (
                 Hit(
@@ -81,15 +83,10 @@ class CrossEncoder(Struct, frozen=True, tag="cross_encoder", forbid_unknown_fiel
                     ids = ranking.ids[first : first + self.batch]
                     texts = [reading(at.memory(id)) for id in ids]
                     scores |= zip(ids, reranker.scores(at.query.text, texts), strict=True)
-                    if time.perf_counter() > deadline:
+                    if time.perf_counter() > deadline and len(scores) < len(ranking):
+                        reached = f"reranked {len(scores)} of {len(ranking)} within the deadline"
+                        at.degrade(self.name, reached)
                         break
             except ProviderError as error:
                 at.degrade(self.name, str(error))
-        if 0 < len(scores) < len(ranking):
-            at.degrade(self.name, f"reranked {len(scores)} of {len(ranking)} within the deadline")
         return scores
-
-
-def _before_boosts(at: At) -> dict[str, float]:
-    """Each candidate's RRF as it was fused, before any stage changed it."""
-    return {hit.memory_id: hit.score for hit in at.fused}

@@ -5,19 +5,20 @@ from __future__ import annotations
 from msgspec import Struct
 
 from recollect.at import At
-from recollect.query.terms import keywords, words
+from recollect.bounds import Share
+from recollect.query.terms import keywords, lowered
 from recollect.types import Hit, Memory, Ranking, combine, leaf, ranked
 
 
 def matched(asked: set[str], memory: Memory) -> set[str]:
     """The keywords that stand as whole words in title, text or tags: `how` is not in `show`."""
-    return asked.intersection(words(" ".join((memory.title, memory.text, *memory.tags)).lower()))
+    return asked.intersection(lowered(" ".join((memory.title, memory.text, *memory.tags))))
 
 
 class KeywordFloor(Struct, frozen=True, tag="keyword_floor", forbid_unknown_fields=True):
     """`max(score, floor · matched / keywords)`, on what the reranker verified."""
 
-    floor: float = 0.30
+    floor: Share = 0.30
     name: str = "keyword_floor"
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:
@@ -40,7 +41,7 @@ class KeywordFloor(Struct, frozen=True, tag="keyword_floor", forbid_unknown_fiel
 class ScoreFloor(Struct, frozen=True, tag="score_floor", forbid_unknown_fields=True):
     """Under `floor` is dropped, and counted; what the reranker did not reach is not judged."""
 
-    floor: float = 0.03
+    floor: Share = 0.03
     name: str = "score_floor"
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:

@@ -6,6 +6,7 @@ from math import exp
 
 from msgspec import Struct
 
+from recollect.bounds import Share, Weight
 from recollect.types import Term, combine, leaf
 
 # The largest RRF of two lists: first in both, k = 60.
@@ -23,11 +24,11 @@ class Skip(Struct, frozen=True, forbid_unknown_fields=True):
     Source: the `gnosis` recipe, "Skip"; the RRF is the one before the kind boosts.
     """
 
-    base: float = 0.40
-    span: float = 0.30
-    steepness: float = 10.0
-    centre: float = 0.4
-    cap: float = 0.70
+    base: Share = 0.40
+    span: Share = 0.30
+    steepness: Weight = 10.0
+    centre: Share = 0.4
+    cap: Share = 0.70
 
     def score(self, rrf: float, cosine: float | None) -> Term:
         x = rrf / FULL_RRF * (1.0 if cosine is None else cosine)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from recollect.at import At
+from recollect.bounds import Weight
 
 
 class Value(NamedTuple):
@@ -24,8 +25,12 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A signal's share of a score. `with_vectors`, where given, is the weight that holds when an
     embedding model answered for the query."""
 
-    weight: float
-    with_vectors: float | None = None
+    weight: Weight
+    with_vectors: Weight | None = None
+
+    @property
+    def weight_with_vectors(self) -> float:
+        return self.weight if self.with_vectors is None else self.with_vectors
 
     @property
     def name(self) -> str:

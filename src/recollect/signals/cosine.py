@@ -12,7 +12,7 @@ class Cosine(Signal, frozen=True, tag="vector", kw_only=True):
     """Never below 0, and 0 without a vector; also for memories the keywords alone found."""
 
     def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        if at.query_vector is None:
+        if "vector" not in at.channels or at.query_vector is None:
             return {}
         known = at.scores("vector")
         others = [id for id in ids if id not in known]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from recollect.at import At
+from recollect.bounds import Count, Share
 from recollect.types import Ranking
 
 
@@ -15,8 +16,8 @@ class Cut(Struct, frozen=True, tag="cut", forbid_unknown_fields=True):
     """
 
     guard_channel: str = ""
-    guard_below: int = 0
-    guard_share: float = 0.5
+    guard_below: Count = 0
+    guard_share: Share = 0.5
     name: str = "cut"
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:

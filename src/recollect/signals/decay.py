@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from math import exp, log
 
 from recollect.at import At
+from recollect.bounds import Share, Span
 from recollect.signals.base import Signal, Value
 from recollect.types import Memory
 
@@ -36,8 +37,8 @@ def window(memory: Memory, until: datetime, now: datetime, zone_share: float) ->
 class TemporalDecay(Signal, frozen=True, tag="temporal_decay", kw_only=True):
     """By age, or by validity window for a memory that has `valid_until`."""
 
-    half_life_days: float = 365.0
-    zone: float = 0.25
+    half_life_days: Span = 365.0
+    zone: Share = 0.25
 
     def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
         return {id: self._value(at.memory(id), at.now) for id in ids}

@@ -5,20 +5,23 @@ from __future__ import annotations
 from msgspec import Struct
 
 from recollect.at import At
+from recollect.bounds import Weight
 from recollect.types import Hit, Ranking, leaf, ranked
 
 
 class FixedScore(Struct, frozen=True, tag="fixed_score", forbid_unknown_fields=True):
-    """Everything `channel` found joins the ranking with `score`."""
+    """Everything `channel` found, and no other channel, joins the ranking with `score`."""
 
     channel: str
-    score: float
+    score: Weight
     name: str = "fixed_score"
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:
         joined = at.channels.get(self.channel, Ranking())
         term = leaf(self.channel, self.score, f"fixed for channel {self.channel}")
-        return ranked((*ranking.hits, *(Hit(id, term) for id in joined.ids)), ranking.dropped)
+        scored = set(ranking.ids)
+        new = (Hit(id, term) for id in joined.ids if id not in scored)
+        return ranked((*ranking.hits, *new), ranking.dropped)
 
 
 class Browsed(Struct, frozen=True, tag="browsed", forbid_unknown_fields=True):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from recollect.at import At
+from recollect.bounds import Smoothing
 from recollect.fuse.rrf import reciprocal
 from recollect.signals.base import Signal, Value
 
 
 class _Rank(Signal, frozen=True, kw_only=True):
-    k: float = 60
+    k: Smoothing = 60
 
     def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
         """Absent from the list: 0."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from recollect.at import At
+from recollect.bounds import Span
 from recollect.signals.base import Signal, Value
 
 HOUR = timedelta(hours=1)
@@ -21,7 +22,7 @@ def hyperbolic(updated_at: datetime, now: datetime, hours: float = YEAR_HOURS) -
 class Recency(Signal, frozen=True, tag="recency", kw_only=True):
     """Age counts from `updated_at`; for a file that is its modification time."""
 
-    hours: float = YEAR_HOURS
+    hours: Span = YEAR_HOURS
 
     def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
         return {id: hyperbolic(at.memory(id).updated_at, at.now, self.hours) for id in ids}

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from recollect.at import At
+from recollect.bounds import Share
 from recollect.signals.base import Signal, Value
 
 
 class Severity(Signal, frozen=True, tag="severity", kw_only=True):
     """One value per severity; unset counts as suggestion."""
 
-    critical: float = 1.0
-    warning: float = 0.7
-    suggestion: float = 0.4
+    critical: Share = 1.0
+    warning: Share = 0.7
+    suggestion: Share = 0.4
 
     def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
         named = {id: at.memory(id).severity or "suggestion" for id in ids}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from recollect.at import At
+from recollect.bounds import AtLeastOne, Smoothing
 from recollect.fuse.rrf import reciprocal
 from recollect.signals.base import Signal, Value
 
@@ -12,10 +13,10 @@ from recollect.signals.base import Signal, Value
 class Tier(Signal, frozen=True, tag="tier", kw_only=True):
     """`1/(k + tier)` with core 1, file 2, capture 3."""
 
-    k: float = 60
-    core: int = 1
-    file: int = 2
-    capture: int = 3
+    k: Smoothing = 60
+    core: AtLeastOne = 1
+    file: AtLeastOne = 2
+    capture: AtLeastOne = 3
 
     def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
         return {id: self._value(at.memory(id).tier) for id in ids}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from recollect.at import At
+from recollect.bounds import Weight
 from recollect.query.terms import pieces
 from recollect.signals.base import Signal, Value
 
@@ -19,7 +20,7 @@ def holds_all(title: str, query: str) -> bool:
 class Title(Signal, frozen=True, tag="title", kw_only=True):
     """`bonus` if the title holds every word of the query; a file's title is its path."""
 
-    bonus: float = 0.01
+    bonus: Weight = 0.01
 
     def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
         return {id: self._value(at.memory(id).title, at.query.text) for id in ids}

@@ -7,6 +7,7 @@ from typing import Union
 from msgspec import Struct
 
 from recollect.at import At
+from recollect.bounds import AtLeastOne, Share
 from recollect.signals.base import NOTHING
 from recollect.signals.cosine import Cosine
 from recollect.signals.decay import TemporalDecay
@@ -37,22 +38,23 @@ AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
 
 class Adaptive(Struct, frozen=True, forbid_unknown_fields=True):
     """From `after` feedback events on, `signal` gains `(a − 0.5) · 2 · span`, `a` being the share
-    accepted; the weights other than it and `fixed` are scaled alike so that all sum to 1."""
+    accepted; the weights other than it and `fixed` are scaled alike so that all sum to 1. No
+    weight falls below 0."""
 
     signal: str
     fixed: tuple[str, ...] = ()
-    after: int = 30
-    span: float = 0.15
+    after: AtLeastOne = 30
+    span: Share = 0.15
 
     def adapted(self, weights: dict[str, float], accepted: int, dismissed: int) -> dict[str, float]:
         events = accepted + dismissed
         if events < self.after:
             return weights
         change = (accepted / events - 0.5) * 2 * self.span
-        leading = weights[self.signal] + max(-self.span, min(self.span, change))
+        leading = max(0.0, weights[self.signal] + change)
         held = {name: weights[name] for name in self.fixed} | {self.signal: leading}
         others = {name: weight for name, weight in weights.items() if name not in held}
-        scale = (1 - sum(held.values())) / sum(others.values())
+        scale = max(0.0, 1 - sum(held.values())) / sum(others.values())
         return {name: held.get(name, weights[name] * scale) for name in weights}
 
 
@@ -64,13 +66,11 @@ class WeightedSum(Struct, frozen=True, tag="weighted_sum", forbid_unknown_fields
     name: str = "score"
 
     def weights(self, at: At) -> dict[str, float]:
-        """The weights that hold for this query in this vault."""
-        dense = any(signal.with_vectors is not None for signal in self.signals)
-        answered = dense and at.query_vector is not None
+        """The weights that hold for this query in this vault. A vector channel that took part is a
+        model that answered."""
+        answered = "vector" in at.channels
         weights = {
-            signal.name: signal.weight
-            if signal.with_vectors is None or not answered
-            else signal.with_vectors
+            signal.name: signal.weight_with_vectors if answered else signal.weight
             for signal in self.signals
         }
         if self.adaptive is None:

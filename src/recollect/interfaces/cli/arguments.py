@@ -14,13 +14,20 @@ from recollect.times import parse_moment, parse_time
 from recollect.types import Filter
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help 100 characters wide: asking the terminal would cost every command's start-up."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=100)
+
+
 def parser_of(name: str, about: str, command: ModuleType) -> argparse.ArgumentParser:
     """A command's parser: its own arguments, and its example in the help."""
     parser = argparse.ArgumentParser(
         prog=f"recollect {name}",
         description=f"{about[0].upper()}{about[1:]}.",
         epilog=f"example:\n{command.EXAMPLE}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
         allow_abbrev=False,
     )
     command.arguments(parser)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,7 +45,11 @@ def marked(snippet: str) -> str:
 
 
 def width() -> int:
-    return min(shutil.get_terminal_size((100, 24)).columns, 120) if on_terminal() else 100
+    """How many characters fit in a line; long lines are hard to read, so 120 at most."""
+    try:
+        return min(os.get_terminal_size(sys.stdout.fileno()).columns, 120)
+    except (OSError, ValueError):  # not a terminal, or stdout is not a file
+        return 100
 
 
 def shortened(text: str, length: int) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.resources import files
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from recollect.errors import StoreError
 
@@ -29,7 +29,7 @@ class Database:
         self._local = threading.local()
         self._opened: list[apsw.Connection] = []
         self._guard = threading.Lock()
-        self.frozen = path.exists() and not os.access(path, os.W_OK)
+        self.frozen = os.access(path, os.F_OK) and not os.access(path, os.W_OK)
         with self.translated():
             self.connection()
 
@@ -80,28 +80,54 @@ class Database:
             self._opened.clear()
 
     def _open(self) -> apsw.Connection:
-        if self.path.is_dir():
-            raise StoreError(f"{self.path} is a folder, not a vault file.")
-        if self.frozen:
-            # A file on a read-only medium: no lock, no WAL index can be made beside it.
-            name = f"{self.path.absolute().as_uri()}?immutable=1"
-            connection = apsw.Connection(name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-        else:
-            connection = apsw.Connection(str(self.path))
-        connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
-        _patiently(lambda: self._prepare(connection))
+        try:
+            if self.path.is_dir():
+                raise StoreError(f"{self.path} is a folder, not a vault file.")
+        except OSError as error:
+            raise StoreError(
+                f"The vault {self.path} cannot be opened: {error.strerror}."
+            ) from error
+        if not self.frozen:
+            return self._prepared(
+                str(self.path), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+            )
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        uri = self.path.absolute().as_uri()
+        try:
+            return self._prepared(f"{uri}?mode=ro", flags)
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            # On a read-only medium no WAL index can be made beside the file, and nobody writes.
+            return self._prepared(f"{uri}?immutable=1", flags)
+
+    def _prepared(self, name: str, flags: int) -> apsw.Connection:
+        connection = apsw.Connection(name, flags)
+        try:
+            connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
+            _patiently(lambda: self._prepare(connection))
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _prepare(self, connection: apsw.Connection) -> None:
         """Create or migrate where needed, then set what holds for each connection."""
         version = _checked_version(connection, self.path)
-        if version < VERSION and not self.frozen:
+        if version < VERSION and self.frozen:
+            raise StoreError(
+                f"{self.path} cannot be made a vault of version {VERSION}, because it is read-only."
+            )
+        if version < VERSION:
             connection.execute("PRAGMA journal_mode = WAL")
             _migrate(connection, self.path)
         connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on the disk
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -32768")
         connection.execute(f"PRAGMA mmap_size = {MAPPED_BYTES}")
+
+
+def as_json_list(values: Iterable[str | int]) -> str:
+    """Any number of values as one, for `json_each(?)`: one prepared statement serves them all."""
+    return msgspec.json.encode(list(values)).decode()
 
 
 def _patiently(action: object) -> None:
@@ -124,17 +150,15 @@ def _patiently(action: object) -> None:
             pause = min(pause * 2, 0.1)
 
 
-def _pragma(connection: apsw.Connection, name: str) -> int:
-    value = connection.pragma(name)
-    assert isinstance(value, int)
-    return value
-
-
 def _checked_version(connection: apsw.Connection, path: Path) -> int:
-    version = _pragma(connection, "user_version")
-    application = _pragma(connection, "application_id")
+    # One statement sees one moment: another process may be making the vault just now.
+    [(version, application, empty)] = connection.execute(
+        "SELECT user_version, application_id, NOT EXISTS (SELECT 1 FROM sqlite_schema) "
+        "FROM pragma_user_version, pragma_application_id"
+    ).fetchall()
+    assert isinstance(version, int)
     if application != APPLICATION_ID:
-        if version or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+        if version or not empty:
             raise StoreError(f"{path} is a SQLite database, but not a Recollect vault.")
         return 0
     if version > VERSION:
@@ -166,7 +190,7 @@ def _migrate(connection: apsw.Connection, path: Path) -> None:
 
 
 def _resource(name: str) -> str:
-    return files("recollect.store.sqlite").joinpath(name).read_text(encoding="utf-8")
+    return Path(__file__).parent.joinpath(name).read_text(encoding="utf-8")
 
 
 def _sentence(path: Path, error: apsw.Error) -> str:

@@ -36,7 +36,7 @@ class SqliteKeyword:
         limit: int,
         filter: Filter,
     ) -> Matched:
-        if not expression or limit < 1:
+        if not expression or limit < 1 or self._nothing_is(filter.kind):
             return Matched([])
         column_weights = ", ".join(repr(float(weights.get(name, 0.0))) for name in COLUMNS[index])
         score = f"{self._scorer}({index}, {column_weights})"
@@ -47,6 +47,11 @@ class SqliteKeyword:
                 if f"no such function: {self._scorer}" not in str(error):
                     raise
             return Matched(self._best(index, "rank", expression, limit, filter), NO_BM25)
+
+    def _nothing_is(self, kind: str | None) -> bool:
+        """Whether a kind is asked for that no memory has: a look into an index spares a match."""
+        sql = "SELECT 1 FROM memories WHERE forgotten_at IS NULL AND kind = ? LIMIT 1"
+        return kind is not None and not self._database.rows(sql, kind)
 
     def _best(
         self, index: str, score: str, expression: str, limit: int, filter: Filter

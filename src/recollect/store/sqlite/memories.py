@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import apsw
+import msgspec
 
+from recollect.hashing import content_digest
 from recollect.store.base import Stored
-from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vocabulary import VocabularyChange
@@ -42,7 +42,7 @@ BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
 def content_hash(memory: Memory) -> bytes:
     """The same for two memories that say the same, whoever holds them and whenever."""
     said = "\0".join(getattr(memory, field) for field in HASHED)
-    return hashlib.blake2b(said.encode(), digest_size=16).digest()
+    return content_digest(said, 16)
 
 
 class SqliteMemories:
@@ -164,8 +164,7 @@ def _find(connection: apsw.Connection, ids: Iterable[str]) -> dict[str, Stored]:
     sql = READ.replace(
         "FROM memories m", "FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
     )
-    wanted = json.dumps(list(ids), ensure_ascii=False)
-    found = [_stored(row) for row in connection.execute(sql, (wanted,))]
+    found = [_stored(row) for row in connection.execute(sql, (as_json_list(ids),))]
     return {stored.memory.id: stored for stored in found}
 
 
@@ -184,5 +183,5 @@ def _stored(row: Sequence[apsw.SQLiteValue]) -> Stored:
     fields: dict[str, object] = dict(zip(TEXTS, rest[: len(TEXTS)], strict=True))
     for name, value in zip(TIMES, rest[len(TEXTS) :], strict=True):
         fields[name] = None if value is None else from_micros(value)  # type: ignore[arg-type]
-    memory = Memory(tags=tuple(json.loads(str(tags))), **fields)  # type: ignore[arg-type]
+    memory = Memory(tags=tuple(msgspec.json.decode(str(tags))), **fields)  # type: ignore[arg-type]
     return Stored(key, memory, bool(forgotten))

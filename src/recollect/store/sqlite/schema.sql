@@ -95,8 +95,29 @@ CREATE TABLE vectors_removed (
     seq    INTEGER PRIMARY KEY AUTOINCREMENT,
     vector INTEGER NOT NULL
 ) STRICT;
+
+-- Derived: the live memories that a model has no vector of, so that finding them reads no others.
+CREATE TABLE waiting (
+    model  INTEGER NOT NULL REFERENCES models ON DELETE CASCADE,
+    memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE,
+    PRIMARY KEY (model, memory)
+) WITHOUT ROWID, STRICT;
+CREATE INDEX waiting_memory ON waiting (memory);
+
+CREATE TRIGGER models_insert AFTER INSERT ON models BEGIN
+    INSERT INTO waiting SELECT new.key, key FROM memories WHERE forgotten_at IS NULL;
+END;
+
+CREATE TRIGGER vectors_insert AFTER INSERT ON vectors BEGIN
+    DELETE FROM waiting WHERE model = new.model AND memory = new.memory;
+END;
+
+-- Where the model or the memory is what went, nothing is left to wait.
 CREATE TRIGGER vectors_delete AFTER DELETE ON vectors BEGIN
     INSERT INTO vectors_removed (vector) VALUES (old.seq);
+    INSERT OR IGNORE INTO waiting
+        SELECT o.key, m.key FROM models o JOIN memories m
+         WHERE o.key = old.model AND m.key = old.memory AND m.forgotten_at IS NULL;
 END;
 
 CREATE TABLE feedback (
@@ -130,6 +151,7 @@ END;
 CREATE TRIGGER memories_insert AFTER INSERT ON memories WHEN new.forgotten_at IS NULL BEGIN
     INSERT INTO indexed (key) VALUES (new.key);
     UPDATE corpus SET documents = documents + 1;
+    INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models;
 END;
 
 CREATE TRIGGER memories_delete AFTER DELETE ON memories WHEN old.forgotten_at IS NULL BEGIN
@@ -145,6 +167,9 @@ CREATE TRIGGER memories_update AFTER UPDATE OF
     DELETE FROM vectors WHERE memory = new.key
        AND (new.title <> old.title OR new.text <> old.text OR new.context <> old.context
             OR new.forgotten_at IS NOT NULL);
+    DELETE FROM waiting WHERE memory = new.key AND new.forgotten_at IS NOT NULL;
+    INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models
+     WHERE new.forgotten_at IS NULL AND old.forgotten_at IS NOT NULL;
 END;
 
 -- Tags may be written before their memory (the foreign key is deferred): then nothing is indexed

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
 from collections.abc import Sequence
 from functools import cached_property
 
+from recollect.hashing import keyed_digest
 from recollect.store.base import Found
-from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.types import Filter
 
@@ -25,10 +23,10 @@ class SqliteTopics:
 
     def hashed(self, word: str) -> bytes:
         """HMAC-SHA-256 of the lower-cased word under the vault's own key."""
-        return hmac.digest(self._key, word.lower().encode(), hashlib.sha256)
+        return keyed_digest(self._key, word.lower())
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Found]:
-        hashes = json.dumps([self.hashed(word).hex() for word in dict.fromkeys(words)])
+        hashes = as_json_list(self.hashed(word).hex() for word in dict.fromkeys(words))
         condition, values = where(filter, self.hashed)
         rows = self._database.rows(
             f"""

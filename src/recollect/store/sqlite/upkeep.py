@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 import apsw
 
+from recollect.errors import StoreError
 from recollect.query.terms import tokens
+from recollect.store.base import COLUMNS
 from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.keyword import TOKENIZERS
 from recollect.store.sqlite.topics import SqliteTopics
 
 SEMANTIC = (
     "SELECT title || char(10) || text || char(10) || context || char(10) || tags FROM indexed"
 )
+WRONG_VECTORS = """
+    SELECT v.seq FROM vectors v JOIN models o ON o.key = v.model JOIN memories m ON m.key = v.memory
+     WHERE length(v.vector) <> 4 * o.dimensions OR m.forgotten_at IS NOT NULL"""
+WAITING = """
+    SELECT o.key AS model, m.key AS memory FROM models o CROSS JOIN memories m
+     WHERE m.forgotten_at IS NULL AND NOT EXISTS
+           (SELECT 1 FROM vectors v WHERE v.memory = m.key AND v.model = o.key)"""
 
 
 class Finding(NamedTuple):
@@ -26,20 +37,15 @@ class Finding(NamedTuple):
 
 
 def rebuild(database: Database, topics: SqliteTopics) -> None:
-    """Both keyword indexes, the vocabulary, the count and the topic hashes, from the memories."""
+    """Both keyword indexes, the vocabulary, the count, the topic hashes and what waits for a
+    vector, from the memories. A vector that cannot be right goes, and its memory waits again."""
     with database.writing() as connection:
-        for index in ("stemmed", "plain"):
+        for index, columns in COLUMNS.items():
             connection.execute(f"INSERT INTO {index} ({index}) VALUES ('delete-all')")
-        connection.execute(
-            "INSERT INTO stemmed "
-            "(rowid, id, title, text, context, tags, why, impact, kind, project, source) "
-            "SELECT key, id, title, text, context, tags, why, impact, kind, project, source "
-            "FROM indexed"
-        )
-        connection.execute(
-            "INSERT INTO plain (rowid, title, text, tags) "
-            "SELECT key, title, text, tags FROM indexed"
-        )
+            connection.execute(
+                f"INSERT INTO {index} (rowid, {', '.join(columns)}) "
+                f"SELECT key, {', '.join(columns)} FROM indexed"
+            )
         connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
         connection.execute("DELETE FROM vocabulary")
         connection.executemany(
@@ -50,22 +56,21 @@ def rebuild(database: Database, topics: SqliteTopics) -> None:
             "UPDATE tags SET topic = ? WHERE name = ?",
             [(topics.hashed(str(name)), name) for (name,) in names],
         )
+        connection.execute(f"DELETE FROM vectors WHERE seq IN ({WRONG_VECTORS})")
+        connection.execute("DELETE FROM waiting")
+        connection.execute(f"INSERT INTO waiting {WAITING}")
 
 
 def examine(database: Database, topics: SqliteTopics) -> Iterator[Finding]:
     """Every check, one after the other; a vault in order has no problem in any."""
     connection = database.connection()
-    for check, look, mendable in CHECKS:
+    for check, look, mendable in (*CHECKS, ("topic hashes", _hashes(topics), True)):
         try:
-            yield Finding(check, look(connection), mendable)
-        except apsw.Error as error:
-            yield Finding(check, str(error), mendable)
-    wrong = [
-        name
-        for name, topic in connection.execute("SELECT name, topic FROM tags")
-        if topics.hashed(str(name)) != topic
-    ]
-    yield Finding("topic hashes", f"{len(wrong)} tags have a wrong hash" if wrong else None)
+            with connection:  # what is compared is read at one moment
+                problem = look(connection)
+        except (apsw.Error, StoreError) as error:
+            problem = str(error)
+        yield Finding(check, problem, mendable)
 
 
 def _counted(connection: apsw.Connection) -> Counter[str]:
@@ -76,8 +81,14 @@ def _counted(connection: apsw.Connection) -> Counter[str]:
 
 
 def _file(connection: apsw.Connection) -> str | None:
-    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(5)")]
-    return None if found == ["ok"] else "; ".join(found)
+    """SQLite's own check; the keyword indexes, which a rebuild mends, have checks of their own."""
+    wrong = [line for line in _integrity(connection, "20") if "fts5" not in line.lower()]
+    return "; ".join(wrong) or None
+
+
+def _integrity(connection: apsw.Connection, what: str) -> list[str]:
+    found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({what})")]
+    return [] if found == ["ok"] else found
 
 
 def _references(connection: apsw.Connection) -> str | None:
@@ -85,17 +96,52 @@ def _references(connection: apsw.Connection) -> str | None:
     return f"{len(broken)} rows point at nothing" if broken else None
 
 
-def _rows(index: str) -> Callable[[apsw.Connection], str | None]:
+def _index(index: str) -> Callable[[apsw.Connection], str | None]:
     def look(connection: apsw.Connection) -> str | None:
-        """As many rows as live memories, and FTS5's own check of the index's structure."""
-        connection.execute(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")
+        """FTS5's own check of the structure, a row for each live memory, and the same lengths and
+        words as in an index made anew."""
+        if broken := _integrity(connection, index):
+            return "; ".join(broken)
         held = {row[0] for row in connection.execute(f"SELECT id FROM {index}_docsize")}
         live = {row[0] for row in connection.execute("SELECT key FROM indexed")}
-        if held == live:
-            return None
-        return f"{len(live - held)} memories are missing and {len(held - live)} are left over"
+        if held != live:
+            return f"{len(live - held)} memories are missing and {len(held - live)} are left over"
+        with closing(_made_anew(index, connection)) as anew:
+            same = _contents(index, connection) == _contents(index, anew)
+        return None if same else "it holds other words than the memories"
 
     return look
+
+
+def _made_anew(index: str, connection: apsw.Connection) -> apsw.Connection:
+    """An index in memory, of what this one should hold."""
+    anew = apsw.Connection(":memory:")
+    columns = ", ".join(COLUMNS[index])
+    options = f"content = '', tokenize = '{TOKENIZERS[index]}'"
+    anew.execute(f"CREATE VIRTUAL TABLE {index} USING fts5 ({columns}, {options})")
+    places = ", ?" * len(COLUMNS[index])
+    with anew:
+        anew.executemany(
+            f"INSERT INTO {index} (rowid, {columns}) VALUES (?{places})",
+            connection.execute(f"SELECT key, {columns} FROM indexed"),
+        )
+    return anew
+
+
+def _contents(index: str, connection: apsw.Connection) -> list[list[tuple[apsw.SQLiteValue, ...]]]:
+    """In how many rows and how often each word stands in each column, how long each row is, and
+    the totals that BM25 takes its averages from (empty or noughts when there is no row)."""
+    connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, {index}, col)")
+    try:
+        return [
+            connection.execute("SELECT term, col, doc, cnt FROM temp.words").fetchall(),
+            connection.execute(f"SELECT id, sz FROM {index}_docsize ORDER BY id").fetchall(),
+            connection.execute(
+                f"SELECT rtrim(hex(block), '0') FROM {index}_data WHERE id = 1"
+            ).fetchall(),
+        ]
+    finally:
+        connection.execute("DROP TABLE temp.words")
 
 
 def _count(connection: apsw.Connection) -> str | None:
@@ -113,20 +159,36 @@ def _vocabulary(connection: apsw.Connection) -> str | None:
 
 
 def _vectors(connection: apsw.Connection) -> str | None:
-    [(wrong,)] = connection.execute(
-        "SELECT count(*) FROM vectors v JOIN models o ON o.key = v.model "
-        "JOIN memories m ON m.key = v.memory "
-        "WHERE length(v.vector) <> 4 * o.dimensions OR m.forgotten_at IS NOT NULL"
-    ).fetchall()
+    [(wrong,)] = connection.execute(f"SELECT count(*) FROM ({WRONG_VECTORS})").fetchall()
     return f"{wrong} vectors have the wrong size or belong to forgotten memories" if wrong else None
+
+
+def _waiting(connection: apsw.Connection) -> str | None:
+    told = set(connection.execute("SELECT model, memory FROM waiting"))
+    wrong = len(told ^ set(connection.execute(WAITING)))
+    return (
+        f"{wrong} memories wait for a vector and should not, or should and do not"
+        if wrong
+        else None
+    )
+
+
+def _hashes(topics: SqliteTopics) -> Callable[[apsw.Connection], str | None]:
+    def look(connection: apsw.Connection) -> str | None:
+        tags = connection.execute("SELECT name, topic FROM tags")
+        wrong = sum(topics.hashed(str(name)) != topic for name, topic in tags)
+        return f"{wrong} tags have a wrong hash" if wrong else None
+
+    return look
 
 
 CHECKS: tuple[tuple[str, Callable[[apsw.Connection], str | None], bool], ...] = (
     ("file", _file, False),
     ("references", _references, False),
-    ("stemmed index", _rows("stemmed"), True),
-    ("plain index", _rows("plain"), True),
+    ("stemmed index", _index("stemmed"), True),
+    ("plain index", _index("plain"), True),
     ("memory count", _count, True),
     ("vocabulary", _vocabulary, True),
     ("vectors", _vectors, True),
+    ("waiting vectors", _waiting, True),
 )

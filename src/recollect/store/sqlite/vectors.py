@@ -6,16 +6,16 @@ new: vectors carry a growing `seq`, removals are logged.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
+import msgspec
 
 from recollect.errors import DimensionMismatch
 from recollect.store.base import Coverage, Found, Waiting
-from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import Filter
@@ -36,12 +36,8 @@ class SqliteVectors:
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[Found]:
         matrix = self._following(identity, dimensions)
-        keys = None
-        if filter.narrows():
-            condition, values = where(filter, self._topics.hashed)
-            keys = self._keys(f"SELECT m.key FROM memories m WHERE {condition}", values)
-        # One more than asked for: where equal cosines straddle the cut, ids decide.
-        best = matrix.nearest(vector, limit, keys)
+        # More than asked for where equal cosines straddle the cut: there ids decide.
+        best = matrix.nearest(vector, limit, *self._narrowed(filter))
         named = self._ids([key for key, _ in best])
         found = [Found(named[key], cosine) for key, cosine in best if key in named]
         found.sort(key=lambda one: (-one.score, one.memory_id))
@@ -53,7 +49,7 @@ class SqliteVectors:
         matrix = self._following(identity, dimensions)
         rows = self._database.rows(
             "SELECT m.key, m.id FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value",
-            json.dumps(list(ids), ensure_ascii=False),
+            as_json_list(ids),
         )
         cosines = matrix.cosines(vector, [key for key, _ in rows])  # type: ignore[misc]
         return {str(id): cosines[key] for key, id in rows if key in cosines}  # type: ignore[index]
@@ -75,28 +71,27 @@ class SqliteVectors:
             )
 
     def waiting(self, identity: str, limit: int) -> list[Waiting]:
+        model = self._database.rows("SELECT key FROM models WHERE identity = ?", identity)
+        chosen = "WHERE m.forgotten_at IS NULL"  # a model that has embedded nothing yet
+        if model:
+            chosen = "JOIN waiting w ON w.memory = m.key WHERE w.model = ?"
         rows = self._database.rows(
-            """
-            SELECT m.key, m.title || char(10) || m.text || char(10) || m.context FROM memories m
-             WHERE m.forgotten_at IS NULL AND NOT EXISTS
-                   (SELECT 1 FROM vectors v JOIN models o ON o.key = v.model
-                     WHERE v.memory = m.key AND o.identity = ?)
-             ORDER BY m.key LIMIT ?
-            """,
-            identity,
+            "SELECT m.key, m.title || char(10) || m.text || char(10) || m.context "
+            f"FROM memories m {chosen} ORDER BY m.key LIMIT ?",
+            *(key for (key,) in model),
             limit,
         )
         return [Waiting(key, str(text).strip()) for key, text in rows]  # type: ignore[arg-type]
 
     def coverage(self, identity: str) -> Coverage:
-        [(embedded, memories)] = self._database.rows(
-            "SELECT (SELECT count(*) FROM vectors v JOIN models o ON o.key = v.model "
-            "WHERE o.identity = ?), (SELECT documents FROM corpus)",
+        [(memories, model, waiting)] = self._database.rows(
+            "SELECT c.documents, o.key, (SELECT count(*) FROM waiting w WHERE w.model = o.key) "
+            "FROM corpus c LEFT JOIN models o ON o.identity = ?",
             identity,
         )
-        assert isinstance(embedded, int)
         assert isinstance(memories, int)
-        return Coverage(embedded, memories)
+        assert isinstance(waiting, int)
+        return Coverage(0 if model is None else memories - waiting, memories)
 
     def adopt(self, identity: str, dimensions: int) -> None:
         with self._database.writing() as connection:
@@ -127,6 +122,18 @@ class SqliteVectors:
             matrix.follow(self._database.connection())
             return matrix
 
+    def _narrowed(self, filter: Filter) -> tuple[list[int] | None, list[int]]:
+        """The memories to look among, None for all, and those to leave out. Left-out kinds are
+        few: where nothing else is asked for, they are named rather than all the others."""
+        if not filter.narrows():
+            return None, []
+        if not msgspec.structs.replace(filter, without_kinds=()).narrows():
+            places = ", ".join("?" for _ in filter.without_kinds)
+            sql = f"SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places})"
+            return None, self._keys(sql, filter.without_kinds)
+        condition, values = where(filter, self._topics.hashed)
+        return self._keys(f"SELECT m.key FROM memories m WHERE {condition}", values), []
+
     def _keys(self, sql: str, values: Sequence[apsw.SQLiteValue]) -> list[int]:
         return [key for (key,) in self._database.rows(sql, *values)]  # type: ignore[misc]
 
@@ -134,7 +141,7 @@ class SqliteVectors:
         rows = self._database.rows(
             "SELECT m.key, m.id FROM json_each(?) j CROSS JOIN memories m ON m.key = j.value "
             "WHERE m.forgotten_at IS NULL",
-            json.dumps(list(keys)),
+            as_json_list(keys),
         )
         return dict(rows)  # type: ignore[arg-type]
 
@@ -145,6 +152,9 @@ def _stored_dimensions(connection: apsw.Connection) -> int | None:
 
 
 def _adopt(connection: apsw.Connection, identity: str, dimensions: int) -> None:
+    # Vectors that this model made in another dimension cannot be compared with its next ones.
+    sql = "DELETE FROM models WHERE identity = ? AND dimensions <> ?"
+    connection.execute(sql, (identity, dimensions))
     connection.executemany(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
         [("embedding_dim", str(dimensions)), ("embedding_identity", identity)],

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import threading
 from collections import Counter
 from collections.abc import Iterable
 
 import apsw
 
 from recollect.query.terms import semantic_text, tokens
-from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.types import Memory
+
+MOST_KNOWN = 200_000  # tokens kept in memory: about 20 MB
 
 
 def memory_tokens(memory: Memory) -> set[str]:
@@ -20,6 +22,7 @@ def memory_tokens(memory: Memory) -> set[str]:
 class SqliteVocabulary:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._local = threading.local()
 
     def documents(self) -> int:
         [(count,)] = self._database.rows("SELECT documents FROM corpus")
@@ -27,13 +30,29 @@ class SqliteVocabulary:
         return count
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
-        wanted = json.dumps(list(tokens), ensure_ascii=False)
-        rows = self._database.rows(
-            "SELECT v.token, v.documents FROM json_each(?) j "
-            "CROSS JOIN vocabulary v ON v.token = j.value",
-            wanted,
-        )
-        return dict(rows)  # type: ignore[arg-type]
+        wanted = set(tokens)
+        known = self._known()
+        unseen = wanted - known.keys()
+        if unseen:
+            rows = self._database.rows(
+                "SELECT v.token, v.documents FROM json_each(?) j "
+                "CROSS JOIN vocabulary v ON v.token = j.value",
+                as_json_list(unseen),
+            )
+            known.update(dict.fromkeys(unseen, 0))
+            known.update(rows)  # type: ignore[arg-type]
+        return {token: known[token] for token in wanted if known[token]}
+
+    def _known(self) -> dict[str, int]:
+        """What this thread has looked up since the vault last changed, by whomever."""
+        with self._database.translated():
+            connection = self._database.connection()
+            state = (connection.pragma("data_version"), connection.total_changes())
+        known: dict[str, int] = getattr(self._local, "known", {})
+        if getattr(self._local, "state", None) != state or len(known) > MOST_KNOWN:
+            known = {}
+        self._local.state, self._local.known = state, known
+        return known
 
 
 class VocabularyChange:
@@ -58,5 +77,7 @@ class VocabularyChange:
             "ON CONFLICT DO UPDATE SET documents = documents + excluded.documents",
             changed,
         )
-        if any(by < 0 for _, by in changed):
-            connection.execute("DELETE FROM vocabulary WHERE documents <= 0")
+        connection.executemany(
+            "DELETE FROM vocabulary WHERE token = ? AND documents <= 0",
+            [(token,) for token, by in changed if by < 0],
+        )

@@ -1,0 +1,44 @@
+# Everything runs in .venv; a fresh machine needs Python 3.11 or newer and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+DATA   ?= ../shared/data
+
+.PHONY: setup demo test lint bench eval lock clean
+
+setup: $(VENV)/.ready
+
+# The lock holds names, versions and hashes; the registry is whichever pip is set up for.
+$(VENV)/.ready: requirements-dev.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q src
+	touch $@
+
+demo: setup
+	$(BIN)/recollect demo
+
+test: lint
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python benchmarks/bench_startup.py --data $(DATA)
+	$(BIN)/python benchmarks/bench_search.py --data $(DATA)
+	$(BIN)/python benchmarks/bench_import.py --data $(DATA)
+
+eval: setup
+	@echo "make eval: there is no evaluation in this version yet."
+
+# Needs uv; run after changing the dependencies in pyproject.toml.
+lock:
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	    --generate-hashes --no-header --no-emit-index-url --output-file requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,20 @@
+"""The ranges that a recipe's numbers keep to, so that no recipe file can divide by zero or rank by
+NaN. A value outside its range is refused when the recipe is loaded, with the range in the error."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+Count = Annotated[int, Meta(ge=0, le=1_000_000)]
+AtLeastOne = Annotated[int, Meta(ge=1, le=1_000_000)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Cosine = Annotated[float, Meta(ge=-1.0, le=1.0)]
+# Beyond a thousand, a weight or a factor would only drown every other part of a score.
+Weight = Annotated[float, Meta(ge=0.0, le=1000.0)]
+Factor = Annotated[float, Meta(gt=0.0, le=1000.0)]
+# What something is divided by, or fades over: days, hours.
+Span = Annotated[float, Meta(gt=0.0, le=1e9)]
+# The k of `1/(k + rank)`: ranks count from 1, so that 0 is still safe.
+Smoothing = Annotated[float, Meta(ge=0.0, le=1e9)]
