@@ -24,8 +24,9 @@ from recollect.recipes import BUILT_IN
 from recollect.types import Response
 
 EXAMPLE = "  recollect demo\n  recollect demo --keep ./demo-home"
-QUERY = "auth refresh tokens"
+QUERY = "slow shipment list"
 SHOWN = 5
+ORDINALS = {1: "1st", 2: "2nd", 3: "3rd"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,29 +53,49 @@ def _demo(home: Path, query: str) -> None:
         print(f"A throw-away vault with {counted(len(saved), 'sample memory')}.\n")
         print(f"One question, {len(BUILT_IN)} documented rankings: {styled(query, BOLD)}\n")
         answers = [memory.search(query, recipe=name, limit=SHOWN) for name in BUILT_IN]
-        for answer in answers:
-            _print_answer(answer)
-        _print_why(answers[0])
+        best = _print_side_by_side(answers)
+        _print_why(answers, best, memory.settings.search.recipe)
         _print_degraded(answers)
     _print_next()
 
 
-def _print_answer(answer: Response) -> None:
-    print(f"{styled(answer.recipe, CYAN)}  {styled(BUILT_IN[answer.recipe].about, DIM)}")
-    for place, result in enumerate(answer.results[:SHOWN], start=1):
-        title = shortened(result.memory.title or result.memory.text, width() - 40)
-        print(f"  {place}  {result.score:8.4f}  {title}  {styled(result.id, DIM)}")
-    if not answer.results:
-        print("  nothing")
-    print()
+def _print_side_by_side(answers: list[Response]) -> str:
+    """A row per memory among anyone's best, a column per recipe with the place it gave; returns
+    the id of the memory that stands highest over all."""
+    names = [answer.recipe for answer in answers]
+    places = {
+        answer.recipe: {result.id: place for place, result in enumerate(answer, start=1)}
+        for answer in answers
+    }
+    rows = {result.id: result.memory for answer in answers for result in answer.results[:SHOWN]}
+    titles = max(24, width() - sum(len(name) + 2 for name in names) - 2)
+    heading = "".join(f"  {name}" for name in names)
+    print(f"{'':<{titles}}{styled(heading, CYAN)}")
+    ordered = sorted(rows, key=lambda id: _standing(id, places))
+    for id in ordered:
+        cells = "".join(f"  {places[name].get(id, '·'):>{len(name)}}" for name in names)
+        title = shortened(rows[id].title or rows[id].text, titles - 1)
+        print(f"{title:<{titles}}{cells}")
+    print(styled("\n1 is first; · was not returned.\n", DIM))
+    return ordered[0] if ordered else ""
 
 
-def _print_why(answer: Response) -> None:
-    if not answer.results:
-        return
-    best = answer.results[0]
-    print(f"Why {styled(best.memory.title or best.id, BOLD)} is first for {answer.recipe}:\n")
-    print("\n".join(explained(best.explain)) + "\n")
+def _standing(id: str, places: dict[str, dict[str, int]]) -> tuple[float, str]:
+    """How high a memory stands over all recipes; where it was not returned it stands below."""
+    below = max(len(of_one) for of_one in places.values()) + 1
+    return sum(of_one.get(id, below) for of_one in places.values()), id
+
+
+def _print_why(answers: list[Response], id: str, default: str) -> None:
+    """The explanation that the default recipe, or else another, gives for this memory."""
+    for answer in sorted(answers, key=lambda answer: answer.recipe != default):
+        for place, result in enumerate(answer, start=1):
+            if result.id == id:
+                title = styled(result.memory.title or id, BOLD)
+                print(f"Why {title} stands {ORDINALS.get(place, f'{place}th')} for "
+                      f"{answer.recipe}:\n")  # fmt: skip
+                print("\n".join(explained(result.explain)) + "\n")
+                return
 
 
 def _print_degraded(answers: list[Response]) -> None:
