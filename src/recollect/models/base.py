@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
@@ -34,6 +34,24 @@ class Embedder(Protocol):
 
     def documents(self, texts: Sequence[str]) -> Matrix:
         """Vectors of memories."""
+
+
+class Span(NamedTuple):
+    """A passage of a text: from one character up to, but not with, another."""
+
+    start: int
+    end: int
+
+
+@runtime_checkable
+class Windowed(Protocol):
+    """An embedder that knows how much text it can take in at once."""
+
+    def windows(self, text: str) -> list[Span]:
+        """Passages that each fit the model, in order, overlapping; together they are the text.
+
+        A text that fits is one passage: the whole of it.
+        """
 
 
 class Reranker(Protocol):

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from math import exp
-
 from msgspec import Struct
 
 from recollect.bounds import Share, Weight
+from recollect.maths import logistic
 from recollect.types import Term, combine, leaf
 
 # The largest RRF of two lists: first in both, k = 60.
 FULL_RRF = 2 / 61
-
-
-def logistic(x: float) -> float:
-    """`1 / (1 + e^−x)`, without overflow for very negative x."""
-    return 1 / (1 + exp(-x)) if x >= 0 else exp(x) / (1 + exp(x))
 
 
 class Skip(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,0 +1,105 @@
+"""`recollect models`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from recollect.errors import ProviderError
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.output import BOLD, DIM, GREEN, YELLOW, print_json, styled
+from recollect.models.active import ActiveModels
+from recollect.models.builtin import declarations, folder_of
+from recollect.models.folder import Declared
+from recollect.settings import home_folder, load_settings
+
+EXAMPLE = "  recollect models\n  recollect models --measure"
+QUERY = "how do we refresh session tokens"
+DOCUMENTS = ["A refresh token is exchanged for a new access token before the old one expires."] * 20
+KINDS = {"embed": "embedding", "rerank": "rerank"}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--measure", action="store_true", help="also load the active models and time them"
+    )
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    settings = load_settings(home_folder(os.environ))
+    active = ActiveModels(settings, os.environ)
+    names = {"embed": _name(active.embedder), "rerank": _name(active.reranker)}
+    built_in = [_facts(declared, names[declared.kind]) for declared in declarations()]
+    measured = _measured(active) if told.measure else {}
+    if told.json:
+        print_json({"active": names, "built_in": built_in, "measured_ms": measured})
+    else:
+        _tell(names, built_in, measured)
+    return 1 if any(one["problem"] for one in built_in) else 0
+
+
+def _name(find: Any) -> str:
+    """The active model's identity, or why there is none."""
+    try:
+        identity: str = find().identity
+    except ProviderError as error:
+        return f"none ({error})"
+    return identity
+
+
+def _facts(declared: Declared, active: str) -> dict[str, Any]:
+    folder = folder_of(declared)
+    return {
+        "name": declared.name,
+        "kind": KINDS[declared.kind],
+        "active": active.startswith(f"builtin:{declared.name}"),
+        "dimensions": declared.dimensions,
+        "max_tokens": declared.max_length,
+        "megabytes": round(folder.size() / 1e6, 1),
+        "licence": declared.licence,
+        "origin": declared.origin,
+        "about": declared.about,
+        "problem": folder.verify(),
+    }
+
+
+def _measured(active: ActiveModels) -> dict[str, float]:
+    """What loading and using the active models costs here, in milliseconds."""
+    spent: dict[str, float] = {}
+    calls: dict[str, Callable[[], object]] = {
+        "load and embed one query": lambda: active.embedder().queries([QUERY]),
+        "embed one query": lambda: active.embedder().queries([QUERY]),
+        "embed 20 memories": lambda: active.embedder().documents(DOCUMENTS),
+        "load and rerank one": lambda: active.reranker().scores(QUERY, DOCUMENTS[:1]),
+        "rerank 20 memories": lambda: active.reranker().scores(QUERY, DOCUMENTS),
+    }
+    for name, call in calls.items():
+        start = time.perf_counter()
+        try:
+            call()
+        except ProviderError:
+            continue
+        spent[name] = round((time.perf_counter() - start) * 1000, 1)
+    return spent
+
+
+def _tell(
+    names: dict[str, str], built_in: list[dict[str, Any]], measured: dict[str, float]
+) -> None:
+    for kind, name in names.items():
+        print(f"{KINDS[kind]:<10} {styled(name, BOLD)}")
+    print()
+    for one in built_in:
+        state = styled("files in order", GREEN) if not one["problem"] else ""
+        mark = "  (active)" if one["active"] else ""
+        print(f"{styled(one['name'], BOLD)}{mark}  {one['kind']}, {one['megabytes']} MB  {state}")
+        print(f"    {one['about']}")
+        print(styled(f"    {one['licence']} · {one['origin']}", DIM))
+        if one["problem"]:
+            print(styled(f"    ! {one['problem']}", YELLOW))
+    for name, spent in measured.items():
+        print(f"{name:<26}{spent:>9.1f} ms")

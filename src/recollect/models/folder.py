@@ -1,0 +1,126 @@
+"""A model as a folder: `model.onnx`, `tokenizer.json`, and `model.json`, which says how to use it.
+
+A folder a person brought may lack `model.json`; then what sentence-transformers writes beside a
+model is read instead, and the usual holds where that says nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from recollect.errors import ProviderError
+
+Pooling = Literal["cls", "mean"]
+MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
+TOKENIZER = "tokenizer.json"
+USUAL_LENGTH = 512
+
+
+class Declared(Struct, frozen=True, kw_only=True):
+    """How a model wants to be used: its own pooling, prefixes and window, never ours."""
+
+    kind: Literal["embed", "rerank"]
+    name: str
+    pooling: Pooling = "mean"
+    query_prefix: str = ""
+    document_prefix: str = ""
+    max_length: int = USUAL_LENGTH
+    pad_id: int = 0
+    dimensions: int = 0
+    licence: str = ""
+    origin: str = ""
+    about: str = ""
+    default: bool = False
+    sha256: dict[str, str] = {}
+
+
+class ModelFolder:
+    """The files of one model, checked before they are used."""
+
+    def __init__(self, path: Path, kind: Literal["embed", "rerank"]) -> None:
+        self.path = path
+        if not path.is_dir():
+            raise _broken(f"There is no model folder {path}.")
+        self.model = _first(path, MODEL_FILES)
+        self.tokenizer = path / TOKENIZER
+        if self.model is None:
+            raise _broken(f"The model folder {path} has no {MODEL_FILES[0]}.")
+        if not self.tokenizer.is_file():
+            raise _broken(f"The model folder {path} has no {TOKENIZER}.")
+        self.declared = _declared(path, kind)
+
+    def read(self, file: Path) -> bytes:
+        """A file's bytes, refused when their SHA-256 is not the one that was declared."""
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise _broken(f"{file} cannot be read: {error.strerror}.") from error
+        wanted = self.declared.sha256.get(file.name)
+        if wanted is not None and hashlib.sha256(content).hexdigest() != wanted:
+            raise _broken(f"{file} is damaged: its SHA-256 is not the one that was declared.")
+        return content
+
+    def model_bytes(self) -> bytes:
+        assert self.model is not None
+        return self.read(self.model)
+
+    def verify(self) -> str | None:
+        """What is wrong with the files, or None."""
+        try:
+            self.model_bytes()
+            self.read(self.tokenizer)
+        except ProviderError as error:
+            return str(error)
+        return None
+
+    def size(self) -> int:
+        return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+
+
+def _declared(path: Path, kind: Literal["embed", "rerank"]) -> Declared:
+    written = _json(path / "model.json")
+    if written is None:
+        written = _sentence_transformers(path)
+    try:
+        declared = msgspec.convert({"kind": kind, "name": path.name} | written, Declared)
+    except msgspec.ValidationError as error:
+        raise _broken(f"{path / 'model.json'} is not a model's declaration: {error}.") from error
+    if declared.kind != kind:
+        wanted = {"embed": "an embedding model", "rerank": "a reranker"}
+        raise _broken(f"{path} holds {wanted[declared.kind]}, not {wanted[kind]}.")
+    return declared
+
+
+def _sentence_transformers(path: Path) -> dict[str, Any]:
+    """What sentence-transformers says of pooling and length, and the tokenizer of padding."""
+    pooling = _json(path / "1_Pooling" / "config.json") or {}
+    length = _json(path / "sentence_bert_config.json") or {}
+    config = _json(path / "config.json") or {}
+    return {
+        "pooling": "cls" if pooling.get("pooling_mode_cls_token") else "mean",
+        "max_length": length.get("max_seq_length") or config.get("max_position_embeddings")
+        or USUAL_LENGTH,
+        "pad_id": config.get("pad_token_id") or 0,
+    }  # fmt: skip
+
+
+def _json(file: Path) -> dict[str, Any] | None:
+    if not file.is_file():
+        return None
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError) as error:
+        raise _broken(f"{file} cannot be read as JSON: {error}.") from error
+
+
+def _first(path: Path, names: tuple[str, ...]) -> Path | None:
+    return next((path / name for name in names if (path / name).is_file()), None)
+
+
+def _broken(message: str) -> ProviderError:
+    return ProviderError(message, transient=False)

@@ -1,0 +1,273 @@
+"""Models that run in this process: ONNX files through onnxruntime, tokenizers beside them.
+
+Nothing is loaded before it is needed, and nothing twice.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recollect.errors import ProviderError
+from recollect.maths import logistic
+from recollect.models.base import Span
+from recollect.models.folder import ModelFolder
+from recollect.models.vectors import finished
+from recollect.settings import Embedding
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+    from tokenizers import Encoding, Tokenizer
+
+    from recollect.models.base import Matrix
+
+# Tokens in one run of the model: enough to keep two cores busy, few enough to stay in cache.
+RUN_TOKENS = 4096
+# Passages share a fifth of their tokens, so that no sentence is cut in all of them.
+OVERLAP = 0.2
+# More threads than this do not pay for models this small.
+MOST_THREADS = 4
+
+
+def usable_threads() -> int:
+    """The cores this process may use, bounded."""
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity")
+               else os.cpu_count() or 1, MOST_THREADS)  # fmt: skip
+
+
+class OnnxModel:
+    """A session and its tokenizer, made once, when first asked for."""
+
+    def __init__(self, folder: ModelFolder, threads: int | None = None) -> None:
+        self.folder = folder
+        self.declared = folder.declared
+        self._threads = threads or usable_threads()
+        self._guard = threading.Lock()
+
+    @cached_property
+    def session(self) -> InferenceSession:
+        import onnxruntime  # noqa: PLC0415  start-up time: a tenth of a second
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self._threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4  # what goes wrong is raised, and said by us
+        try:
+            return onnxruntime.InferenceSession(
+                self.folder.model_bytes(), options, providers=["CPUExecutionProvider"]
+            )
+        except ProviderError:
+            raise
+        except Exception as error:  # onnxruntime has no common class for its errors
+            raise _broken(f"{self.folder.model} is not a usable ONNX model.") from error
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        from tokenizers import Tokenizer  # noqa: PLC0415  start-up time
+
+        text = self.folder.read(self.folder.tokenizer)
+        try:
+            tokenizer = Tokenizer.from_buffer(text)
+        except Exception as error:  # tokenizers raises plain Exception
+            raise _broken(f"{self.folder.tokenizer} is not a usable tokenizer.") from error
+        # A file may come with padding and truncation baked in; ours depend on the batch.
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+    def ready(self) -> None:
+        """Load both; two threads that ask at once load them once."""
+        with self._guard:
+            self.session, self.tokenizer  # noqa: B018
+
+    def encoded(self, inputs: Sequence[tuple[str, ...]]) -> list[Encoding]:
+        """Each input, a text or a pair, as tokens that fit the model: the end of a text that is too
+        long goes, of a pair the end of the second text; the special tokens stay."""
+        longest = self.declared.max_length
+        texts = [tuple(_valid(text) for text in one) for one in inputs]
+        whole = self.tokenizer.encode_batch([one if len(one) > 1 else one[0] for one in texts])
+        return [
+            encoding if len(encoding.ids) <= longest else self._shortened(one, len(encoding.ids))
+            for one, encoding in zip(texts, whole, strict=True)
+        ]
+
+    def _shortened(self, texts: tuple[str, ...], tokens: int) -> Encoding:
+        bare = [self.tokenizer.encode(text, add_special_tokens=False) for text in texts]
+        special = tokens - sum(len(one.ids) for one in bare)
+        room = self.declared.max_length - special
+        for one in bare[:-1]:
+            one.truncate(min(len(one.ids), room // 2))
+            room -= len(one.ids)
+        bare[-1].truncate(room)
+        return self.tokenizer.post_process(bare[0], bare[1] if len(bare) > 1 else None)
+
+    def run(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
+        """The model's first output for one padded batch."""
+        ids, mask, types = padded(encodings, self.declared.pad_id)
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        wanted = {one.name: given[one.name] for one in self.session.get_inputs()}
+        try:
+            output: NDArray[np.float32] = self.session.run(None, wanted)[0]
+        except Exception as error:
+            raise _broken(f"The model {self.declared.name} failed on a text.") from error
+        return output
+
+
+def padded(
+    encodings: Sequence[Encoding], pad_id: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Ids, attention mask and token types as equal rows."""
+    shape = (len(encodings), max(len(one.ids) for one in encodings))
+    ids = np.full(shape, pad_id, np.int64)
+    mask = np.zeros(shape, np.int64)
+    types = np.zeros(shape, np.int64)
+    for row, one in enumerate(encodings):
+        ids[row, : len(one.ids)] = one.ids
+        mask[row, : len(one.ids)] = 1
+        types[row, : len(one.ids)] = one.type_ids
+    return ids, mask, types
+
+
+def runs(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places in `lengths`, grouped for the model: alike in length, and not too many tokens."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[place] > RUN_TOKENS:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+class OnnxEmbedder:
+    """Text to vectors in this process."""
+
+    local = True
+
+    def __init__(self, folder: ModelFolder, settings: Embedding, provider: str) -> None:
+        self._model = OnnxModel(folder)
+        self._declared = folder.declared
+        self._dimensions = settings.dimensions
+        self._query_prefix = settings.query_prefix or self._declared.query_prefix
+        self._document_prefix = settings.document_prefix or self._declared.document_prefix
+        self._identity = _identity(provider, folder, settings)
+
+    @property
+    def identity(self) -> str:
+        return self._identity
+
+    def warm(self) -> bool:
+        return True
+
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        return self._embed(texts, self._query_prefix)
+
+    def documents(self, texts: Sequence[str]) -> Matrix:
+        return self._embed(texts, self._document_prefix)
+
+    def windows(self, text: str) -> list[Span]:
+        """Where to cut a text so that each passage fits the model: the whole text where it does."""
+        self._model.ready()
+        encoding = self._model.tokenizer.encode(_valid(text), add_special_tokens=False)
+        room = self._declared.max_length - self._special(self._document_prefix)
+        if len(encoding.ids) <= room:
+            return [Span(0, len(text))]
+        step = max(1, int(room * (1 - OVERLAP)))
+        spans = []
+        for first in range(0, len(encoding.ids), step):
+            last = min(first + room, len(encoding.ids))
+            spans.append(Span(encoding.offsets[first][0], encoding.offsets[last - 1][1]))
+            if last == len(encoding.ids):
+                break
+        return [Span(0, spans[0].end), *spans[1:-1], Span(spans[-1].start, len(text))]
+
+    def _special(self, prefix: str) -> int:
+        """Tokens that stand around every passage: the model's own, and the prefix."""
+        return len(self._model.tokenizer.encode(prefix).ids)
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
+        if not texts:
+            return np.zeros((0, self._dimensions or self._declared.dimensions), np.float32)
+        self._model.ready()
+        encodings = self._model.encoded([(prefix + text,) for text in texts])
+        rows: list[Any] = [None] * len(texts)
+        for places in runs([len(one.ids) for one in encodings]):
+            batch = [encodings[place] for place in places]
+            for place, row in zip(places, self._pooled(batch), strict=True):
+                rows[place] = row
+        who = f"The model {self._declared.name}"
+        return finished(
+            np.stack(rows), expected_rows=len(texts), dimensions=self._dimensions, who=who
+        )
+
+    def _pooled(self, batch: Sequence[Encoding]) -> NDArray[np.float32]:
+        """One row per text, by the model's own pooling."""
+        output = self._model.run(batch)
+        if output.ndim == 2:  # the model pools by itself
+            return output
+        if self._declared.pooling == "cls":
+            return output[:, 0]
+        _, mask, _ = padded(batch, self._declared.pad_id)
+        weights = mask[:, :, None].astype(np.float32)
+        pooled: NDArray[np.float32] = (output * weights).sum(1) / weights.sum(1)
+        return pooled
+
+
+class OnnxReranker:
+    """Query and text read together in this process; a logit goes through the logistic function."""
+
+    def __init__(self, folder: ModelFolder, provider: str) -> None:
+        self._model = OnnxModel(folder)
+        self._declared = folder.declared
+        self._identity = f"{provider}:{folder.declared.name}"
+
+    @property
+    def identity(self) -> str:
+        return self._identity
+
+    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
+        return [logistic(value) for value in self.logits(query, documents)]
+
+    def logits(self, query: str, documents: Sequence[str]) -> list[float]:
+        """What the model says, before it is squeezed into 0…1."""
+        if not documents:
+            return []
+        self._model.ready()
+        encodings = self._model.encoded([(query, document) for document in documents])
+        said = [0.0] * len(documents)
+        for places in runs([len(one.ids) for one in encodings]):
+            output = self._model.run([encodings[place] for place in places])
+            for place, value in zip(places, output.reshape(len(places), -1)[:, -1], strict=True):
+                said[place] = float(value)
+        if not np.isfinite(said).all():
+            raise _broken(f"The model {self._declared.name} gave a score that is no number.")
+        return said
+
+
+def _identity(provider: str, folder: ModelFolder, settings: Embedding) -> str:
+    """Name, the file's declared hash where there is one, dimensions, and prefixes."""
+    declared = folder.declared
+    known = next(iter(declared.sha256.values()), "")
+    parts = [f"{provider}:{declared.name}" + (f"@{known[:12]}" if known else "")]
+    if settings.dimensions:
+        parts.append(f"dimensions={settings.dimensions}")
+    for name in ("query_prefix", "document_prefix"):
+        if prefix := getattr(settings, name):
+            parts.append(f"{name}={prefix!r}")
+    return " ".join(parts)
+
+
+def _valid(text: str) -> str:
+    """Lone surrogates have no UTF-8; a question mark stands for them."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _broken(message: str) -> ProviderError:
+    return ProviderError(message, transient=False)
