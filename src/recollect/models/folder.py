@@ -30,12 +30,12 @@ class Declared(Struct, frozen=True, kw_only=True):
     query_prefix: str = ""
     document_prefix: str = ""
     max_length: int = USUAL_LENGTH
-    pad_id: int = 0
     dimensions: int = 0
     licence: str = ""
     origin: str = ""
     about: str = ""
     default: bool = False
+    optimised: bool = False
     sha256: dict[str, str] = {}
 
 
@@ -105,7 +105,6 @@ def _sentence_transformers(path: Path) -> dict[str, Any]:
         "pooling": "cls" if pooling.get("pooling_mode_cls_token") else "mean",
         "max_length": length.get("max_seq_length") or config.get("max_position_embeddings")
         or USUAL_LENGTH,
-        "pad_id": config.get("pad_token_id") or 0,
     }  # fmt: skip
 
 

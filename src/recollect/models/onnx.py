@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
     from recollect.models.base import Matrix
 
-# Tokens in one run of the model: enough to keep two cores busy, few enough to stay in cache.
-RUN_TOKENS = 4096
 # Passages share a fifth of their tokens, so that no sentence is cut in all of them.
 OVERLAP = 0.2
 # More threads than this do not pay for models this small.
@@ -49,14 +48,19 @@ class OnnxModel:
         self.declared = folder.declared
         self._threads = threads or usable_threads()
         self._guard = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
 
     @cached_property
     def session(self) -> InferenceSession:
         import onnxruntime  # noqa: PLC0415  start-up time: a tenth of a second
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
+        # One thread a text, and as many texts at a time as there are cores: see `outputs`.
+        options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
+        if self.declared.optimised:
+            off = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            options.graph_optimization_level = off
         options.log_severity_level = 4  # what goes wrong is raised, and said by us
         try:
             return onnxruntime.InferenceSession(
@@ -107,43 +111,35 @@ class OnnxModel:
         bare[-1].truncate(room)
         return self.tokenizer.post_process(bare[0], bare[1] if len(bare) > 1 else None)
 
-    def run(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
-        """The model's first output for one padded batch."""
-        ids, mask, types = padded(encodings, self.declared.pad_id)
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        wanted = {one.name: given[one.name] for one in self.session.get_inputs()}
+    def outputs(self, encodings: Sequence[Encoding]) -> list[NDArray[np.float32]]:
+        """The model's first output for each input, one input at a time.
+
+        Not in batches: those are slower on a CPU, since their numbers leave its cache, and with
+        weights of 8 bits they make a text's vector depend on its neighbours.
+        """
+        if len(encodings) == 1:
+            return [self._output(encodings[0])]
+        with self._guard:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._threads, "recollect-onnx")
+        return list(self._pool.map(self._output, encodings))
+
+    def _output(self, encoding: Encoding) -> NDArray[np.float32]:
+        given = {
+            "input_ids": encoding.ids,
+            "attention_mask": encoding.attention_mask,
+            "token_type_ids": encoding.type_ids,
+        }
+        wanted = {name: np.array([given[name]], np.int64) for name in self._inputs}
         try:
             output: NDArray[np.float32] = self.session.run(None, wanted)[0]
-        except Exception as error:
+        except Exception as error:  # onnxruntime has no common class for its errors
             raise _broken(f"The model {self.declared.name} failed on a text.") from error
         return output
 
-
-def padded(
-    encodings: Sequence[Encoding], pad_id: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Ids, attention mask and token types as equal rows."""
-    shape = (len(encodings), max(len(one.ids) for one in encodings))
-    ids = np.full(shape, pad_id, np.int64)
-    mask = np.zeros(shape, np.int64)
-    types = np.zeros(shape, np.int64)
-    for row, one in enumerate(encodings):
-        ids[row, : len(one.ids)] = one.ids
-        mask[row, : len(one.ids)] = 1
-        types[row, : len(one.ids)] = one.type_ids
-    return ids, mask, types
-
-
-def runs(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places in `lengths`, grouped for the model: alike in length, and not too many tokens."""
-    batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[place] > RUN_TOKENS:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
+    @cached_property
+    def _inputs(self) -> list[str]:
+        return [one.name for one in self.session.get_inputs()]
 
 
 class OnnxEmbedder:
@@ -197,26 +193,18 @@ class OnnxEmbedder:
             return np.zeros((0, self._dimensions or self._declared.dimensions), np.float32)
         self._model.ready()
         encodings = self._model.encoded([(prefix + text,) for text in texts])
-        rows: list[Any] = [None] * len(texts)
-        for places in runs([len(one.ids) for one in encodings]):
-            batch = [encodings[place] for place in places]
-            for place, row in zip(places, self._pooled(batch), strict=True):
-                rows[place] = row
+        rows = [self._pooled(output) for output in self._model.outputs(encodings)]
         who = f"The model {self._declared.name}"
         return finished(
             np.stack(rows), expected_rows=len(texts), dimensions=self._dimensions, who=who
         )
 
-    def _pooled(self, batch: Sequence[Encoding]) -> NDArray[np.float32]:
-        """One row per text, by the model's own pooling."""
-        output = self._model.run(batch)
+    def _pooled(self, output: NDArray[np.float32]) -> NDArray[np.float32]:
+        """A text's one row, by the model's own pooling."""
         if output.ndim == 2:  # the model pools by itself
-            return output
-        if self._declared.pooling == "cls":
-            return output[:, 0]
-        _, mask, _ = padded(batch, self._declared.pad_id)
-        weights = mask[:, :, None].astype(np.float32)
-        pooled: NDArray[np.float32] = (output * weights).sum(1) / weights.sum(1)
+            pooled: NDArray[np.float32] = output[0]
+        else:
+            pooled = output[0, 0] if self._declared.pooling == "cls" else output[0].mean(axis=0)
         return pooled
 
 
@@ -241,11 +229,7 @@ class OnnxReranker:
             return []
         self._model.ready()
         encodings = self._model.encoded([(query, document) for document in documents])
-        said = [0.0] * len(documents)
-        for places in runs([len(one.ids) for one in encodings]):
-            output = self._model.run([encodings[place] for place in places])
-            for place, value in zip(places, output.reshape(len(places), -1)[:, -1], strict=True):
-                said[place] = float(value)
+        said = [float(output.ravel()[-1]) for output in self._model.outputs(encodings)]
         if not np.isfinite(said).all():
             raise _broken(f"The model {self._declared.name} gave a score that is no number.")
         return said
