@@ -129,7 +129,8 @@ class At:
             _warn_once(channel, reason)
 
     def note(self, sentence: str) -> None:
-        self.notes.append(sentence)
+        if sentence not in self.notes:
+            self.notes.append(sentence)
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:

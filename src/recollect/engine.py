@@ -16,8 +16,8 @@ from recollect.ingest.draft import Draft, complete, draft
 from recollect.ingest.jsonl import Line
 from recollect.ingest.saving import Saved, save_drafts
 from recollect.models.active import ActiveModels
-from recollect.models.embedding import Background, embed_waiting
-from recollect.pipeline import run
+from recollect.models.embedding import Background, TextsRefused, embed_waiting
+from recollect.pipeline import LARGEST_LIMIT, run
 from recollect.present.views import checked_view, token_estimate
 from recollect.recipes import Recipes
 from recollect.recipes.base import Recipe
@@ -34,6 +34,11 @@ CONTEXT_LIMIT = 10
 # A remote model gets this long to take in what a command saved before the command ends.
 PATIENCE_S = 3.0
 EVERYTHING = Filter()
+# What a filter's values are, where they are not texts.
+FILTER_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("tags", "without_kinds"), (list, tuple)),
+    **dict.fromkeys(("since", "until"), (datetime,)),
+}
 
 
 class Imported(NamedTuple):
@@ -75,7 +80,7 @@ class Recollect:
         self.settings = settings or load_settings(self.home, environment)
         self.recipes = Recipes(self.home / "recipes")
         self.models = ActiveModels(self.settings, environment)
-        self.path = Path(path) if path is not None else self.home / "vault.db"
+        self.path = _sayable(Path(path) if path is not None else self.home / "vault.db")
         if path is None:
             _make_home(self.home)
         self._clock = clock or _clock(environment)
@@ -96,6 +101,7 @@ class Recollect:
     def close(self) -> None:
         """Let go of the vault. Everything acknowledged is on the disk already."""
         self._background.close(PATIENCE_S)
+        self.models.close()
         self.store.close()
 
     def now(self) -> datetime:
@@ -110,6 +116,7 @@ class Recollect:
 
     def save_all(self, drafts: Sequence[Draft]) -> list[Saved]:
         """Keep these memories, all or none; then embed them, or let them be embedded."""
+        self.models.embeds()  # settings that name no model are refused before anything is kept
         with self.store.writing() as write:
             saved = save_drafts(write, drafts, self.now())
         self._embed_soon()
@@ -126,6 +133,7 @@ class Recollect:
 
         `strict`: one bad line, and nothing goes in.
         """
+        self.models.embeds()  # as for `save_all`
         if strict:
             held = list(lines)
             bad = [(line.number, line.reason) for line in held if line.draft is None]
@@ -154,6 +162,7 @@ class Recollect:
     def edit(
         self,
         id: str,
+        /,
         *,
         add_tags: Sequence[str] = (),
         remove_tags: Sequence[str] = (),
@@ -162,8 +171,9 @@ class Recollect:
         """Change fields of a memory; None puts a field back to its default."""
         if "id" in changes:
             raise UserError("An id cannot be changed; save a new memory and forget this one.")
+        self.models.embeds()  # as for `save_all`
         with self.store.writing() as write:
-            before = _live(write.find([id]), id)
+            before = _live(write.find(_texts([id])), id)
             if add_tags or remove_tags:
                 kept = [tag for tag in before.memory.tags if tag not in remove_tags]
                 changes["tags"] = [*kept, *add_tags]
@@ -178,7 +188,7 @@ class Recollect:
     def pin(self, ids: Sequence[str]) -> list[Memory]:
         """Make memories core, the most trusted tier. Their age stays as it is."""
         with self.store.writing() as write:
-            found = write.find(ids)
+            found = write.find(_texts(ids))
             pinned = []
             for before in [_live(found, id) for id in ids]:
                 after = msgspec.structs.replace(before.memory, tier="core")
@@ -190,7 +200,7 @@ class Recollect:
     def forget(self, ids: Sequence[str], *, undo: bool = False, purge: bool = False) -> None:
         """Take memories out of every answer; `undo` brings them back, `purge` is for good."""
         with self.store.writing() as write:
-            found = write.find(ids)
+            found = write.find(_texts(ids))
             for id in dict.fromkeys(ids):
                 if purge and id in found:
                     write.purge(found[id])
@@ -205,9 +215,8 @@ class Recollect:
         """Say whether a result was right; returns how many were accepted and dismissed so far."""
         if not query.strip():
             raise UserError("Feedback needs the query that the result answered.")
-        _clean(query)
         self.show([id])
-        self.store.feedback.add(query, id, accept, self.now())
+        self.store.feedback.add(_clean(query), id, accept, self.now())
         return self.store.feedback.counts()
 
     # Reading
@@ -232,11 +241,11 @@ class Recollect:
         `mark` cuts a snippet with the match marked for every result, whatever the view.
         """
         if narrow:
-            filter = _filter(filter, narrow)
+            filter = _narrowed(filter, narrow)
         query = Query(
             text=_clean(text),
             limit=limit,
-            filter=filter,
+            filter=_checked(filter),
             prefer_tags=tuple(prefer_tags),
             prefer_domain=prefer_domain,
             deep=deep,
@@ -246,7 +255,13 @@ class Recollect:
 
     def recipe(self, name: str | None = None) -> Recipe:
         """The named recipe, or the one the settings make the default."""
-        return self.recipes.get(name or self.settings.search.recipe)
+        if name is not None:
+            return self.recipes.get(name)
+        try:
+            return self.recipes.get(self.settings.search.recipe)
+        except UserError as error:
+            place = f"search.recipe, in {self.home / 'config.toml'} or the environment"
+            raise UserError(f"{place}: {error}") from error
 
     def _run(
         self,
@@ -259,7 +274,7 @@ class Recollect:
         return run(
             recipe,
             query,
-            now=now or self.now(),
+            now=_zoned(now) if now else self.now(),
             store=self.store,
             models=self.models,
             view=view,
@@ -268,7 +283,7 @@ class Recollect:
 
     def show(self, ids: Sequence[str]) -> list[Memory]:
         """Whole memories, in the order asked for."""
-        found = self.store.memories.get(ids)
+        found = self.store.memories.get(_texts(ids))
         for id in ids:
             if id not in found:
                 raise _unknown(id)
@@ -281,11 +296,10 @@ class Recollect:
         after: str | None = None,
     ) -> list[Memory]:
         """Browse: core, then capture, then file; newest first in each."""
-        if limit < 1:
-            raise UserError(f"The limit must be at least 1, not {limit}.")
+        bounded = _bounded(limit)
         if after is not None:
             self.show([after])
-        return self.store.memories.browse(filter, limit, after)
+        return self.store.memories.browse(_checked(filter), bounded, after)
 
     def export(self) -> Iterator[Memory]:
         """Every live memory, in browsing order."""
@@ -305,8 +319,7 @@ class Recollect:
         topup_recent: bool | None = None,
     ) -> Context:
         """What an agent should know when it starts. Source: the `echovault` recipe, "Context"."""
-        if limit < 1:
-            raise UserError(f"The limit must be at least 1, not {limit}.")
+        limit, filter = _bounded(limit), _checked(filter)
         response = None
         memories: list[Memory] = []
         if query.strip():
@@ -314,14 +327,14 @@ class Recollect:
             asked = Query(text=_clean(query), limit=limit, filter=filter)
             response = self._run(recipe, asked)
             memories = [result.memory for result in response]
-        found = len(memories)
+        found = {memory.id for memory in memories}
         topup = self.settings.context.topup_recent if topup_recent is None else topup_recent
-        if topup and found < limit:
-            seen = {memory.id for memory in memories}
+        if topup and len(found) < limit:
             newest = self.store.memories.newest(filter, limit)
-            memories += [memory for memory in newest if memory.id not in seen][: limit - found]
+            fresh = [memory for memory in newest if memory.id not in found]
+            memories += fresh[: limit - len(found)]
         kept = _within(memories, max_tokens)
-        matched = min(found, len(kept))
+        matched = sum(memory.id in found for memory in kept)
         left_out = len(memories) - len(kept)
         return Context(tuple(kept), response, matched, len(kept) - matched, left_out)
 
@@ -360,7 +373,11 @@ class Recollect:
         if everything:
             self.store.vectors.remove(embedder.identity)
         self.store.vectors.adopt(embedder.identity, made.shape[1])
-        done = embed_waiting(self.store.vectors, embedder, progress=progress)
+        try:
+            done = embed_waiting(self.store.vectors, embedder, progress=progress)
+        except TextsRefused:
+            self.store.vectors.keep_only(embedder.identity)
+            raise
         self.store.vectors.keep_only(embedder.identity)
         return done
 
@@ -428,15 +445,48 @@ def _clock(environment: Mapping[str, str]) -> Callable[[], datetime]:
 
 
 def _clean(text: str) -> str:
-    """A query as UTF-8 text; lone surrogates come from bytes that were not UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise UserError("The query is not valid UTF-8 text.") from error
+    """A query as UTF-8 text; NUL, which no memory holds, separates words."""
+    if not _is_text(text):
+        raise UserError("The query is not valid UTF-8 text.")
     return text.replace("\0", " ")
 
 
-def _filter(filter: Filter, narrow: Mapping[str, object]) -> Filter:
+def _is_text(value: str) -> bool:
+    """Whether it has a UTF-8 form; lone surrogates come from bytes that were not UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _texts(values: Sequence[str]) -> Sequence[str]:
+    """Ids as UTF-8 text; what is none names no memory."""
+    for value in values:
+        if not _is_text(value):
+            raise _unknown(value)
+    return values
+
+
+def _sayable(path: Path) -> Path:
+    """SQLite takes a path as UTF-8 text without NUL."""
+    if "\0" in str(path) or not _is_text(str(path)):
+        raise UserError(f"The vault's path {str(path)!r} is not valid UTF-8 text.")
+    return path
+
+
+def _bounded(limit: int) -> int:
+    if limit < 1:
+        raise UserError(f"The limit must be at least 1, not {limit}.")
+    return min(limit, LARGEST_LIMIT)
+
+
+def _zoned(moment: datetime) -> datetime:
+    """Times without a zone are UTC."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _narrowed(filter: Filter, narrow: Mapping[str, object]) -> Filter:
     for name in narrow:
         if name not in Filter.__struct_fields__:
             known = ", ".join(Filter.__struct_fields__)
@@ -444,19 +494,33 @@ def _filter(filter: Filter, narrow: Mapping[str, object]) -> Filter:
     return msgspec.structs.replace(filter, **narrow)
 
 
+def _checked(filter: Filter) -> Filter:
+    """Values of the right types and in UTF-8, or UserError; times without a zone are UTC."""
+    sound: dict[str, Any] = {}
+    for name in Filter.__struct_fields__:
+        value = getattr(filter, name)
+        texts = value if isinstance(value, list | tuple) else [value]
+        right = value is None or isinstance(value, FILTER_TYPES.get(name, str))
+        if not right or not all(_is_text(text) for text in texts if isinstance(text, str)):
+            raise UserError(f"The filter {name} cannot be {value!r}.")
+        sound[name] = tuple(value) if isinstance(value, list) else value
+        if isinstance(value, datetime):
+            sound[name] = _zoned(value)
+    return Filter(**sound)
+
+
 def _within(memories: Sequence[Memory], max_tokens: int | None) -> list[Memory]:
-    """The first memories that fit the budget together; in order."""
+    """In order, each memory that still fits the budget; one that does not leaves room for others."""
     if max_tokens is None:
         return list(memories)
     if max_tokens < 1:
         raise UserError(f"max_tokens must be at least 1, not {max_tokens}.")
     kept: list[Memory] = []
-    spent = 0
+    left = max_tokens
     for memory in memories:
-        spent += token_estimate(memory)
-        if spent > max_tokens:
-            break
-        kept.append(memory)
+        if token_estimate(memory) <= left:
+            left -= token_estimate(memory)
+            kept.append(memory)
     return kept
 
 

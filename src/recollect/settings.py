@@ -9,16 +9,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from recollect.errors import UserError
 
 EmbeddingProvider = Literal["builtin", "onnx", "openai", "ollama", "none"]
 RerankProvider = Literal["builtin", "onnx", "http", "none"]
 VaultTier = Literal["agent", "project", "team", "dynamic"]
+
+# What a number may be; the text is what the error says is allowed.
+Seconds = Annotated[float, Meta(gt=0, le=3600, description="a number above 0 and at most 3600")]
+Dimensions = Annotated[
+    int, Meta(ge=0, le=65536, description="a whole number from 0 (all of them) to 65536")
+]
+Milliseconds = Annotated[
+    int, Meta(ge=0, le=3_600_000, description="a whole number from 0 to 3600000")
+]
 
 PREFIX = "RECOLLECT_"
 RESERVED = {"RECOLLECT_HOME", "RECOLLECT_NOW"}
@@ -29,10 +38,10 @@ class Embedding(Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     base_url: str = ""
     api_key_env: str = "OPENAI_API_KEY"
-    timeout_s: float = 10.0
+    timeout_s: Seconds = 10.0
     query_prefix: str = ""
     document_prefix: str = ""
-    dimensions: int = 0
+    dimensions: Dimensions = 0
 
 
 class Rerank(Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,8 +49,8 @@ class Rerank(Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     base_url: str = ""
     api_key_env: str = ""
-    timeout_s: float = 10.0
-    budget_ms: int = 300
+    timeout_s: Seconds = 10.0
+    budget_ms: Milliseconds = 300
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,13 +88,19 @@ def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Se
 
 
 def _read(file: Path) -> dict[str, Any]:
-    if not file.exists():
+    try:
+        text = file.read_text(encoding="utf-8-sig")  # some editors begin a file with a BOM
+    except (FileNotFoundError, NotADirectoryError):
         return {}
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file} cannot be read as TOML: it is not valid UTF-8 text.") from error
     import tomllib  # noqa: PLC0415  start-up time: most homes have no config file
 
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UserError(f"{file} cannot be read as TOML: {error}.") from error
 
 
@@ -114,16 +129,17 @@ def _laid_over(settings: Settings, values: dict[str, Any], place: str) -> Settin
 
 
 def _section(held: Struct, section: str, keys: dict[str, Any], place: str) -> Struct:
-    types = get_type_hints(type(held))
+    types = get_type_hints(type(held), include_extras=True)
     checked: dict[str, Any] = {}
     for key, value in keys.items():
         where = f"{place}: {section}.{key}"
         if key not in types:
             raise UserError(f"{where} is not a setting; allowed are: {', '.join(types)}.")
         try:
+            str(value).encode()  # a variable may hold any bytes
             # Not strict: the environment has only strings, "10" stands for a number there.
             checked[key] = msgspec.convert(value, types[key], strict=not isinstance(value, str))
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
             allowed = _allowed(types[key])
             raise UserError(f"{where} cannot be {value!r}; allowed: {allowed}.") from error
     return msgspec.structs.replace(held, **checked)
@@ -132,4 +148,6 @@ def _section(held: Struct, section: str, keys: dict[str, Any], place: str) -> St
 def _allowed(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return ", ".join(get_args(kind))
-    return {bool: "true, false", int: "a whole number", float: "a number", str: "a text"}[kind]
+    if get_origin(kind) is Annotated:
+        return str(get_args(kind)[1].description)
+    return {bool: "true, false", str: "a text in UTF-8"}[kind]

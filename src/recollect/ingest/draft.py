@@ -44,7 +44,7 @@ def draft(raw: Mapping[str, object], *, change: bool = False) -> Draft:
             fields[name] = _checked(name, value)
         elif change:
             fields[name] = _default(name)
-    if not change and not (fields.get("title") or fields.get("text")):
+    if not change and not any(fields.get(name, "").strip() for name in ("title", "text")):
         raise UserError("A memory needs a title or a text.")
     return Draft(fields)
 

@@ -39,7 +39,9 @@ def _line(decoder: msgspec.json.Decoder[object], number: int, text: bytes) -> Li
         return Line(number, draft(value), "", len(text))
     except UserError as error:
         return Line(number, None, str(error), len(text))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError:
+        return Line(number, None, "It is not valid UTF-8 text.", len(text))
+    except (msgspec.DecodeError, RecursionError) as error:
         return Line(number, None, f"It is not valid JSON: {error}.", len(text))
 
 

@@ -29,9 +29,7 @@ def save_drafts(write: Writing, drafts: Sequence[Draft], now: datetime) -> list[
 def _save(write: Writing, stored: dict[str, Stored], id: str, given: Draft, now: datetime) -> Saved:
     before = stored.get(id)
     if before is not None and given.id is None and not _says_the_same(before.memory, given):
-        # Two different memories whose short ids fell together: the new one gets a longer id.
-        id = made_id(given.fields, LONG_SUFFIX)
-        before = write.find([id]).get(id)
+        id, before = _another_place(write, given)
     if before is None:
         memory = complete(given, id, None, now)
         stored[id] = write.add(memory)
@@ -41,6 +39,19 @@ def _save(write: Writing, stored: dict[str, Stored], id: str, given: Draft, now:
         return Saved(memory, "unchanged")
     stored[id] = write.replace(before, memory)
     return Saved(memory, "updated")
+
+
+def _another_place(write: Writing, given: Draft) -> tuple[str, Stored | None]:
+    """A longer id, for a memory whose short one is taken: by chance, or by what it once said and
+    was edited since. The first that is free or already says the same."""
+    id = start = made_id(given.fields, LONG_SUFFIX)
+    number = 1
+    while True:
+        before = write.find([id]).get(id)
+        if before is None or _says_the_same(before.memory, given):
+            return id, before
+        number += 1
+        id = f"{start}-{number}"
 
 
 def _says_the_same(memory: Memory, given: Draft) -> bool:

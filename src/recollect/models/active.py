@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Reranker
@@ -37,6 +37,13 @@ class ActiveModels:
     def embeds(self) -> bool:
         """Whether an embedding model is configured at all."""
         return not isinstance(self._embedder, Absent)
+
+    def close(self) -> None:
+        """Close the connections that were opened; a model that is asked again opens new ones."""
+        for name in ("_embedder", "_reranker"):
+            opened: Any = self.__dict__.get(name)  # a property never read is not there
+            if hasattr(opened, "close"):
+                opened.close()
 
 
 Model = TypeVar("Model")

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from recollect.errors import RecollectError
+from recollect.errors import ProviderError, RecollectError
 from recollect.models.base import Embedder
-from recollect.store.base import VectorIndex
+from recollect.store.base import VectorIndex, Waiting
+
+if TYPE_CHECKING:  # exists for type checkers only
+    from recollect.models.base import Matrix
 
 # Source: the `vault` recipe, "Vectors": embedded in batches of 100.
 BATCH = 100
+# No model refuses these for what they say; there are two, since some faults need company.
+HARMLESS = ("a short text", "another short text")
+
+
+class TextsRefused(ProviderError):
+    """The model takes texts, but not these: every other vector was made."""
+
+    def __init__(self, count: int, reason: str) -> None:
+        memories = "1 memory was" if count == 1 else f"{count} memories were"
+        super().__init__(
+            f"{memories} refused by the embedding model and can be found by words alone: {reason}",
+            transient=False,
+        )
+        self.count = count
 
 
 def embed_waiting(
@@ -23,19 +41,50 @@ def embed_waiting(
     """Embed what waits, oldest first; each batch is kept before the next is begun.
 
     Stops early when `stop` says so. Raises ProviderError when the model does not deliver: what was
-    kept stays, the rest goes on waiting.
+    kept stays, the rest goes on waiting. Texts that the model refuses hold up no others: they go
+    on waiting, and TextsRefused says at the end how many they were.
     """
     done = 0
+    refused: dict[int, str] = {}  # memory key → reason
     while not stop():
-        batch = vectors.waiting(embedder.identity, BATCH)
+        # The refused still wait, and come first again.
+        held = vectors.waiting(embedder.identity, BATCH + len(refused))
+        batch = [one for one in held if one.key not in refused][:BATCH]
         if not batch:
             break
-        made = embedder.documents([text for _, text in batch])
-        keys = (key for key, _ in batch)
-        vectors.put(embedder.identity, made.shape[1], zip(keys, made, strict=True))
-        done += len(batch)
-        progress(len(batch))
+        for part, made in _embedded(embedder, batch, refused):
+            rows = zip((key for key, _ in part), made, strict=True)
+            vectors.put(embedder.identity, made.shape[1], rows, dict(part))
+            done += len(part)
+            progress(len(part))
+    if refused:
+        raise TextsRefused(len(refused), next(iter(refused.values())))
     return done
+
+
+def _embedded(
+    embedder: Embedder, batch: Sequence[Waiting], refused: dict[int, str], *, parted: bool = False
+) -> Iterator[tuple[Sequence[Waiting], Matrix]]:
+    """The batch and its vectors; a batch that the model refuses in halves, and halves of those,
+    down to the texts that it refuses alone.
+
+    A failure that may pass, or that has nothing to do with the texts, is raised.
+    """
+    try:
+        made = embedder.documents([text for _, text in batch])
+    except ProviderError as error:
+        if error.transient:
+            raise
+        if not parted:
+            embedder.documents(HARMLESS)
+        if len(batch) == 1:
+            refused[batch[0].key] = str(error)
+            return
+        middle = len(batch) // 2
+        for half in (batch[:middle], batch[middle:]):
+            yield from _embedded(embedder, half, refused, parted=True)
+    else:
+        yield batch, made
 
 
 class Background:

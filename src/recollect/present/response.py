@@ -18,6 +18,7 @@ def as_json(response: Response, explain: bool = False) -> dict[str, Any]:
         "results": [result_json(result, explain) for result in response],
         "counts": response.counts,
         "topics": response.topics,
+        "evidence": None,  # no recipe judges yet whether its answer is one
         "degraded": degraded_json(response),
         "notes": list(response.notes),
         "timings_ms": response.timings_ms,

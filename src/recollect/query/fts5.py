@@ -14,6 +14,9 @@ from recollect.query.terms import words
 # FTS5's own tokens: white space is ASCII's, and every character beyond ASCII belongs to a word.
 # Compiled when first used, since that takes milliseconds and most recipes never parse a query.
 LEXEME = r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([-(){}:+*,^])|([A-Za-z0-9_\x1a\u0080-\U0010ffff]+))'
+# FTS5 merges the places of all terms row by row, so that its work grows with the square of their
+# number: a pasted page would take minutes. Beyond this many, repeats go first, then the last ones.
+MOST_TERMS = 100
 OPERATORS = ("OR", "AND", "NOT")  # the last binds tightest
 # FTS5 refuses more than 99 symbols on its parser's stack and trees deeper than 256. Long before
 # that a query is nobody's expression: it is searched as plain words.
@@ -28,17 +31,23 @@ def quoted(text: str) -> str:
 
 def any_of(terms: Iterable[str]) -> str:
     """`"a" OR "b"`; empty when there is no term."""
-    return " OR ".join(quoted(term) for term in terms)
+    return " OR ".join(quoted(term) for term in bounded(terms))
 
 
 def any_prefix_of(terms: Iterable[str]) -> str:
     """`"auth"* OR "token"*`; a piece without a letter or digit matches nothing."""
-    return " OR ".join(quoted(term) + "*" for term in terms)
+    return " OR ".join(quoted(term) + "*" for term in bounded(terms))
 
 
 def all_of(terms: Iterable[str]) -> str:
     """`"a" "b"`: FTS5's implicit AND, which passes over terms that hold no letter or digit."""
-    return " ".join(quoted(term) for term in terms)
+    return " ".join(quoted(term) for term in bounded(terms))
+
+
+def bounded(terms: Iterable[str]) -> list[str]:
+    """The terms as they stand; of too many, the first different ones."""
+    every = list(terms)
+    return every if len(every) <= MOST_TERMS else list(dict.fromkeys(every))[:MOST_TERMS]
 
 
 def within(columns: Iterable[str], expression: str) -> str:
@@ -93,7 +102,8 @@ class _Parser:
         self.pending = 0  # what FTS5's parser would hold on its stack here
 
     def whole(self) -> str:
-        if self.lexemes.count(("word", "NOT")) > MOST_NOTS:
+        terms = sum(kind in ("word", "string") for kind, _ in self.lexemes)
+        if terms > MOST_TERMS or self.lexemes.count(("word", "NOT")) > MOST_NOTS:
             raise _NotFts5
         expression = self.expression()
         if self.at < len(self.lexemes):
@@ -114,22 +124,23 @@ class _Parser:
     def operand(self) -> str:
         """Parentheses, or terms side by side: FTS5 allows no mixture of both without AND."""
         if self.take("("):
-            return self.rest_of_parentheses()
+            return self.rest_of_parentheses(1)
         terms: list[str] = []
         while not terms or not self.ends():
             columns = self.column_filter()
             if columns and not terms and self.take("("):
-                return columns + self.rest_of_parentheses()
+                return columns + self.rest_of_parentheses(3)
             terms.append(columns + self.near_or_phrase())
         return " ".join(terms)
 
-    def rest_of_parentheses(self) -> str:
-        self.pending += 1
+    def rest_of_parentheses(self, symbols: int) -> str:
+        """What follows `(`, which stands as the last of so many symbols."""
+        self.pending += symbols
         if self.pending > DEEPEST:
             raise _NotFts5
         inner = self.expression()
         self.expect(")")
-        self.pending -= 1
+        self.pending -= symbols
         return f"({inner})"
 
     def column_filter(self) -> str:

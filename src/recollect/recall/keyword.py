@@ -21,6 +21,7 @@ READINGS = {
     "pieces": lambda text, columns: fts5.any_prefix_of(pieces(text)),
     "boolean": lambda text, columns: fts5.boolean(text, columns),
 }
+TERMS = {"keywords": keywords, "words": words, "pieces": pieces, "boolean": words}
 
 
 class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
@@ -49,6 +50,8 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
             return Ranking()
         if set(self.columns) != set(COLUMNS[self.index]):
             expression = fts5.within(self.columns, expression)
+        if len(TERMS[self.reading](at.query.text)) > fts5.MOST_TERMS:
+            at.note(f"Long query: its first {fts5.MOST_TERMS} different words are the keywords.")
         at.matches[self.name] = (self.index, expression)
         matched = at.store.keyword.match(
             self.index, expression, self.columns, self.depth.at(at.limit), narrowed

@@ -69,7 +69,9 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The same for two recipes that rank the same way, whatever they are called."""
         deep = self.deep and msgspec.structs.replace(self.deep, name="", about="", source="")
         bare = msgspec.structs.replace(self, name="", about="", source="", deep=deep)
-        return content_digest(msgspec.json.encode(bare, order="sorted").decode(), 6).hex()
+        # Converted, so that 60 and 60.0 are the same number here too.
+        plain = msgspec.convert(msgspec.to_builtins(bare), Recipe)
+        return content_digest(msgspec.json.encode(plain, order="sorted").decode(), 6).hex()
 
 
 def check(recipe: Recipe) -> None:

@@ -91,8 +91,18 @@ class VectorIndex(Protocol):
     ) -> dict[str, float]:
         """The cosine of each of these memories that has a vector of the model."""
 
-    def put(self, identity: str, dimensions: int, vectors: Iterable[tuple[int, Vector]]) -> None:
-        """Keep vectors by memory key; refuse a dimension other than the vault's."""
+    def put(
+        self,
+        identity: str,
+        dimensions: int,
+        vectors: Iterable[tuple[int, Vector]],
+        texts: Mapping[int, str] | None = None,
+    ) -> None:
+        """Keep vectors by memory key; refuse a dimension other than the vault's.
+
+        With `texts`, what each was made from: where a memory says something else by now, the
+        vector is dropped and the memory goes on waiting.
+        """
 
     def waiting(self, identity: str, limit: int) -> list[Waiting]:
         """Live memories without a vector of this model, oldest first."""

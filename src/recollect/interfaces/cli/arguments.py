@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import os
+import sys
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 from recollect.errors import UserError
 from recollect.times import parse_moment, parse_time
 from recollect.types import Filter
+
+
+class WrongUsage(UserError):
+    """The command was called in a way that it cannot be called."""
+
+    exit_code = 2
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -132,7 +138,7 @@ def fields_of(told: argparse.Namespace) -> dict[str, Any]:
         given["project"] = here()
     if given.get("text") == "-":
         if told.details_file == "-":
-            raise UserError("Only one of --text and --details-file can read standard input.")
+            raise WrongUsage("Only one of --text and --details-file can read standard input.")
         given["text"] = read_text("-")
     if told.details_file is not None:
         given["details"] = read_text(told.details_file)
@@ -142,10 +148,15 @@ def fields_of(told: argparse.Namespace) -> dict[str, Any]:
 def read_text(name: str) -> str:
     """A file's text, or standard input's; bytes that are not UTF-8 are refused."""
     try:
-        raw = os.fdopen(0, "rb", closefd=False).read() if name == "-" else Path(name).read_bytes()
-        return raw.decode()
+        return (standard_input().read() if name == "-" else Path(name).read_bytes()).decode()
     except OSError as error:
         raise UserError(f"{name} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         what = "Standard input" if name == "-" else name
         raise UserError(f"{what} is not valid UTF-8 text (byte {error.start}).") from error
+
+
+def standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise UserError("Standard input is closed, so nothing can be read from it.")
+    return sys.stdin.buffer

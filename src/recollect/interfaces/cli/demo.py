@@ -52,11 +52,27 @@ def _demo(home: Path, query: str) -> None:
         saved = memory.save_all(list(sample(memory.now())))
         print(f"A throw-away vault with {counted(len(saved), 'sample memory')}.\n")
         print(f"One question, {len(BUILT_IN)} documented rankings: {styled(query, BOLD)}\n")
-        answers = [memory.search(query, recipe=name, limit=SHOWN) for name in BUILT_IN]
+        answers, refusals = _asked(memory, query)
         best = _print_side_by_side(answers)
         _print_why(answers, best, memory.settings.search.recipe)
         _print_degraded(answers)
+        for refusal in refusals:
+            print(styled(f"! {refusal}", YELLOW))
     _print_next()
+
+
+def _asked(memory: Recollect, query: str) -> tuple[list[Response], list[str]]:
+    """What each recipe answers, and why some refuse the query; that all do is an error."""
+    answers: list[Response] = []
+    refusals: list[str] = []
+    for name in BUILT_IN:
+        try:
+            answers.append(memory.search(query, recipe=name, limit=SHOWN))
+        except UserError as error:
+            refusals.append(str(error))
+    if not answers:
+        raise UserError(refusals[0])
+    return answers, refusals
 
 
 def _print_side_by_side(answers: list[Response]) -> str:

@@ -6,8 +6,8 @@ import argparse
 
 from recollect.codec import memory_json
 from recollect.engine import Recollect
-from recollect.errors import UserError
-from recollect.interfaces.cli.arguments import add_fields, add_json, fields_of
+from recollect.ingest.draft import draft
+from recollect.interfaces.cli.arguments import WrongUsage, add_fields, add_json, fields_of
 from recollect.interfaces.cli.output import print_json
 
 EXAMPLE = '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security'
@@ -28,13 +28,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(told: argparse.Namespace) -> int:
-    changes = fields_of(told) | dict.fromkeys(told.clear)
+    changes = fields_of(told) | {name.replace("-", "_"): None for name in told.clear}
     if told.tag is not None:
         if told.add_tag or told.remove_tag:
-            raise UserError("Give either --tag, or --add-tag and --remove-tag.")
+            raise WrongUsage("Give either --tag, or --add-tag and --remove-tag.")
         changes["tags"] = told.tag
     if not (changes or told.add_tag or told.remove_tag):
-        raise UserError("Nothing to change; name a field, like --title.")
+        raise WrongUsage("Nothing to change; name a field, like --title.")
+    draft(changes, change=True)  # so that no field is taken for another argument of `edit`
     with Recollect() as memory:
         after = memory.edit(told.id, add_tags=told.add_tag, remove_tags=told.remove_tag, **changes)
     if told.json:

@@ -16,12 +16,14 @@ EXAMPLE = "  recollect export backup.jsonl\n  recollect export | gzip > backup.j
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", nargs="?", help="where to (default: stdout)")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", help="where to; - is stdout (default: stdout)"
+    )
 
 
 def run(told: argparse.Namespace) -> int:
     with Recollect() as memory:
-        if told.file is None:
+        if told.file in (None, "-"):
             sys.stdout.buffer.writelines(as_line(one) for one in memory.export())
             return 0
         count = _written(memory, Path(told.file))
@@ -30,18 +32,30 @@ def run(told: argparse.Namespace) -> int:
 
 
 def _written(memory: Recollect, file: Path) -> int:
-    """Written beside the file first, so that an older export is never half overwritten."""
-    beside = file.with_name(file.name + ".part")
-    count = 0
+    """Written beside the file first, so that an older export is never half overwritten; straight
+    into what is no file, such as a pipe or a device."""
     try:
-        with beside.open("wb") as stream:
-            for one in memory.export():
-                stream.write(as_line(one))
-                count += 1
-            stream.flush()
-            os.fsync(stream.fileno())
-        beside.replace(file)
+        if file.exists() and not file.is_file():
+            return _write(memory, file)
+        target = file.resolve()  # a link stays a link
+        beside = target.with_name(target.name + ".part")
+        try:
+            count = _write(memory, beside)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise UserError(f"{file} cannot be written: {error.strerror}.") from error
+    return count
+
+
+def _write(memory: Recollect, file: Path) -> int:
+    count = 0
+    with file.open("wb") as stream:
+        for one in memory.export():
+            stream.write(as_line(one))
+            count += 1
+        stream.flush()
+        if file.is_file():
+            os.fsync(stream.fileno())
     return count

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.jsonl import read_lines
-from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.arguments import add_json, standard_input
 from recollect.interfaces.cli.output import counted, print_json, progress
 
 EXAMPLE = "  recollect import memories.jsonl\n  other-tool | recollect import -"
@@ -70,7 +70,7 @@ def _tell(
 def _opened(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
     """The stream to read, and its size where it has one."""
     if name == "-":
-        yield os.fdopen(0, "rb", closefd=False), None
+        yield standard_input(), None
         return
     try:
         stream = Path(name).open("rb")  # noqa: SIM115  closed below; only opening may fail here

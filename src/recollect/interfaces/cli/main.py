@@ -43,15 +43,43 @@ def entry() -> NoReturn:
     printed, the process may end without taking the interpreter apart first.
     """
     gc.disable()
+    _set_up_streams()
     code = main()
     with suppress(OSError, ValueError):  # the reader, `head` say, has gone
         sys.stdout.flush()
     os._exit(code)
 
 
+def _set_up_streams() -> None:
+    """What is printed is UTF-8 whatever the locale, and goes nowhere where a stream is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        else:
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    told = list(sys.argv[1:] if arguments is None else arguments)
+    from recollect.errors import RecollectError  # noqa: PLC0415  start-up time
+
+    try:
+        code = _dispatched(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return code
+    except RecollectError as error:
+        return failed(str(error), getattr(error, "exit_code", FAILED))
+    except BrokenPipeError:  # the reader, `head` say, has seen enough
+        return 0
+    except OSError as error:
+        what = f"{error.filename} cannot be used" if error.filename else "Nothing can be printed"
+        return failed(f"{what}: {error.strerror}.", FAILED)
+    except KeyboardInterrupt:
+        return failed("Interrupted; what was saved before is kept.", INTERRUPTED)
+
+
+def _dispatched(told: list[str]) -> int:
     if told in (["--version"], ["-V"]):
         from recollect.version import __version__  # noqa: PLC0415  start-up time: nothing else
 
@@ -69,28 +97,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(name: str, told: list[str]) -> int:
     from importlib import import_module  # noqa: PLC0415  start-up time: `--version` needs none
 
-    from recollect.errors import RecollectError  # noqa: PLC0415
     from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415
 
     module, about = COMMANDS[name]
     command = import_module(f"recollect.interfaces.cli.{module}")
-    parsed = parser_of(name, about, command).parse_args(told)
-    gc.enable()
     try:
-        code: int = command.run(parsed)
-        sys.stdout.flush()
-        return code
-    except RecollectError as error:
-        return failed(str(error), FAILED)
-    except BrokenPipeError:  # the reader, `head` say, has seen enough
-        return 0
-    except KeyboardInterrupt:
-        return failed("Interrupted; what was saved before is kept.", INTERRUPTED)
+        parsed = parser_of(name, about, command).parse_args(told)
+    except SystemExit as leaving:  # the help is printed, or what is wrong is said
+        return int(leaving.code or 0)
+    gc.enable()
+    code: int = command.run(parsed)
+    return code
 
 
 def failed(sentence: str, code: int) -> int:
     """One line on stderr, whatever the sentence holds."""
-    print("recollect: " + " ".join(sentence.split()), file=sys.stderr)
+    with suppress(OSError):  # the exit code still tells
+        print("recollect: " + " ".join(sentence.split()), file=sys.stderr, flush=True)
     return code
 
 

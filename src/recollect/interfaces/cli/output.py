@@ -79,8 +79,9 @@ def counted(number: int, one: str, many: str = "") -> str:
 def progress(what: str, total: int | None, *, bytes_read: bool = False) -> Iterator[
     Callable[[int], None]
 ]:  # fmt: skip
-    """A progress bar on a terminal's stderr, with rate and time left; silent elsewhere."""
-    if not sys.stderr.isatty():
+    """A progress bar on a terminal's stderr, with rate and time left; silent elsewhere, and where
+    there is nothing to do."""
+    if not sys.stderr.isatty() or total == 0:
         yield lambda step: None
         return
     from rich.console import Console  # noqa: PLC0415  start-up time: only for long work

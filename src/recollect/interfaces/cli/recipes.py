@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from recollect.errors import UserError
-from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled
 from recollect.recipes import Recipes
 from recollect.recipes.base import Recipe
@@ -35,10 +34,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(told: argparse.Namespace) -> int:
     if told.action not in ACTIONS:
-        raise UserError(f"{told.action!r} is not an action; there are: {', '.join(ACTIONS)}.")
+        raise WrongUsage(f"{told.action!r} is not an action; there are: {', '.join(ACTIONS)}.")
     action, usage = ACTIONS[told.action]
     if len(told.names) != len(usage.split()) - 1:
-        raise UserError(f"It is called as `recollect recipes {usage}`.")
+        raise WrongUsage(f"It is called as `recollect recipes {usage}`.")
     action(Recipes(home_folder(os.environ) / "recipes"), told.names, told.json)
     return 0
 

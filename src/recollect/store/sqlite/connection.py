@@ -71,6 +71,8 @@ class Database:
             yield
         except apsw.Error as error:
             raise StoreError(_sentence(self.path, error)) from error
+        except UnicodeDecodeError as error:  # SQLite does not look at what it hands out
+            raise StoreError(_damaged(self.path, "a text is not valid UTF-8")) from error
 
     def close(self) -> None:
         with self._guard:
@@ -195,6 +197,7 @@ def _resource(name: str) -> str:
 
 def _sentence(path: Path, error: apsw.Error) -> str:
     """What happened, to which file, and what helps."""
+    told = " ".join(str(error).split())[:200]  # SQLite may quote a statement of many lines
     match error:
         case apsw.NotADBError():
             return f"{path} is not a Recollect vault: it is not a SQLite database."
@@ -205,14 +208,18 @@ def _sentence(path: Path, error: apsw.Error) -> str:
         case apsw.FullError():
             return f"The disk that holds {path} is full; nothing of this write was kept."
         case apsw.CorruptError():
-            return f"The vault {path} is damaged ({error}); `recollect doctor` says more."
+            return _damaged(path, told)
         case apsw.BusyError() | apsw.LockedError():
             return (
                 f"Another process has been writing to {path} for over {BUSY_SECONDS:.0f} seconds; "
                 "try again when it is done."
             )
         case apsw.IOError():
-            return f"Reading or writing {path} failed ({error}); nothing of this write was kept."
+            return f"Reading or writing {path} failed ({told}); nothing of this write was kept."
         case apsw.TooBigError():
             return "A text is larger than SQLite can hold (about 1 GB)."
-    return f"The vault {path} could not answer: {error}."
+    return f"The vault {path} could not answer: {told}."
+
+
+def _damaged(path: Path, what: str) -> str:
+    return f"The vault {path} is damaged ({what}); `recollect doctor` says more."

@@ -45,7 +45,7 @@ class Matrix:
         """Take in what was added and removed since the last time."""
         log = "SELECT seq, vector FROM vectors_removed WHERE seq > ? ORDER BY seq"
         if not len(self._held.keys):  # nothing held, nothing to remove: only the log's end counts
-            log = "SELECT max(seq), 0 FROM vectors_removed HAVING max(seq) > ?"
+            log = "SELECT seq, vector FROM vectors_removed WHERE seq > ? ORDER BY seq DESC LIMIT 1"
         with connection:  # both are read at one moment
             removed = connection.execute(log, (self._removed,)).fetchall()
             added = connection.execute(

@@ -7,7 +7,7 @@ new: vectors carry a growing `seq`, removals are logged.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
@@ -23,6 +23,9 @@ from recollect.types import Filter
 if TYPE_CHECKING:
     from recollect.store.base import Vector
     from recollect.store.sqlite.matrix import Matrix
+
+
+TEXT = "m.title || char(10) || m.text || char(10) || m.context"
 
 
 class SqliteVectors:
@@ -54,7 +57,13 @@ class SqliteVectors:
         cosines = matrix.cosines(vector, [key for key, _ in rows])  # type: ignore[misc]
         return {str(id): cosines[key] for key, id in rows if key in cosines}  # type: ignore[index]
 
-    def put(self, identity: str, dimensions: int, vectors: Iterable[tuple[int, Vector]]) -> None:
+    def put(
+        self,
+        identity: str,
+        dimensions: int,
+        vectors: Iterable[tuple[int, Vector]],
+        texts: Mapping[int, str] | None = None,
+    ) -> None:
         with self._database.writing() as connection:
             stored = _stored_dimensions(connection)
             if stored is None:
@@ -62,24 +71,28 @@ class SqliteVectors:
             elif stored != dimensions:
                 raise DimensionMismatch(stored, dimensions)
             model = _model(connection, identity, dimensions)
+            given = dict(vectors)
+            # The memory may have been forgotten, purged or edited while it was being embedded.
+            current = _texts(connection, given)
+            if texts is not None:
+                current = {key: text for key, text in current.items() if texts[key] == text}
             connection.executemany(
-                # The memory may have been forgotten or purged while it was being embedded.
-                "INSERT INTO vectors (model, memory, vector) SELECT ?1, ?2, ?3 WHERE EXISTS "
-                "(SELECT 1 FROM memories WHERE key = ?2 AND forgotten_at IS NULL) "
-                "ON CONFLICT DO NOTHING",
-                [(model, key, vector.astype("<f4").tobytes()) for key, vector in vectors],
+                "DELETE FROM vectors WHERE model = ? AND memory = ?",
+                [(model, key) for key in current],
+            )
+            connection.executemany(
+                "INSERT INTO vectors (model, memory, vector) VALUES (?, ?, ?)",
+                [(model, key, given[key].astype("<f4").tobytes()) for key in current],
             )
 
     def waiting(self, identity: str, limit: int) -> list[Waiting]:
+        chosen = "FROM memories m WHERE m.forgotten_at IS NULL ORDER BY m.key"
         model = self._database.rows("SELECT key FROM models WHERE identity = ?", identity)
-        chosen = "WHERE m.forgotten_at IS NULL"  # a model that has embedded nothing yet
-        if model:
-            chosen = "JOIN waiting w ON w.memory = m.key WHERE w.model = ?"
+        if model:  # it has embedded something before, so what waits for it is kept in a table
+            chosen = """FROM waiting w CROSS JOIN memories m ON m.key = w.memory
+                WHERE w.model = ? ORDER BY w.memory"""
         rows = self._database.rows(
-            "SELECT m.key, m.title || char(10) || m.text || char(10) || m.context "
-            f"FROM memories m {chosen} ORDER BY m.key LIMIT ?",
-            *(key for (key,) in model),
-            limit,
+            f"SELECT m.key, {TEXT} {chosen} LIMIT ?", *(key for (key,) in model), limit
         )
         return [Waiting(key, str(text).strip()) for key, text in rows]  # type: ignore[arg-type]
 
@@ -151,10 +164,18 @@ def _stored_dimensions(connection: apsw.Connection) -> int | None:
     return None if row is None else int(str(row[0]))
 
 
+def _texts(connection: apsw.Connection, keys: Iterable[int]) -> dict[int, str]:
+    """What `waiting` would give to embed of each of these memories that is live."""
+    rows = connection.execute(
+        f"SELECT m.key, {TEXT} FROM json_each(?) j CROSS JOIN memories m ON m.key = j.value "
+        "WHERE m.forgotten_at IS NULL",
+        (as_json_list(keys),),
+    )
+    return {key: str(text).strip() for key, text in rows}
+
+
 def _adopt(connection: apsw.Connection, identity: str, dimensions: int) -> None:
-    # Vectors that this model made in another dimension cannot be compared with its next ones.
-    sql = "DELETE FROM models WHERE identity = ? AND dimensions <> ?"
-    connection.execute(sql, (identity, dimensions))
+    _drop_other_dimensions(connection, identity, dimensions)
     connection.executemany(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
         [("embedding_dim", str(dimensions)), ("embedding_identity", identity)],
@@ -162,9 +183,16 @@ def _adopt(connection: apsw.Connection, identity: str, dimensions: int) -> None:
 
 
 def _model(connection: apsw.Connection, identity: str, dimensions: int) -> int:
+    _drop_other_dimensions(connection, identity, dimensions)
     sql = "INSERT INTO models (identity, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
     connection.execute(sql, (identity, dimensions))
     sql = "SELECT key FROM models WHERE identity = ?"
     [(key,)] = connection.execute(sql, (identity,)).fetchall()
     assert isinstance(key, int)
     return key
+
+
+def _drop_other_dimensions(connection: apsw.Connection, identity: str, dimensions: int) -> None:
+    """Vectors a model made in another dimension cannot be compared with its next ones: they go."""
+    sql = "DELETE FROM models WHERE identity = ? AND dimensions <> ?"
+    connection.execute(sql, (identity, dimensions))

@@ -1,0 +1,34 @@
+"""What every store must do: subclass `StoreContract` under pytest to check yours.
+
+class TestMine(StoreContract):
+    @pytest.fixture(autouse=True)
+    def _vault(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "vault.db"
+
+    def store(self) -> Store:
+        return MyStore(self.path)
+"""
+
+from recollect.testing.stores.browsing import BrowsingContract
+from recollect.testing.stores.keyword import KeywordContract
+from recollect.testing.stores.sharing import SharingContract
+from recollect.testing.stores.topics import TopicContract
+from recollect.testing.stores.vectors import VectorContract
+from recollect.testing.stores.vocabulary import VocabularyContract
+from recollect.testing.stores.writing import WritingContract
+
+
+class StoreContract(
+    WritingContract,
+    KeywordContract,
+    TopicContract,
+    VocabularyContract,
+    VectorContract,
+    SharingContract,
+    BrowsingContract,
+):
+    """The laws of `Store`, one test each.
+
+    `store` opens the vault under test, which is empty when a test begins; called again in the same
+    test, it gives another object on the same vault.
+    """

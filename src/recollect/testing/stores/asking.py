@@ -1,0 +1,151 @@
+"""Asking a store, and checking its answers, in a word."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+
+from recollect.errors import DimensionMismatch
+from recollect.query.terms import semantic_text, tokens
+from recollect.store.base import COLUMNS, Coverage, KeywordIndexName, Store, Stored
+from recollect.testing.stores.samples import DAY, EVERYTHING, MODEL, NOON, PLENTY, memory
+from recollect.types import Filter, Memory
+
+if TYPE_CHECKING:  # exists for type checkers only
+    from recollect.store.base import Vector
+
+
+class Contract:
+    """What every part of the contract needs: the store under test."""
+
+    def store(self) -> Store:
+        """The store under test, ready for use."""
+        raise NotImplementedError("Return the store to check.")
+
+
+def save(store: Store, *memories: Memory) -> dict[str, Stored]:
+    with store.writing() as write:
+        return {one.id: write.add(one) for one in memories}
+
+
+def change(store: Store, id: str, **changes: Any) -> None:
+    with store.writing() as write:
+        before = write.find([id])[id]
+        write.replace(before, msgspec.structs.replace(before.memory, **changes))
+
+
+def forget(store: Store, *ids: str) -> None:
+    with store.writing() as write:
+        for before in write.find(ids).values():
+            write.forget(before, NOON + DAY)
+
+
+def purge_everything(store: Store) -> None:
+    live = ids(store.memories.browse(EVERYTHING, PLENTY))
+    with store.writing() as write:
+        for before in write.find(live).values():
+            write.purge(before)
+
+
+def put(store: Store, identity: str, vectors: Mapping[str, Vector]) -> None:
+    with store.writing() as write:
+        keys = {id: held.key for id, held in write.find(vectors).items()}
+    width = len(next(iter(vectors.values())))
+    store.vectors.put(identity, width, [(keys[id], row) for id, row in vectors.items()])
+
+
+def ids(memories: Iterable[Memory]) -> list[str]:
+    return [one.id for one in memories]
+
+
+def weights(columns: Iterable[str] = COLUMNS["stemmed"]) -> dict[str, float]:
+    return dict.fromkeys(columns, 1.0)
+
+
+def matches(
+    store: Store,
+    word: str,
+    index: KeywordIndexName = "stemmed",
+    *,
+    limit: int = 50,
+    columns: Iterable[str] | None = None,
+    filter: Filter = EVERYTHING,
+) -> list[str]:
+    asked = weights(COLUMNS[index] if columns is None else columns)
+    return [
+        one.memory_id for one in store.keyword.match(index, f'"{word}"', asked, limit, filter).found
+    ]
+
+
+def nearest(
+    store: Store,
+    vector: Vector,
+    limit: int = 50,
+    filter: Filter = EVERYTHING,
+    identity: str = MODEL,
+) -> list[str]:
+    return [one.memory_id for one in store.vectors.nearest(identity, vector, limit, filter)]
+
+
+def refusal(action: Callable[..., object], *arguments: object) -> DimensionMismatch:
+    """How the action refuses these arguments."""
+    try:
+        action(*arguments)
+    except DimensionMismatch as error:
+        return error
+    raise AssertionError("A vector of another dimension was taken.")
+
+
+def state(store: Store, *words: str) -> dict[str, object]:
+    """All that can be asked of a store without vectors, for comparing before and after."""
+    listed = store.memories.browse(EVERYTHING, PLENTY)
+    asked = words or sorted({token for one in listed for token in said_tokens(one)})
+    return {
+        "browse": listed,
+        "newest": store.memories.newest(EVERYTHING, PLENTY),
+        "matches": {
+            (word, index): matches(store, word, index)
+            for word in asked
+            for index in get_args(KeywordIndexName)
+        },
+        "topics": store.topics.carrying(asked, PLENTY, EVERYTHING),
+        "documents": store.vocabulary.documents(),
+        "frequencies": store.vocabulary.frequencies(asked),
+    }
+
+
+def said_tokens(one: Memory) -> set[str]:
+    return set(tokens(semantic_text(one)))
+
+
+def check_vocabulary(store: Store) -> None:
+    listed = store.memories.browse(EVERYTHING, PLENTY)
+    counted = Counter(token for one in listed for token in said_tokens(one))
+    asked = {*counted, *(f"w{number}" for number in range(40)), "anchor", "lighthouse", "fresh"}
+    assert store.vocabulary.documents() == len(listed)
+    assert store.vocabulary.frequencies(asked) == dict(counted)
+
+
+def check_waiting(store: Store, ids: Sequence[str], coverage: Coverage) -> None:
+    with store.writing() as write:
+        keys = {held.key: id for id, held in write.find([f"m{n}" for n in range(6)]).items()}
+    assert [keys[one.key] for one in store.vectors.waiting(MODEL, PLENTY)] == list(ids)
+    assert store.vectors.coverage(MODEL) == coverage
+
+
+def check_all_given(made: Memory) -> None:
+    """The memory that stands for every field must not leave one at its default."""
+    bare = memory("full")
+    same = [name for name in Memory.__struct_fields__ if getattr(made, name) == getattr(bare, name)]
+    assert same == ["id"], f"Not given: {same}."
+
+
+def pages(store: Store, filter: Filter, size: int) -> Iterator[Memory]:
+    after: str | None = None
+    while page := store.memories.browse(filter, size, after):
+        assert after not in ids(page), "A page begins behind the last memory of the one before."
+        yield from page
+        after = page[-1].id

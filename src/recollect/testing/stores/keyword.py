@@ -1,0 +1,102 @@
+"""Finding by words: `KeywordIndex`."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from recollect.store.base import COLUMNS, KeywordIndexName
+from recollect.testing.stores.asking import Contract, matches, purge_everything, save, weights
+from recollect.testing.stores.samples import (
+    EVERYTHING,
+    FILTERS,
+    PLENTY,
+    memory,
+    random_memories,
+    shuffled,
+)
+
+
+class KeywordContract(Contract):
+    def test_a_word_is_found_in_each_column_of_each_index(self) -> None:
+        store = self.store()
+        for index in get_args(KeywordIndexName):
+            for column in COLUMNS[index]:
+                id = f"{index}-{column}"
+                word = id.replace("-", "")
+                said: dict[str, Any] = {column: (word,) if column == "tags" else word}
+                held = memory(**{"id": id, "title": "t"} | said)
+                save(store, held)
+                assert matches(store, word, index) == [held.id], f"{column} of {index}"
+
+    def test_the_stemmed_index_finds_other_forms_and_the_plain_one_does_not(self) -> None:
+        store = self.store()
+        save(store, memory("a", text="We were migrating databases."))
+        assert matches(store, "migrate") == ["a"]
+        assert matches(store, "migrate", "plain") == []
+        assert matches(store, "migrating", "plain") == ["a"]
+
+    def test_weights_decide_which_match_is_better(self) -> None:
+        store = self.store()
+        save(store, memory("in-text", title="x", text="anchor"))
+        save(store, memory("in-title", title="anchor", text="x"))
+        for index in get_args(KeywordIndexName):
+            for best, worst in (("title", "text"), ("text", "title")):
+                weights = {best: 10.0, worst: 1.0}
+                found = store.keyword.match(index, '"anchor"', weights, 2, EVERYTHING).found
+                assert [one.memory_id for one in found] == [f"in-{best}", f"in-{worst}"]
+                assert found[0].score > found[1].score > 0, "Larger must be better."
+
+    def test_a_lower_limit_gives_the_start_of_the_same_answer(self) -> None:
+        store = self.store()
+        save(store, *random_memories(120))
+        whole = store.keyword.match("stemmed", '"w1" OR "w2"', weights(), PLENTY, EVERYTHING)
+        assert 20 < len(whole.found) < 120
+        assert whole.found == sorted(whole.found, key=lambda one: (-one.score, one.memory_id))
+        for limit in range(len(whole.found) + 2):
+            part = store.keyword.match("stemmed", '"w1" OR "w2"', weights(), limit, EVERYTHING)
+            assert part.found == whole.found[:limit]
+
+    def test_equal_scores_are_cut_by_id(self) -> None:
+        store = self.store()
+        ids = [f"twin-{number:02}" for number in range(30)]
+        save(store, memory("better", title="anchor anchor", text="anchor"))
+        save(store, *(memory(id, title="anchor", text="x") for id in shuffled(ids)))
+        for index in get_args(KeywordIndexName):
+            for limit in (1, 2, 7, 30, 31):
+                found = matches(store, "anchor", index, limit=limit, columns=("title", "text"))
+                assert found == ["better", *ids][:limit]
+
+    def test_keyword_filters_hold_before_the_limit(self) -> None:
+        for filter, passing, failing in FILTERS:
+            store = self.store()
+            outside = [memory(f"outside-{n}", title="anchor " * 9, **failing) for n in range(20)]
+            inside = [memory(f"inside-{n}", text="an anchor", **passing) for n in range(3)]
+            save(store, *outside, *inside)
+            for index in get_args(KeywordIndexName):
+                found = matches(store, "anchor", index, limit=3, filter=filter)
+                assert sorted(found) == ["inside-0", "inside-1", "inside-2"], filter
+            purge_everything(store)
+
+    def test_an_empty_expression_or_limit_matches_nothing(self) -> None:
+        store = self.store()
+        save(store, memory("a", text="anchor"))
+        assert store.keyword.match("stemmed", "", weights(), 5, EVERYTHING).found == []
+        assert store.keyword.match("stemmed", '"anchor"', weights(), 0, EVERYTHING).found == []
+
+    def test_changed_words_are_found_and_the_old_ones_are_not(self) -> None:
+        store = self.store()
+        held = save(store, memory("a", text="lighthouse", tags=("beacon",)))["a"]
+        with store.writing() as write:
+            write.replace(held, memory("a", text="anchor", tags=("chain",)))
+        for index in get_args(KeywordIndexName):
+            assert matches(store, "anchor", index) == matches(store, "chain", index) == ["a"]
+            assert matches(store, "lighthouse", index) == matches(store, "beacon", index) == []
+
+    def test_snippets_mark_the_match_and_leave_out_what_does_not_match(self) -> None:
+        store = self.store()
+        held = [memory("a", text="drop the anchor here"), memory("b", text="set sail")]
+        for index in get_args(KeywordIndexName):
+            snippets = store.keyword.snippets(index, '"anchor"', held)
+            assert snippets == {"a": "drop the <mark>anchor</mark> here"}
+        assert store.keyword.snippets("plain", "", held) == {}
+        assert store.keyword.snippets("plain", '"anchor"', []) == {}

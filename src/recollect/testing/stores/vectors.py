@@ -1,0 +1,260 @@
+"""Finding by meaning: `VectorIndex`."""
+
+from __future__ import annotations
+
+from recollect.store.base import Coverage
+from recollect.testing.stores.asking import (
+    Contract,
+    change,
+    check_waiting,
+    forget,
+    nearest,
+    purge_everything,
+    put,
+    refusal,
+    save,
+)
+from recollect.testing.stores.samples import (
+    CLOSE,
+    DAY,
+    EVERYTHING,
+    FILTERS,
+    MODEL,
+    NOON,
+    OTHER,
+    PLENTY,
+    WIDTH,
+    axis,
+    by_cosine,
+    memory,
+    random_vectors,
+    shuffled,
+)
+
+
+class VectorContract(Contract):
+    def test_nearest_are_the_nearest_exactly(self) -> None:
+        store = self.store()
+        vectors = random_vectors([f"m{number:03}" for number in range(200)])
+        save(store, *(memory(id) for id in vectors))
+        put(store, MODEL, vectors)
+        for query in random_vectors("abc").values():
+            expected = by_cosine(vectors, query)
+            for limit in (1, 2, 10, 199, 200, 500):
+                found = store.vectors.nearest(MODEL, query, limit, EVERYTHING)
+                assert [one.memory_id for one in found] == [id for id, _ in expected[:limit]]
+                for one, (_, cosine) in zip(found, expected, strict=False):
+                    assert abs(one.score - cosine) < CLOSE
+        assert store.vectors.nearest(MODEL, query, 0, EVERYTHING) == []
+
+    def test_similarities_are_the_cosines_and_those_of_nearest(self) -> None:
+        store = self.store()
+        vectors = random_vectors([f"m{number:03}" for number in range(50)])
+        save(store, *(memory(id) for id in [*vectors, "without"]))
+        put(store, MODEL, vectors)
+        query = random_vectors("q")["q"]
+        expected = dict(by_cosine(vectors, query))
+        nearest = dict(store.vectors.nearest(MODEL, query, 50, EVERYTHING))
+        for asked in (list(vectors), list(vectors)[::7], ["m003"]):
+            found = store.vectors.similarities(MODEL, query, [*asked, "without", "nowhere"])
+            assert found.keys() == set(asked)
+            assert found == {id: nearest[id] for id in asked}, "Two channels, two cosines."
+            assert all(abs(found[id] - expected[id]) < CLOSE for id in asked)
+        assert store.vectors.similarities(MODEL, query, []) == {}
+
+    def test_equal_vectors_have_equal_cosines_and_are_cut_by_id(self) -> None:
+        for width in (3, 24, 385):
+            store = self.store()
+            ids = [f"twin-{number:03}" for number in range(101)]
+            save(store, *(memory(id) for id in shuffled(ids)))
+            store.vectors.adopt(MODEL, width)
+            one, query = random_vectors("vq", width).values()
+            put(store, MODEL, dict.fromkeys(ids, one))
+            for limit in (1, 5, 100, 101):
+                found = store.vectors.nearest(MODEL, query, limit, EVERYTHING)
+                assert [each.memory_id for each in found] == ids[:limit]
+                assert len({each.score for each in found}) == 1
+            purge_everything(store)
+
+    def test_vector_filters_hold_before_the_cut(self) -> None:
+        for filter, passing, failing in FILTERS:
+            store = self.store()
+            near = {f"outside-{n}": axis(0) for n in range(20)}
+            far = {f"inside-{n}": axis(n + 1) for n in range(4)}
+            save(store, *(memory(id, **failing) for id in near))
+            save(store, *(memory(id, **passing) for id in far))
+            put(store, MODEL, near | far)
+            for limit in range(1, 6):
+                found = nearest(store, axis(0), limit, filter)
+                assert found == list(far)[:limit], filter
+            purge_everything(store)
+
+    def test_a_cut_vector_is_compared_as_if_it_were_made_that_short(self) -> None:
+        store = self.store()
+        vectors = random_vectors([f"m{number:02}" for number in range(40)])
+        save(store, *(memory(id) for id in vectors))
+        put(store, MODEL, vectors)
+        query = random_vectors("q")["q"]
+        expected = by_cosine({id: row[:5] for id, row in vectors.items()}, query[:5])
+        found = store.vectors.nearest(MODEL, query, 10, EVERYTHING, dimensions=5)
+        assert [one.memory_id for one in found] == [id for id, _ in expected[:10]]
+        near = store.vectors.similarities(MODEL, query, ["m07"], dimensions=5)
+        assert abs(near["m07"] - dict(expected)["m07"]) < CLOSE
+        uncut = store.vectors.nearest(MODEL, query, 10, EVERYTHING)
+        assert store.vectors.nearest(MODEL, query, 10, EVERYTHING, WIDTH) == uncut
+
+    def test_a_vector_of_another_dimension_is_refused_and_nothing_is_lost(self) -> None:
+        store = self.store()
+        held = save(store, memory("a"), memory("b"))
+        put(store, MODEL, {"a": axis(0)})
+        for identity in (MODEL, OTHER):
+            rows = [(held["b"].key, axis(0, WIDTH + 1))]
+            refused = refusal(store.vectors.put, identity, WIDTH + 1, rows)
+            assert (refused.stored, refused.offered) == (WIDTH, WIDTH + 1)
+            assert str(WIDTH) in str(refused)
+            assert str(WIDTH + 1) in str(refused)
+        assert store.memories.get(["a", "b"]).keys() == {"a", "b"}
+        assert nearest(store, axis(0)) == ["a"]
+        assert store.vectors.coverage(MODEL) == Coverage(1, 2)
+        assert store.vectors.coverage(OTHER) == Coverage(0, 2)
+
+    def test_a_question_of_another_dimension_is_refused_even_when_cut(self) -> None:
+        store = self.store()
+        save(store, memory("a"))
+        put(store, MODEL, {"a": axis(0)})
+        longer = axis(0, WIDTH + 1)
+        for cut in (0, 4):
+            refused = refusal(store.vectors.nearest, MODEL, longer, 5, EVERYTHING, cut)
+            assert (refused.stored, refused.offered) == (WIDTH, WIDTH + 1)
+            refused = refusal(store.vectors.similarities, MODEL, longer, ["a"], cut)
+            assert (refused.stored, refused.offered) == (WIDTH, WIDTH + 1)
+
+    def test_adopting_a_model_allows_its_dimension(self) -> None:
+        store = self.store()
+        save(store, memory("a"))
+        put(store, MODEL, {"a": axis(0)})
+        store.vectors.adopt(OTHER, 5)
+        put(store, OTHER, {"a": axis(2, 5)})
+        assert nearest(store, axis(2, 5), identity=OTHER) == ["a"]
+        put(store, MODEL, {"a": axis(3, 5)})
+        assert nearest(store, axis(3, 5)) == ["a"]
+
+    def test_a_model_that_changed_its_dimension_starts_anew(self) -> None:
+        store = self.store()
+        save(store, memory("a"), memory("b"))
+        put(store, MODEL, {"a": axis(0), "b": axis(1)})
+        assert nearest(store, axis(0)) == ["a", "b"]
+        store.vectors.adopt(MODEL, WIDTH)
+        assert store.vectors.coverage(MODEL) == Coverage(2, 2)
+        store.vectors.adopt(MODEL, 5)
+        assert store.vectors.coverage(MODEL) == Coverage(0, 2)
+        put(store, MODEL, {"b": axis(2, 5)})
+        assert nearest(store, axis(2, 5)) == ["b"]
+        assert store.vectors.coverage(MODEL) == Coverage(1, 2)
+
+    def test_the_vectors_of_two_models_never_mix(self) -> None:
+        store = self.store()
+        save(store, memory("a"), memory("b"))
+        put(store, MODEL, {"a": axis(0)})
+        put(store, OTHER, {"b": axis(0)})
+        assert nearest(store, axis(0)) == ["a"]
+        assert nearest(store, axis(0), identity=OTHER) == ["b"]
+        assert nearest(store, axis(0), identity="toy:unknown") == []
+        assert store.vectors.keep_only(OTHER) == 1
+        assert nearest(store, axis(0)) == []
+        assert nearest(store, axis(0), identity=OTHER) == ["b"]
+        assert store.vectors.remove(OTHER) == 1
+        assert nearest(store, axis(0), identity=OTHER) == []
+
+    def test_a_vector_goes_with_the_text_it_was_made_from(self) -> None:
+        store = self.store()
+        for field in ("title", "text", "context"):
+            save(store, memory(field))
+            put(store, MODEL, {field: axis(0)})
+            assert store.vectors.waiting(MODEL, PLENTY) == []
+            change(store, field, **{field: "other words"})
+            assert nearest(store, axis(0)) == []
+            [waiting] = store.vectors.waiting(MODEL, PLENTY)
+            assert "other words" in waiting.text
+            purge_everything(store)
+
+    def test_a_vector_stays_when_other_fields_change(self) -> None:
+        store = self.store()
+        save(store, memory("a"))
+        put(store, MODEL, {"a": axis(0)})
+        change(store, "a", tier="core", tags=("x",), why="because", updated_at=NOON + DAY)
+        assert nearest(store, axis(0)) == ["a"]
+        assert store.vectors.coverage(MODEL) == Coverage(1, 1)
+
+    def test_what_waits_is_given_oldest_first_with_its_text(self) -> None:
+        store = self.store()
+        held = save(store, *(memory(f"m{n}", text=f"t{n}", context=f"c{n}") for n in range(5)))
+        keys = [one.key for one in held.values()]
+        for identity in (MODEL, OTHER):
+            waiting = store.vectors.waiting(identity, PLENTY)
+            assert [one.key for one in waiting] == keys
+            assert [one.text.split() for one in waiting] == [
+                ["About", f"m{n}", f"t{n}", f"c{n}"] for n in range(5)
+            ]
+            assert store.vectors.waiting(identity, 2) == waiting[:2]
+        put(store, MODEL, {"m0": axis(0), "m3": axis(1)})
+        assert [one.key for one in store.vectors.waiting(MODEL, PLENTY)] == [
+            keys[1], keys[2], keys[4],
+        ]  # fmt: skip
+        assert [one.key for one in store.vectors.waiting(OTHER, PLENTY)] == keys
+
+    def test_coverage_and_what_waits_follow_every_change(self) -> None:
+        store = self.store()
+        save(store, *(memory(f"m{n}") for n in range(6)))
+        assert store.vectors.coverage(MODEL) == Coverage(0, 6)
+        put(store, MODEL, {f"m{n}": axis(n) for n in range(4)})
+        check_waiting(store, ["m4", "m5"], Coverage(4, 6))
+        forget(store, "m0", "m4")
+        check_waiting(store, ["m5"], Coverage(3, 4))
+        change(store, "m1", text="new words")
+        check_waiting(store, ["m1", "m5"], Coverage(2, 4))
+        with store.writing() as write:
+            for held in write.find(["m0", "m4"]).values():
+                write.restore(held)
+            write.purge(write.find(["m5"])["m5"])
+        check_waiting(store, ["m0", "m1", "m4"], Coverage(2, 5))
+        forget(store, "m2", "m4")
+        change(store, "m2", text="back again")
+        check_waiting(store, ["m0", "m1", "m2"], Coverage(1, 4))
+        assert store.vectors.remove(MODEL) == 1
+        check_waiting(store, ["m0", "m1", "m2", "m3"], Coverage(0, 4))
+
+    def test_a_vector_that_is_put_again_replaces_the_first(self) -> None:
+        store = self.store()
+        save(store, memory("a"))
+        for place in range(3):
+            put(store, MODEL, {"a": axis(place)})
+            assert store.vectors.similarities(MODEL, axis(place), ["a"]) == {"a": 1.0}
+            assert [tuple(one) for one in store.vectors.nearest(MODEL, axis(0), 5, EVERYTHING)] == [
+                ("a", float(place == 0))
+            ]
+            assert store.vectors.coverage(MODEL) == Coverage(1, 1)
+
+    def test_a_vector_that_comes_too_late_is_dropped(self) -> None:
+        store = self.store()
+        held = save(store, memory("forgotten"), memory("purged"), memory("live"))
+        forget(store, "forgotten")
+        with store.writing() as write:
+            write.purge(held["purged"])
+        rows = [(one.key, axis(0)) for one in held.values()]
+        store.vectors.put(MODEL, WIDTH, rows)
+        assert nearest(store, axis(0)) == ["live"]
+        assert store.vectors.coverage(MODEL) == Coverage(1, 1)
+
+    def test_a_vector_of_a_text_that_was_edited_meanwhile_is_dropped(self) -> None:
+        store = self.store()
+        save(store, memory("edited"), memory("retagged"), memory("kept", context=" \u3000\n"))
+        waiting = store.vectors.waiting(MODEL, PLENTY)
+        change(store, "edited", text="new words")
+        change(store, "retagged", tags=("new",))
+        store.vectors.put(
+            MODEL, WIDTH, [(one.key, axis(0)) for one in waiting], texts=dict(waiting)
+        )
+        assert nearest(store, axis(0)) == ["kept", "retagged"]
+        [again] = store.vectors.waiting(MODEL, PLENTY)
+        assert again.text == "About edited\nnew words"

@@ -1,0 +1,54 @@
+"""Counting words: `Vocabulary`."""
+
+from __future__ import annotations
+
+import msgspec
+
+from recollect.testing.stores.asking import Contract, check_vocabulary, forget, save
+from recollect.testing.stores.samples import NOON, memory, random_memories
+
+
+class VocabularyContract(Contract):
+    def test_the_vocabulary_counts_what_a_count_from_scratch_counts(self) -> None:
+        store = self.store()
+        check_vocabulary(store)
+        made = random_memories(60)
+        held = save(store, *made)
+        check_vocabulary(store)
+        for before in list(held.values())[:20]:
+            with store.writing() as write:
+                after = msgspec.structs.replace(before.memory, text="w3 fresh", tags=("w1", "New"))
+                held[after.id] = write.replace(before, after)
+        check_vocabulary(store)
+        forget(store, *list(held)[10:30])
+        check_vocabulary(store)
+        with store.writing() as write:
+            for before in write.find(list(held)[10:20]).values():
+                write.restore(before)
+        check_vocabulary(store)
+        with store.writing() as write:
+            for before in write.find(list(held)[15:25]).values():
+                write.purge(before)
+        check_vocabulary(store)
+        assert store.vocabulary.documents() == 60 - 10 - 5
+
+    def test_one_write_may_change_a_memory_many_times(self) -> None:
+        store = self.store()
+        with store.writing() as write:
+            held = write.add(memory("a", text="one two"))
+            held = write.replace(held, memory("a", text="two three"))
+            write.forget(held, NOON)
+            write.restore(write.find(["a"])["a"])
+            write.purge(write.add(memory("b", text="three four")))
+        check_vocabulary(store)
+        assert store.vocabulary.frequencies(["one", "two", "three", "four"]) == {
+            "two": 1,
+            "three": 1,
+        }
+
+    def test_tokens_never_seen_are_left_out(self) -> None:
+        store = self.store()
+        save(store, memory("a", text="anchor"), memory("b", text="anchor chain"))
+        asked = ["anchor", "chain", "nowhere", "", "anchor"]
+        assert store.vocabulary.frequencies(asked) == {"anchor": 2, "chain": 1}
+        assert store.vocabulary.frequencies([]) == {}

@@ -1,0 +1,188 @@
+"""Imports point one way: interfaces → engine → pipeline → recipes → stages → store → types.
+
+A name that is not in LAYERS yet fails here: put it where its imports allow, and only there.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "recollect"
+
+# From top to bottom. What stands in one line may not import each other; what is above imports what
+# is below, and never the other way round.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("interfaces",),
+    ("evals", "demo"),
+    ("engine",),
+    ("pipeline",),
+    ("recipes",),
+    ("rerank", "present"),
+    ("signals", "recall"),
+    ("fuse",),
+    ("at",),
+    ("ingest", "models"),
+    ("store",),
+    ("query",),
+    ("settings", "codec"),
+    ("times",),
+    ("errors", "types", "hashing", "maths", "bounds", "version"),
+)
+# Tools for tests: they may use everything below the engine, and nothing uses them.
+ASIDE = "testing"
+# Libraries that belong to one part alone.
+HOMES = {"apsw": ("store", "evals"), "httpx": ("models", "interfaces"), "rich": ("interfaces",)}
+
+LAZY = re.compile(r"#\s*noqa: PLC0415\s+\S")
+
+
+class Import(NamedTuple):
+    """One import: who imports what, in which line, and whether only when a function runs."""
+
+    importer: str
+    imported: str
+    line: int
+    lazy: bool
+    text: str
+
+
+def module_name(file: Path) -> str:
+    parts = ("recollect", *file.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(file): file for file in sorted(SOURCE.rglob("*.py"))}
+
+
+def imports_of(module: str) -> Iterator[Import]:
+    text = FILES[module].read_text(encoding="utf-8")
+    yield from _walk(module, ast.parse(text), text.splitlines(), lazy=False)
+
+
+def _walk(module: str, node: ast.AST, lines: list[str], *, lazy: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and _is_type_checking(child.test):
+            continue
+        for name in _imported(child):
+            text = lines[child.lineno - 1]  # type: ignore[attr-defined]
+            yield Import(module, name, child.lineno, lazy, text)  # type: ignore[attr-defined]
+        inside = lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        yield from _walk(module, child, lines, lazy=inside)
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "Imports are absolute."
+        for alias in node.names:
+            whole = f"{node.module}.{alias.name}"
+            yield whole if whole in FILES else str(node.module)
+
+
+EVERY = [one for module in FILES for one in imports_of(module)]
+LOCAL = [one for one in EVERY if one.imported.partition(".")[0] == "recollect"]
+PLACES = {name: height for height, names in enumerate(LAYERS) for name in names}
+
+
+def part(module: str) -> str:
+    """`store` for `recollect.store.sqlite.keyword`; empty for the package itself."""
+    return f"{module}.".split(".")[1]
+
+
+def told(one: Import) -> str:
+    return f"{one.importer}, line {one.line}: imports {one.imported}"
+
+
+def test_every_part_has_its_layer() -> None:
+    parts = {part(module) for module in FILES} - {"", ASIDE}
+    missing = parts - PLACES.keys()
+    assert not missing, f"Put these into LAYERS: {', '.join(sorted(missing))}."
+
+
+def test_imports_point_downwards() -> None:
+    wrong = [
+        told(one)
+        for one in LOCAL
+        if part(one.importer) in PLACES
+        and part(one.importer) != part(one.imported)
+        and PLACES[part(one.importer)] >= PLACES.get(part(one.imported), -1)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_package_itself_imports_nothing_but_its_version() -> None:
+    """`import recollect` must cost nothing: names are imported when they are first used."""
+    assert [one.imported for one in LOCAL if one.importer == "recollect"] == ["recollect.version"]
+
+
+def test_nothing_in_the_product_uses_the_tools_for_tests() -> None:
+    wrong = [
+        told(one) for one in LOCAL if part(one.imported) == ASIDE and part(one.importer) != ASIDE
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_tools_for_tests_stay_below_the_engine() -> None:
+    highest = PLACES["engine"]
+    wrong = [
+        told(one)
+        for one in LOCAL
+        if part(one.importer) == ASIDE
+        and part(one.imported) != ASIDE
+        and PLACES[part(one.imported)] <= highest
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_types_import_nothing_local() -> None:
+    assert [told(one) for one in LOCAL if one.importer == "recollect.types"] == []
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    """Imports inside functions count: they are there for start-up time, not to dodge a circle."""
+    graph: dict[str, set[str]] = {module: set() for module in FILES}
+    for one in LOCAL:
+        if one.imported != one.importer:
+            graph[one.importer].add(one.imported)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+def test_imports_inside_functions_give_a_reason() -> None:
+    """`# noqa: PLC0415  start-up time`, and like it."""
+    wrong = [told(one) for one in EVERY if one.lazy and not LAZY.search(one.text)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_a_library_stays_in_its_part(library: str) -> None:
+    wrong = [
+        told(one)
+        for one in EVERY
+        if one.imported.partition(".")[0] == library
+        and part(one.importer) not in (*HOMES[library], ASIDE)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_graph_is_the_real_one() -> None:
+    """The reading above would prove nothing if it read nothing."""
+    seen = {(one.importer, one.imported) for one in LOCAL}
+    assert ("recollect.pipeline", "recollect.recipes.base") in seen
+    assert ("recollect.engine", "recollect.store.sqlite.store") in seen
+    assert any(one.lazy for one in LOCAL)
+    assert len(FILES) > 50

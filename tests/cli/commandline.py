@@ -1,0 +1,232 @@
+"""The command as a person runs it: the installed one in a process of its own, or in this one.
+
+`Home` is a throw-away RECOLLECT_HOME. `run` starts the installed command, as an acceptance check
+would; `call` runs the same `main` in this process, which is ten times as quick. Neither sees the
+settings of the machine, and no model is switched on unless a test does it.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+from recollect.interfaces.cli.main import main
+
+RECOLLECT = str(Path(sys.executable).with_name("recollect"))
+NOW = "2026-03-01T12:00:00Z"
+LONGEST_S = 60  # far beyond what any command needs; a hanging one shall fail its test
+ESCAPE = "\x1b"
+
+
+class Ran(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        assert self.code == 0, self.err
+        return json.loads(self.out)
+
+
+class Home:
+    """A throw-away home, and the command run in it."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.folder = folder
+        self.vault = folder / "vault.db"
+        # Nothing of RECOLLECT_* or of a person's preferences leaks in.
+        self.environment = {
+            **{name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ},
+            "HOME": str(folder),
+            "RECOLLECT_HOME": str(folder),
+            "RECOLLECT_EMBEDDING__PROVIDER": "none",
+            "RECOLLECT_RERANK__PROVIDER": "none",
+            **environment,
+        }
+
+    def run(
+        self,
+        *told: str | bytes,
+        stdin: bytes = b"",
+        cwd: Path | None = None,
+        through: tuple[str, ...] = (),
+        using: dict[str, str] | None = None,
+    ) -> Ran:
+        """The installed command, its output in pipes; `through` is a command that starts it,
+        `using` are further variables of its environment."""
+        done = subprocess.run(
+            [*through, RECOLLECT, *told],
+            input=stdin,
+            capture_output=True,
+            timeout=LONGEST_S,
+            cwd=cwd or self.folder.parent,
+            env=self.environment | (using or {}),
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def call(self, *told: str, stdin: bytes = b"", using: dict[str, str] | None = None) -> Ran:
+        """The same in this process."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        read = io.TextIOWrapper(io.BytesIO(stdin))
+        with (
+            mock.patch.dict(os.environ, self.environment | (using or {}), clear=True),
+            mock.patch.object(sys, "stdin", read),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            code = main(told)
+        return Ran(code, _written(out), _written(err))
+
+    def json(self, *told: str, using: dict[str, str] | None = None) -> Any:
+        """What a command prints with `--json`."""
+        return self.call(*told, "--json", using=using).json()
+
+    def save(self, *told: str, using: dict[str, str] | None = None) -> str:
+        """The id of a memory saved so."""
+        done = self.call("save", *told, using=using)
+        assert (done.code, done.err) == (0, ""), done.err
+        return done.out.strip()
+
+    def search(self, *told: str, using: dict[str, str] | None = None) -> Any:
+        """The response to a search."""
+        return self.json("search", *told, using=using)
+
+    def found(self, *told: str) -> list[str]:
+        """The ids a search returns, best first."""
+        return [result["id"] for result in self.search(*told)["results"]]
+
+    def listed(self, *told: str) -> list[str]:
+        return [memory["id"] for memory in self.json("list", "--limit", "100000", *told)]
+
+    def bring_in(self, *memories: dict[str, Any], told: tuple[str, ...] = ()) -> Ran:
+        """Import these."""
+        return self.call("import", "-", *told, stdin=lines(*memories))
+
+    def json_of_import(self, *memories: dict[str, Any]) -> Any:
+        return self.bring_in(*memories, told=("--json",)).json()
+
+    def is_sound(self) -> bool:
+        """Whether the doctor finds nothing."""
+        return self.call("doctor").code == 0
+
+    def on_terminal(
+        self, *told: str, stdin: bytes = b"", using: dict[str, str] | None = None
+    ) -> Ran:
+        """The installed command with a terminal for its output and its errors, each its own."""
+        (out_here, out_there), (err_here, err_there) = pty.openpty(), pty.openpty()
+        process = subprocess.Popen(
+            [RECOLLECT, *told],
+            stdin=subprocess.PIPE,
+            stdout=out_there,
+            stderr=err_there,
+            cwd=self.folder.parent,
+            env=self.environment | {"TERM": "xterm-256color"} | (using or {}),
+        )
+        os.close(out_there)
+        os.close(err_there)
+        assert process.stdin is not None
+        with ThreadPoolExecutor(2) as readers:
+            reading = readers.map(_read_terminal, (out_here, err_here))
+            with process.stdin as stream:
+                stream.write(stdin)
+            out, err = reading
+        return Ran(process.wait(LONGEST_S), out, err)
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    raw = stream.buffer
+    assert isinstance(raw, io.BytesIO)
+    return raw.getvalue().decode()
+
+
+def _read_terminal(here: int) -> str:
+    """Everything that was written; Linux says EIO where the other side has closed."""
+    read = bytearray()
+    with os.fdopen(here, "rb", buffering=0) as stream:
+        while True:
+            try:
+                piece = stream.read(65536)
+            except OSError as error:
+                if error.errno != errno.EIO:
+                    raise
+                piece = b""
+            if not piece:
+                return read.decode().replace("\r\n", "\n")
+            read += piece
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for it, but not for ever."""
+    give_up = time.monotonic() + LONGEST_S
+    while not condition():
+        assert time.monotonic() < give_up, "It never came about."
+        time.sleep(0.01)
+
+
+def lines(*memories: dict[str, Any]) -> bytes:
+    """JSON Lines."""
+    return b"".join(json.dumps(memory).encode() + b"\n" for memory in memories)
+
+
+def refused(ran: Ran, *holding: str, code: int = 1) -> str:
+    """The one sentence on stderr of a command that failed as it should, nothing on stdout."""
+    assert ran.code == code, (ran.code, ran.err)
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+    assert ran.err.startswith("recollect: ")
+    assert ran.err.count("\n") == 1, ran.err
+    assert ran.err.endswith((".\n", "?\n")), ran.err
+    for part in holding:
+        assert part in ran.err, ran.err
+    return ran.err.removeprefix("recollect: ").strip()
+
+
+def wrong_usage(ran: Ran, *holding: str) -> None:
+    """Whether the command said how it is called, with exit code 2."""
+    assert ran.code == 2, (ran.code, ran.err)
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+    for part in holding:
+        assert part in ran.err, ran.err
+
+
+OPERATIONS: dict[str, Callable[[list[float]], float]] = {
+    "sum": sum,
+    "max": max,
+    "min": min,
+    "product": lambda values: values[0] * values[1],
+}
+
+
+def recomputed(node: dict[str, Any]) -> float:
+    """The value of an explanation's node from its parts alone, checked against what it says."""
+    assert {"name", "value", "formula", "parts"} <= set(node)
+    assert set(node) <= {"name", "value", "formula", "weight", "raw", "how", "parts"}
+    value: float = node["value"]
+    if node["parts"]:
+        value = OPERATIONS[node["formula"]]([recomputed(part) for part in node["parts"]])
+    elif "weight" in node:
+        value = node["weight"] * node["raw"]
+    assert abs(value - node["value"]) < 1e-12, node
+    return value
+
+
+def part_names(node: dict[str, Any]) -> set[str]:
+    """The names of a node's parts, and of theirs."""
+    return {part["name"] for part in node["parts"]}.union(*map(part_names, node["parts"]))

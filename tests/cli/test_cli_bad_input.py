@@ -1,0 +1,188 @@
+"""Whatever is typed: a correct answer or one sentence, never a traceback, and nothing lost."""
+
+from __future__ import annotations
+
+import pytest
+from commandline import NOW, Home, refused, wrong_usage
+
+from recollect.recipes import BUILT_IN
+
+IDS = ["cjk", "emoji", "plain", "rtl"]
+QUERIES = {
+    "empty": "",
+    "white space": " \t\n ",
+    "a quote left open": '"refresh tokens',
+    "quotes inside quotes": '"a "b" c"',
+    "a parenthesis left open": "(refresh AND tokens",
+    "operators alone": "AND OR NOT NEAR",
+    "an operator at the end": "refresh AND",
+    "not of nothing": "NOT",
+    "near of nothing": "NEAR(, 5)",
+    "a star alone": "*",
+    "a column": "title: refresh",
+    "a column that is none": "secret: refresh",
+    "minus": "-refresh",
+    "a caret": "^refresh + tokens",
+    "braces": "{title text} : refresh",
+    "signs": "!@#$%^&*()_+-=[]{}|;':\",./<>?`~\\",
+    "sql": "'; DROP TABLE memories; --",
+    "percent": "100% _under_ %s %d {0}",
+    "emoji": "🔑 🚀",
+    "a family": "👩‍👩‍👧‍👦",
+    "right to left": "مفتاح الوصول",
+    "right to left override": "\u202erefresh\u202c",
+    "combining marks": "re\u0301fresh",
+    "zero width": "re\u200bfresh",
+    "cjk": "更新トークン",
+    "control signs": "refresh\x01\x1b[31m tokens",
+    "a very long word": "x" * 100_000,
+    "ten thousand words": " ".join(f"word{number}" for number in range(10_000)),
+    "ten thousand times the same": "refresh " * 10_000,
+    "ten thousand operators": "refresh AND " * 10_000,
+    "ten thousand parentheses": "(" * 10_000,
+    "ten thousand quotes": '"' * 10_001,
+    "ten thousand nots": "NOT " * 10_000 + "x",
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """Four memories that no test of this module may lose."""
+    made = Home(tmp_path_factory.mktemp("input") / "home", RECOLLECT_NOW=NOW)
+    made.bring_in(
+        {"id": "plain", "title": "Refresh tokens rotate", "text": "NEAR the end, NOT before."},
+        {"id": "emoji", "title": "Keys 🔑", "text": "🚀 launch"},
+        {"id": "rtl", "title": "مفتاح الوصول"},
+        {"id": "cjk", "title": "更新トークン"},
+    )
+    return made
+
+
+@pytest.mark.parametrize("recipe", BUILT_IN)
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_any_query_is_answered(home: Home, query: str, recipe: str) -> None:
+    for told in (("--json", "--explain"), ()):
+        done = home.call("search", "--recipe", recipe, *told, "--", query)
+        if done.code:
+            refused(done, "keyword")  # gnosis needs one
+            assert recipe == "gnosis"
+        else:
+            assert done.err == ""
+            assert done.out
+
+
+@pytest.mark.parametrize(
+    ("query", "id"),
+    [
+        ('"refresh tokens', "plain"),
+        ("(refresh tokens", "plain"),
+        ("keys 🔑", "emoji"),
+        ("مفتاح الوصول", "rtl"),
+        ("更新トークン", "cjk"),
+        ("refresh " * 10_000, "plain"),
+    ],
+)
+def test_odd_queries_find_what_they_name(home: Home, query: str, id: str) -> None:
+    assert home.found(query, "--recipe", "router") == [id]
+
+
+@pytest.mark.parametrize("name", ["a quote left open", "ten thousand words", "emoji", "empty"])
+def test_the_installed_command_takes_them_too(home: Home, name: str) -> None:
+    done = home.run("search", QUERIES[name], "--json")
+    assert (done.code, done.err) == (0, "")
+    assert done.json()["query"] == QUERIES[name]
+
+
+def test_an_empty_query_returns_nothing_arbitrary(home: Home) -> None:
+    for recipe in ("vault", "echovault", "router"):
+        answer = home.search("", "--recipe", recipe)
+        assert answer["results"] == []
+        assert answer["intent"] == "keyword"
+    assert "query is empty" in home.run("search", "", "--recipe", "vault").out
+    refused(home.call("search", "", "--recipe", "gnosis"), "keyword")
+    # covalence documents browsing for it: core, captures, files; newest first.
+    assert sorted(home.found("", "--recipe", "covalence")) == IDS
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        (b"search", b"\xff\xfe"),
+        (b"search", b"x", b"--project", b"\xff"),
+        (b"search", b"x", b"--tag", b"\xff"),
+        (b"search", b"x", b"--recipe", b"\xff"),
+        (b"search", b"x", b"--view", b"\xff"),
+        (b"search", b"x", b"--since", b"\xff"),
+        (b"search", b"x", b"--now", b"\xff"),
+        (b"context", b"\xff"),
+        (b"context", b"x", b"--space", b"\xff"),
+        (b"save", b"--title", b"caf\xe9"),
+        (b"save", b"--title", b"x", b"--tag", b"\xff"),
+        (b"save", b"--title", b"x", b"--id", b"\xff"),
+        (b"show", b"\xff"),
+        (b"list", b"--kind", b"\xff"),
+        (b"list", b"--after", b"\xff"),
+        (b"edit", b"plain", b"--text", b"\xff"),
+        (b"edit", b"plain", b"--add-tag", b"\xff"),
+        (b"edit", b"\xff", b"--title", b"x"),
+        (b"pin", b"\xff"),
+        (b"forget", b"\xff"),
+        (b"forget", b"--undo", b"\xff"),
+        (b"forget", b"--purge", b"\xff"),
+        (b"feedback", b"\xff", b"plain", b"--accept"),
+        (b"feedback", b"q", b"\xff", b"--accept"),
+        (b"recipes", b"show", b"\xff"),
+        (b"recipes", b"check", b"\xff"),
+        (b"import", b"\xff"),
+    ],
+    ids=lambda told: b" ".join(told).decode(errors="backslashreplace"),
+)
+def test_arguments_that_are_not_utf8_are_refused(home: Home, told: tuple[bytes, ...]) -> None:
+    refused(home.run(*told))
+
+
+def test_preferences_that_are_not_utf8_match_nothing(home: Home) -> None:
+    assert home.run("search", "refresh", "--prefer-tag", b"\xff").code == 0
+    assert home.run("search", "refresh", "--prefer-domain", b"\xff").code == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "holding"),
+    [
+        (("--limit", "0"), ("at least 1", "0")),
+        (("--limit", "-1"), ("at least 1", "-1")),
+        (("--recipe", "nonsense"), ("'nonsense'", *BUILT_IN)),
+        (("--recipe", ""), ("''", *BUILT_IN)),
+        (("--recipe", "../../etc/passwd"), ("recipe",)),
+        (
+            ("--view", "nonsense"),
+            ("'nonsense'", "scan", "full", "pointer", "preview", "snippet"),
+        ),
+        (("--view", ""), ("view",)),
+    ],
+)
+def test_values_that_make_no_sense_are_refused(
+    home: Home, told: tuple[str, ...], holding: tuple[str, ...]
+) -> None:
+    refused(home.call("search", "refresh", *told), *holding)
+
+
+@pytest.mark.parametrize("recipe", BUILT_IN)
+def test_a_limit_of_a_thousand_million(home: Home, recipe: str) -> None:
+    found = home.found("refresh tokens", "--recipe", recipe, "--limit", str(10**9))
+    assert found == ([] if recipe == "gnosis" else ["plain"])
+
+
+def test_values_may_begin_with_a_dash_where_the_shell_custom_is_kept(home: Home) -> None:
+    wrong_usage(home.call("search", "-refresh"), "usage:")
+    told = home.call("search", "--recipe", "router", "--json", "--", "-refresh").json()
+    assert [result["id"] for result in told["results"]] == ["plain"]
+    assert home.call("save", "--title=-dash", "--id=dash").code == 0
+    assert home.call("forget", "--purge", "dash").code == 0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_is_lost(home: Home) -> object:
+    yield
+    assert sorted(home.listed()) == IDS
+    assert home.is_sound()

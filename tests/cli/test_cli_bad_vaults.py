@@ -1,0 +1,238 @@
+"""Homes and vaults that are broken, foreign, locked away or out of space: one sentence, no loss."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+from commandline import RECOLLECT, Home, Ran, lines, refused, until
+
+EVERY = (
+    ("list",),
+    ("search", "note"),
+    ("save", "--title", "x"),
+    ("show", "a"),
+    ("edit", "a", "--title", "x"),
+    ("pin", "a"),
+    ("forget", "a"),
+    ("context",),
+    ("feedback", "q", "a", "--accept"),
+    ("stats",),
+    ("doctor",),
+    ("doctor", "--fix"),
+    ("reindex",),
+    ("export",),
+    ("import", "-"),
+)
+READING = {"list", "search", "show", "context", "stats", "doctor", "export"}
+# Root may write anywhere; without these two capabilities it may only where the modes allow it.
+WITHOUT_POWERS = """
+import ctypes, os, sys
+PR_CAPBSET_DROP, DAC_OVERRIDE, DAC_READ_SEARCH = 24, 1, 2
+for power in (DAC_OVERRIDE, DAC_READ_SEARCH):
+    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, power, 0, 0, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+POWERLESS = (sys.executable, "-c", WITHOUT_POWERS)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def kept(home: Home) -> Home:
+    """A home with one memory."""
+    home.save("--title", "A note to keep", "--id", "a")
+    return home
+
+
+@pytest.mark.parametrize("told", EVERY, ids=" ".join)
+def test_a_vault_that_is_a_folder(home: Home, told: tuple[str, ...]) -> None:
+    home.vault.mkdir(parents=True)
+    refused(home.call(*told), str(home.vault), "folder")
+
+
+@pytest.mark.parametrize("told", EVERY, ids=" ".join)
+def test_a_home_that_is_a_file(home: Home, told: tuple[str, ...]) -> None:
+    home.folder.write_text("not a folder")
+    refused(home.call(*told), str(home.folder))
+    assert home.folder.read_text() == "not a folder"
+
+
+@pytest.mark.parametrize("told", EVERY, ids=" ".join)
+def test_a_vault_that_is_not_a_database(home: Home, told: tuple[str, ...]) -> None:
+    home.folder.mkdir()
+    text = b"A shopping list: bread, butter, and a hundred more characters. " * 4
+    home.vault.write_bytes(text)
+    refused(home.call(*told), str(home.vault), "not a SQLite database")
+    assert home.vault.read_bytes() == text, "It is somebody's file."
+
+
+@pytest.mark.parametrize("told", EVERY, ids=" ".join)
+def test_a_database_that_is_not_a_vault(home: Home, told: tuple[str, ...]) -> None:
+    home.folder.mkdir()
+    other = apsw.Connection(str(home.vault))
+    other.execute("CREATE TABLE shopping (item)")
+    other.close()
+    before = home.vault.read_bytes()
+    refused(home.call(*told), str(home.vault), "not a Recollect vault")
+    assert home.vault.read_bytes() == before
+
+
+@pytest.mark.parametrize("told", EVERY, ids=" ".join)
+def test_a_vault_of_a_newer_version(kept: Home, told: tuple[str, ...]) -> None:
+    file = apsw.Connection(str(kept.vault))
+    [(version,)] = file.execute("PRAGMA user_version").fetchall()
+    file.execute("PRAGMA user_version = 999")
+    refused(kept.call(*told), str(kept.vault), "version 999", "newer Recollect")
+    file.execute(f"PRAGMA user_version = {version}")
+    file.close()
+    assert kept.listed() == ["a"]
+
+
+@pytest.mark.parametrize("told", EVERY, ids=" ".join)
+def test_a_vault_that_was_cut_off(kept: Home, told: tuple[str, ...]) -> None:
+    whole = kept.vault.read_bytes()
+    kept.vault.write_bytes(whole[: len(whole) // 3])
+    refused(kept.call(*told), str(kept.vault), "damaged")
+    assert len(kept.vault.read_bytes()) == len(whole) // 3
+    kept.vault.write_bytes(whole)
+    assert kept.listed() == ["a"]
+
+
+@pytest.mark.parametrize("name", ["/dev/null/home", "{tmp}/" + "h" * 300])
+def test_a_home_that_cannot_be(home: Home, tmp_path: Path, name: str) -> None:
+    refused(home.run("list", using={"RECOLLECT_HOME": name.format(tmp=tmp_path)}), name[-5:])
+
+
+def test_a_home_whose_name_is_not_utf8(home: Home, tmp_path: Path) -> None:
+    environment = {os.fsencode(name): os.fsencode(told) for name, told in home.environment.items()}
+    environment[b"RECOLLECT_HOME"] = bytes(tmp_path) + b"/\xff"
+    done = subprocess.run([RECOLLECT, "list"], capture_output=True, env=environment, check=False)
+    refused(Ran(done.returncode, done.stdout.decode(), done.stderr.decode()), "UTF-8")
+
+
+def test_a_home_is_made_where_there_is_none(home: Home) -> None:
+    deep = home.folder / "a" / "b"
+    assert home.run("save", "--title", "x", using={"RECOLLECT_HOME": str(deep)}).code == 0
+    assert (deep / "vault.db").is_file()
+
+
+def test_a_home_may_begin_with_a_tilde(home: Home) -> None:
+    assert home.run("save", "--title", "x", using={"RECOLLECT_HOME": "~/mine"}).code == 0
+    assert (home.folder / "mine" / "vault.db").is_file()
+
+
+@pytest.mark.parametrize("told", EVERY, ids=" ".join)
+def test_a_read_only_vault_can_be_read_and_says_so_when_written(
+    kept: Home, told: tuple[str, ...]
+) -> None:
+    kept.vault.chmod(0o444)
+    kept.folder.chmod(0o555)
+    try:
+        done = kept.run(*told, through=POWERLESS, stdin=b'{"title": "x"}')
+    finally:
+        kept.folder.chmod(0o755)
+    if told[0] in READING:
+        assert (done.code, done.err) == (0, "")
+    else:
+        refused(done, str(kept.vault), "read-only")
+    kept.vault.chmod(0o644)
+    assert kept.listed() == ["a"]
+
+
+@pytest.mark.parametrize("told", [("list",), ("save", "--title", "x"), ("recipes",)], ids=" ".join)
+def test_a_home_of_somebody_else(kept: Home, told: tuple[str, ...]) -> None:
+    kept.folder.chmod(0)
+    try:
+        refused(kept.run(*told, through=POWERLESS), str(kept.folder), "Permission denied")
+    finally:
+        kept.folder.chmod(0o755)
+    assert kept.listed() == ["a"]
+
+
+def test_a_vault_that_may_not_even_be_read(kept: Home) -> None:
+    kept.vault.chmod(0)
+    refused(kept.run("list", through=POWERLESS), str(kept.vault), "cannot be opened")
+    kept.vault.chmod(0o644)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Home]:
+    """A home on a disk of 2 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode != 0:
+        pytest.skip("mounting is not permitted here")
+    yield Home(disk / "home")
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.skipif(shutil.which("mount") is None, reason="there is no mount here")
+def test_a_full_disk_refuses_new_memories_and_keeps_the_old(small_disk: Home) -> None:
+    """Saved until it is full; everything that was acknowledged is there, and nothing else."""
+    home, ids = small_disk, []
+    for number in range(100):
+        text = f"note{number} " + "words of a long memory " * 4000
+        done = home.call("save", "--title", f"Note {number}", "--text", "-", stdin=text.encode())
+        if done.code:
+            break
+        ids.append(done.out.strip())
+    refused(done, str(home.vault), "full")
+    assert len(ids) > 3
+    told = ("save", "--title", "y", "--text", "-")
+    refused(home.run(*told, stdin=b"words " * 100_000), "full")
+    refused(home.run("import", "-", stdin=lines({"text": "words " * 100_000})), "full")
+    assert sorted(home.listed()) == sorted(ids)
+    assert home.found("note0", "--recipe", "vault") == ids[:1]
+    assert home.is_sound()
+    backup = home.folder / "backup.jsonl"
+    refused(home.run("export", str(backup)), str(backup), "No space left")
+    assert not list(home.folder.glob("backup*"))
+    exported = home.run("export").out.splitlines()
+    assert sorted(json.loads(line)["id"] for line in exported) == sorted(ids)
+
+
+def test_a_file_that_may_not_grow_refuses_new_memories_and_keeps_the_old(kept: Home) -> None:
+    """What `ulimit -f` does, on machines where nothing can be mounted."""
+    blocks = (kept.vault.stat().st_size + 300_000) // 512
+    bounded = ("sh", "-c", f'trap "" 25; ulimit -f {blocks}; exec "$0" "$@"')  # 25 is SIGXFSZ
+    text = " ".join(f"word{number}" for number in range(100_000)).encode()
+    told = ("save", "--title", "Too large", "--text", "-")
+    ran = kept.run(*told, stdin=text, through=bounded)
+    refused(ran, str(kept.vault), "nothing of this write was kept")
+    assert kept.listed() == ["a"]
+    assert kept.is_sound()
+
+
+def test_a_killed_import_loses_no_acknowledged_memory(kept: Home) -> None:
+    """SIGKILL in the middle: the vault opens, is sound, and holds whole batches."""
+    many = lines(*({"id": f"m-{number}", "title": f"Number {number}"} for number in range(6000)))
+    process = subprocess.Popen(
+        [RECOLLECT, "import", "-"], stdin=subprocess.PIPE, env=kept.environment
+    )
+    assert process.stdin is not None
+    process.stdin.write(many[: len(many) // 2])
+    process.stdin.flush()
+    until(lambda: len(kept.listed()) > 1)  # the first batch is in
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    assert len(kept.listed()) in (2001, 4001)
+    assert kept.is_sound()
+    assert kept.call("import", "-", stdin=many).code == 0
+    assert len(kept.listed()) == 6001

@@ -1,0 +1,201 @@
+"""How the command is called: help, usage, exit codes, and streams that are closed, full or gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from commandline import ESCAPE, RECOLLECT, Home, refused, until, wrong_usage
+
+from recollect.interfaces.cli.main import COMMANDS
+from recollect.version import __version__
+
+CONTRACT = (
+    "save import export search show edit pin forget list context feedback recipes reindex doctor "
+    "stats demo"
+).split()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def test_the_version_is_printed(home: Home) -> None:
+    assert home.run("--version").out == f"recollect {__version__}\n"
+    assert home.run("-V").out == f"recollect {__version__}\n"
+
+
+@pytest.mark.parametrize("told", [(), ("--help",), ("-h",), ("help",)])
+def test_the_overview_names_every_command(home: Home, told: tuple[str, ...]) -> None:
+    shown = home.call(*told)
+    assert shown.code == 0
+    for name in COMMANDS:
+        assert f"\n  {name} " in shown.out
+
+
+def test_every_promised_command_is_there() -> None:
+    assert set(CONTRACT) <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(home: Home, name: str) -> None:
+    shown = home.call(name, "--help")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.startswith(f"usage: recollect {name} ")
+    _, _, example = shown.out.partition("\nexample:\n")
+    assert example.startswith(f"  recollect {name}"), shown.out
+
+
+@pytest.mark.parametrize("name", sorted(set(CONTRACT) - {"demo", "export"}))
+def test_every_command_that_prints_data_offers_json(home: Home, name: str) -> None:
+    assert "--json" in home.call(name, "--help").out
+
+
+def test_help_of_the_installed_command_is_plain_text_without_a_home(home: Home) -> None:
+    shown = home.run("search", "--help")
+    assert shown.code == 0
+    assert ESCAPE not in shown.out
+    assert not home.folder.exists()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ("search",),
+        ("search", "a", "b"),
+        ("search", "x", "--limit", "many"),
+        ("search", "x", "--limit", "9" * 5000),
+        ("search", "x", "--nonsense"),
+        ("search", "x", "--reci", "vault"),  # no guessing at what was meant
+        ("search", "x", "--project", "p", "--here"),
+        ("save", "--title"),
+        ("show",),
+        ("pin",),
+        ("forget",),
+        ("forget", "a", "--undo", "--purge"),
+        ("edit",),
+        ("edit", "a"),
+        ("edit", "a", "--tag", "x", "--add-tag", "y"),
+        ("save", "--title", "a", "--text", "-", "--details-file", "-"),
+        ("feedback", "q", "id"),
+        ("feedback", "q", "id", "--accept", "--dismiss"),
+        ("recipes", "frobnicate"),
+        ("recipes", "show"),
+        ("recipes", "diff", "vault"),
+        ("import",),
+        ("list", "vault"),
+        ("stats", "--verbose"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(home: Home, told: tuple[str, ...]) -> None:
+    wrong_usage(home.call(*told), "recollect")
+
+
+def test_an_unknown_command_is_answered_with_the_known_ones(home: Home) -> None:
+    wrong_usage(home.run("sarch", "x"), "'sarch'", *COMMANDS)
+
+
+def test_wrong_usage_of_the_installed_command_makes_no_vault(home: Home) -> None:
+    wrong_usage(home.run("search"), "usage: recollect search", "QUERY")
+    assert not home.folder.exists()
+
+
+def test_output_may_be_cut_off_by_its_reader(home: Home) -> None:
+    """`recollect export | head -c 1`: no traceback, and success."""
+    home.bring_in(*({"title": f"Note {number}", "text": "word " * 500} for number in range(200)))
+    for told in (["export"], ["list", "--limit", "200", "--json"], ["search", "word", "--json"]):
+        process = subprocess.Popen(
+            [RECOLLECT, *told],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=home.environment,
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process.stdout as out, process.stderr as err:
+            out.read(1)
+            out.close()
+            assert err.read() == b""
+        assert process.wait() == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
+@pytest.mark.parametrize("told", ["list", "export", "search note --json", "--version", "--help"])
+def test_output_that_cannot_be_written_is_an_error(home: Home, told: str) -> None:
+    home.save("--title", "A note")
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [RECOLLECT, *told.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=home.environment,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"recollect: Nothing can be printed: No space left on device.\n"
+
+
+@pytest.mark.parametrize(
+    ("shell", "code", "err"),
+    [
+        ('"$0" list >&-', 0, ""),
+        ('"$0" export >&-', 0, ""),
+        ('"$0" --version >&-', 0, ""),
+        ('"$0" show nothing 2>&-', 1, ""),
+        ('"$0" import - <&-', 1, "Standard input is closed"),
+        ('"$0" save --title x --text - <&-', 1, "Standard input is closed"),
+    ],
+)
+def test_closed_streams_do_no_harm(home: Home, shell: str, code: int, err: str) -> None:
+    home.save("--title", "A note", "--id", "note")
+    done = subprocess.run(
+        ["sh", "-c", shell, RECOLLECT],
+        capture_output=True,
+        text=True,
+        env=home.environment,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (code, "")
+    assert err in done.stderr
+    assert "Traceback" not in done.stderr
+    assert home.listed() == ["note"]
+    assert home.is_sound()
+
+
+def test_output_is_utf8_whatever_the_locale(home: Home) -> None:
+    home.save("--title", "日本語 ünd ✓", "--id", "odd")
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert "日本語 ünd ✓" in home.run("list", using=plain).out
+    assert home.run("show", "odd", "--json", using=plain).json()[0]["title"] == "日本語 ünd ✓"
+    refused(home.run("show", "nö", using=plain), "There is no memory")
+
+
+def test_an_interrupt_is_one_line_and_130(home: Home) -> None:
+    """Ctrl-C while an import waits for its input."""
+    home.save("--title", "A note", "--id", "note")
+    process = subprocess.Popen(
+        [RECOLLECT, "import", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=home.environment,
+    )
+    assert process.stdin is not None
+    process.stdin.write(b'{"title": "half')
+    process.stdin.flush()
+    until(lambda: _opened(process.pid, home.vault))
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, b"")
+    assert err == b"recollect: Interrupted; what was saved before is kept.\n"
+    assert home.listed() == ["note"]
+
+
+def _opened(pid: int, file: Path) -> bool:
+    """Whether the process holds the file; Python has set up its signals before that."""
+    held = Path(f"/proc/{pid}/fd")
+    return any(link.readlink() == file for link in held.iterdir())

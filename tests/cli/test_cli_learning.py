@@ -1,0 +1,153 @@
+"""`recollect feedback`, which teaches the ranking, and `recollect context`, which briefs an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commandline import NOW, Home, refused
+
+from recollect import Recollect
+from recollect.settings import Embedding, Rerank, Settings
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
+
+
+@pytest.fixture
+def taught(home: Home) -> Iterator[tuple[Home, Recollect]]:
+    """A home with one memory, open in this process too, for many feedbacks quickly."""
+    home.save("--title", "Rotate tokens", "--id", "m")
+    off = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+    with Recollect(home.vault, home=home.folder, settings=off) as memory:
+        yield home, memory
+
+
+def weights(home: Home) -> dict[str, float]:
+    [result] = home.search("tokens", "--recipe", "vault", "--explain")["results"]
+    return {part["name"]: round(part["weight"], 6) for part in result["explain"]["parts"]}
+
+
+FOUR = ("severity", "temporal_decay", "tag_overlap", "domain_match")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "dismissed", "semantic", "others"),
+    [
+        (29, 0, 0.40, 0.15),  # one event short of learning
+        (15, 15, 0.40, 0.15),
+        (45, 5, 0.52, 0.12),  # the documented examples
+        (10, 40, 0.31, 0.1725),
+        (30, 0, 0.55, 0.1125),
+        (0, 30, 0.25, 0.1875),
+    ],
+)
+def test_the_weights_learn_as_documented(
+    taught: tuple[Home, Recollect], accepted: int, dismissed: int, semantic: float, others: float
+) -> None:
+    home, memory = taught
+    for number in range(accepted + dismissed):
+        memory.feedback("tokens", "m", accept=number < accepted)
+    assert weights(home) == {"semantic": semantic, "vector": 0.0, **dict.fromkeys(FOUR, others)}
+
+
+def test_feedback_through_the_command_tips_the_weights(taught: tuple[Home, Recollect]) -> None:
+    home, memory = taught
+    for _ in range(28):
+        memory.feedback("tokens", "m", accept=True)
+    assert home.json("feedback", "tokens", "m", "--accept") == {"accepted": 29, "dismissed": 0}
+    assert weights(home)["semantic"] == 0.40
+    told = home.run("feedback", "tokens", "m", "--dismiss")
+    assert told.out == "Noted: 29 accepted and 1 dismissed so far.\n"
+    assert weights(home)["semantic"] == pytest.approx(0.54)
+    assert home.json("stats")["feedback"] == {"accepted": 29, "dismissed": 1}
+
+
+def test_feedback_needs_a_query_and_a_memory_that_is_there(home: Home) -> None:
+    home.save("--title", "x", "--id", "m")
+    refused(home.call("feedback", "q", "nothing", "--accept"), "'nothing'")
+    refused(home.call("feedback", " ", "m", "--accept"), "query")
+    home.call("forget", "m")
+    refused(home.call("feedback", "q", "m", "--accept"), "'m'")
+    assert home.json("stats")["feedback"] == {"accepted": 0, "dismissed": 0}
+
+
+@pytest.fixture
+def briefed(home: Home) -> Home:
+    """Six memories of two projects, a day apart, the newest first in the alphabet."""
+    home.bring_in(
+        *(
+            {
+                "id": name,
+                "title": f"Note {name}",
+                "text": "deploy on Fridays" if name in "ce" else "something else",
+                "project": "harbor" if name in "abc" else "ledger",
+                "updated_at": f"2026-02-{20 - place:02}",
+            }
+            for place, name in enumerate("abcdef")
+        )
+    )
+    return home
+
+
+def ids(briefing: dict[str, list[dict[str, str]]]) -> list[str]:
+    return [memory["id"] for memory in briefing["memories"]]
+
+
+def test_a_context_without_a_question_is_the_newest(briefed: Home) -> None:
+    briefing = briefed.run("context", "--limit", "3", "--json").json()
+    assert ids(briefing) == ["a", "b", "c"]
+    assert set(briefing) == {"memories", "matched", "topped_up", "left_out", "degraded"}
+    assert (briefing["matched"], briefing["topped_up"], briefing["left_out"]) == (0, 3, 0)
+
+
+def test_a_context_with_a_question_is_the_matches_then_the_newest_none_twice(
+    briefed: Home,
+) -> None:
+    briefing = briefed.json("context", "deploy", "--limit", "5")
+    assert sorted(ids(briefing)[:2]) == ["c", "e"]
+    assert ids(briefing)[2:] == ["a", "b", "d"]
+    assert (briefing["matched"], briefing["topped_up"]) == (2, 3)
+    assert sorted(ids(briefed.json("context", "deploy", "--no-topup"))) == ["c", "e"]
+
+
+def test_a_context_keeps_to_its_project_even_when_it_tops_up(briefed: Home) -> None:
+    assert ids(briefed.json("context", "--project", "ledger")) == ["d", "e", "f"]
+    assert ids(briefed.json("context", "deploy", "--project", "harbor")) == ["c", "a", "b"]
+    assert ids(briefed.json("context", "--since", "2026-02-19")) == ["a", "b"]
+
+
+def test_a_context_keeps_to_its_budget(briefed: Home) -> None:
+    """Each note is 21 or 24 characters, which is 6 tokens."""
+    briefing = briefed.json("context", "--max-tokens", "13")
+    assert ids(briefing) == ["a", "b"]
+    assert briefing["left_out"] == 4
+    assert briefed.json("context", "--max-tokens", "1")["memories"] == []
+    refused(briefed.call("context", "--max-tokens", "0"), "max_tokens")
+    refused(briefed.call("context", "--limit", "0"), "at least 1")
+
+
+def test_one_giant_does_not_empty_a_context(briefed: Home) -> None:
+    briefed.bring_in({"id": "giant", "title": "deploy " * 10_000})
+    briefing = briefed.json("context", "deploy", "--max-tokens", "100")
+    assert "giant" not in ids(briefing)
+    assert sorted(ids(briefing)[:2]) == ["c", "e"]
+    assert (briefing["matched"], briefing["topped_up"], briefing["left_out"]) == (2, 4, 1)
+
+
+def test_a_context_says_what_it_did_to_people(briefed: Home) -> None:
+    told = briefed.run("context", "deploy", "--limit", "3")
+    assert (told.code, told.err) == (0, "")
+    assert "deploy on Fridays" in told.out
+    assert "3 memories: 2 by search, 1 newest" in told.out
+    assert "0 memories" in Home(briefed.folder / "empty").call("context").out
+
+
+def test_how_much_meaning_a_context_uses_is_one_of_three(briefed: Home) -> None:
+    for mode in ("auto", "always", "never"):
+        assert briefed.json("context", "deploy", "--semantic", mode)["matched"] == 2
+    told = briefed.call("context", "deploy", "--semantic", "often")
+    refused(told, "'often'", "auto, always, never")

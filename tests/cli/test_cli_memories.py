@@ -1,0 +1,344 @@
+"""Keeping memories: save, show, list, edit, pin, forget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import NOW, Home, refused
+
+FIELDS = (
+    "id title text context why impact details tags kind severity domain project source tier space "
+    "path created_at updated_at valid_from valid_until"
+).split()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
+
+
+def shown(home: Home, id: str) -> dict[str, Any]:
+    [memory] = home.json("show", id)
+    assert isinstance(memory, dict)
+    return memory
+
+
+def test_save_prints_the_id_and_the_installed_command_finds_it(home: Home) -> None:
+    """The first minute with Recollect, as a person spends it."""
+    saved = home.run("save", "--title", "Switched to JWT", "--text", "Sessions became tokens.")
+    assert (saved.code, saved.err) == (0, "")
+    id = saved.out.strip()
+    assert id.startswith("switched-to-jwt-")
+    assert "Switched to JWT" in home.run("search", "tokens").out
+    assert "Sessions became tokens." in home.run("show", id).out
+    assert id in home.run("list").out
+
+
+def test_save_takes_every_promised_option(home: Home, tmp_path: Path) -> None:
+    details = tmp_path / "details.md"
+    details.write_text("# The long version\n\nüber alles\n", encoding="utf-8")
+    id = home.save(
+        *("--title", "T", "--text", "X", "--tag", "auth", "--tag", "jwt", "--kind", "decision"),
+        *("--severity", "critical", "--domain", "security", "--project", "harbor"),
+        *("--source", "claude-code", "--tier", "core", "--why", "W", "--impact", "I"),
+        *("--details-file", str(details), "--valid-until", "2027-01-01", "--context", "C"),
+        *("--space", "work", "--path", "a/b.md", "--valid-from", "2026-01-01T00:00:00+02:00"),
+    )
+    assert shown(home, id) == {
+        "id": id,
+        "title": "T",
+        "text": "X",
+        "context": "C",
+        "why": "W",
+        "impact": "I",
+        "details": "# The long version\n\nüber alles\n",
+        "tags": ["auth", "jwt"],
+        "kind": "decision",
+        "severity": "critical",
+        "domain": "security",
+        "project": "harbor",
+        "source": "claude-code",
+        "tier": "core",
+        "space": "work",
+        "path": "a/b.md",
+        "created_at": NOW,
+        "updated_at": NOW,
+        "valid_from": "2025-12-31T22:00:00Z",
+        "valid_until": "2027-01-01T00:00:00Z",
+    }
+
+
+def test_a_memory_as_json_has_the_promised_fields_and_defaults(home: Home) -> None:
+    memory = shown(home, home.save("--text", "Only a text."))
+    assert list(memory) == FIELDS
+    assert memory["kind"] == "fact"
+    assert memory["tier"] == "capture"
+    assert memory["severity"] is None
+    assert memory["tags"] == []
+    assert memory["valid_until"] is None
+
+
+def test_save_reads_text_and_details_from_standard_input(home: Home) -> None:
+    text = home.call("save", "--title", "A", "--text", "-", stdin="zwölf\n".encode()).out.strip()
+    assert shown(home, text)["text"] == "zwölf\n"
+    body = home.run("save", "--title", "B", "--details-file", "-", stdin=b"long").out.strip()
+    assert shown(home, body)["details"] == "long"
+
+
+def test_save_says_the_same_again_without_a_twin(home: Home) -> None:
+    first = home.json("save", "--title", "Same", "--text", "thing")
+    again = home.json("save", "--title", "Same", "--text", "thing")
+    other = home.json("save", "--title", "Same", "--text", "another thing")
+    assert first == {"id": first["id"], "outcome": "added"}
+    assert again == {"id": first["id"], "outcome": "unchanged"}
+    assert other["outcome"] == "added"
+    assert other["id"] != first["id"]
+    assert len(home.listed()) == 2
+
+
+def test_save_under_an_id_of_ones_own_updates(home: Home) -> None:
+    assert home.save("--id", "mine", "--title", "One") == "mine"
+    assert home.json("save", "--id", "mine", "--title", "Two")["outcome"] == "updated"
+    assert shown(home, "mine")["title"] == "Two"
+
+
+@pytest.mark.parametrize(
+    ("told", "holding"),
+    [
+        ((), ("title or a text",)),
+        (("--title", ""), ("title or a text",)),
+        (("--title", " \t\n"), ("title or a text",)),
+        (("--kind", "fact"), ("title or a text",)),
+        (
+            ("--title", "x", "--severity", "high"),
+            ("severity", "'high'", "critical", "warning", "suggestion"),
+        ),
+        (("--title", "x", "--tier", "gold"), ("tier", "'gold'", "core", "file", "capture")),
+        (("--title", "x", "--kind", " "), ("kind",)),
+        (("--title", "x", "--valid-until", "soon"), ("valid_until", "'soon'", "2026-03-01")),
+        (("--title", "x", "--tag", ""), ("tag",)),
+        (("--title", "x", "--id", "two words"), ("id",)),
+        (("--title", "x", "--id", ""), ("id",)),
+        (("--title", "x", "--id", "a" * 201), ("id", "200")),
+        (("--title", "x", "--details-file", "nowhere.md"), ("nowhere.md", "No such file")),
+        (("--title", "x", "--details-file", "."), ("directory",)),
+    ],
+)
+def test_save_refuses_by_name(home: Home, told: tuple[str, ...], holding: tuple[str, ...]) -> None:
+    refused(home.call("save", *told), *holding)
+    assert home.listed() == []
+
+
+def test_details_that_are_not_text_are_refused(home: Home, tmp_path: Path) -> None:
+    file = tmp_path / "details.bin"
+    file.write_bytes(b"fine \xff not")
+    ran = home.call("save", "--title", "x", "--details-file", str(file))
+    refused(ran, "details.bin", "UTF-8", "byte 5")
+    refused(home.call("save", "--title", "x", "--text", "-", stdin=b"\xff"), "Standard input")
+
+
+def test_show_gives_whole_memories_in_the_order_asked_for(home: Home) -> None:
+    for id in ("a", "b", "c"):
+        home.save("--id", id, "--title", f"Title {id}", "--why", "because")
+    assert [memory["id"] for memory in home.json("show", "c", "a")] == ["c", "a"]
+    text = home.call("show", "b", "a").out
+    assert text.index("Title b") < text.index("Title a")
+    assert "because" in text
+
+
+def test_show_of_an_unknown_id_is_an_error_that_names_it(home: Home) -> None:
+    home.save("--id", "a", "--title", "A")
+    refused(home.run("show", "a", "nothing"), "'nothing'", "recollect list")
+
+
+def test_list_browses_core_then_captures_then_files_newest_first(home: Home) -> None:
+    home.bring_in(
+        {"id": "old-core", "title": "x", "tier": "core", "updated_at": "2020-01-01"},
+        {"id": "new-core", "title": "x", "tier": "core", "updated_at": "2025-01-01"},
+        {"id": "old", "title": "x", "updated_at": "2021-01-01"},
+        {"id": "new", "title": "x", "updated_at": "2026-01-01"},
+        {"id": "twin-b", "title": "x", "updated_at": "2022-01-01"},
+        {"id": "twin-a", "title": "x", "updated_at": "2022-01-01"},
+        {"id": "file", "title": "x", "tier": "file", "updated_at": "2026-02-01"},
+    )
+    order = ["new-core", "old-core", "new", "twin-a", "twin-b", "old", "file"]
+    assert home.listed() == order
+    pages: list[list[str]] = []
+    after: list[str] = []
+    while page := [memory["id"] for memory in home.json("list", "--limit", "2", *after)]:
+        pages.append(page)
+        after = ["--after", page[-1]]
+    assert pages == [order[0:2], order[2:4], order[4:6], order[6:]]
+
+
+def test_list_filters_by_everything_that_is_asked(home: Home) -> None:
+    home.bring_in(
+        {"id": "a", "title": "x", "project": "p", "tags": ["t", "u"], "kind": "bug"},
+        {"id": "b", "title": "x", "project": "p", "tags": ["t"], "domain": "d"},
+        {"id": "c", "title": "x", "source": "s", "space": "w", "tags": ["T"]},
+    )
+    assert home.listed("--project", "p") == ["a", "b"]
+    assert home.listed("--project", "p", "--tag", "t", "--tag", "u") == ["a"]
+    assert home.listed("--domain", "d") == ["b"]
+    assert home.listed("--source", "s", "--space", "w") == ["c"]
+    assert home.listed("--kind", "bug", "--domain", "d") == []
+
+
+def test_list_takes_times_and_ages(home: Home) -> None:
+    home.bring_in(
+        {"id": "today", "title": "x", "updated_at": "2026-03-01T09:00:00Z"},
+        {"id": "week", "title": "x", "updated_at": "2026-02-24T12:00:00Z"},
+        {"id": "year", "title": "x", "updated_at": "2025-03-01"},
+    )
+    assert home.listed("--since", "7d") == ["today", "week"]
+    assert home.listed("--since", "12h") == ["today"]
+    assert home.listed("--since", "1w", "--until", "2026-02-28") == ["week"]
+    assert home.listed("--until", "2026-02-24T13:00:00+01:00") == ["week", "year"]
+
+
+@pytest.mark.parametrize(
+    ("told", "holding"),
+    [
+        (("--limit", "0"), ("at least 1",)),
+        (("--limit", "-1"), ("at least 1",)),
+        (("--after", "nothing"), ("'nothing'",)),
+        (("--since", "yesterday"), ("--since", "'yesterday'", "2026-03-01")),
+        (("--until", "7x"), ("--until",)),
+        (("--since", "99999999999d"), ("--since",)),
+    ],
+)
+def test_list_refuses_what_makes_no_sense(
+    home: Home, told: tuple[str, ...], holding: tuple[str, ...]
+) -> None:
+    refused(home.call("list", *told), *holding)
+
+
+def test_a_limit_beyond_all_numbers_means_everything(home: Home) -> None:
+    home.save("--title", "A", "--id", "a")
+    for limit in (10**9, 10**30):
+        assert [one["id"] for one in home.json("list", "--limit", str(limit))] == ["a"]
+        assert home.json("context", "--limit", str(limit))["topped_up"] == 1
+        assert home.found("A", "--limit", str(limit)) == []  # one letter is no keyword
+        assert home.found("A", "--limit", str(limit), "--recipe", "router") == ["a"]
+
+
+def test_list_says_how_to_go_on(home: Home) -> None:
+    assert "No memory here yet" in home.call("list").out
+    for id in ("a", "b", "c"):
+        home.save("--title", id, "--id", id)
+    assert "recollect list --after b" in home.call("list", "--limit", "2").out
+
+
+def test_edit_changes_only_what_is_named(home: Home) -> None:
+    home.save(
+        "--id", "m", "--title", "Old", "--text", "kept", "--tag", "a", "--severity", "warning"
+    )
+    later = "2026-03-02T00:00:00Z"
+    assert home.call("edit", "m", "--title", "New", using={"RECOLLECT_NOW": later}).out == "m\n"
+    memory = shown(home, "m")
+    assert (memory["title"], memory["text"], memory["severity"]) == ("New", "kept", "warning")
+    assert (memory["created_at"], memory["updated_at"]) == (NOW, later)
+    assert home.found("new") == ["m"]
+    assert home.found("old") == []
+
+
+def test_edit_adds_removes_and_replaces_tags(home: Home) -> None:
+    home.save("--id", "m", "--title", "T", "--tag", "a", "--tag", "b")
+    changed = home.json("edit", "m", "--add-tag", "c", "--add-tag", "b", "--remove-tag", "a")
+    assert changed["tags"] == ["b", "c"]
+    assert home.listed("--tag", "a") == []
+    assert home.json("edit", "m", "--tag", "z")["tags"] == ["z"]
+    assert home.listed("--tag", "z") == ["m"]
+
+
+def test_edit_clears_fields(home: Home) -> None:
+    home.save(
+        *("--id", "m", "--title", "T", "--tag", "a", "--severity", "warning", "--kind", "bug"),
+        *("--valid-until", "2027-01-01", "--why", "w"),
+    )
+    clear = ("severity", "tags", "kind", "why", "valid-until")
+    memory = home.json("edit", "m", *(part for name in clear for part in ("--clear", name)))
+    assert memory["severity"] is memory["valid_until"] is None
+    assert (memory["tags"], memory["kind"], memory["why"]) == ([], "fact", "")
+
+
+@pytest.mark.parametrize(
+    ("told", "holding"),
+    [
+        (("nothing", "--title", "x"), ("'nothing'",)),
+        (("m", "--clear", "title"), ("title or a text",)),
+        (("m", "--clear", "id"), ("id",)),
+        (("m", "--clear", "created_at"), ("created_at",)),
+        (("m", "--clear", "colour"), ("'colour'", "title")),
+        (("m", "--clear", "add_tags"), ("'add_tags'", "title")),
+        (("m", "--severity", "high"), ("severity", "critical")),
+        (("m", "--add-tag", " "), ("tag",)),
+    ],
+)
+def test_edit_refuses_by_name_and_changes_nothing(
+    home: Home, told: tuple[str, ...], holding: tuple[str, ...]
+) -> None:
+    home.save("--id", "m", "--title", "T")
+    before = shown(home, "m")
+    refused(home.call("edit", *told), *holding)
+    assert shown(home, "m") == before
+
+
+def test_pin_makes_core_and_leaves_the_age(home: Home) -> None:
+    home.save("--id", "a", "--title", "A")
+    home.save("--id", "b", "--title", "B", using={"RECOLLECT_NOW": "2026-03-02T00:00:00Z"})
+    later = "2026-03-05T00:00:00Z"
+    assert home.json("pin", "a", using={"RECOLLECT_NOW": later}) == {"pinned": ["a"]}
+    assert home.listed() == ["a", "b"]
+    assert shown(home, "a")["tier"] == "core"
+    assert shown(home, "a")["updated_at"] == NOW
+    refused(home.call("pin", "b", "nothing"), "'nothing'")
+    assert shown(home, "b")["tier"] == "capture"
+
+
+def test_forget_takes_out_of_every_answer_and_undo_brings_back(home: Home) -> None:
+    home.save("--id", "a", "--title", "Alpha particle", "--tag", "physics")
+    home.save("--id", "b", "--title", "Beta particle")
+    before = shown(home, "a")
+    told = home.run("forget", "a")
+    assert told.code == 0
+    assert "recollect forget --undo a" in told.out
+    assert home.found("particle") == ["b"]
+    assert home.listed() == ["b"]
+    assert home.json("context", "alpha")["matched"] == 0
+    refused(home.call("show", "a"), "'a'")
+    refused(home.call("forget", "a"), "'a'")
+    refused(home.call("edit", "a", "--title", "x"), "'a'")
+    assert home.json("forget", "--undo", "a") == {"restored": ["a"]}
+    assert shown(home, "a") == before
+    assert sorted(home.found("particle")) == ["a", "b"]
+    assert home.is_sound()
+
+
+def test_forget_is_all_or_nothing(home: Home) -> None:
+    home.save("--id", "a", "--title", "A")
+    refused(home.call("forget", "a", "nothing"), "'nothing'")
+    refused(home.call("forget", "--undo", "a"), "'a'", "not among the forgotten")
+    assert home.listed() == ["a"]
+
+
+def test_purge_is_for_good(home: Home) -> None:
+    home.save("--id", "a", "--title", "A secret")
+    home.save("--id", "b", "--title", "B")
+    home.call("forget", "a")
+    assert home.json("forget", "--purge", "a") == {"purged": ["a"]}
+    assert home.json("forget", "--purge", "b") == {"purged": ["b"]}
+    refused(home.call("forget", "--undo", "a"), "'a'")
+    refused(home.call("forget", "--purge", "a"), "'a'")
+    stats = home.json("stats")
+    assert (stats["memories"], stats["forgotten"]) == (0, 0)
+    assert home.is_sound()
+
+
+def test_saving_a_forgotten_memory_again_brings_it_back(home: Home) -> None:
+    id = home.save("--title", "Once more")
+    home.call("forget", id)
+    assert home.save("--title", "Once more") == id
+    assert home.listed() == [id]

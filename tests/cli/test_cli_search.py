@@ -1,0 +1,286 @@
+"""`recollect search`: the JSON that programs rely on, filters, preferences, time, place."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import NOW, Home, part_names, recomputed, refused
+
+from recollect.recipes import BUILT_IN
+
+KEYS = "query recipe view intent results counts evidence degraded timings_ms".split()
+VIEWS = {
+    "scan": "title type domain tags snippet token_estimate",
+    "full": "memory breakdown",
+    "pointer": "title what why impact category tags project source has_details created_at",
+    "preview": "preview vector_similarity rerank_score kind timestamp topics complete verified",
+    "snippet": "title snippet kind tags updated_at",
+}
+OWN_VIEW = {
+    "vault": "scan",
+    "echovault": "pointer",
+    "gnosis": "preview",
+    "router": "snippet",
+    "covalence": "scan",
+}
+SIGNALS = {
+    "vault": {
+        "semantic", "vector", "severity", "temporal_decay", "tag_overlap", "domain_match",
+    },
+    "covalence": {"vector", "keyword", "tier", "title", "recency"},
+}  # fmt: skip
+QUERY = "rotating refresh tokens"
+TITLE = "token rotation policy"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """The sample memories; no test of this module changes them."""
+    home = Home(tmp_path_factory.mktemp("search") / "home", RECOLLECT_NOW=NOW)
+    assert home.call("demo", "--keep", str(home.folder)).code == 0
+    return home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
+
+
+def test_the_installed_command_answers_in_the_promised_shape(demo: Home) -> None:
+    answer = demo.run("search", QUERY, "--recipe", "vault", "--view", "full", "--json").json()
+    assert set(KEYS) <= set(answer)
+    assert set(answer) - set(KEYS) == {"topics", "notes"}
+    assert answer["query"] == QUERY
+    assert (answer["recipe"], answer["view"], answer["intent"]) == ("vault", "full", "semantic")
+    assert {"keyword", "pool", "reranked", "returned", "dropped"} <= set(answer["counts"])
+    assert answer["counts"]["returned"] == len(answer["results"])
+    assert "total" in answer["timings_ms"]
+    assert all(spent >= 0 for spent in answer["timings_ms"].values())
+    [reason] = [one["reason"] for one in answer["degraded"] if one["channel"] == "vector"]
+    assert "none" in reason
+    for result in answer["results"]:
+        assert set(result) == {"id", "score", "vault", "memory", "breakdown"}
+        assert result["vault"] == "agent"
+        assert result["memory"]["id"] == result["id"]
+        assert set(result["breakdown"]) in (SIGNALS["vault"], {"session"})
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("recipe", BUILT_IN)
+def test_every_view_carries_its_fields_whatever_the_recipe(
+    demo: Home, recipe: str, view: str
+) -> None:
+    answer = demo.search("refresh tokens", "--recipe", recipe, "--view", view)
+    assert (answer["recipe"], answer["view"]) == (recipe, view)
+    assert answer["results"]
+    for result in answer["results"]:
+        assert set(result) == {"id", "score", "vault", *VIEWS[view].split()}
+
+
+@pytest.mark.parametrize(("recipe", "view"), OWN_VIEW.items())
+def test_each_recipe_has_its_own_view(demo: Home, recipe: str, view: str) -> None:
+    assert demo.search(QUERY, "--recipe", recipe)["view"] == view
+
+
+@pytest.mark.parametrize("recipe", BUILT_IN)
+def test_every_score_follows_from_its_explanation(demo: Home, recipe: str) -> None:
+    answer = demo.search("refresh token auth", "--recipe", recipe, "--explain")
+    assert answer["results"]
+    for result in answer["results"]:
+        tree = result["explain"]
+        assert tree["name"] == recipe
+        assert tree["value"] == result["score"]
+        assert recomputed(tree) == pytest.approx(result["score"], abs=1e-12)
+        # A session memory has its fixed score instead of signals.
+        assert part_names(tree) in (SIGNALS.get(recipe, part_names(tree)), {"session"})
+    scores = [result["score"] for result in answer["results"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_there_is_no_explanation_unless_asked(demo: Home) -> None:
+    assert all("explain" not in result for result in demo.search(QUERY)["results"])
+
+
+def test_the_promised_example_tree(home: Home) -> None:
+    """A weighted part says `weight × raw`, as in the contract's example."""
+    home.save("--title", "JWT", "--severity", "critical")
+    [result] = home.search("jwt", "--recipe", "vault", "--explain")["results"]
+    [severity] = [part for part in result["explain"]["parts"] if part["name"] == "severity"]
+    assert severity == {
+        "name": "severity",
+        "value": 0.15,
+        "formula": "0.15 × 1",
+        "weight": 0.15,
+        "raw": 1.0,
+        "how": "critical",
+        "parts": [],
+    }
+
+
+def test_people_get_text_with_reasons(demo: Home) -> None:
+    told = demo.run("search", QUERY, "--recipe", "vault", "--explain")
+    assert told.code == 0
+    assert " 1  " in told.out
+    assert "├─ semantic" in told.out
+    assert "recipe vault" in told.out
+    assert "! vector: " in told.out
+    assert "No memory matches." in demo.call("search", "zzyzx").out
+
+
+def test_the_same_search_answers_the_same_twice(demo: Home) -> None:
+    first, again = (demo.search(QUERY, "--explain") for _ in range(2))
+    first.pop("timings_ms"), again.pop("timings_ms")
+    assert first == again
+
+
+def test_compact_json_is_results_counts_and_topics(demo: Home) -> None:
+    results, counts, topics = demo.search("auth tokens", "--recipe", "gnosis", "--compact")
+    assert set(results[0]) == {"id", *VIEWS["preview"].split()}
+    assert counts.startswith("Reranked 0 of ")
+    assert topics["auth"] >= 1
+
+
+def test_filters_must_all_hold_and_hold_before_the_limit(home: Home) -> None:
+    home.bring_in(
+        *({"id": f"n{number}", "title": "token token token"} for number in range(60)),
+        {"id": "a", "title": "token", "text": "far below " * 30, "project": "p", "tags": ["x"]},
+        {"id": "b", "title": "token", "text": "far below " * 30, "project": "p", "domain": "d"},
+        {"id": "c", "title": "token", "source": "s", "space": "w", "kind": "bug"},
+    )
+    for recipe in ("vault", "echovault", "router", "covalence"):
+        ask = ("token", "--recipe", recipe, "--limit", "5")
+        assert sorted(home.found(*ask, "--project", "p")) == ["a", "b"], recipe
+        assert home.found(*ask, "--project", "p", "--tag", "x") == ["a"], recipe
+        assert home.found(*ask, "--project", "p", "--domain", "d") == ["b"], recipe
+        assert home.found(*ask, "--source", "s", "--space", "w", "--kind", "bug") == ["c"], recipe
+        assert home.found(*ask, "--project", "p", "--kind", "bug") == [], recipe
+
+
+def test_preferences_count_and_filter_nothing(home: Home) -> None:
+    home.bring_in(
+        {"id": "plain", "title": TITLE},
+        {"id": "tagged", "title": TITLE, "tags": ["auth"]},
+        {"id": "placed", "title": TITLE, "domain": "security"},
+    )
+    liked = home.search(TITLE, "--recipe", "vault", "--prefer-tag", "AUTH", "--explain")
+    assert liked["results"][0]["id"] == "tagged"
+    assert len(liked["results"]) == 3
+    assert _raw(liked, "tagged", "tag_overlap") == 1.0
+    assert _raw(liked, "plain", "tag_overlap") == 0.0
+    placed = home.search(TITLE, "--recipe", "vault", "--prefer-domain", "security", "--explain")
+    assert placed["results"][0]["id"] == "placed"
+    assert _raw(placed, "placed", "domain_match") == 1.0
+    filtered = home.search(TITLE, "--recipe", "vault", "--tag", "auth", "--explain")
+    assert [result["id"] for result in filtered["results"]] == ["tagged"]
+    assert _raw(filtered, "tagged", "tag_overlap") == 1.0, "A filter counts as asked for, too."
+
+
+def _raw(answer: Any, id: str, signal: str) -> float:
+    [tree] = [result["explain"] for result in answer["results"] if result["id"] == id]
+    [raw] = [part["raw"] for part in tree["parts"] if part["name"] == signal]
+    assert isinstance(raw, float)
+    return raw
+
+
+def test_since_and_until_are_times_or_ages(home: Home) -> None:
+    home.bring_in(
+        {"id": "today", "title": "token", "updated_at": "2026-03-01T09:00:00Z"},
+        {"id": "week", "title": "token", "updated_at": "2026-02-23"},
+        {"id": "year", "title": "token", "updated_at": "2025-03-01"},
+    )
+    assert sorted(home.found("token", "--since", "7d")) == ["today", "week"]
+    assert home.found("token", "--since", "12h") == ["today"]
+    assert home.found("token", "--since", "2026-01-01", "--until", "2026-02-28") == ["week"]
+    moved = home.found("token", "--since", "2w", "--now", "2025-03-02")
+    assert sorted(moved) == ["today", "week", "year"], "Ages count from --now."
+
+
+def test_now_comes_from_the_option_before_the_environment_before_the_clock(home: Home) -> None:
+    home.bring_in({"id": "a", "title": "token", "updated_at": "2025-03-01T12:00:00Z"})
+
+    def decay(*told: str, now: str = NOW) -> float:
+        ask = ("token", "--recipe", "vault", "--explain", *told)
+        answer = home.search(*ask, using={"RECOLLECT_NOW": now})
+        return _raw(answer, "a", "temporal_decay")
+
+    assert decay() == pytest.approx(0.5)
+    assert decay("--now", "2025-03-01T12:00:00Z") == 1.0
+    assert decay("--now", "2025-03-01T14:00:00+02:00") == 1.0
+    assert decay(now="2024-03-01T12:00:00Z") == 1.0, "Never younger than new."
+    assert decay(now="2027-03-01T12:00:00") == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("now", ["never", "2026-13-01", "2026-03-01T25:00:00Z", "12:00"])
+def test_a_time_that_is_none_is_refused(home: Home, now: str) -> None:
+    refused(home.call("search", "x", "--now", now), "--now", repr(now))
+    refused(home.call("list", using={"RECOLLECT_NOW": now}), "RECOLLECT_NOW", repr(now))
+
+
+def test_deep_search(demo: Home) -> None:
+    deep = demo.search("refresh tokens", "--recipe", "gnosis", "--deep")
+    assert deep["recipe"] == "gnosis"
+    assert deep["results"]
+    refused(demo.call("search", "tokens", "--recipe", "gnosis", "--deep"), "2 keywords")
+    refused(demo.call("search", "how is it", "--recipe", "gnosis"), "1 keyword")
+    refused(demo.call("search", "refresh tokens", "--recipe", "vault", "--deep"), "gnosis")
+
+
+def test_a_limit_that_a_recipe_cannot_give_is_said(demo: Home) -> None:
+    answer = demo.search("refresh tokens", "--recipe", "gnosis", "--limit", "1000")
+    assert any("at most 32" in note for note in answer["notes"])
+
+
+def test_limits_hold(demo: Home) -> None:
+    for recipe in ("echovault", "gnosis", "router", "covalence"):
+        assert len(demo.found("harbor tokens", "--recipe", recipe, "--limit", "2")) <= 2, recipe
+    assert len(demo.found("auth", "--recipe", "echovault")) == 5, "echovault's own limit."
+
+
+def test_here_is_the_repository_or_else_the_folder(home: Home, tmp_path: Path) -> None:
+    repository, alone = tmp_path / "harbor", tmp_path / "elsewhere"
+    deep = repository / "src" / "deep"
+    deep.mkdir(parents=True)
+    alone.mkdir()
+    subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
+    inside = home.run("save", "--title", "Token in harbor", "--here", cwd=deep).out.strip()
+    outside = home.run("save", "--title", "Token elsewhere", "--here", cwd=alone).out.strip()
+    assert [one["project"] for one in home.json("show", inside, outside)] == [
+        "harbor",
+        "elsewhere",
+    ]
+    for folder, id in ((repository, inside), (deep, inside), (alone, outside)):
+        answer = home.run("search", "token", "--here", "--json", cwd=folder).json()
+        assert [result["id"] for result in answer["results"]] == [id]
+    assert home.listed() == sorted([inside, outside])
+    listed = home.run("list", "--here", "--json", cwd=deep).json()
+    assert [memory["id"] for memory in listed] == [inside]
+    context = home.run("context", "--here", "--json", cwd=deep).json()
+    assert [memory["id"] for memory in context["memories"]] == [inside]
+
+
+def test_a_worktree_is_a_repository_too(home: Home, tmp_path: Path) -> None:
+    """There `.git` is a file."""
+    tree = tmp_path / "branch"
+    tree.mkdir()
+    (tree / ".git").write_text("gitdir: elsewhere\n")
+    (tree / "docs").mkdir()
+    id = home.run("save", "--title", "x", "--here", cwd=tree / "docs").out.strip()
+    assert home.json("show", id)[0]["project"] == "branch"
+
+
+def test_identifiers_and_words_of_other_scripts_are_found(home: Home) -> None:
+    """What users of other tools complained about."""
+    home.bring_in(
+        {"id": "code", "title": "Bug in parse_http_header", "text": "E1234-ZX in v1.4-ROADMAP.md"},
+        {"id": "cjk", "title": "データベース", "text": "接続プールは十個まで"},
+        {"id": "cyrillic", "title": "Настройка сервера"},
+    )
+    for recipe in ("vault", "echovault", "router", "covalence"):
+        assert home.found("parse_http_header", "--recipe", recipe) == ["code"], recipe
+        assert home.found("E1234-ZX", "--recipe", recipe) == ["code"], recipe
+        assert home.found("データベース", "--recipe", recipe) == ["cjk"], recipe
+        assert home.found("настройка", "--recipe", recipe) == ["cyrillic"], recipe
+    assert home.found("1.4 roadmap", "--recipe", "covalence") == ["code"]

@@ -1,0 +1,105 @@
+"""What a terminal sees and a pipe does not: colour, bars, progress."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from commandline import ESCAPE, NOW, Home, lines
+
+MANY = lines(*({"title": f"Note {number}", "text": "some words"} for number in range(3000)))
+CLEARED = "\x1b[2K"  # the line that the bar stood on
+COMMANDS = (
+    ("search", "refresh tokens", "--explain"),
+    ("list", "--limit", "3"),
+    ("show", "auth-jwt-001"),
+    ("recipes",),
+    ("stats",),
+    ("doctor",),
+    ("context", "tokens", "--limit", "2"),
+    ("demo",),
+)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    home = Home(tmp_path_factory.mktemp("terminal") / "home", RECOLLECT_NOW=NOW)
+    assert home.call("demo", "--keep", str(home.folder)).code == 0
+    return home
+
+
+def plain(text: str) -> str:
+    """Without colour, and without what differs from run to run."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", re.sub(r"[0-9.]+ ms", "", text))
+
+
+@pytest.mark.parametrize("told", COMMANDS, ids=lambda told: told[0])
+def test_colour_on_a_terminal_and_none_in_a_pipe(demo: Home, told: tuple[str, ...]) -> None:
+    terminal, pipe = demo.on_terminal(*told), demo.run(*told)
+    assert (terminal.code, pipe.code) == (0, 0)
+    assert ESCAPE in terminal.out
+    assert ESCAPE not in pipe.out
+    assert (terminal.err, pipe.err) == ("", "")
+
+
+def test_no_color_is_respected(demo: Home) -> None:
+    told = ("search", "refresh tokens")
+    assert ESCAPE not in demo.on_terminal(*told, using={"NO_COLOR": "1"}).out
+    assert ESCAPE in demo.on_terminal(*told, using={"NO_COLOR": ""}).out, "Empty counts as not set."
+
+
+def test_colour_changes_no_word(demo: Home) -> None:
+    for told in (("list", "--limit", "5"), ("search", "tokens", "--recipe", "vault")):
+        coloured = demo.on_terminal(*told)
+        uncoloured = demo.on_terminal(*told, using={"NO_COLOR": "1"})
+        assert plain(coloured.out) == plain(uncoloured.out)
+
+
+def test_matches_are_marked_by_colour_and_never_by_tags(demo: Home) -> None:
+    told = ("search", "refresh tokens", "--recipe", "router")
+    assert "<mark>" not in demo.run(*told).out
+    terminal = demo.on_terminal(*told).out
+    assert "<mark>" not in terminal
+    assert f"{ESCAPE}[1;33m" in terminal
+
+
+def test_json_is_plain_on_a_terminal_too(demo: Home) -> None:
+    answer = demo.on_terminal("search", "refresh tokens", "--json")
+    assert ESCAPE not in answer.out
+    assert answer.json()["results"]
+
+
+def test_a_table_of_recipes_fits_the_terminal(demo: Home) -> None:
+    assert max(map(len, plain(demo.on_terminal("demo").out).splitlines())) <= 120
+
+
+def test_an_import_shows_its_progress_on_a_terminals_stderr(tmp_path: Path) -> None:
+    file = tmp_path / "many.jsonl"
+    file.write_bytes(MANY)
+    home = Home(tmp_path / "home")
+    watched = home.on_terminal("import", str(file))
+    assert watched.code == 0
+    assert "Importing" in watched.err
+    assert re.search(r"\d+(\.\d+)?/\d+(\.\d+)? ?[kM]B", watched.err), "How far it is."
+    assert watched.out == "3,000 added, 0 updated, 0 unchanged.\n"
+    assert home.listed("--limit", "1")
+
+
+def test_an_import_from_standard_input_shows_progress_without_a_size(tmp_path: Path) -> None:
+    watched = Home(tmp_path / "home").on_terminal("import", "-", stdin=MANY)
+    assert watched.code == 0
+    assert "Importing" in watched.err
+    assert watched.out.startswith("3,000 added")
+
+
+def test_no_progress_in_a_pipe(tmp_path: Path) -> None:
+    done = Home(tmp_path / "home").run("import", "-", stdin=MANY)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_bad_lines_stay_readable_below_a_progress_bar(tmp_path: Path) -> None:
+    watched = Home(tmp_path / "home").on_terminal("import", "-", stdin=MANY + b'{"title": 5}\n')
+    assert watched.code == 1
+    assert watched.err.endswith(f"{CLEARED}line 3001: title must be a text, not a number.\n")
+    assert "Embedding" not in watched.err, "There is no model, so there is no bar for it."

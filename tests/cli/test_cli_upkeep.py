@@ -1,0 +1,109 @@
+"""`recollect stats`, `doctor` and `reindex`: what there is, whether it is in step, and mending it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+from commandline import NOW, Home
+
+STATS = (
+    "vault memories forgotten kinds tiers projects tags feedback bytes embedding vectors waiting "
+    "recipe"
+).split()
+CHECKS = [
+    "file",
+    "references",
+    "stemmed index",
+    "plain index",
+    "memory count",
+    "vocabulary",
+    "vectors",
+    "waiting vectors",
+    "topic hashes",
+]
+DAMAGE = {
+    "stemmed index": "INSERT INTO stemmed (stemmed) VALUES ('delete-all')",
+    "plain index": "DELETE FROM plain WHERE rowid = 1",
+    "memory count": "UPDATE corpus SET documents = 99",
+    "vocabulary": "DELETE FROM vocabulary",
+    "topic hashes": "UPDATE tags SET topic = x'00'",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path / "home", RECOLLECT_NOW=NOW)
+    made.bring_in(
+        {"id": "a", "title": "Rotate tokens", "tags": ["auth"], "kind": "decision", "tier": "core"},
+        {"id": "b", "title": "Deploy on Fridays", "project": "harbor"},
+        {"id": "c", "title": "Gone"},
+    )
+    made.call("forget", "c")
+    return made
+
+
+def damaged(home: Home, sql: str) -> None:
+    file = apsw.Connection(str(home.vault))
+    file.execute(sql)
+    file.close()
+
+
+def test_stats_count_what_there_is(home: Home) -> None:
+    stats = home.run("stats", "--json").json()
+    assert list(stats) == STATS
+    assert stats["vault"] == str(home.vault)
+    assert (stats["memories"], stats["forgotten"], stats["tags"]) == (2, 1, 1)
+    assert stats["kinds"] == {"decision": 1, "fact": 1}
+    assert stats["tiers"] == {"core": 1, "capture": 1}
+    assert stats["projects"] == {"": 1, "harbor": 1}
+    assert (stats["embedding"], stats["vectors"], stats["waiting"]) == ("none", 0, 0)
+    assert stats["bytes"] > 0
+    told = home.call("stats").out
+    assert "memories     2\n" in told
+    assert "(none) 1" in told
+
+
+def test_stats_of_a_new_home(tmp_path: Path) -> None:
+    assert Home(tmp_path / "new").json("stats")["memories"] == 0
+
+
+def test_a_sound_vault_passes_every_check(home: Home) -> None:
+    told = home.run("doctor")
+    assert (told.code, told.err) == (0, "")
+    assert [line.rsplit(maxsplit=1)[0].strip() for line in told.out.splitlines()] == CHECKS
+    assert home.json("doctor") == [{"check": check, "problem": None} for check in CHECKS]
+
+
+@pytest.mark.parametrize(("check", "sql"), DAMAGE.items())
+def test_what_is_out_of_step_is_found_and_mended(home: Home, check: str, sql: str) -> None:
+    before = home.call("export").out
+    damaged(home, sql)
+    found = home.call("doctor")
+    assert found.code == 1
+    assert "recollect doctor --fix" in found.out
+    [problem] = [line for line in found.out.splitlines() if line.startswith(check)]
+    assert not problem.endswith(" ok")
+    mended = home.run("doctor", "--fix")
+    assert mended.code == 0, mended.out
+    assert home.is_sound()
+    assert home.call("export").out == before
+    assert home.found("tokens", "--recipe", "vault") == ["a"]
+    assert home.found("auth", "--recipe", "gnosis") == ["a"]
+
+
+@pytest.mark.parametrize(("check", "sql"), DAMAGE.items())
+def test_reindex_mends_it_as_well(home: Home, check: str, sql: str) -> None:
+    damaged(home, sql)
+    assert home.call("reindex").code == 0
+    assert home.is_sound(), check
+
+
+def test_reindex_without_a_model_rebuilds_the_keyword_indexes(home: Home) -> None:
+    told = home.run("reindex")
+    assert (told.code, told.err) == (0, "")
+    assert told.out == "Indexes rebuilt; 0 vectors made.\n"
+    assert home.json("reindex") == {"vectors": 0, "waiting": 0}
+    assert home.json("reindex", "--all") == {"vectors": 0, "waiting": 0}
+    assert home.listed() == ["a", "b"]

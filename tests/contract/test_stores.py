@@ -1,0 +1,29 @@
+"""The store contract, held by the SQLite store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect.store.base import Store
+from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores import StoreContract
+
+
+class TestSqlite(StoreContract):
+    @pytest.fixture(autouse=True)
+    def _vault(self, tmp_path: Path) -> Iterator[None]:
+        self.path = tmp_path / "vault.db"
+        self.opened: list[SqliteStore] = []
+        yield
+        for store in self.opened:
+            problems = [finding for finding in store.examine() if finding.problem]
+            store.close()
+            assert problems == [], "The doctor found the vault out of step."
+
+    def store(self) -> Store:
+        store = SqliteStore(self.path)
+        self.opened.append(store)
+        return store

@@ -1,0 +1,132 @@
+"""The documentation is whole: commands, settings, fields, recipes, links, and the picture."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from docs_blocks import DOCS, PAGES, ROOT, anchors, links
+
+from recollect.interfaces.cli.main import COMMANDS
+from recollect.recipes import BUILT_IN
+from recollect.recipes.base import Channel, Fusion, Stage
+from recollect.settings import Settings
+from recollect.signals.weigh import AnySignal
+from recollect.types import Filter, Memory
+
+HELP: dict[str, Any] = runpy.run_path(str(DOCS / "update_help.py"))
+COMMANDS_PAGE = (DOCS / "commands.md").read_text(encoding="utf-8")
+LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+KEYS = [
+    (section, key, getattr(held, key))
+    for section, held in msgspec.structs.asdict(Settings()).items()
+    for key in held.__struct_fields__
+]
+
+
+def collapsed(text: str) -> str:
+    """Python's versions break the usage line at different places."""
+    return " ".join(text.split())
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["recollect", *COMMANDS])
+def test_help_in_the_docs_is_what_the_command_prints(name: str) -> None:
+    """If not: python docs/update_help.py"""
+    assert collapsed(HELP["marked_block"](name)) in collapsed(COMMANDS_PAGE)
+
+
+def test_every_command_is_documented_and_every_documented_one_exists() -> None:
+    assert re.findall(r"^## `recollect (\w+)`$", COMMANDS_PAGE, re.MULTILINE) == list(COMMANDS)
+
+
+@pytest.mark.parametrize(("section", "key", "default"), KEYS)
+def test_every_setting_has_a_row_with_its_default_and_its_variable(
+    section: str, key: str, default: object
+) -> None:
+    rows = [row for row in page("settings.md").splitlines() if row.startswith("| `")]
+    cells = [row.strip("| ").split(" | ") for row in rows]
+    written = json.dumps(default)
+    variable = f"`RECOLLECT_{section}__{key}`".upper()
+    assert [f"`{section}.{key}`", f"`{written}`", variable] in [row[:3] for row in cells]
+
+
+def test_no_setting_is_documented_that_does_not_exist() -> None:
+    named = re.findall(r"^\| `(\w+)\.(\w+)` \|", page("settings.md"), re.MULTILINE)
+    assert named == [(section, key) for section, key, _ in KEYS]
+
+
+def test_every_field_of_a_memory_has_a_row() -> None:
+    named = re.findall(r"^\| `(\w+)` \|", page("memory-format.md"), re.MULTILINE)
+    assert named == list(Memory.__struct_fields__)
+
+
+def test_every_filter_is_in_the_library_page() -> None:
+    for name in Filter.__struct_fields__:
+        assert f"`{name}`" in page("library.md")
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_built_in_recipe_is_described(name: str) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\| `{name}` \|", readme, re.MULTILINE)
+    assert f"\n### `{name}`\n" in page("recipes.md")
+
+
+@pytest.mark.parametrize("parts", [Channel, Fusion, Stage, AnySignal])
+def test_every_part_that_a_recipe_can_have_is_described(parts: Any) -> None:
+    for part in get_args(parts):
+        assert f"\n| `{part.__struct_config__.tag}` |" in page("recipes.md")
+
+
+@pytest.mark.parametrize("file", LINKED, ids=lambda file: str(file.relative_to(ROOT)))
+def test_no_link_within_the_documentation_is_dead(file: Any) -> None:
+    for target in links(file):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        linked = (file.parent / name).resolve() if name else file
+        assert linked.exists(), f"{file.name} links to {target}"
+        assert linked.is_relative_to(ROOT), f"{file.name} links out of the project: {target}"
+        if anchor:
+            assert anchor in anchors(linked), f"{file.name}: {linked.name} has no #{anchor}"
+
+
+def test_every_folder_is_on_the_map_in_contributing() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for top in (ROOT / "src" / "recollect", ROOT / "tests"):
+        folders = {file.parent for file in top.rglob("*.py")} - {top}
+        for folder in {top / folder.relative_to(top).parts[0] for folder in folders}:
+            assert f"\n| `{folder.name}/" in text, f"{folder.name}/ is not on the map"
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    linked = {(ROOT / target.partition("#")[0]).resolve() for target in links(ROOT / "README.md")}
+    assert {file.resolve() for file in DOCS.glob("*.md")} <= linked
+
+
+def test_the_picture_needs_nothing_from_elsewhere() -> None:
+    """A font or a picture from the network would tell somebody who reads the page."""
+    svg = (DOCS / "images" / "search.svg").read_text(encoding="utf-8")
+    addresses = set(re.findall(r"https?://[^\s\"')]+", svg))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+    assert "@font-face" not in svg
+    assert "@import" not in svg
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_the_picture_shows_what_the_command_prints() -> None:
+    """If not: python docs/make_pictures.py"""
+    script = [sys.executable, str(DOCS / "make_pictures.py"), "--check"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

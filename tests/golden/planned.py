@@ -1,0 +1,153 @@
+"""What the golden tests stand on: a still clock, small vaults, and models that say what is planned.
+
+The models are real HTTP on loopback; only their answers are planned, so that a cosine is exactly
+0.8 and a rerank score exactly 0.008.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+from recollect import Recollect, Response, Result
+from recollect.errors import ProviderError
+from recollect.ingest.draft import draft
+from recollect.models.active import ActiveModels
+from recollect.settings import Context, Embedding, Rerank, Settings
+from recollect.testing.servers import ModelServer, Recorded, Reply
+from recollect.types import Term
+
+Fields = Mapping[str, Any]
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+SPARE = 3  # the place that texts without a plan point to: at right angles to every planned one
+
+
+class PlannedServer(ModelServer):
+    """Vectors and rerank scores by the first line of a text: a query, or a memory's title."""
+
+    def __init__(self, *, dimensions: int = 8) -> None:
+        super().__init__(dimensions=dimensions)
+        self.planned: dict[str, Sequence[float]] = {}
+        self.relevance: dict[str, float] = {}
+
+    def __enter__(self) -> PlannedServer:
+        super().__enter__()
+        return self
+
+    def plan(self, query: str, cosines: Mapping[str, float]) -> None:
+        """Let each of these memories, by title, have this cosine with the query."""
+        self.planned[query] = at_cosine(1.0)
+        self.planned |= {title: at_cosine(cosine) for title, cosine in cosines.items()}
+
+    def asked_to_embed(self, text: str) -> int:
+        """How often this text, alone, was sent to be embedded: once for each search that did."""
+        return sum(request.body == {**request.body, "input": [text]} for request in self.embeds())
+
+    def embeds(self) -> list[Recorded]:
+        paths = ("/v1/embeddings", "/api/embed")
+        return [request for request in self.requests if request.path in paths]
+
+    def reranked(self) -> list[str]:
+        """The first line of every document that was sent to be reranked."""
+        bodies = [request.body for request in self.requests if request.path == "/rerank"]
+        return [_first_line(document) for body in bodies for document in body["documents"]]
+
+    def answer(self, request: Recorded) -> Reply:
+        reply = super().answer(request)
+        if request.path != "/rerank" or reply.status != 200:
+            return reply
+        scores = [self.relevance.get(_first_line(text), 0.0) for text in request.body["documents"]]
+        results = [{"index": index, "relevance_score": one} for index, one in enumerate(scores)]
+        return Reply(200, {"results": results})
+
+    def _vectors(self, texts: list[str]) -> list[list[Any]]:
+        unplanned = [0.0] * SPARE + [1.0]
+        rows = [list(self.planned.get(_first_line(text), unplanned)) for text in texts]
+        return [row + [0.0] * (self.dimensions - len(row)) for row in rows]
+
+
+def at_cosine(cosine: float) -> tuple[float, float]:
+    """A unit vector that has this cosine with (1, 0)."""
+    return (cosine, sqrt(1 - cosine * cosine))
+
+
+def settings(
+    server: ModelServer | None, provider: str = "openai", *, rerank: bool = False, **embedding: Any
+) -> Settings:
+    """Models at this server, or none at all. The rerank deadline is far away."""
+    told: dict[str, Any] = {"provider": "none"}
+    reading = Rerank(provider="none")
+    if server is not None:
+        url = server.openai_url if provider == "openai" else server.url
+        told = {"provider": provider, "model": "toy", "base_url": url, **embedding}
+        if rerank:
+            reading = Rerank(provider="http", model="toy", base_url=server.url, budget_ms=60_000)
+    return Settings(embedding=Embedding(**told), rerank=reading, context=Context())
+
+
+@contextmanager
+def vault(
+    folder: Path, memories: Sequence[Fields] = (), using: Settings | None = None
+) -> Iterator[Recollect]:
+    """A vault that holds these memories, each with its vector where there is a model. They are
+    saved before the model is there, so that no background thread asks it for anything."""
+    with Recollect(
+        folder / "vault.db", home=folder, settings=settings(None), environment={}, clock=lambda: NOW
+    ) as memory:
+        memory.save_all([draft(fields) for fields in memories])
+    opened = Recollect(
+        folder / "vault.db",
+        home=folder,
+        settings=using or settings(None),
+        environment={},
+        clock=lambda: NOW,
+    )
+    models = opened.models
+    try:
+        with opened as memory:
+            assert memory.embed_now() is None
+            yield memory
+    finally:
+        close_models(models)
+
+
+def close_models(models: ActiveModels) -> None:
+    """Let go of the connections to the model server."""
+    for open_model in (models.embedder, models.reranker):
+        with suppress(ProviderError):
+            getattr(open_model(), "close", lambda: None)()
+
+
+def raw(result: Result, name: str) -> float:
+    """The raw value of the signal or channel of this name in a result's explanation."""
+    term = part(result, name)
+    return term.value if term.raw is None else term.raw
+
+
+def part(result: Result, name: str) -> Term:
+    [found] = [term for term in result.explain.leaves() if term.name == name]
+    return found
+
+
+def ids(response: Response) -> list[str]:
+    return [result.id for result in response]
+
+
+def by_id(response: Response) -> dict[str, Result]:
+    return {result.id: result for result in response}
+
+
+def ago(age: timedelta) -> str:
+    """The point in time this long before now, as a memory writes it."""
+    return (NOW - age).isoformat()
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

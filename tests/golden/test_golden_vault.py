@@ -1,0 +1,723 @@
+"""The `vault` recipe, number by number. Source: RECIPES.md, 1. vault."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from math import exp, log, sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planned import (
+    DAY,
+    NOW,
+    Fields,
+    PlannedServer,
+    ago,
+    by_id,
+    ids,
+    part,
+    raw,
+    settings,
+    vault,
+)
+
+from recollect import Filter, Recollect
+from recollect.query.terms import STOP_WORDS
+from recollect.recipes import BUILT_IN
+from recollect.store.sqlite.keyword import SqliteKeyword
+from recollect.testing.servers import Fault
+from recollect.types import Memory
+
+SIGNALS = ["semantic", "vector", "severity", "temporal_decay", "tag_overlap", "domain_match"]
+KEYWORD_ONLY = [0.40, 0.00, 0.15, 0.15, 0.15, 0.15]
+WITH_VECTORS = [0.25, 0.15, 0.15, 0.15, 0.15, 0.15]
+
+
+def weights(memory: Recollect, query: str) -> list[float]:
+    """The weights that scored the best result."""
+    found = [part(memory.search(query, recipe="vault").results[0], name) for name in SIGNALS]
+    assert all(term.weight is not None for term in found)
+    return [term.weight or 0.0 for term in found]
+
+
+# The worked score
+
+
+def test_the_worked_score(tmp_path: Path) -> None:
+    """One query token against four memory tokens, all equally rare: the cosine is 1/√4 = 0.5.
+    The memory has two tags, one of which is among the two asked for: one of three."""
+    memories = [
+        {
+            "id": "auth-jwt-001",
+            "title": "jwt",
+            "text": "tokens",
+            "tags": ["auth", "session"],
+            "severity": "critical",
+            "domain": "security",
+            "updated_at": ago(365 * DAY),
+        }
+    ]
+    with vault(tmp_path, memories) as memory:
+        response = memory.search(
+            "jwt", recipe="vault", prefer_tags=["auth", "login"], prefer_domain="security"
+        )
+    [result] = response.results
+    assert [raw(result, name) for name in SIGNALS] == pytest.approx([0.5, 0, 1, 0.5, 1 / 3, 1])
+    parts = [part(result, name).value for name in SIGNALS]
+    assert parts == pytest.approx([0.20, 0, 0.15, 0.075, 0.05, 0.15], abs=1e-12)
+    assert result.score == pytest.approx(0.625, abs=1e-12)
+    assert result.explain.value == result.score
+    assert [term.name for term in result.explain.parts] == SIGNALS
+
+
+# Keyword recall
+
+
+def test_stop_words_are_the_documented_list() -> None:
+    listed = """a an and are as at be but by do does for from has have how i in is it its of on or
+        that the this to was what when where which who why will with you your"""
+    assert set(listed.split()) == STOP_WORDS
+
+
+def test_only_words_that_carry_meaning_recall(tmp_path: Path) -> None:
+    """A question full of stop words and single letters must find by `jwt`, not by `how` or `x`."""
+    memories = [
+        {"id": "noise", "title": "How does it do that, and why with x?"},
+        {"id": "signal", "title": "Checks of JWT"},
+    ]
+    with vault(tmp_path, memories) as memory:
+        assert ids(memory.search("how does x JWT do it?", recipe="vault")) == ["signal"]
+        assert ids(memory.search("how does it", recipe="vault")) == []
+        assert ids(memory.search("   ", recipe="vault")) == []
+
+
+def test_query_text_never_becomes_syntax(tmp_path: Path) -> None:
+    with vault(tmp_path, [{"id": "near", "title": "near miss"}]) as memory:
+        for query in ("NEAR(miss", 'title:miss"', "miss*", "(miss", "-miss", "NOT miss", "^miss"):
+            assert ids(memory.search(query, recipe="vault")) == ["near"], query
+        assert ids(memory.search("mis*", recipe="vault")) == []
+
+
+def test_words_are_stemmed_and_accents_do_not_matter(tmp_path: Path) -> None:
+    memories = [
+        {"id": "stem", "title": "Authenticating users"},
+        {"id": "accent", "title": "Café crème"},
+        {"id": "dotted", "title": "İstanbul"},
+    ]
+    with vault(tmp_path, memories) as memory:
+        assert ids(memory.search("authentication user", recipe="vault")) == ["stem"]
+        assert ids(memory.search("CAFE", recipe="vault")) == ["accent"]
+        assert ids(memory.search("İSTANBUL", recipe="vault")) == ["dotted"]
+
+
+@pytest.mark.parametrize(
+    ("field", "searched"),
+    [
+        ("title", True),
+        ("text", True),
+        ("context", True),
+        ("tags", True),
+        ("id", True),
+        ("why", False),
+        ("impact", False),
+        ("details", False),
+        ("kind", False),
+        ("project", False),
+        ("source", False),
+        ("domain", False),
+        ("space", False),
+        ("path", False),
+    ],
+)
+def test_title_id_text_tags_and_context_are_searched_and_nothing_else(
+    tmp_path: Path, field: str, searched: bool
+) -> None:
+    fields: dict[str, Any] = {"id": "m-1", "title": "plain"}
+    fields[field] = ["zebra"] if field == "tags" else "zebra"
+    with vault(tmp_path, [fields]) as memory:
+        assert len(memory.search("zebra", recipe="vault")) == int(searched)
+
+
+STEMMED = "id title text context tags why impact kind project source".split()
+WEIGHTS = {"title": 10.0, "id": 5.0, "text": 3.0, "tags": 2.0, "context": 1.0}
+
+
+def tokens_of(text: str) -> list[str]:
+    """unicode61's tokens, for texts whose words no stemmer changes."""
+    return re.findall(r"[a-z0-9]+", text.lower())
+
+
+def bm25(query: Sequence[str], memories: Sequence[Memory]) -> dict[str, float]:
+    """FTS5's bm25(), negated, from its documentation: k1 = 1.2, b = 0.75, a row as long as all
+    its columns, the idf never below 1e-6, frequencies weighted by column."""
+    rows = {
+        one.id: {
+            name: tokens_of(" ".join(one.tags) if name == "tags" else getattr(one, name))
+            for name in STEMMED
+        }
+        for one in memories
+    }
+    lengths = {id: sum(map(len, row.values())) for id, row in rows.items()}
+    average = sum(lengths.values()) / len(rows)
+    scores: dict[str, float] = {}
+    for term in query:
+        held = {
+            id: sum(weight * row[name].count(term) for name, weight in WEIGHTS.items())
+            for id, row in rows.items()
+        }
+        holding = sum(frequency > 0 for frequency in held.values())
+        idf = max(1e-6, log((len(rows) - holding + 0.5) / (holding + 0.5)))
+        for id, frequency in held.items():
+            if frequency > 0:
+                bulk = 1.2 * (1 - 0.75 + 0.75 * lengths[id] / average)
+                scores[id] = scores.get(id, 0.0) + idf * frequency * 2.2 / (frequency + bulk)
+    return scores
+
+
+def lake_memories() -> list[dict[str, Any]]:
+    """Ninety notes on lakes; `frog` stands in 40 of them, in different fields, and `newt` in 12.
+    The words of `why` and `project` count for the length of a row and for nothing else."""
+    made: list[dict[str, Any]] = []
+    for n in range(90):
+        note: dict[str, Any] = {"id": f"n{n:02}", "title": f"lake {n}", "text": "pond " * (n % 7)}
+        if n < 40:
+            field = ("title", "text", "context")[n % 3]
+            note[field] = f"{note.get(field, '')} frog {'reed ' * (n % 5)}{'frog ' * (n % 2)}"
+        if n % 9 == 0:
+            note["tags"] = ["frog", f"t{n}"] if n < 40 else [f"t{n}"]
+        if n % 8 == 1:
+            note["context"] = f"{note.get('context', '')} newt"
+        if n % 4 == 0:
+            note |= {"why": "frog frog frog", "project": "newt"}
+        made.append(note)
+    return made
+
+
+def test_candidates_come_by_weighted_bm25(tmp_path: Path) -> None:
+    """The score of the keyword channel is FTS5's formula, computed here a second time."""
+    with vault(tmp_path, lake_memories()) as memory:
+        every = list(memory.export())
+        keyword = BUILT_IN["vault"].recall[0]
+        matched = memory.store.keyword.match(
+            "stemmed",
+            '{title id text tags context} : ("frog" OR "newt")',
+            keyword.columns,  # type: ignore[union-attr]
+            100,
+            Filter(),
+        )
+    expected = bm25(["frog", "newt"], every)
+    assert dict(matched.found) == pytest.approx(expected, rel=1e-9)
+    assert [one.memory_id for one in matched.found] == sorted(
+        expected, key=lambda id: (-dict(matched.found)[id], id)
+    )
+
+
+@pytest.mark.parametrize(("limit", "fetched"), [(1, 30), (10, 30), (11, 33), (15, 45)])
+def test_candidates_are_three_times_the_limit_and_thirty_at_least(
+    tmp_path: Path, limit: int, fetched: int
+) -> None:
+    """Fifty-odd notes match. The guard for small corpora returns every candidate here, so that the
+    answer shows which ones were fetched: the best by BM25."""
+    with vault(tmp_path, lake_memories()) as memory:
+        response = memory.search("frog newt", recipe="vault", limit=limit)
+        best = bm25(["frog", "newt"], list(memory.export()))
+    assert len(best) > 45
+    assert response.counts["keyword"] == fetched
+    cut = sorted(best.values(), reverse=True)[fetched - 1]
+    assert {id for id, score in best.items() if score > cut + 1e-9} <= set(ids(response))
+    assert len(response) == fetched
+
+
+def test_equal_candidates_are_cut_by_id(tmp_path: Path) -> None:
+    """Sixty memories that no formula can tell apart, saved in an order of their own: the thirty
+    that become candidates are the first by id, and so is the order of the answer."""
+    names = [f"twin-{n * 37 % 60:02}" for n in range(60)]
+    with vault(tmp_path, [{"id": name, "title": "twins"} for name in names]) as memory:
+        assert ids(memory.search("twins", recipe="vault")) == sorted(names)[:30]
+
+
+def test_without_bm25_the_rank_orders_and_the_response_says_so(tmp_path: Path) -> None:
+    with vault(tmp_path, [{"id": "a", "title": "otter"}]) as memory:
+        store = memory.store
+        store.keyword = SqliteKeyword(store.database, store.topics, scorer="no_such_function")
+        response = memory.search("otter", recipe="vault")
+    assert ids(response) == ["a"]
+    assert any(
+        part.channel == "keyword" and "bm25() is not available" in part.reason
+        for part in response.degraded
+    )
+
+
+# semantic: TF-IDF
+
+
+def tfidf_reference(query: str, memory: Memory, every: Sequence[Memory]) -> float:
+    """The recipe's words again, in the simplest code there is."""
+
+    def tokens(text: str) -> list[str]:
+        held = [c if c in "abcdefghijklmnopqrstuvwxyz0123456789_" or c.isalpha() else " "
+                for c in text.lower()]  # fmt: skip
+        found = "".join(held).split()
+        return [token for token in found if token not in STOP_WORDS and len(token) > 1]
+
+    def of(one: Memory) -> list[str]:
+        return tokens(f"{one.title} {one.text} {one.context} {' '.join(one.tags)}")
+
+    def vector(found: list[str]) -> dict[str, float]:
+        made = {}
+        for token, count in Counter(found).items():
+            df = sum(token in of(one) for one in every)
+            made[token] = count / len(found) * (log((len(every) + 1) / (df + 1)) + 1)
+        return made
+
+    one, other = vector(tokens(query)), vector(of(memory))
+    if not one or not other:
+        return 0.0
+    dot = sum(weight * other.get(token, 0.0) for token, weight in one.items())
+    return dot / sqrt(sum(w * w for w in one.values())) / sqrt(sum(w * w for w in other.values()))
+
+
+@pytest.mark.parametrize(
+    "query", ["jwt rotation", "rotate keys keys daily", "never_seen keys", "schlüssel the 東京"]
+)
+def test_semantic_is_the_tf_idf_cosine_over_every_live_memory(tmp_path: Path, query: str) -> None:
+    """The vocabulary counts live memories of every kind, sessions too, and no forgotten one; it
+    does not stem, so that `rotate` recalls `rotation` but adds nothing to its cosine."""
+    memories: list[Fields] = [
+        {"id": "keys", "title": "Rotate the keys", "text": "keys daily, keys_v2", "tags": ["jwt"]},
+        {"id": "jwt", "title": "JWT", "text": "the rotation of a key", "context": "rotation"},
+        {"id": "word", "title": "Schlüssel", "text": "keys in 東京 and 東京"},
+        {"id": "empty", "title": "the", "text": "keys"},
+        {"id": "session", "title": "keys in the chat", "kind": "session"},
+        {"id": "gone", "title": "keys keys jwt rotation"},
+    ]
+    with vault(tmp_path, memories) as memory:
+        memory.forget(["gone"])
+        every = list(memory.export())
+        response = memory.search(query, recipe="vault")
+        assert response.results
+        for result in response:
+            if result.memory.kind != "session":
+                expected = tfidf_reference(query, result.memory, every)
+                assert raw(result, "semantic") == pytest.approx(expected, abs=1e-12), result.id
+
+
+def test_the_vocabulary_follows_edits(tmp_path: Path) -> None:
+    memories = [{"id": f"m{n}", "title": "copper", "text": f"mine{n}"} for n in range(3)]
+    with vault(tmp_path, memories) as memory:
+        memory.edit("m1", title="silver")
+        memory.forget(["m2"])
+        memory.forget(["m2"], undo=True)
+        memory.save(title="copper kettle", id="m3")
+        every = list(memory.export())
+        for result in memory.search("copper silver", recipe="vault"):
+            expected = tfidf_reference("copper silver", result.memory, every)
+            assert raw(result, "semantic") == pytest.approx(expected, abs=1e-12)
+
+
+# severity, tags, domain
+
+
+@pytest.mark.parametrize(
+    ("severity", "value"),
+    [("critical", 1.0), ("warning", 0.7), ("suggestion", 0.4), (None, 0.4)],
+)
+def test_severity_values(tmp_path: Path, severity: str | None, value: float) -> None:
+    with vault(tmp_path, [{"id": "m", "title": "valve", "severity": severity}]) as memory:
+        assert raw(memory.search("valve", recipe="vault").results[0], "severity") == value
+
+
+@pytest.mark.parametrize(
+    ("asked", "held", "value"),
+    [
+        (["a"], ["a"], 1.0),
+        (["A"], ["a"], 1.0),
+        (["ÉTÉ"], ["été"], 1.0),
+        (["a", "b"], ["b", "c"], 1 / 3),
+        (["a"], ["b"], 0.0),
+        (["a"], [], 0.0),
+        ([], ["a"], 0.0),
+        ([], [], 0.0),
+        (["a", "A"], ["a", "b"], 1 / 2),
+    ],
+)
+def test_tag_overlap_is_the_jaccard_of_asked_and_held(
+    tmp_path: Path, asked: list[str], held: list[str], value: float
+) -> None:
+    with vault(tmp_path, [{"id": "m", "title": "valve", "tags": held}]) as memory:
+        response = memory.search("valve", recipe="vault", prefer_tags=asked)
+    assert raw(response.results[0], "tag_overlap") == pytest.approx(value)
+
+
+def test_filters_count_as_asked_for_and_preferences_filter_nothing(tmp_path: Path) -> None:
+    memories: list[Fields] = [
+        {"id": "both", "title": "valve", "tags": ["a"], "domain": "steam"},
+        {"id": "none", "title": "valve"},
+    ]
+    with vault(tmp_path, memories) as memory:
+        filtered = memory.search("valve", recipe="vault", tags=("a",), domain="steam")
+        preferred = memory.search(
+            "valve", recipe="vault", prefer_tags=["a"], prefer_domain="steam", limit=2
+        )
+    assert ids(filtered) == ["both"]
+    assert (raw(filtered.results[0], "tag_overlap"), raw(filtered.results[0], "domain_match")) == (
+        1.0,
+        1.0,
+    )
+    assert ids(preferred) == ["both", "none"]
+    assert raw(preferred.results[1], "domain_match") == 0.0
+
+
+# temporal decay
+
+
+@pytest.mark.parametrize(
+    ("age", "value"),
+    [(0 * DAY, 1.0), (365 * DAY, 0.5), (730 * DAY, 0.25), (-30 * DAY, 1.0)],
+)
+def test_memories_fade_with_a_half_life_of_a_year(
+    tmp_path: Path, age: timedelta, value: float
+) -> None:
+    with vault(tmp_path, [{"id": "m", "title": "valve", "updated_at": ago(age)}]) as memory:
+        [result] = memory.search("valve", recipe="vault").results
+    assert raw(result, "temporal_decay") == pytest.approx(value, abs=1e-12)
+    assert raw(result, "temporal_decay") == pytest.approx(
+        exp(-log(2) * max(age, 0 * DAY) / (365 * DAY))
+    )
+
+
+# The windows below are 100 days long, so that their last quarter is 25 days.
+@pytest.mark.parametrize(
+    ("left", "value"),
+    [
+        (100 * DAY, 1.0),
+        (25 * DAY + timedelta(seconds=1), 1.0),
+        (25 * DAY, 1.0),
+        (12.5 * DAY, 0.5),
+        (DAY, 0.04),
+        (timedelta(0), 0.0),
+        (-DAY, 0.0),
+    ],
+)
+def test_a_validity_window_ramps_down_in_its_last_quarter(
+    tmp_path: Path, left: timedelta, value: float
+) -> None:
+    """The memory is ten years old: with a window, age does not matter."""
+    window = {"valid_from": ago(100 * DAY - left), "valid_until": ago(-left)}
+    fields = {"id": "m", "title": "valve", "updated_at": ago(3650 * DAY), **window}
+    with vault(tmp_path, [fields]) as memory:
+        [result] = memory.search("valve", recipe="vault").results
+    assert raw(result, "temporal_decay") == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "value"),
+    [
+        ("created_at", 10 * DAY, 10 / 25),  # the window begins when the memory was made
+        ("valid_from", 10 * DAY, 1.0),  # valid_from goes before created_at: a short window
+    ],
+)
+def test_a_window_begins_at_valid_from_or_when_the_memory_was_made(
+    tmp_path: Path, start: str, end: timedelta, value: float
+) -> None:
+    fields = {"id": "m", "title": "valve", "created_at": ago(90 * DAY), "valid_until": ago(-end)}
+    if start == "valid_from":
+        fields["valid_from"] = ago(2 * DAY)
+    with vault(tmp_path, [fields]) as memory:
+        [result] = memory.search("valve", recipe="vault").results
+    assert raw(result, "temporal_decay") == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("length", [timedelta(0), -5 * DAY])
+def test_a_window_without_length_counts_as_one_until_it_expires(
+    tmp_path: Path, length: timedelta
+) -> None:
+    until = NOW + DAY
+    fields = {
+        "id": "m",
+        "title": "valve",
+        "valid_until": until.isoformat(),
+        "valid_from": (until - length).isoformat(),
+    }
+    with vault(tmp_path, [fields]) as memory:
+        before, after = (
+            raw(memory.search("valve", recipe="vault", now=now).results[0], "temporal_decay")
+            for now in (NOW, until)
+        )
+    assert (before, after) == (1.0, 0.0)
+
+
+# Adaptive weights
+
+
+def give_feedback(memory: Recollect, accepted: int, dismissed: int) -> None:
+    for place in range(accepted + dismissed):
+        memory.store.feedback.add("valve", "m", place < accepted, NOW)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "dismissed", "semantic", "each"),
+    [
+        (0, 0, 0.40, 0.15),
+        (29, 0, 0.40, 0.15),  # one event too few
+        (30, 0, 0.55, 0.1125),
+        (0, 30, 0.25, 0.1875),
+        (15, 15, 0.40, 0.15),
+        (45, 5, 0.52, 0.12),  # worked
+        (10, 40, 0.31, 0.1725),  # worked
+    ],
+)
+def test_weights_learn_from_thirty_feedback_events_on(
+    tmp_path: Path, accepted: int, dismissed: int, semantic: float, each: float
+) -> None:
+    with vault(tmp_path, [{"id": "m", "title": "valve"}]) as memory:
+        give_feedback(memory, accepted, dismissed)
+        found = weights(memory, "valve")
+    assert found == pytest.approx([semantic, 0.0, each, each, each, each], abs=1e-12)
+    assert sum(found) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_with_vectors_the_vector_weight_does_not_learn(tmp_path: Path) -> None:
+    """45 of 50 accepted: semantic 0.37, vector 0.15 as ever, the four others 0.12 each."""
+    with (
+        PlannedServer() as server,
+        vault(tmp_path, [{"id": "m", "title": "valve"}], settings(server)) as memory,
+    ):
+        assert weights(memory, "valve") == WITH_VECTORS
+        give_feedback(memory, 45, 5)
+        found = weights(memory, "valve")
+    assert found == pytest.approx([0.37, 0.15, 0.12, 0.12, 0.12, 0.12], abs=1e-12)
+
+
+# Small corpus guard
+
+
+def matching(count: int) -> list[dict[str, Any]]:
+    return [{"id": f"m{n:03}", "title": "gauge"} for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("found", "limit", "returned"),
+    [
+        (49, 20, 49),  # fewer than 50, and 20 is less than half of 49
+        (50, 20, 20),  # 50 is not fewer than 50
+        (41, 20, 41),
+        (40, 20, 20),  # exactly half is not less than half
+        (39, 20, 20),
+        (3, 1, 3),
+        (2, 1, 1),
+        (30, 14, 30),
+        (30, 15, 15),
+    ],
+)
+def test_small_corpora_are_answered_whole(
+    tmp_path: Path, found: int, limit: int, returned: int
+) -> None:
+    with vault(tmp_path, matching(found)) as memory:
+        response = memory.search("gauge", recipe="vault", limit=limit)
+    assert response.counts["keyword"] == found
+    assert len(response) == returned
+    assert bool(response.notes) == (returned > limit)
+    assert response.counts["dropped"] == ({"limit": found - returned} if found > returned else {})
+
+
+def test_memories_found_by_vectors_alone_do_not_count_for_the_guard(tmp_path: Path) -> None:
+    """Two by keyword, twenty more by meaning: a limit of two is not less than half of two, so the
+    guard stays away although twenty-two candidates are on the table."""
+    memories = [*matching(2), *({"id": f"v{n:02}", "title": f"meter {n}"} for n in range(20))]
+    with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:
+        response = memory.search("gauge", recipe="vault", limit=2)
+    assert response.counts["pool"] == 22
+    assert len(response) == 2
+
+
+# Vectors
+
+
+def test_with_vectors_the_weights_and_the_cosine_change(tmp_path: Path) -> None:
+    """`near` has no word of the query and comes through vectors; `word` comes through keywords; the
+    cosine of `against` is negative and counts 0."""
+    memories = [
+        {"id": "near", "title": "fermata"},
+        {"id": "word", "title": "pause"},
+        {"id": "against", "title": "pause again"},
+    ]
+    with PlannedServer() as server:
+        server.plan("pause", {"fermata": 0.8, "pause again": -0.6})
+        server.planned["pause"] = (1.0, 0.0)
+        with vault(tmp_path, memories, settings(server)) as memory:
+            response = memory.search("pause", recipe="vault")
+    found = by_id(response)
+    assert {id: raw(result, "vector") for id, result in found.items()} == pytest.approx(
+        {"near": 0.8, "word": 1.0, "against": 0.0}, abs=1e-6
+    )
+    assert [part(found["near"], name).weight for name in SIGNALS] == WITH_VECTORS
+    assert found["near"].score == pytest.approx(0.15 * 0.8 + 0.15 * 0.4 + 0.15, abs=1e-6)
+    assert response.degraded == ()
+
+
+def test_a_keyword_hit_beyond_the_nearest_still_has_its_cosine(tmp_path: Path) -> None:
+    """Forty memories lie nearer than the only one that has the word. The vector channel fetches
+    thirty, so it misses that one; its cosine is looked up all the same."""
+    memories = [
+        {"id": "word", "title": "harmonica"},
+        *({"id": f"near{n:02}", "title": f"near {n}"} for n in range(40)),
+    ]
+    with PlannedServer() as server:
+        server.plan("harmonica music", {"harmonica": 0.25} | {f"near {n}": 0.9 for n in range(40)})
+        with vault(tmp_path, memories, settings(server)) as memory:
+            response = memory.search("harmonica music", recipe="vault", limit=10)
+            assert response.counts["vector"] == 30
+            assert raw(by_id(response)["word"], "vector") == pytest.approx(0.25, abs=1e-6)
+
+
+def test_the_nearest_join_three_times_the_limit_and_thirty_at_least(tmp_path: Path) -> None:
+    memories = [{"id": f"m{n:02}", "title": f"note {n}"} for n in range(50)]
+    with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:
+        for limit, fetched in ((1, 30), (10, 30), (12, 36)):
+            response = memory.search("unrelated", recipe="vault", limit=limit)
+            assert response.counts["vector"] == fetched
+            assert len(response) == limit
+
+
+@pytest.mark.parametrize("why", ["switched off", "broken"])
+def test_without_an_answer_from_the_model_the_keyword_weights_hold(
+    tmp_path: Path, why: str
+) -> None:
+    with (
+        PlannedServer() as server,
+        vault(tmp_path, [{"id": "m", "title": "valve"}], settings(server)) as memory,
+    ):
+        if why == "switched off":
+            memory.models = type(memory.models)(settings(None), {})
+        else:
+            server.fault = Fault.NOT_JSON
+        response = memory.search("valve", recipe="vault")
+    [result] = response.results
+    assert [part(result, name).weight for name in SIGNALS] == KEYWORD_ONLY
+    [lost] = response.degraded
+    assert lost.channel == "vector"
+    assert ("none" if why == "switched off" else "not JSON") in lost.reason
+
+
+def test_memories_are_embedded_in_hundreds_from_title_text_and_context(tmp_path: Path) -> None:
+    """Each memory once per model: what has its vector is skipped, and a change of anything else
+    than title, text or context leaves it."""
+    memories = [
+        {"id": f"m{n:03}", "title": f"t{n}", "text": "x", "context": "c", "why": "w", "tags": ["g"]}
+        for n in range(250)
+    ]
+    with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:
+        sent = [request.body["input"] for request in server.embeds()]
+        assert [len(batch) for batch in sent] == [100, 100, 50]
+        assert sent[0][:2] == ["t0\nx\nc", "t1\nx\nc"]
+        memory.embed_now()
+        memory.edit("m000", tags=["other"], severity="critical", why="changed")
+        assert memory.waiting() == 0
+        memory.edit("m000", context="changed")
+        memory.embed_now()
+        assert sum(len(request.body["input"]) for request in server.embeds()) in (251, 252)
+        [(size,)] = memory.store.database.rows("SELECT DISTINCT length(vector) FROM vectors")
+        assert size == 4 * server.dimensions
+
+
+# Sessions
+
+
+def test_sessions_are_searched_apart_and_score_a_half(tmp_path: Path) -> None:
+    """The session holds every word of the query in its title and would win on words. It is
+    searched apart, scores 0.5 and stands where 0.5 stands."""
+    memories = [
+        {"id": "chat", "title": "rotate signing keys", "kind": "session", "severity": "critical"},
+        {"id": "rule", "title": "rotate signing keys", "severity": "critical", "domain": "auth"},
+        {"id": "weak", "title": "keys", "text": "of the piano", "updated_at": ago(900 * DAY)},
+    ]
+    with vault(tmp_path, memories) as memory:
+        response = memory.search(
+            "rotate signing keys", recipe="vault", prefer_domain="auth", limit=3
+        )
+        found = by_id(response)
+        assert ids(response) == ["rule", "chat", "weak"]
+        assert found["chat"].score == 0.5
+        assert found["rule"].score > 0.5 > found["weak"].score
+        assert (response.counts["keyword"], response.counts["session"]) == (2, 1)
+        assert ids(memory.search("rotate", recipe="vault", kind="session")) == ["chat"]
+        assert ids(memory.search("rotate", recipe="vault", kind="fact")) == ["rule"]
+
+
+def test_sessions_do_not_come_through_vectors(tmp_path: Path) -> None:
+    memories = [
+        {"id": "chat", "title": "talk", "kind": "session"},
+        {"id": "fact", "title": "hush"},
+    ]
+    with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:
+        assert ids(memory.search("silence", recipe="vault")) == ["fact"]
+
+
+def test_sessions_do_not_crowd_out_the_rest(tmp_path: Path) -> None:
+    """A hundred chats shout `deploy`, and one rule says it once, far down. Chats have candidates
+    of their own, so the rule is recalled; and it is all that was asked for, so it is above 0.5."""
+    memories: list[Fields] = [
+        {"id": f"s{n:03}", "title": "deploy deploy", "kind": "session"} for n in range(100)
+    ]
+    rule = {
+        "id": "rule", "title": "Fridays", "text": "no deploy", "severity": "critical",
+        "domain": "ops", "tags": ["release"],
+    }  # fmt: skip
+    with vault(tmp_path, [*memories, rule]) as memory:
+        response = memory.search(
+            "deploy", recipe="vault", limit=10, prefer_domain="ops", prefer_tags=["release"]
+        )
+    assert (response.counts["session"], response.counts["keyword"]) == (30, 1)
+    assert ids(response)[:2] == ["rule", "s000"]
+    assert len(response) == 10
+
+
+# Filters, views
+
+
+def test_filters_hold_before_the_candidates_are_cut(tmp_path: Path) -> None:
+    """Two hundred loud memories of another project would take every candidate's place."""
+    loud = [{"id": f"x{n:03}", "title": "cache cache", "project": "other"} for n in range(200)]
+    quiet = {"id": "mine", "title": "notes", "text": "on the cache", "project": "harbor"}
+    with PlannedServer() as server:
+        server.plan("cache", {"cache cache": 0.9, "notes": 0.1})
+        with vault(tmp_path, [*loud, quiet], settings(server)) as memory:
+            response = memory.search("cache", recipe="vault", project="harbor", limit=1)
+    assert ids(response) == ["mine"]
+    assert response.counts["vector"] == 1
+
+
+def test_the_scan_view_has_the_documented_fields(tmp_path: Path) -> None:
+    text = "x" * 119 + "yz" + "0" * 100
+    fields = {
+        "id": "m", "title": "valve", "text": text, "context": "abc", "kind": "rule",
+        "domain": "steam", "tags": ["b", "a"],
+    }  # fmt: skip
+    with vault(tmp_path, [fields]) as memory:
+        [result] = memory.search("valve", recipe="vault").results
+    assert result.id == "m"
+    assert result.fields == {
+        "title": "valve",
+        "type": "rule",
+        "domain": "steam",
+        "tags": ["b", "a"],
+        "snippet": "x" * 119 + "y",
+        "token_estimate": -(-(5 + 221 + 3) // 4),
+    }
+
+
+def test_the_full_view_has_the_whole_memory_and_six_signals(tmp_path: Path) -> None:
+    fields = {"id": "m", "title": "valve", "details": "long story", "severity": "critical"}
+    with vault(tmp_path, [fields]) as memory:
+        [result] = memory.search("valve", recipe="vault", view="full").results
+    assert set(result.fields) == {"memory", "breakdown"}
+    shown: Any = result.fields["memory"]
+    assert (shown["id"], shown["details"]) == ("m", "long story")
+    breakdown: Any = result.fields["breakdown"]
+    assert list(breakdown) == SIGNALS
+    assert breakdown["severity"] == 1.0

@@ -1,0 +1,104 @@
+"""Whatever a memory holds, the store gives it back unchanged, and every index stays in step."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import get_args
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect.ingest.draft import complete
+from recollect.ingest.jsonl import as_line, read_lines
+from recollect.store.sqlite.store import SqliteStore
+from recollect.types import Filter, Memory, Severity, Tier
+
+MOMENTS = st.datetimes(
+    min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC)
+)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+SAID = TEXTS.filter(str.strip)
+IDS = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=40).filter(
+    lambda id: id.split() == [id]
+)
+MEMORIES = st.builds(
+    Memory,
+    id=IDS,
+    title=SAID,
+    text=TEXTS,
+    context=TEXTS,
+    why=TEXTS,
+    impact=TEXTS,
+    details=TEXTS,
+    tags=st.lists(SAID, unique=True, max_size=4).map(tuple),
+    kind=SAID,
+    severity=st.sampled_from([None, *get_args(Severity)]),
+    domain=TEXTS,
+    project=TEXTS,
+    source=TEXTS,
+    tier=st.sampled_from(get_args(Tier)),
+    space=TEXTS,
+    path=TEXTS,
+    created_at=MOMENTS,
+    updated_at=MOMENTS,
+    valid_from=st.none() | MOMENTS,
+    valid_until=st.none() | MOMENTS,
+)
+# Examples write to the disk, so their time says nothing.
+UNHURRIED = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+BATCHES = st.lists(MEMORIES, min_size=1, max_size=5, unique_by=lambda memory: memory.id)
+
+
+@contextmanager
+def new_store() -> Iterator[SqliteStore]:
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder) / "vault.db")
+        try:
+            yield store
+            assert [finding for finding in store.examine() if finding.problem] == []
+        finally:
+            store.close()
+
+
+@UNHURRIED
+@given(BATCHES)
+def test_memories_come_back_as_they_were_saved(batch: list[Memory]) -> None:
+    expected = {memory.id: memory for memory in batch}
+    with new_store() as store:
+        with store.writing() as write:
+            for memory in batch:
+                write.add(memory)
+        assert store.memories.get(list(expected)) == expected
+        listed = store.memories.browse(Filter(), 10)
+        assert {memory.id: memory for memory in listed} == expected
+        for memory in batch:
+            alike = Filter(project=memory.project, kind=memory.kind, tags=memory.tags)
+            assert memory in store.memories.newest(alike, 10)
+
+
+@UNHURRIED
+@given(st.lists(MEMORIES, min_size=2, max_size=5))
+def test_a_memory_that_changes_is_always_what_it_was_changed_to(versions: list[Memory]) -> None:
+    with new_store() as store:
+        first, *rest = versions
+        with store.writing() as write:
+            held = write.add(first)
+        for number, after in enumerate(rest):
+            with store.writing() as write:
+                if number % 2:
+                    write.forget(held, after.updated_at)
+                    [held] = write.find([held.memory.id]).values()
+                held = write.replace(held, after)
+            assert store.memories.get([after.id]) == {after.id: after}
+
+
+@UNHURRIED
+@given(MEMORIES)
+def test_an_exported_memory_imports_as_itself(memory: Memory) -> None:
+    [line] = read_lines([as_line(memory)])
+    assert line.draft is not None, line.reason
+    assert complete(line.draft, memory.id, None, memory.created_at) == memory

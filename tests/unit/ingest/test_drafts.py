@@ -1,0 +1,237 @@
+"""From what is handed in to a draft: every field checked, the wrong one refused by name."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from recollect.errors import UserError
+from recollect.ingest.draft import FIELDS, LONGEST_ID, complete, draft
+from recollect.types import Memory
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+THEN = datetime(2020, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+TEXTS = [
+    name for name in FIELDS
+    if name not in {"tags", "created_at", "updated_at", "valid_from", "valid_until"}
+]  # fmt: skip
+TIMES = ["created_at", "updated_at", "valid_from", "valid_until"]
+
+
+def refusal(**fields: object) -> str:
+    """How these fields are refused: in one sentence."""
+    with pytest.raises(UserError) as caught:
+        draft({"title": "A title", **fields})
+    message = str(caught.value)
+    assert message.endswith(".")
+    assert "\n" not in message
+    return message
+
+
+def made(**fields: object) -> Memory:
+    return complete(draft(fields), "id", None, NOW)
+
+
+@pytest.mark.parametrize("name", ["titel", "ID", "", "key", "forgotten_at", "title "])
+def test_an_unknown_field_is_refused_by_name(name: str) -> None:
+    message = refusal(**{name: "x"})
+    assert repr(name) in message
+    assert all(field in message for field in FIELDS), "It says which fields there are."
+
+
+def test_an_unknown_field_is_refused_even_when_it_is_null() -> None:
+    assert "'titel'" in refusal(titel=None)
+
+
+@pytest.mark.parametrize("name", TIMES)
+@pytest.mark.parametrize(
+    "value",
+    [
+        "soon",
+        "",
+        "2026-13-01",
+        "2026-02-30",
+        "1.3.2026",
+        "2026-03-01T25:00",
+        "9999-12-31T23:00-02:00",
+    ],
+)
+def test_a_bad_time_is_refused_by_name(name: str, value: str) -> None:
+    message = refusal(**{name: value})
+    assert name in message
+    assert repr(value) in message
+    assert "2026-03-01T09:30:00Z" in message, "It says how to write one."
+
+
+@pytest.mark.parametrize(
+    ("value", "moment"),
+    [
+        ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01T09:30", datetime(2026, 3, 1, 9, 30, tzinfo=UTC)),
+        ("2026-03-01T09:30:00Z", datetime(2026, 3, 1, 9, 30, tzinfo=UTC)),
+        ("2026-03-01T09:30:00.000001+02:00", datetime(2026, 3, 1, 7, 30, 0, 1, tzinfo=UTC)),
+        (" 2026-03-01 ", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("0001-01-01", datetime(1, 1, 1, tzinfo=UTC)),
+        (datetime(2026, 3, 1, 9, 30), datetime(2026, 3, 1, 9, 30, tzinfo=UTC)),
+        (
+            datetime(2026, 3, 1, 9, 30, tzinfo=timezone(timedelta(hours=2))),
+            datetime(2026, 3, 1, 7, 30, tzinfo=UTC),
+        ),
+    ],
+)
+def test_times_are_utc_unless_they_name_a_zone(value: object, moment: datetime) -> None:
+    for name in TIMES:
+        found = draft({"title": "x", name: value}).fields[name]
+        assert found == moment
+        assert found.tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [("severity", "critical, warning, suggestion"), ("tier", "core, file, capture")],
+)
+@pytest.mark.parametrize("value", ["high", "", "Core", "CRITICAL", " core"])
+def test_a_value_outside_the_choices_is_refused_with_the_choices(
+    name: str, allowed: str, value: str
+) -> None:
+    message = refusal(**{name: value})
+    assert message == f"{name} cannot be {value!r}; allowed are: {allowed}."
+
+
+@pytest.mark.parametrize("name", [*TEXTS, *TIMES])
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (1, "a number"),
+        (1.5, "a number"),
+        (True, "true or false"),
+        (["x"], "a list"),
+        ({"x": 1}, "an object"),
+        (b"x", "an object"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused_by_name(name: str, value: object, named: str) -> None:
+    assert refusal(**{name: value}) == f"{name} must be a text, not {named}."
+
+
+@pytest.mark.parametrize("value", ["auth", "a,b", 1, {"a": 1}, [1], ["a", None], [["a"]], {"a"}])
+def test_tags_that_are_no_list_of_texts_are_refused(value: object) -> None:
+    assert refusal(tags=value) == "tags must be a list of texts."
+
+
+@pytest.mark.parametrize("tag", ["", "  ", "\n"])
+def test_an_empty_tag_is_refused(tag: str) -> None:
+    assert refusal(tags=["a", tag]) == "A tag cannot be empty."
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_nul_is_refused_by_name(name: str) -> None:
+    assert refusal(**{name: "a\0b"}) == f"{name} holds a NUL character, which text cannot hold."
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("value", ["\ud800", "a\udfffb"])
+def test_a_lone_surrogate_is_refused_by_name(name: str, value: str) -> None:
+    assert refusal(**{name: value}) == f"{name} is not valid UTF-8 text."
+
+
+def test_nul_and_lone_surrogates_are_refused_in_tags() -> None:
+    assert "a tag holds a NUL" in refusal(tags=["a\0"])
+    assert "a tag is not valid UTF-8" in refusal(tags=["\ud800"])
+
+
+@pytest.mark.parametrize(
+    "id", ["", " ", "a b", "a\n", "\u3000x", "a\u2028b", "x" * (LONGEST_ID + 1)]
+)
+def test_an_id_with_white_space_or_of_no_or_great_length_is_refused(id: str) -> None:
+    assert refusal(id=id) == f"id must be 1 to {LONGEST_ID} characters without white space."
+
+
+@pytest.mark.parametrize("id", ["x", "日本語", "a/b:c#d", "x" * LONGEST_ID, "';DROP--"])
+def test_any_other_id_is_taken_as_it_is(id: str) -> None:
+    assert draft({"title": "x", "id": id}).id == id
+
+
+def test_an_empty_kind_is_refused() -> None:
+    assert refusal(kind=" ") == "kind cannot be empty; leave it out for `fact`."
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"title": ""}, {"title": None, "text": None}, {"title": " ", "text": "\n"}, {"why": "x"}],
+)
+def test_a_memory_needs_a_title_or_a_text(fields: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=r"A memory needs a title or a text\."):
+        draft(fields)
+
+
+def test_the_title_or_the_text_alone_will_do() -> None:
+    assert made(title="x").text == ""
+    assert made(text="x").title == ""
+
+
+def test_null_counts_as_not_given() -> None:
+    nothing: dict[str, object] = dict.fromkeys(FIELDS)
+    assert draft({**nothing, "title": "x"}).fields == {"title": "x"}
+    assert made(title="x", tier=None, kind=None, tags=None) == made(title="x")
+
+
+def test_fields_that_were_not_given_get_their_defaults() -> None:
+    assert made(title="x") == Memory(id="id", title="x", created_at=NOW, updated_at=NOW)
+
+
+def test_a_tag_given_twice_is_kept_once_in_its_first_place() -> None:
+    assert made(title="x", tags=["b", "a", "b", "B"]).tags == ("b", "a", "B")
+
+
+def test_a_memory_is_as_old_as_the_only_time_that_is_given() -> None:
+    for name in ("created_at", "updated_at"):
+        memory = made(**{"title": "x", name: THEN})
+        assert (memory.created_at, memory.updated_at) == (THEN, THEN)
+    memory = made(title="x", created_at=THEN, updated_at=NOW)
+    assert (memory.created_at, memory.updated_at) == (THEN, NOW)
+
+
+def test_a_change_merges_over_what_was_there() -> None:
+    before = made(title="old", text="kept", tags=["a"], severity="warning", created_at=THEN)
+    after = complete(draft({"title": "new"}, change=True), "id", before, NOW)
+    assert after == Memory(
+        id="id",
+        title="new",
+        text="kept",
+        tags=("a",),
+        severity="warning",
+        created_at=THEN,
+        updated_at=NOW,
+    )
+
+
+def test_a_change_that_changes_nothing_leaves_the_time_alone() -> None:
+    before = made(title="x", tags=["a"], created_at=THEN)
+    assert complete(draft({"title": "x", "tags": ["a"]}, change=True), "id", before, NOW) == before
+
+
+def test_a_change_may_give_its_own_time() -> None:
+    before = made(title="x")
+    given = draft({"title": "y", "updated_at": "2020-01-01"}, change=True)
+    assert complete(given, "id", before, NOW).updated_at == datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def test_null_in_a_change_puts_a_field_back_to_its_default() -> None:
+    full = made(
+        title="x", text="t", why="w", tags=["a"], kind="k", severity="critical", tier="core",
+        valid_until="2030-01-01",
+    )  # fmt: skip
+    changes: dict[str, object] = dict.fromkeys(
+        ("text", "why", "tags", "kind", "severity", "tier", "valid_until")
+    )
+    after = complete(draft(changes, change=True), "id", full, NOW)
+    assert after == made(title="x")
+
+
+@pytest.mark.parametrize("name", ["id", "created_at", "updated_at"])
+def test_a_field_without_a_default_cannot_be_null_in_a_change(name: str) -> None:
+    with pytest.raises(UserError, match=f"^{name} cannot be null.$"):
+        draft({name: None}, change=True)

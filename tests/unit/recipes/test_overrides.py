@@ -1,0 +1,415 @@
+"""A person's own recipe: what can be changed, what is refused, and how the refusal reads."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from recollect import Recollect, UserError
+from recollect.recipes import BUILT_IN, Recipes
+from recollect.recipes.base import Recipe, check
+from recollect.recipes.overrides import FIXED, OPEN_TABLES, flat, overridden, tree
+from recollect.recipes.show import as_toml, differences
+from recollect.settings import Embedding, Rerank, Settings
+
+NAMES = list(BUILT_IN)
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    file = folder / f"{name}.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def read(folder: Path, text: str) -> Recipe:
+    written(folder, "mine", text)
+    return Recipes(folder).get("mine")
+
+
+def refusal(folder: Path, text: str) -> str:
+    with pytest.raises(UserError) as caught:
+        read(folder, text)
+    return str(caught.value)
+
+
+def nested(path: str, value: object) -> dict[str, Any]:
+    """`{"a": {"b": value}}` for `a.b`."""
+    for key in reversed(path.split(".")):
+        value = {key: value}
+    assert isinstance(value, dict)
+    return value
+
+
+# Extending
+
+
+def test_a_recipe_extends_another_and_overrides_fields(tmp_path: Path) -> None:
+    recipe = read(
+        tmp_path,
+        """
+        extends = "vault"
+        about = "Mine."
+        view = "full"
+
+        [recall.keyword.columns]
+        why = 4
+
+        [stages.score.signals.severity]
+        weight = 0.3
+        with_vectors = 0.2
+
+        [stages.score.signals.temporal_decay]
+        half_life_days = 30
+
+        [limits]
+        default = 3
+        """,
+    )
+    assert (recipe.name, recipe.about, recipe.view) == ("mine", "Mine.", "full")
+    assert recipe.source == "mine.toml, extends vault"
+    changed = {name: after for name, _, after in differences(BUILT_IN["vault"], recipe)}
+    assert changed == {
+        "view": "full",
+        "recall.keyword.columns.why": 4.0,
+        "stages.score.signals.severity.weight": 0.3,
+        "stages.score.signals.severity.with_vectors": 0.2,
+        "stages.score.signals.temporal_decay.half_life_days": 30.0,
+        "limits.default": 3,
+    }
+
+
+def test_a_recipe_extends_one_that_extends(tmp_path: Path) -> None:
+    written(tmp_path, "base", 'extends = "router"\nlimits.default = 7\nfuse.k = 10')
+    recipe = read(tmp_path, 'extends = "base"\nfuse.k = 20')
+    assert recipe.limits.default == 7
+    assert {name for name, _, _ in differences(BUILT_IN["router"], recipe)} == {
+        "limits.default",
+        "fuse.k",
+    }
+
+
+def test_the_built_in_recipes_are_not_changed(tmp_path: Path) -> None:
+    before = {name: recipe.fingerprint for name, recipe in BUILT_IN.items()}
+    read(tmp_path, 'extends = "vault"\nlimits.default = 3\n[recall.keyword.columns]\ntitle = 1')
+    assert {name: recipe.fingerprint for name, recipe in BUILT_IN.items()} == before
+
+
+def test_deep_search_can_be_overridden(tmp_path: Path) -> None:
+    recipe = read(tmp_path, 'extends = "gnosis"\n[deep.limits]\nleast_keywords = 3')
+    assert recipe.deep is not None
+    assert recipe.deep.limits.least_keywords == 3
+    assert recipe.limits.least_keywords == 1
+
+
+def test_an_overridden_recipe_searches(tmp_path: Path) -> None:
+    """`when = "never"` holds for the signals too: the model that is not there is not missed."""
+    recipes = tmp_path / "recipes"
+    recipes.mkdir()
+    written(recipes, "words", 'extends = "vault"\nlimits.default = 1\nrecall.vector.when = "never"')
+    settings = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+    with Recollect(home=tmp_path, settings=settings, environment={}) as memory:
+        memory.save(title="otter")
+        memory.save(title="otter too")
+        response = memory.search("otter", recipe="words")
+    assert (response.recipe, len(response), response.degraded) == ("words", 1, ())
+    assert response.results[0].explain.name == "words"
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("limits.default = 3", ["mine.toml", '"extends"']),
+        ('extends = ["vault"]', ["mine.toml", '"extends"']),
+        ('extends = "mine"', ["mine.toml", "cannot extend itself"]),
+        ('extends = "nowhere"', ["nowhere", "vault, echovault, gnosis, router, covalence"]),
+        ("extends = ", ["mine.toml", "cannot be read as TOML"]),
+        (
+            'extends = "vault"\ncolour = 1',
+            ["mine.toml: colour", "allowed are: about, view, recall, fuse, stages, limits, deep"],
+        ),
+        (
+            'extends = "vault"\nrecall.keyword.reeding = "words"',
+            ["recall.keyword.reeding", "index, columns, reading, depth, kind, without_kinds"],
+        ),
+        (
+            'extends = "vault"\nrecall.keyword.reading = "fuzzy"',
+            ["recall.keyword.reading", "'fuzzy'", "keywords, words, pieces, boolean"],
+        ),
+        (
+            'extends = "vault"\nrecall.keyword.reading = 3',
+            ["recall.keyword.reading", "keywords, words, pieces, boolean"],
+        ),
+        ('extends = "vault"\nview = "all"', ["view", "scan, full, pointer, preview, snippet"]),
+        (
+            'extends = "echovault"\nrecall.vector.when = "maybe"',
+            ["recall.vector.when", "always, sparse, semantic, never"],
+        ),
+        ('extends = "router"\nfuse.alone = "none"', ["fuse.alone", "rrf, scores"]),
+        ('extends = "echovault"\nfuse.alone = "none"', ["fuse.alone", "expected float"]),
+        (
+            'extends = "vault"\nrecall.keyword.index = "fuzzy"',
+            ["recall.keyword.index", "stemmed, plain"],
+        ),
+        (
+            'extends = "vault"\nrecall.keyword.columns.colour = 1',
+            ["recall.keyword.columns.colour", "stemmed", "id, title, text, context, tags"],
+        ),
+        (
+            'extends = "router"\nrecall.keyword.columns.why = 1',
+            ["recall.keyword.columns.why", "plain", "title, text, tags"],
+        ),
+        (
+            'extends = "vault"\nrecall.keyword = 3',
+            ["recall.keyword is a table", "index, columns, reading, depth"],
+        ),
+        ('extends = "vault"\nlimits.default = "ten"', ["limits.default", "'ten'", "expected int"]),
+        ('extends = "vault"\nlimits.default = 2.5', ["limits.default", "expected int"]),
+        ('extends = "vault"\nlimits.default = true', ["limits.default", "expected int"]),
+        (
+            'extends = "vault"\nstages.score.signals.severity.weight = "much"',
+            ["stages.score.signals.severity.weight", "expected float"],
+        ),
+        ('extends = "vault"\nname = "other"', ["name", "not a field that can be changed"]),
+        ('extends = "vault"\nsource = "me"', ["source", "not a field that can be changed"]),
+        (
+            'extends = "vault"\nrecall.keyword.type = "vector"',
+            ["recall.keyword.type", "not a field that can be changed"],
+        ),
+        (
+            'extends = "vault"\nfuse.channels = ["keyword", "topic"]',
+            ["fuse", "'topic'", "keyword, session, vector"],
+        ),
+        (
+            'extends = "vault"\nstages.cut.guard_channel = "topic"',
+            ["stages.cut", "'topic'", "keyword, session, vector"],
+        ),
+        (
+            'extends = "vault"\nstages.score.adaptive.signal = "luck"',
+            ["stages.score.adaptive", "'luck'", "semantic, vector, severity"],
+        ),
+        (
+            'extends = "vault"\nstages.score.adaptive.fixed = ["vector", "severity", '
+            '"temporal_decay", "tag_overlap", "domain_match"]',
+            ["stages.score.adaptive", "other signals"],
+        ),
+        ('extends = "vault"\n[recall.recent]\nname = "recent"', ["recall.recent"]),
+    ],
+)
+def test_a_refusal_names_the_field_and_what_is_allowed(
+    tmp_path: Path, text: str, parts: list[str]
+) -> None:
+    told = refusal(tmp_path, text)
+    for part in parts:
+        assert part in told
+    assert told.endswith(".")
+    assert "\n" not in told
+
+
+ZERO, BELOW, NOT = [0, 0.0], [-1, -60.0, -1e-9], [float("nan"), float("inf"), float("-inf")]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "field", "bad"),
+    [
+        ("router", "fuse.k", [*BELOW, *NOT]),
+        ("covalence", "stages.score.signals.keyword_rank.k", [*BELOW, *NOT]),
+        ("covalence", "stages.score.signals.tier.k", [*BELOW, *NOT]),
+        ("covalence", "stages.score.signals.tier.core", [0, -60]),
+        ("covalence", "stages.score.signals.recency.hours", [*ZERO, *BELOW, *NOT]),
+        ("covalence", "stages.score.signals.title.bonus", [*BELOW, *NOT]),
+        ("vault", "stages.score.signals.temporal_decay.half_life_days", [*ZERO, *BELOW, *NOT]),
+        ("vault", "stages.score.signals.temporal_decay.zone", [*BELOW, *NOT, 1.1]),
+        ("vault", "stages.score.signals.semantic.weight", [*BELOW, *NOT]),
+        ("vault", "stages.score.signals.semantic.with_vectors", [*BELOW, *NOT]),
+        ("vault", "stages.score.signals.severity.critical", [*BELOW, *NOT, 1.1]),
+        ("vault", "stages.score.adaptive.after", [0, -1]),
+        ("vault", "stages.score.adaptive.span", [*BELOW, *NOT]),
+        ("vault", "stages.session.score", [*BELOW, *NOT]),
+        ("vault", "stages.cut.guard_below", [-1]),
+        ("vault", "stages.cut.guard_share", [*BELOW, *NOT]),
+        ("vault", "recall.keyword.columns.title", [*BELOW, *NOT]),
+        ("vault", "recall.keyword.depth.per_result", [-1, 10**12]),
+        ("vault", "recall.keyword.depth.at_least", [-1, 10**12]),
+        ("router", "recall.vector.least_cosine", [-1.1, 1.1, *NOT]),
+        ("covalence", "recall.vector.dimensions", [-1]),
+        ("echovault", "recall.vector.sparse_below", [-1]),
+        ("echovault", "fuse.weights.keyword", [*BELOW, *NOT]),
+        ("echovault", "fuse.alone", [*BELOW, *NOT]),
+        ("gnosis", "stages.kind_boost.factors.preference", [*ZERO, *BELOW, *NOT]),
+        ("gnosis", "stages.kind_boost.factors.anything", [*ZERO, *BELOW, *NOT]),
+        ("gnosis", "stages.kind_boost.pool", [0, -1]),
+        ("gnosis", "stages.rerank.batch", [0, -8]),
+        ("gnosis", "stages.rerank.skip_below", [-1]),
+        ("gnosis", "stages.rerank.skip.steepness", [*BELOW, *NOT]),
+        ("gnosis", "stages.rerank.skip.cap", [*BELOW, *NOT, 1.1]),
+        ("gnosis", "stages.preference.factor", [*ZERO, *BELOW, *NOT]),
+        ("gnosis", "stages.preference.cap", [*BELOW, *NOT, 1.1]),
+        ("gnosis", "stages.done.factor", [*ZERO, *BELOW, *NOT]),
+        ("gnosis", "stages.keyword_floor.floor", [*BELOW, *NOT, 1.1]),
+        ("gnosis", "stages.score_floor.floor", [*BELOW, *NOT, 1.1]),
+        ("gnosis", "limits.default", [0, -1]),
+        ("gnosis", "limits.most", [-1]),
+        ("gnosis", "limits.least_keywords", [-1]),
+        ("gnosis", "limits.inlined", [-1]),
+        ("gnosis", "deep.limits.default", [0]),
+    ],
+)
+def test_numbers_that_would_divide_by_zero_or_rank_by_nothing_are_refused(
+    recipe: str, field: str, bad: list[float]
+) -> None:
+    for value in bad:
+        with pytest.raises(UserError) as caught:
+            overridden(BUILT_IN[recipe], nested(field, value), "mine.toml")
+        assert str(caught.value).startswith(f"mine.toml: {field} cannot be {value!r}; expected ")
+
+
+def test_every_number_that_a_recipe_declares_is_bounded() -> None:
+    """A new field without a bound would be a new way to write NaN into a ranking."""
+    for name, recipe in BUILT_IN.items():
+        for field, value in flat(tree(recipe)):
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            worst = float("nan") if isinstance(value, float) else -(10**15)
+            with pytest.raises(UserError):
+                overridden(recipe, nested(field, worst), name)
+
+
+# Files
+
+
+def test_recipes_that_go_round_in_a_circle_are_refused(tmp_path: Path) -> None:
+    for one, other in (("a", "b"), ("b", "c"), ("c", "a")):
+        written(tmp_path, one, f'extends = "{other}"')
+    with pytest.raises(UserError, match="circle"):
+        Recipes(tmp_path).get("a")
+
+
+def test_names_are_the_built_in_ones_and_the_files(tmp_path: Path) -> None:
+    written(tmp_path, "b", 'extends = "vault"')
+    written(tmp_path, "a", 'extends = "vault"')
+    (tmp_path / "notes.txt").write_text("no recipe")
+    assert Recipes(tmp_path).names() == [*NAMES, "a", "b"]
+    assert Recipes(tmp_path / "nowhere").names() == NAMES
+    assert Recipes().names() == NAMES
+    with pytest.raises(UserError, match=r"There is no recipe 'c'; there are: .*covalence, a, b"):
+        Recipes(tmp_path).get("c")
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match=r"mine\.toml cannot be read as TOML"):
+        Recipes(tmp_path).get("mine")
+
+
+# Showing
+
+
+def changeable(table: dict[str, Any], name: str = "") -> dict[str, Any]:
+    """A recipe's tables without the fields that say what a part is."""
+    return {
+        key: changeable(value, key) if isinstance(value, dict) else value
+        for key, value in table.items()
+        if key not in FIXED or name in OPEN_TABLES
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_shown_can_be_loaded_again(name: str) -> None:
+    recipe = BUILT_IN[name]
+    shown = changeable(tomllib.loads(as_toml(recipe)))
+    again = overridden(recipe, shown, "mine.toml")
+    assert again.fingerprint == recipe.fingerprint
+    assert again == recipe
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_shown_stands_over_any_sibling(name: str, tmp_path: Path) -> None:
+    """Every number put somewhere else first, then the shown text over it: it states them all."""
+    recipe = BUILT_IN[name]
+    moved = recipe
+    for field, value in flat(tree(recipe)):
+        if isinstance(value, float) and value not in (0.0, 1.0):
+            moved = overridden(moved, nested(field, value / 2), "moved")
+    assert moved.fingerprint != recipe.fingerprint
+    again = overridden(moved, changeable(tomllib.loads(as_toml(recipe))), "mine.toml")
+    assert again.fingerprint == recipe.fingerprint
+
+
+def test_kinds_with_odd_names_are_shown_as_toml() -> None:
+    factors = {"my kind": 1.5, "a.b": 1.25, 'quo"te': 1.125, "source": 1.1, "日本": 2.0}
+    recipe = overridden(BUILT_IN["gnosis"], nested("stages.kind_boost.factors", factors), "x")
+    shown = tomllib.loads(as_toml(recipe))
+    assert shown["stages"]["kind_boost"]["factors"].items() >= factors.items()
+    assert overridden(BUILT_IN["gnosis"], changeable(shown), "x").fingerprint == recipe.fingerprint
+
+
+def test_a_column_may_be_called_like_a_fixed_field() -> None:
+    """`source` says where a recipe comes from; as a column it is a number like any other."""
+    recipe = overridden(BUILT_IN["echovault"], nested("recall.keyword.columns.source", 2), "x")
+    assert differences(BUILT_IN["echovault"], recipe) == [
+        ("recall.keyword.columns.source", 1.0, 2.0)
+    ]
+
+
+# Fingerprints
+
+FINGERPRINTS = {name: recipe.fingerprint for name, recipe in BUILT_IN.items()}
+
+
+def every_change(recipe: Recipe) -> Iterator[tuple[str, Recipe]]:
+    for field, value in flat(tree(recipe)):
+        if isinstance(value, float):
+            new: object = value / 2 if value else 0.125
+        elif isinstance(value, int) and not isinstance(value, bool):
+            new = value + 1
+        else:
+            continue
+        yield field, overridden(recipe, nested(field, new), "x")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_is_in_the_fingerprint(name: str) -> None:
+    recipe = BUILT_IN[name]
+    seen = {recipe.fingerprint}
+    for field, changed in every_change(recipe):
+        assert changed.fingerprint not in seen, field
+        seen.add(changed.fingerprint)
+
+
+def test_names_are_not_in_the_fingerprint(tmp_path: Path) -> None:
+    for name in NAMES:
+        same = read(tmp_path, f'extends = "{name}"\nabout = "The same."')
+        assert same.fingerprint == FINGERPRINTS[name]
+    deep = read(tmp_path, 'extends = "gnosis"\ndeep.about = "The same."')
+    assert deep.fingerprint == FINGERPRINTS["gnosis"]
+    assert len(set(FINGERPRINTS.values())) == len(NAMES)
+
+
+def test_the_order_of_columns_is_not_in_the_fingerprint() -> None:
+    recipe = BUILT_IN["vault"]
+    shown: Any = tree(recipe)
+    columns = dict(reversed(shown["recall"]["keyword"]["columns"].items()))
+    keyword: Any = recipe.recall[0]
+    turned = msgspec.structs.replace(
+        recipe, recall=(msgspec.structs.replace(keyword, columns=columns), *recipe.recall[1:])
+    )
+    assert turned.fingerprint == recipe.fingerprint
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_built_in_recipes_hang_together(name: str) -> None:
+    check(BUILT_IN[name])
+
+
+def test_a_recipe_does_not_differ_from_itself() -> None:
+    for one in BUILT_IN.values():
+        assert differences(one, one) == []
+    assert differences(BUILT_IN["vault"], BUILT_IN["router"])

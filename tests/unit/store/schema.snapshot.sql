@@ -1,0 +1,100 @@
+-- version 1
+
+-- index memories_browse
+CREATE INDEX memories_browse ON memories (CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
+
+-- index memories_kind
+CREATE INDEX memories_kind ON memories (kind) WHERE forgotten_at IS NULL;
+
+-- index memories_project
+CREATE INDEX memories_project ON memories (project, updated_at DESC, id) WHERE forgotten_at IS NULL;
+
+-- index memories_recent
+CREATE INDEX memories_recent ON memories (updated_at DESC, id) WHERE forgotten_at IS NULL;
+
+-- index memories_space
+CREATE INDEX memories_space ON memories (space) WHERE forgotten_at IS NULL;
+
+-- index memory_tags_tag
+CREATE INDEX memory_tags_tag ON memory_tags (tag, memory);
+
+-- index tags_topic
+CREATE INDEX tags_topic ON tags (topic);
+
+-- index vectors_model
+CREATE INDEX vectors_model ON vectors (model, seq);
+
+-- index waiting_memory
+CREATE INDEX waiting_memory ON waiting (memory);
+
+-- table corpus
+CREATE TABLE corpus (documents INTEGER NOT NULL) STRICT;
+
+-- table feedback
+CREATE TABLE feedback (key INTEGER PRIMARY KEY, query TEXT NOT NULL, memory_id TEXT NOT NULL, accepted INTEGER NOT NULL CHECK (accepted IN (0, 1)), given_at INTEGER NOT NULL) STRICT;
+
+-- table memories
+CREATE TABLE memories (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, context TEXT NOT NULL, why TEXT NOT NULL, impact TEXT NOT NULL, details TEXT NOT NULL, kind TEXT NOT NULL, severity TEXT, domain TEXT NOT NULL, project TEXT NOT NULL, source TEXT NOT NULL, tier TEXT NOT NULL, space TEXT NOT NULL, path TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, valid_from INTEGER, valid_until INTEGER, content_hash BLOB NOT NULL, forgotten_at INTEGER) STRICT;
+
+-- table memory_tags
+CREATE TABLE memory_tags (memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED, tag INTEGER NOT NULL REFERENCES tags, position INTEGER NOT NULL, PRIMARY KEY (memory, tag)) WITHOUT ROWID, STRICT;
+
+-- table meta
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
+
+-- table models
+CREATE TABLE models (key INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, dimensions INTEGER NOT NULL) STRICT;
+
+-- table plain
+CREATE VIRTUAL TABLE plain USING fts5 (title, text, tags, content = '', contentless_delete = 1, tokenize = 'unicode61');
+
+-- table stemmed
+CREATE VIRTUAL TABLE stemmed USING fts5 (id, title, text, context, tags, why, impact, kind, project, source, content = '', contentless_delete = 1, tokenize = 'porter unicode61');
+
+-- table tags
+CREATE TABLE tags (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, topic BLOB NOT NULL) STRICT;
+
+-- table vectors
+CREATE TABLE vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, vector BLOB NOT NULL, UNIQUE (memory, model)) STRICT;
+
+-- table vectors_removed
+CREATE TABLE vectors_removed (seq INTEGER PRIMARY KEY AUTOINCREMENT, vector INTEGER NOT NULL) STRICT;
+
+-- table vocabulary
+CREATE TABLE vocabulary (token TEXT PRIMARY KEY, documents INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+
+-- table waiting
+CREATE TABLE waiting (model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, PRIMARY KEY (model, memory)) WITHOUT ROWID, STRICT;
+
+-- trigger indexed_write
+CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN DELETE FROM stemmed WHERE rowid = new.key; DELETE FROM plain WHERE rowid = new.key; INSERT INTO stemmed (rowid, id, title, text, context, tags, why, impact, kind, project, source) SELECT key, id, title, text, context, tags, why, impact, kind, project, source FROM indexed WHERE key = new.key; INSERT INTO plain (rowid, title, text, tags) SELECT key, title, text, tags FROM indexed WHERE key = new.key; END;
+
+-- trigger memories_delete
+CREATE TRIGGER memories_delete AFTER DELETE ON memories WHEN old.forgotten_at IS NULL BEGIN INSERT INTO indexed (key) VALUES (old.key); UPDATE corpus SET documents = documents - 1; END;
+
+-- trigger memories_insert
+CREATE TRIGGER memories_insert AFTER INSERT ON memories WHEN new.forgotten_at IS NULL BEGIN INSERT INTO indexed (key) VALUES (new.key); UPDATE corpus SET documents = documents + 1; INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models; END;
+
+-- trigger memories_update
+CREATE TRIGGER memories_update AFTER UPDATE OF id, title, text, context, why, impact, kind, project, source, forgotten_at ON memories BEGIN INSERT INTO indexed (key) VALUES (new.key); UPDATE corpus SET documents = documents + (new.forgotten_at IS NULL) - (old.forgotten_at IS NULL); DELETE FROM vectors WHERE memory = new.key AND (new.title <> old.title OR new.text <> old.text OR new.context <> old.context OR new.forgotten_at IS NOT NULL); DELETE FROM waiting WHERE memory = new.key AND new.forgotten_at IS NOT NULL; INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models WHERE new.forgotten_at IS NULL AND old.forgotten_at IS NOT NULL; END;
+
+-- trigger memory_tags_delete
+CREATE TRIGGER memory_tags_delete AFTER DELETE ON memory_tags WHEN EXISTS (SELECT 1 FROM memories WHERE key = old.memory) BEGIN INSERT INTO indexed (key) VALUES (old.memory); END;
+
+-- trigger memory_tags_insert
+CREATE TRIGGER memory_tags_insert AFTER INSERT ON memory_tags WHEN EXISTS (SELECT 1 FROM memories WHERE key = new.memory) BEGIN INSERT INTO indexed (key) VALUES (new.memory); END;
+
+-- trigger models_insert
+CREATE TRIGGER models_insert AFTER INSERT ON models BEGIN INSERT INTO waiting SELECT new.key, key FROM memories WHERE forgotten_at IS NULL; END;
+
+-- trigger tags_rename
+CREATE TRIGGER tags_rename AFTER UPDATE OF name ON tags BEGIN INSERT INTO indexed (key) SELECT memory FROM memory_tags WHERE tag = new.key; END;
+
+-- trigger vectors_delete
+CREATE TRIGGER vectors_delete AFTER DELETE ON vectors BEGIN INSERT INTO vectors_removed (vector) VALUES (old.seq); INSERT OR IGNORE INTO waiting SELECT o.key, m.key FROM models o JOIN memories m WHERE o.key = old.model AND m.key = old.memory AND m.forgotten_at IS NULL; END;
+
+-- trigger vectors_insert
+CREATE TRIGGER vectors_insert AFTER INSERT ON vectors BEGIN DELETE FROM waiting WHERE model = new.model AND memory = new.memory; END;
+
+-- view indexed
+CREATE VIEW indexed AS SELECT m.key, m.id, m.title, m.text, m.context, m.why, m.impact, m.kind, m.project, m.source, coalesce((SELECT group_concat(t.name, ' ' ORDER BY mt.position) FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key), '') AS tags FROM memories m WHERE m.forgotten_at IS NULL;

@@ -1,0 +1,112 @@
+"""A disk that fills up: the save says so, nothing half-written stays, and later saves go on."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import StoreError
+from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.asking import matches, nearest, put, save
+from recollect.testing.stores.samples import EVERYTHING, MODEL, axis, memory
+
+MOST = 2000
+
+
+def save_until_full(store: SqliteStore) -> tuple[list[str], str]:
+    """The ids that were saved, and how the first save that failed said so."""
+    saved: list[str] = []
+    for number in range(MOST):
+        id = f"m{number:04}"
+        try:
+            save(store, memory(id, text=f"anchor word{number} " * 200, tags=(f"t{number}",)))
+            put(store, MODEL, {id: axis(number % 20)})
+        except StoreError as error:
+            return saved, str(error)
+        saved.append(id)
+    raise AssertionError("The disk never filled up.")
+
+
+def check_nothing_half_written(store: SqliteStore, saved: list[str]) -> None:
+    """All that was acknowledged is there; of the last save there is its memory or nothing."""
+    held = [one.id for one in store.memories.browse(EVERYTHING, MOST)]
+    assert set(saved) <= set(held)
+    assert len(held) <= len(saved) + 1
+    found = {*matches(store, "anchor", limit=MOST), *matches(store, "lighthouse")}
+    assert found == set(held)
+    assert {id for id in saved if id != "later"} <= set(nearest(store, axis(0), MOST))
+    assert [one for one in store.examine() if one.problem] == []
+
+
+def test_a_file_that_may_not_grow_keeps_what_it_had(tmp_path: Path) -> None:
+    path = tmp_path / "vault.db"
+    store = SqliteStore(path)
+    connection = store.database.connection()
+    connection.execute("PRAGMA max_page_count = 150")
+    saved, message = save_until_full(store)
+    assert message == f"The disk that holds {path} is full; nothing of this write was kept."
+    assert len(saved) > 5
+    check_nothing_half_written(store, saved)
+    with pytest.raises(StoreError, match="full"):
+        save(store, *(memory(f"batch{n}", text="lighthouse " * 500) for n in range(50)))
+    assert matches(store, "lighthouse") == [], "A batch is saved whole or not at all."
+    connection.execute("PRAGMA max_page_count = 100000")
+    save(store, memory("later", text="lighthouse"))
+    assert matches(store, "lighthouse") == ["later"]
+    check_nothing_half_written(store, [*saved, "later"])
+    store.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    try:
+        made = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], capture_output=True
+        )
+    except OSError:
+        pytest.skip("there is no mount command here")
+    if made.returncode:
+        pytest.skip("mounting is not permitted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_full_disk_loses_nothing_that_was_saved(small_disk: Path) -> None:
+    filler = small_disk / "filler"
+    filler.write_bytes(b"x" * 500_000)
+    path = small_disk / "vault.db"
+    store = SqliteStore(path)
+    saved, message = save_until_full(store)
+    assert message.startswith(f"The disk that holds {path} is full"), message
+    assert len(saved) > 5
+    check_nothing_half_written(store, saved)
+    store.close()
+    store = SqliteStore(path)
+    check_nothing_half_written(store, saved)
+    filler.unlink()
+    save(store, memory("later", text="lighthouse"))
+    assert matches(store, "lighthouse") == ["later"]
+    check_nothing_half_written(store, [*saved, "later"])
+    store.close()
+
+
+def test_no_vault_is_made_on_a_full_disk(small_disk: Path) -> None:
+    filler = small_disk / "filler"
+    with pytest.raises(OSError, match="No space"):
+        filler.write_bytes(b"x" * 4_000_000)
+    path = small_disk / "vault.db"
+    with pytest.raises(StoreError) as caught:
+        SqliteStore(path)
+    assert str(path) in str(caught.value)
+    filler.unlink()
+    store = SqliteStore(path)
+    save(store, memory("later", text="lighthouse"))
+    assert matches(store, "lighthouse") == ["later"]
+    store.close()

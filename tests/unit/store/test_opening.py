@@ -1,0 +1,235 @@
+"""Opening what is no vault, a newer vault, or a damaged one: a sentence, and nothing is touched."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.errors import StoreError
+from recollect.store.sqlite import connection as module
+from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.asking import matches, nearest, put, save
+from recollect.testing.stores.samples import (
+    EVERYTHING,
+    MODEL,
+    NOON,
+    WIDTH,
+    axis,
+    full_memory,
+    memory,
+)
+
+
+def refused(path: Path) -> str:
+    """How opening this path is refused: in one sentence that names it."""
+    with pytest.raises(StoreError) as caught:
+        SqliteStore(path)
+    return one_sentence(caught.value, path)
+
+
+def one_sentence(error: StoreError, path: Path) -> str:
+    message = str(error)
+    assert str(path) in message
+    rest = message.replace(str(path), "PATH")
+    assert re.fullmatch(r"[A-Z][^\n]*[^.]\.", rest), message
+    assert ". " not in rest, message
+    return rest
+
+
+def folder_state(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def sqlite_file(path: Path, *statements: str) -> Path:
+    connection = apsw.Connection(str(path))
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+    return path
+
+
+def vault(path: Path) -> Path:
+    """A closed vault with memories, tags, vectors and feedback."""
+    store = SqliteStore(path)
+    save(store, full_memory("full"), *(memory(f"m{n}", text="anchor " * n) for n in range(40)))
+    put(store, MODEL, {f"m{n}": axis(n % 20) for n in range(40)})
+    store.feedback.add("anchor", "m1", True, NOON)
+    store.close()
+    return path
+
+
+def test_a_new_vault_is_made_where_there_is_none(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "vault.db").close()
+    assert list(folder_state(tmp_path)) == ["vault.db"], "Closing leaves one file."
+
+
+def test_an_empty_file_becomes_a_vault(tmp_path: Path) -> None:
+    path = tmp_path / "vault.db"
+    path.touch()
+    store = SqliteStore(path)
+    save(store, memory("a"))
+    store.close()
+    store = SqliteStore(path)
+    assert set(store.memories.get(["a"])) == {"a"}
+    store.close()
+
+
+def test_a_folder_is_no_vault(tmp_path: Path) -> None:
+    assert refused(tmp_path) == "PATH is a folder, not a vault file."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"hi", b"hello\n" * 1000, b"\0" * 4096, b"SQLite format 3\0", b"PK\3\4" + b"x" * 600],
+)
+def test_a_file_that_is_not_a_database_is_refused_and_left_alone(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    assert "is not a Recollect vault: it is not a SQLite database" in refused(path)
+    assert folder_state(tmp_path) == {"notes.txt": content}
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("CREATE TABLE notes (text)", "INSERT INTO notes VALUES ('mine')"),
+        ("PRAGMA user_version = 1", "CREATE TABLE notes (text)", "DROP TABLE notes"),
+        ("PRAGMA application_id = 77", "CREATE TABLE memories (id)"),
+        ("PRAGMA journal_mode = WAL", "CREATE TABLE memories (id)"),
+    ],
+)
+def test_another_programs_database_is_refused_and_left_alone(
+    tmp_path: Path, statements: tuple[str, ...]
+) -> None:
+    path = sqlite_file(tmp_path / "other.db", *statements)
+    before = folder_state(tmp_path)
+    assert refused(path) == "PATH is a SQLite database, but not a Recollect vault."
+    assert folder_state(tmp_path) == before
+
+
+def test_a_newer_vault_is_refused_by_version_and_left_alone(tmp_path: Path) -> None:
+    path = vault(tmp_path / "vault.db")
+    sqlite_file(path, f"PRAGMA user_version = {module.VERSION + 1}")
+    before = folder_state(tmp_path)
+    message = refused(path)
+    assert f"version {module.VERSION + 1}" in message
+    assert f"up to {module.VERSION}" in message
+    assert "install a newer Recollect" in message
+    assert folder_state(tmp_path) == before
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "vault.db"
+    assert "check that its folder exists" in refused(path)
+    assert not path.parent.exists()
+
+
+def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "cannot be opened" in refused(tmp_path / "file" / "vault.db")
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    assert "cannot be opened" in refused(tmp_path / ("v" * 300))
+
+
+def test_a_vault_made_by_another_at_the_same_moment_is_no_stranger(tmp_path: Path) -> None:
+    """Between any two statements of the check, another process may make the vault whole."""
+    for nth in range(6):
+        path = tmp_path / f"{nth}.db"
+        connection = apsw.Connection(str(path))
+        count = 0
+
+        def make_it(
+            cursor: apsw.Cursor,
+            sql: str,
+            values: apsw.Bindings | None,
+            *,
+            path: Path = path,
+            nth: int = nth,
+        ) -> bool:
+            nonlocal count
+            if count == nth:
+                SqliteStore(path).close()
+            count += 1
+            return True
+
+        connection.exec_trace = make_it
+        assert module._checked_version(connection, path) in (0, module.VERSION)
+        connection.exec_trace = None
+        connection.close()
+
+
+# Every way of using a vault, each of which may meet a damaged page.
+USES: tuple[Callable[[SqliteStore], object], ...] = (
+    lambda store: store.memories.get(["full", "m1", "m39"]),
+    lambda store: store.memories.browse(EVERYTHING, 100),
+    lambda store: store.memories.newest(EVERYTHING, 100),
+    lambda store: matches(store, "anchor"),
+    lambda store: matches(store, "anchor", "plain"),
+    lambda store: store.topics.carrying(["ops", "keys"], 5, EVERYTHING),
+    lambda store: nearest(store, axis(3)),
+    lambda store: store.vectors.similarities(MODEL, axis(3), ["m1", "m2"]),
+    lambda store: store.vectors.waiting(MODEL, 5),
+    lambda store: store.vectors.coverage(MODEL),
+    lambda store: store.vocabulary.frequencies(["anchor"]),
+    lambda store: store.vocabulary.documents(),
+    lambda store: store.feedback.counts(),
+    lambda store: save(store, memory("new", text="a new one", tags=("ops", "new"))),
+    lambda store: store.feedback.add("q", "m1", True, NOON),
+    lambda store: store.vectors.put(MODEL, WIDTH, [(1, axis(1))]),
+    lambda store: list(store.examine()),
+    lambda store: store.rebuild(),
+)
+
+
+def use(path: Path) -> list[str]:
+    """Use a damaged vault in every way; what it says, all of it StoreError in one sentence."""
+    said: list[str] = []
+    store = None
+    try:
+        store = SqliteStore(path)
+        for ask in USES:
+            try:
+                ask(store)
+            except StoreError as error:
+                said.append(one_sentence(error, path))
+    except StoreError as error:
+        said.append(one_sentence(error, path))
+    finally:
+        if store is not None:
+            store.close()
+    return said
+
+
+def test_a_truncated_vault_is_a_sentence_wherever_it_is_cut(tmp_path: Path) -> None:
+    whole = vault(tmp_path / "vault.db").read_bytes()
+    for number, share in enumerate((0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999)):
+        path = tmp_path / f"cut-{number}.db"
+        path.write_bytes(whole[: int(len(whole) * share)])
+        said = use(path)
+        assert said, f"Cut to {share}, nothing was noticed."
+        assert any("damaged" in message for message in said), said
+
+
+def test_overwritten_bytes_are_a_sentence_or_harmless(tmp_path: Path) -> None:
+    whole = vault(tmp_path / "vault.db").read_bytes()
+    noticed = 0
+    for seed in range(60):
+        chance = random.Random(seed)
+        spoiled = bytearray(whole)
+        for _ in range(chance.choice((1, 5, 20))):
+            start = chance.randrange(100, len(whole) - 300)
+            length = chance.choice((1, 16, 300))
+            spoiled[start : start + length] = chance.randbytes(length)
+        path = tmp_path / f"spoiled-{seed}.db"
+        path.write_bytes(spoiled)
+        noticed += bool(use(path))
+    assert noticed > 10

@@ -1,0 +1,191 @@
+"""A vault that may be read but not written: all of it can be read, and a write says why not.
+
+Run as root, who may write everything, these tests take on another user's rights for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import StoreError
+from recollect.store.sqlite import matrix
+from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.asking import matches, nearest, put, save
+from recollect.testing.stores.samples import (
+    EVERYTHING,
+    MODEL,
+    NOON,
+    axis,
+    full_memory,
+    memory,
+)
+
+assert matrix  # imported before another user's rights are taken on: who may not read our code
+
+if sys.platform == "win32":
+    pytest.skip("rights work otherwise on Windows", allow_module_level=True)
+
+NOBODY = 65534
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Without root's right to write everything; root gets it back."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that other users may look into; pytest's own are private."""
+    with tempfile.TemporaryDirectory() as name:
+        made = Path(name)
+        made.chmod(0o755)
+        with unprivileged():
+            if not os.access(made, os.X_OK):
+                pytest.skip("the temporary folder is closed to other users")
+        yield made
+        made.chmod(0o755)
+
+
+@pytest.fixture
+def path(folder: Path) -> Path:
+    """A closed vault."""
+    store = SqliteStore(folder / "vault.db")
+    save(store, full_memory("full"), memory("anchor", text="drop the anchor", tags=("deep",)))
+    put(store, MODEL, {"full": axis(0), "anchor": axis(1)})
+    store.close()
+    return folder / "vault.db"
+
+
+def check_readable(store: SqliteStore) -> None:
+    assert store.memories.get(["full"]) == {"full": full_memory("full")}
+    assert [one.id for one in store.memories.browse(EVERYTHING, 9)] == ["full", "anchor"]
+    assert matches(store, "anchor") == matches(store, "anchor", "plain") == ["anchor"]
+    assert [one.memory_id for one in store.topics.carrying(["deep"], 9, EVERYTHING)] == ["anchor"]
+    assert nearest(store, axis(1)) == ["anchor", "full"]
+    assert store.vocabulary.frequencies(["anchor"]) == {"anchor": 1}
+    assert [one for one in store.examine() if one.problem] == []
+
+
+def check_not_writable(store: SqliteStore) -> None:
+    expected = f"The vault {store.database.path} is read-only, so nothing can be written."
+    for write in (
+        lambda: save(store, memory("new")),
+        lambda: store.feedback.add("q", "full", True, NOON),
+        lambda: store.vectors.remove(MODEL),
+        store.rebuild,
+    ):
+        with pytest.raises(StoreError) as caught:
+            write()
+        assert str(caught.value) == expected
+
+
+def test_a_read_only_file_in_a_read_only_folder_is_read(path: Path) -> None:
+    path.chmod(0o444)
+    path.parent.chmod(0o555)
+    with unprivileged():
+        store = SqliteStore(path)
+        check_readable(store)
+        check_not_writable(store)
+        store.close()
+        assert [one.name for one in path.parent.iterdir()] == ["vault.db"]
+
+
+def test_a_read_only_file_in_a_writable_folder_is_read_again_and_again(path: Path) -> None:
+    path.chmod(0o444)
+    path.parent.chmod(0o777)
+    for _ in range(3):
+        with unprivileged():
+            store = SqliteStore(path)
+            check_readable(store)
+            check_not_writable(store)
+            store.close()
+
+
+def test_a_vault_that_its_owner_writes_is_read_as_it_is_now(path: Path) -> None:
+    """What the owner wrote may still stand in the log beside the file, and more will come."""
+    path.chmod(0o644)
+    owner = SqliteStore(path)
+    save(owner, memory("first", text="lighthouse"))
+    with unprivileged():
+        store = SqliteStore(path)
+        assert matches(store, "lighthouse") == ["first"]
+        check_not_writable(store)
+    save(owner, memory("second", text="lighthouse"))
+    with unprivileged():
+        assert matches(store, "lighthouse") == ["first", "second"]
+        assert set(store.memories.get(["second"])) == {"second"}
+        store.close()
+    owner.close()
+
+
+def test_an_empty_read_only_file_is_no_vault(folder: Path) -> None:
+    path = folder / "empty.db"
+    path.touch(0o444)
+    with unprivileged(), pytest.raises(StoreError) as caught:
+        SqliteStore(path)
+    assert str(caught.value).startswith(f"{path} cannot be made a vault of version ")
+    assert str(caught.value).endswith("because it is read-only.")
+
+
+def test_a_vault_cannot_be_made_in_a_read_only_folder(folder: Path) -> None:
+    folder.chmod(0o555)
+    with unprivileged(), pytest.raises(StoreError, match="check that its folder exists and is"):
+        SqliteStore(folder / "vault.db")
+
+
+def test_a_file_that_may_not_be_read_is_refused(path: Path) -> None:
+    path.chmod(0o000)
+    with unprivileged(), pytest.raises(StoreError, match="cannot be opened"):
+        SqliteStore(path)
+
+
+def test_a_folder_that_may_not_be_entered_is_refused(path: Path) -> None:
+    path.parent.chmod(0o600)
+    with unprivileged(), pytest.raises(StoreError, match="cannot be opened"):
+        SqliteStore(path)
+
+
+@pytest.fixture
+def mounted(folder: Path) -> Iterator[Path]:
+    """A file system of its own, which can be made read-only whoever asks."""
+    try:
+        made = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], capture_output=True
+        )
+    except OSError:
+        pytest.skip("there is no mount command here")
+    if made.returncode:
+        pytest.skip("mounting is not permitted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_vault_on_a_read_only_medium_is_read(mounted: Path) -> None:
+    path = mounted / "vault.db"
+    store = SqliteStore(path)
+    save(store, full_memory("full"), memory("anchor", text="drop the anchor", tags=("deep",)))
+    put(store, MODEL, {"full": axis(0), "anchor": axis(1)})
+    store.close()
+    subprocess.run(["mount", "-o", "remount,ro", str(mounted)], check=True)
+    store = SqliteStore(path)
+    check_readable(store)
+    check_not_writable(store)
+    store.close()

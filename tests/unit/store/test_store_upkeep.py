@@ -1,0 +1,254 @@
+"""The doctor names whatever is out of step, and a rebuild mends all that is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.store.base import Coverage
+from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.upkeep import Finding
+from recollect.testing.stores.asking import forget, matches, nearest, put, save, state
+from recollect.testing.stores.samples import (
+    EVERYTHING,
+    MODEL,
+    NOON,
+    OTHER,
+    WIDTH,
+    axis,
+    full_memory,
+    memory,
+)
+
+INDEXES = ("stemmed", "plain")
+CHECKS = [
+    "file", "references", "stemmed index", "plain index", "memory count", "vocabulary", "vectors",
+    "waiting vectors", "topic hashes",
+]  # fmt: skip
+
+# What is damaged by hand, and the check that must say so.
+DAMAGE: dict[str, tuple[str, str]] = {
+    **{
+        f"{index}: {what}": (sql.format(index=index), f"{index} index")
+        for index in INDEXES
+        for what, sql in {
+            "a memory is missing": "DELETE FROM {index} WHERE rowid = 1",
+            "a memory is left over": "INSERT INTO {index} (rowid, title) VALUES (99, 'x')",
+            "a forgotten memory is in it": (
+                "INSERT INTO {index} (rowid, title, text) SELECT key, title, text FROM memories "
+                "WHERE forgotten_at IS NOT NULL"
+            ),
+            "it holds old words": (
+                "DELETE FROM {index} WHERE rowid = 2; "
+                "INSERT INTO {index} (rowid, title, text) VALUES (2, 'About second', 'old words')"
+            ),
+            "a word stands in another column": (
+                "DELETE FROM {index} WHERE rowid = 3; "
+                "INSERT INTO {index} (rowid, title, text) VALUES (3, 'hoist the sails', 'x')"
+            ),
+            "its structure is broken": (
+                "UPDATE {index}_data SET block = zeroblob(length(block)) WHERE id > 1000"
+            ),
+            "its totals are wrong": "UPDATE {index}_data SET block = x'0909' WHERE id = 1",
+        }.items()
+    },
+    "the count is too high": ("UPDATE corpus SET documents = 4", "memory count"),
+    "a token is counted too often": (
+        "UPDATE vocabulary SET documents = 9 WHERE token = 'anchor'",
+        "vocabulary",
+    ),
+    "a token is not counted": ("DELETE FROM vocabulary WHERE token = 'anchor'", "vocabulary"),
+    "a token of no memory": ("INSERT INTO vocabulary VALUES ('ghost', 1)", "vocabulary"),
+    "a tag has another hash": (
+        "UPDATE tags SET topic = x'00' WHERE name = 'harbor'",
+        "topic hashes",
+    ),
+    "a vector is too short": (
+        "UPDATE vectors SET vector = x'00' WHERE memory = 1",
+        "vectors",
+    ),
+    "a memory waits that has a vector": (
+        "INSERT INTO waiting SELECT model, memory FROM vectors LIMIT 1",
+        "waiting vectors",
+    ),
+    "a memory without a vector does not wait": ("DELETE FROM waiting", "waiting vectors"),
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(tmp_path / "vault.db")
+    save(
+        opened,
+        full_memory("first"),
+        memory("second", text="drop the anchor", tags=("harbor", "deep")),
+        memory("third", text="hoist the sails", tags=("harbor",)),
+        memory("fourth", text="long forgotten", tags=("deep",)),
+    )
+    put(opened, MODEL, {"first": axis(0), "second": axis(1)})
+    forget(opened, "fourth")
+    opened.feedback.add("anchor?", "second", True, NOON)
+    yield opened
+    opened.close()
+
+
+def problems(store: SqliteStore) -> list[Finding]:
+    return [finding for finding in store.examine() if finding.problem]
+
+
+def test_a_vault_in_order_passes_every_check(store: SqliteStore) -> None:
+    assert [(one.check, one.problem) for one in store.examine()] == [
+        (check, None) for check in CHECKS
+    ]
+
+
+def test_a_new_vault_and_one_with_nothing_left_pass(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "new.db")
+    assert problems(store) == []
+    save(store, memory("only", tags=("harbor",)))
+    put(store, MODEL, {"only": axis(0)})
+    forget(store, "only")
+    assert problems(store) == []
+    store.rebuild()
+    assert problems(store) == []
+    store.close()
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_is_named_and_a_rebuild_mends_it(store: SqliteStore, damage: str) -> None:
+    sql, check = DAMAGE[damage]
+    before = state(store)
+    store.database.connection().execute(sql)
+    found = problems(store)
+    assert [one.check for one in found] == [check]
+    assert found[0].mendable
+    store.rebuild()
+    assert problems(store) == []
+    assert state(store) == before
+
+
+def test_a_damaged_vector_goes_and_its_memory_waits_for_a_new_one(store: SqliteStore) -> None:
+    store.database.connection().execute("UPDATE vectors SET vector = x'00' WHERE memory = 1")
+    assert nearest(store, axis(0)) == ["second"], "A damaged vector spoils no search."
+    store.rebuild()
+    assert store.vectors.coverage(MODEL) == Coverage(1, 3)
+    put(store, MODEL, {"first": axis(0)})
+    assert nearest(store, axis(0)) == ["first", "second"]
+
+
+def test_what_waits_by_mistake_waits_only_until_it_is_embedded(store: SqliteStore) -> None:
+    """Whoever embeds what waits until nothing waits must come to an end in a damaged vault too."""
+    store.database.connection().execute("INSERT INTO waiting SELECT model, memory FROM vectors")
+    waiting = store.vectors.waiting(MODEL, 9)
+    assert len(waiting) == 3
+    store.vectors.put(MODEL, WIDTH, [(key, axis(0)) for key, _ in waiting], dict(waiting))
+    assert store.vectors.waiting(MODEL, 9) == []
+    assert problems(store) == []
+
+
+def test_a_vector_of_a_forgotten_memory_is_named_and_goes(store: SqliteStore) -> None:
+    store.database.connection().execute(
+        "INSERT INTO vectors (model, memory, vector) SELECT 1, key, zeroblob(?) FROM memories "
+        "WHERE id = 'fourth'",
+        (4 * WIDTH,),
+    )
+    assert [one.check for one in problems(store)] == ["vectors"]
+    store.rebuild()
+    assert problems(store) == []
+    assert nearest(store, axis(0)) == ["first", "second"]
+
+
+def test_a_tag_renamed_behind_the_stores_back_is_mended(store: SqliteStore) -> None:
+    """The triggers keep the indexes; hashes and counts, which SQL cannot make, the rebuild."""
+    store.database.connection().execute("UPDATE tags SET name = 'Quay' WHERE name = 'harbor'")
+    assert [one.check for one in problems(store)] == ["vocabulary", "topic hashes"]
+    store.rebuild()
+    assert problems(store) == []
+    assert [one.memory_id for one in store.topics.carrying(["quay"], 9, EVERYTHING)] == [
+        "second",
+        "third",
+    ]
+    assert store.vocabulary.frequencies(["quay"]) == {"quay": 2}
+
+
+def test_everything_damaged_at_once_is_mended_at_once(store: SqliteStore) -> None:
+    before = state(store)
+    for sql, _ in DAMAGE.values():
+        if "block" not in sql:
+            store.database.connection().execute(sql.replace("INSERT INTO", "INSERT OR IGNORE INTO"))
+    assert len(problems(store)) >= 5
+    store.rebuild()
+    assert problems(store) == []
+    assert state(store) == before
+
+
+def test_a_rebuild_loses_nothing(store: SqliteStore) -> None:
+    put(store, OTHER, {"third": axis(2)})
+    before = state(store)
+    store.rebuild()
+    store.rebuild()
+    assert state(store) == before
+    assert nearest(store, axis(0)) == ["first", "second"]
+    assert nearest(store, axis(0), identity=OTHER) == ["third"]
+    assert store.feedback.counts() == (1, 0)
+    with store.writing() as write:
+        assert write.find(["fourth"])["fourth"].forgotten
+        write.restore(write.find(["fourth"])["fourth"])
+    assert matches(store, "forgotten") == ["fourth"]
+    assert problems(store) == []
+
+
+def test_a_row_that_points_at_nothing_is_named_as_beyond_a_rebuild(store: SqliteStore) -> None:
+    connection = store.database.connection()
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("INSERT INTO memory_tags VALUES (1, 77, 9)")
+    [found] = problems(store)
+    assert (found.check, found.mendable) == ("references", False)
+
+
+def test_a_broken_page_is_named_and_the_other_checks_still_run(tmp_path: Path) -> None:
+    path = tmp_path / "vault.db"
+    store = SqliteStore(path)
+    save(store, *(memory(f"m{number}", text="anchor") for number in range(50)))
+    connection = store.database.connection()
+    page = connection.execute(
+        "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_recent'"
+    ).get
+    size = connection.pragma("page_size")
+    assert isinstance(page, int)
+    assert isinstance(size, int)
+    store.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * 64)
+    store = SqliteStore(path)
+    found = {one.check: one for one in store.examine()}
+    assert list(found) == CHECKS
+    assert found["file"].problem
+    assert not found["file"].mendable
+    assert found["stemmed index"].problem is None
+    store.close()
+
+
+def test_the_doctor_looks_at_one_moment_while_others_write(store: SqliteStore) -> None:
+    """A check reads several tables; a save between two reads must not look like damage."""
+    other = SqliteStore(store.database.path)
+    connection = store.database.connection()
+    saves = 0
+
+    def save_between(cursor: apsw.Cursor, sql: str, values: apsw.Bindings | None) -> bool:
+        nonlocal saves
+        if sql.lstrip().startswith("SELECT"):
+            saves += 1
+            save(other, memory(f"between-{saves}", text=f"anchor word{saves}", tags=(f"t{saves}",)))
+        return True
+
+    connection.exec_trace = save_between
+    found = problems(store)
+    connection.exec_trace = None
+    assert saves > 9
+    assert found == []
+    other.close()
