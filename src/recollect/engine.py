@@ -510,7 +510,7 @@ def _checked(filter: Filter) -> Filter:
 
 
 def _within(memories: Sequence[Memory], max_tokens: int | None) -> list[Memory]:
-    """In order, each memory that still fits the budget; one that does not leaves room for others."""
+    """In order, each memory that still fits the budget; one that does not leaves room to others."""
     if max_tokens is None:
         return list(memories)
     if max_tokens < 1:

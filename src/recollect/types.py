@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from math import prod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
 
@@ -38,6 +38,13 @@ class Memory(Struct, frozen=True, kw_only=True):
     updated_at: datetime
     valid_from: datetime | None = None
     valid_until: datetime | None = None
+
+
+class Span(NamedTuple):
+    """A piece of a text: from one character up to, but not with, another."""
+
+    start: int
+    end: int
 
 
 class Filter(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""`recollect feedback`, which teaches the ranking, and `recollect context`, which briefs an agent."""
+"""`recollect feedback` teaches the ranking, and `recollect context` briefs an agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recollect stats`, `doctor` and `reindex`: what there is, whether it is in step, and mending it."""
+"""`recollect stats`, `doctor` and `reindex`: what there is, is it in step, and mending it."""
 
 from __future__ import annotations
 

@@ -173,6 +173,7 @@ def test_each_list_is_cut_at_a_hundred_or_at_the_limit(tmp_path: Path) -> None:
         ("roadmap 14", "v1.4-ROADMAP.md", False),
         ("FileSyncService", "src/FileSyncService.swift", True),
         ("été", "L'ÉTÉ", True),
+        ("e\u0301te\u0301", "L'ÉTÉ", True),
         ("md . v", "v1.4-ROADMAP.md", True),
     ],
 )

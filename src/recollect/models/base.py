@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from recollect.types import Span
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
@@ -34,13 +36,6 @@ class Embedder(Protocol):
 
     def documents(self, texts: Sequence[str]) -> Matrix:
         """Vectors of memories."""
-
-
-class Span(NamedTuple):
-    """A passage of a text: from one character up to, but not with, another."""
-
-    start: int
-    end: int
 
 
 @runtime_checkable

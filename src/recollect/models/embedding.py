@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from recollect.errors import ProviderError, RecollectError
-from recollect.models.base import Embedder
+from recollect.models.base import Embedder, Windowed
 from recollect.store.base import VectorIndex, Waiting
+from recollect.types import Span
 
 if TYPE_CHECKING:  # exists for type checkers only
     from recollect.models.base import Matrix
@@ -52,9 +53,11 @@ def embed_waiting(
         batch = [one for one in held if one.key not in refused][:BATCH]
         if not batch:
             break
-        for part, made in _embedded(embedder, batch, refused):
-            rows = zip((key for key, _ in part), made, strict=True)
-            vectors.put(embedder.identity, made.shape[1], rows, dict(part))
+        for part, spans, made in _embedded(embedder, batch, refused):
+            keys = [key for (key, _), cuts in zip(part, spans, strict=True) for _ in cuts]
+            rows = zip(keys, made, strict=True)
+            flat = [span for cuts in spans for span in cuts]
+            vectors.put(embedder.identity, made.shape[1], rows, dict(part), flat)
             done += len(part)
             progress(len(part))
     if refused:
@@ -64,14 +67,21 @@ def embed_waiting(
 
 def _embedded(
     embedder: Embedder, batch: Sequence[Waiting], refused: dict[int, str], *, parted: bool = False
-) -> Iterator[tuple[Sequence[Waiting], Matrix]]:
-    """The batch and its vectors; a batch that the model refuses in halves, and halves of those,
-    down to the texts that it refuses alone.
+) -> Iterator[tuple[Sequence[Waiting], list[list[Span]], Matrix]]:
+    """The batch, the passages of each text, and a vector for each passage; a batch that the model
+    refuses in halves, and halves of those, down to the texts that it refuses alone.
 
     A failure that may pass, or that has nothing to do with the texts, is raised.
     """
     try:
-        made = embedder.documents([text for _, text in batch])
+        spans = [passages(embedder, text) for _, text in batch]
+        made = embedder.documents(
+            [
+                text[span.start : span.end]
+                for (_, text), cuts in zip(batch, spans, strict=True)
+                for span in cuts
+            ]
+        )
     except ProviderError as error:
         if error.transient:
             raise
@@ -84,7 +94,12 @@ def _embedded(
         for half in (batch[:middle], batch[middle:]):
             yield from _embedded(embedder, half, refused, parted=True)
     else:
-        yield batch, made
+        yield batch, spans, made
+
+
+def passages(embedder: Embedder, text: str) -> list[Span]:
+    """Where to cut a text for this model; one that knows no window takes it whole."""
+    return embedder.windows(text) if isinstance(embedder, Windowed) else [Span(0, len(text))]
 
 
 class Background:

@@ -16,10 +16,10 @@ import numpy as np
 
 from recollect.errors import ProviderError
 from recollect.maths import logistic
-from recollect.models.base import Span
 from recollect.models.folder import ModelFolder
 from recollect.models.vectors import finished
 from recollect.settings import Embedding
+from recollect.types import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -15,6 +16,40 @@ class Absent(Struct, frozen=True):
     """There is no model, and this is why: a clause that can stand after "because"."""
 
     reason: str
+
+
+def _builtin_embedder(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
+    from recollect.models.builtin import builtin  # noqa: PLC0415  start-up time
+    from recollect.models.onnx import OnnxEmbedder  # noqa: PLC0415  start-up time: numpy
+
+    return OnnxEmbedder(builtin("embed", settings.model), settings, "builtin")
+
+
+def _builtin_reranker(settings: Rerank, environment: Mapping[str, str]) -> Reranker:
+    from recollect.models.builtin import builtin  # noqa: PLC0415  start-up time
+    from recollect.models.onnx import OnnxReranker  # noqa: PLC0415  start-up time: numpy
+
+    return OnnxReranker(builtin("rerank", settings.model), "builtin")
+
+
+def _onnx_embedder(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
+    from recollect.models.folder import ModelFolder  # noqa: PLC0415  start-up time
+    from recollect.models.onnx import OnnxEmbedder  # noqa: PLC0415  start-up time: numpy
+
+    return OnnxEmbedder(ModelFolder(_folder("embedding", settings), "embed"), settings, "onnx")
+
+
+def _onnx_reranker(settings: Rerank, environment: Mapping[str, str]) -> Reranker:
+    from recollect.models.folder import ModelFolder  # noqa: PLC0415  start-up time
+    from recollect.models.onnx import OnnxReranker  # noqa: PLC0415  start-up time: numpy
+
+    return OnnxReranker(ModelFolder(_folder("rerank", settings), "rerank"), "onnx")
+
+
+def _folder(section: str, settings: Embedding | Rerank) -> Path:
+    if not settings.model:
+        raise UserError(f"{section}.model must name the folder that holds the ONNX model.")
+    return Path(settings.model).expanduser()
 
 
 def _openai(settings: Embedding, environment: Mapping[str, str]) -> Embedder:
@@ -40,20 +75,16 @@ def _absent(reason: str) -> Callable[[object, Mapping[str, str]], Absent]:
 
 
 EMBEDDERS: dict[str, Callable[[Embedding, Mapping[str, str]], Embedder | Absent]] = {
-    "builtin": _absent(
-        "the built-in embedding model is not part of this version, so `builtin` acts as `none`"
-    ),
-    "onnx": _absent("ONNX embedding models are not part of this version, so `onnx` acts as `none`"),
+    "builtin": _builtin_embedder,
+    "onnx": _onnx_embedder,
     "openai": _openai,
     "ollama": _ollama,
     "none": _absent('embedding.provider is "none"'),
 }
 
 RERANKERS: dict[str, Callable[[Rerank, Mapping[str, str]], Reranker | Absent]] = {
-    "builtin": _absent(
-        "the built-in rerank model is not part of this version, so `builtin` acts as `none`"
-    ),
-    "onnx": _absent("ONNX rerank models are not part of this version, so `onnx` acts as `none`"),
+    "builtin": _builtin_reranker,
+    "onnx": _onnx_reranker,
     "http": _http,
     "none": _absent('rerank.provider is "none"'),
 }

@@ -6,6 +6,7 @@ Nothing here builds FTS5 syntax; `query/fts5.py` quotes what these functions fin
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from recollect.types import Memory
 
@@ -16,9 +17,14 @@ STOP_WORDS = frozenset(
 WORD = re.compile(r"\w+")
 
 
+def composed(text: str) -> str:
+    """The text with each accent as part of its letter (NFC): macOS writes file names otherwise."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def words(text: str) -> list[str]:
     """Runs of letters, digits and underscores, as they stand: `1.4` is `1` and `4`."""
-    return WORD.findall(text)
+    return WORD.findall(composed(text))
 
 
 def lowered(text: str) -> list[str]:

@@ -10,7 +10,8 @@ from recollect.at import At
 from recollect.bounds import Cosine, Count
 from recollect.errors import RecollectError
 from recollect.recall.depth import Depth
-from recollect.types import Hit, Ranking, leaf
+from recollect.store.base import Near
+from recollect.types import Hit, Ranking, Term
 
 When = Literal["always", "sparse", "semantic", "never"]
 
@@ -58,8 +59,14 @@ class Vector(Struct, frozen=True, tag="vector", forbid_unknown_fields=True):
             return None
         near = [one for one in found if one.score >= self.least_cosine]
         dropped = {"least_cosine": len(found) - len(near)} if len(near) < len(found) else {}
-        hits = tuple(Hit(id, leaf(self.name, cosine, "cosine")) for id, cosine in near)
-        return Ranking(hits, dropped)
+        return Ranking(tuple(self._hit(one) for one in near), dropped)
+
+    def _hit(self, found: Near) -> Hit:
+        """The explanation names the passage that was nearest, where a memory has several."""
+        how = ""
+        if found.passage:
+            how = f"passage {found.passage}, characters {found.span.start}–{found.span.end}"
+        return Hit(found.memory_id, Term(self.name, found.score, "cosine", how=how))
 
     def _say_what_waits(self, at: At, identity: str) -> None:
         embedded, memories = at.store.vectors.coverage(identity)

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from recollect.at import At
 from recollect.bounds import Weight
-from recollect.query.terms import pieces
+from recollect.query.terms import composed, pieces
 from recollect.signals.base import Signal, Value
 
 
 def holds_all(title: str, query: str) -> bool:
     """Whether every white-space-separated word of the query is a substring of the title,
     case-insensitive: `roadmap 1.4` is in `v1.4-ROADMAP.md`. False for an empty query."""
-    wanted, held = pieces(query.casefold()), title.casefold()
+    wanted, held = pieces(composed(query).casefold()), composed(title).casefold()
     return bool(wanted) and all(piece in held for piece in wanted)
 
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from recollect.types import Filter, Memory
+from recollect.types import Filter, Memory, Span
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
@@ -32,6 +32,17 @@ class Found(NamedTuple):
 
     memory_id: str
     score: float
+
+
+class Near(NamedTuple):
+    """A memory near a vector, by cosine. One that was embedded in passages counts by its nearest:
+    which it is, counted from 1 (0: the whole memory), and the characters it spans."""
+
+    memory_id: str
+    score: float
+    passage: int
+    span: Span
+    key: int
 
 
 class Matched(NamedTuple):
@@ -83,7 +94,7 @@ class KeywordIndex(Protocol):
 class VectorIndex(Protocol):
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
-    ) -> list[Found]:
+    ) -> list[Near]:
         """The `limit` live memories nearest by cosine among those that pass the filter."""
 
     def similarities(
@@ -97,9 +108,11 @@ class VectorIndex(Protocol):
         dimensions: int,
         vectors: Iterable[tuple[int, Vector]],
         texts: Mapping[int, str] | None = None,
+        spans: Sequence[Span] | None = None,
     ) -> None:
         """Keep vectors by memory key; refuse a dimension other than the vault's.
 
+        A key that comes several times is a memory in passages; `spans` says where each stands.
         With `texts`, what each was made from: where a memory says something else by now, the
         vector is dropped and the memory goes on waiting.
         """

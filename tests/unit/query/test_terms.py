@@ -23,6 +23,7 @@ from recollect.types import Memory
         ("x²", ["x²"]),
         ("_", ["_"]),
         ("🙂", []),
+        ("re\u0301sume\u0301", ["résumé"]),  # accents as marks of their own, as macOS writes them
     ],
 )
 def test_words_are_runs_of_letters_digits_and_underscores(text: str, found: list[str]) -> None:

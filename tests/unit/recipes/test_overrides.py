@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -391,6 +394,18 @@ def test_names_are_not_in_the_fingerprint(tmp_path: Path) -> None:
     deep = read(tmp_path, 'extends = "gnosis"\ndeep.about = "The same."')
     assert deep.fingerprint == FINGERPRINTS["gnosis"]
     assert len(set(FINGERPRINTS.values())) == len(NAMES)
+
+
+def test_fingerprints_are_the_same_in_every_process() -> None:
+    code = "from recollect.recipes import BUILT_IN as b; print(*(b[n].fingerprint for n in b))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": "7"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == list(FINGERPRINTS.values())
 
 
 def test_the_order_of_columns_is_not_in_the_fingerprint() -> None:

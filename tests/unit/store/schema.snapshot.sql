@@ -1,4 +1,4 @@
--- version 1
+-- version 2
 
 -- index memories_browse
 CREATE INDEX memories_browse ON memories (CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
@@ -55,7 +55,7 @@ CREATE VIRTUAL TABLE stemmed USING fts5 (id, title, text, context, tags, why, im
 CREATE TABLE tags (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, topic BLOB NOT NULL) STRICT;
 
 -- table vectors
-CREATE TABLE vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, vector BLOB NOT NULL, UNIQUE (memory, model)) STRICT;
+CREATE TABLE vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, passage INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, vector BLOB NOT NULL, UNIQUE (memory, model, passage)) STRICT;
 
 -- table vectors_removed
 CREATE TABLE vectors_removed (seq INTEGER PRIMARY KEY AUTOINCREMENT, vector INTEGER NOT NULL) STRICT;

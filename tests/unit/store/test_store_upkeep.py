@@ -151,8 +151,8 @@ def test_what_waits_by_mistake_waits_only_until_it_is_embedded(store: SqliteStor
 
 def test_a_vector_of_a_forgotten_memory_is_named_and_goes(store: SqliteStore) -> None:
     store.database.connection().execute(
-        "INSERT INTO vectors (model, memory, vector) SELECT 1, key, zeroblob(?) FROM memories "
-        "WHERE id = 'fourth'",
+        "INSERT INTO vectors (model, memory, passage, start, stop, vector) "
+        "SELECT 1, key, 0, 0, 0, zeroblob(?) FROM memories WHERE id = 'fourth'",
         (4 * WIDTH,),
     )
     assert [one.check for one in problems(store)] == ["vectors"]

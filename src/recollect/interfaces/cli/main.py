@@ -26,6 +26,7 @@ COMMANDS = {
     "context": ("context", "what an agent should know when it starts"),
     "feedback": ("feedback", "say whether a result was right; teaches the ranking"),
     "recipes": ("recipes", "the declared rankings: list, show, check, diff"),
+    "models": ("models", "the models in the box: which are active, what they cost"),
     "reindex": ("reindex", "rebuild the indexes and make missing vectors"),
     "doctor": ("doctor", "check the vault, and mend what can be mended"),
     "stats": ("stats", "what the vault holds and what waits"),
@@ -97,7 +98,7 @@ def _dispatched(told: list[str]) -> int:
 def _run(name: str, told: list[str]) -> int:
     from importlib import import_module  # noqa: PLC0415  start-up time: `--version` needs none
 
-    from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415
+    from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415  start-up time
 
     module, about = COMMANDS[name]
     command = import_module(f"recollect.interfaces.cli.{module}")

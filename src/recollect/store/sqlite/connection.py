@@ -15,7 +15,7 @@ import msgspec
 from recollect.errors import StoreError
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
-VERSION = 1
+VERSION = 2
 # Long enough for seven other writers and a large import batch to finish before us.
 BUSY_SECONDS = 60.0
 MAPPED_BYTES = 1 << 30

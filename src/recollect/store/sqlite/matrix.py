@@ -1,14 +1,23 @@
-"""One model's vectors in memory: exact cosines with numpy."""
+"""One model's vectors in memory: a quantised scan proposes, true cosines decide.
+
+The arrays have room to grow, so that a save costs one row and not a copy of all; a removed row is
+marked, and the arrays are made anew when too many are. A search works on the rows there were when
+it began.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 import numpy as np
 
 from recollect.errors import DimensionMismatch
+from recollect.store.base import Near
+from recollect.store.sqlite.scan import Codes, proposed, write_codes
+from recollect.types import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,20 +25,44 @@ if TYPE_CHECKING:
     from recollect.store.base import Vector
 
     Keys = NDArray[np.int64]
+    Rows = NDArray[np.intp]
+
+# Up to so many rows are compared as they are: no scan could be quicker.
+EXACT_ROWS = 4096
+READ_ROWS = 4096
+HEADROOM = 1.25
+MOST_REMOVED = 0.25
+
+ADDED = """
+SELECT v.seq, v.memory, v.passage, v.start, v.stop, m.id, v.vector
+  FROM models o CROSS JOIN vectors v ON v.model = o.key AND v.seq > ?
+  CROSS JOIN memories m ON m.key = v.memory
+ WHERE o.identity = ? AND length(v.vector) = 4 * o.dimensions ORDER BY v.seq"""
+REMOVED = "SELECT seq, vector FROM vectors_removed WHERE seq > ? ORDER BY seq"
+LAST_REMOVED = "SELECT seq, 0 FROM vectors_removed WHERE seq > ? ORDER BY seq DESC LIMIT 1"
+COUNT = """
+SELECT count(*), max(length(v.vector)) / 4 FROM models o CROSS JOIN vectors v ON v.model = o.key
+ WHERE o.identity = ?"""
 
 
 class Held(NamedTuple):
-    """Unit vectors in rows, the memory key and the `seq` of each row, and the dimension they are
-    stored in. A change makes a new one, so that a search in another thread sees no half of it."""
+    """What a search reads: rows up to `size`; those after it may just be coming."""
 
+    size: int
     rows: Vector
+    codes: Codes
     keys: Keys
-    seqs: Keys
-    width: int
+    spans: NDArray[np.int32]
+    alive: NDArray[np.bool_]
+    ids: list[str]
+
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """The arrays with a row per vector."""
+        return self.rows, *self.codes.arrays(), self.keys, self.spans, self.alive
 
 
 class Matrix:
-    """What is held of one model, and how far it has followed the file.
+    """The vectors of one model, and how far they have followed the file.
 
     With `dimensions`, each vector is cut to that many and normalised again (Matryoshka).
     """
@@ -37,89 +70,128 @@ class Matrix:
     def __init__(self, identity: str, dimensions: int) -> None:
         self._identity = identity
         self._dimensions = dimensions
-        self._held = Held(np.empty((0, 0), np.float32), _keys(()), _keys(()), 0)
+        self._guard = threading.Lock()
+        self._states: dict[int, tuple[object, int]] = {}
         self._read = 0
         self._removed = 0
+        self._width = 0
+        self._held: Held | None = None
+        self._row_of_seq: dict[int, int] = {}
+        self._dead = 0
 
     def follow(self, connection: apsw.Connection) -> None:
-        """Take in what was added and removed since the last time."""
-        log = "SELECT seq, vector FROM vectors_removed WHERE seq > ? ORDER BY seq"
-        if not len(self._held.keys):  # nothing held, nothing to remove: only the log's end counts
-            log = "SELECT seq, vector FROM vectors_removed WHERE seq > ? ORDER BY seq DESC LIMIT 1"
-        with connection:  # both are read at one moment
-            removed = connection.execute(log, (self._removed,)).fetchall()
-            added = connection.execute(
-                "SELECT v.seq, v.memory, v.vector FROM models o CROSS JOIN vectors v "
-                "ON v.model = o.key AND v.seq > ? WHERE o.identity = ? "
-                "AND length(v.vector) = 4 * o.dimensions ORDER BY v.seq",
-                (self._read, self._identity),
-            ).fetchall()
-        if removed:
-            self._removed = removed[-1][0]  # type: ignore[assignment]
-            self._drop(_keys([vector for _, vector in removed]))  # type: ignore[misc]
-        if added:
-            self._append(added)
+        """Take in what was added and removed since the last time; quick when nothing was."""
+        state = (connection.pragma("data_version"), connection.total_changes())
+        if self._states.get(id(connection)) == state:
+            return
+        with self._guard, connection:  # everything is read at one moment
+            self._take_removed(connection)
+            self._take_added(connection)
+            self._states[id(connection)] = state
 
     def nearest(
         self, vector: Vector, limit: int, among: Sequence[int] | None, without: Sequence[int]
-    ) -> list[tuple[int, float]]:
+    ) -> list[Near]:
         """The `limit` best memories among those keys, and every one as good as the last of them.
-
-        A matrix product rounds the same vector differently in different rows, so it only chooses:
-        what is near enough to the cut is computed again, one row like the other.
-        """
+        A memory counts by its best passage."""
         held = self._held
-        if not len(held.keys) or limit < 1:
+        if held is None or limit < 1:
             return []
-        query = self._fitting(vector, held)
-        rough = held.rows @ query
-        rows = np.arange(len(held.keys))
-        if among is not None:
-            rows = np.flatnonzero(np.isin(held.keys, _keys(among)))
-        elif without:
-            rows = np.flatnonzero(np.isin(held.keys, _keys(without), invert=True))
-        if len(rows) > limit:
-            cut = np.partition(rough[rows], len(rows) - limit)[len(rows) - limit]
-            rows = rows[rough[rows] >= cut - _roughness(len(query))]
-        return list(zip(held.keys[rows].tolist(), _exact(held.rows[rows], query), strict=True))
+        query = self._fitting(vector)
+        passing = self._passing(held, among, without)
+        wanted = limit
+        while True:
+            chosen = _chosen(held, query, wanted, passing)
+            best = _by_memory(held, chosen, _exact(held.rows[chosen], query))
+            if len(best) >= limit or wanted >= held.size:
+                return _cut(best, limit)
+            wanted *= 4  # several passages of one memory stood among the best
 
     def cosines(self, vector: Vector, keys: Sequence[int]) -> dict[int, float]:
-        """The cosine of each of these memories that has a row."""
+        """The cosine of each of these memories that has a vector: its best passage's."""
         held = self._held
-        if not len(held.keys):
+        if held is None:
             return {}
-        rows = np.flatnonzero(np.isin(held.keys, _keys(keys)))
-        values = _exact(held.rows[rows], self._fitting(vector, held))
-        return dict(zip(held.keys[rows].tolist(), values, strict=True))
+        rows = self._passing(held, keys, ())
+        assert rows is not None
+        values = _exact(held.rows[rows], self._fitting(vector))
+        return {near.key: near.score for near in _by_memory(held, rows, values)}
 
-    def _drop(self, gone: Keys) -> None:
-        rows, keys, seqs, width = self._held
-        kept = ~np.isin(seqs, gone)
-        if not kept.all():
-            self._held = Held(rows[kept], keys[kept], seqs[kept], width)
+    def _passing(
+        self, held: Held, among: Sequence[int] | None, without: Sequence[int]
+    ) -> Rows | None:
+        """The rows to look at, None for all of them."""
+        keys, alive = held.keys[: held.size], held.alive[: held.size]
+        if among is not None:
+            return np.flatnonzero(alive & np.isin(keys, np.asarray(among, np.int64)))
+        if without:
+            return np.flatnonzero(alive & ~np.isin(keys, np.asarray(without, np.int64)))
+        return np.flatnonzero(alive) if self._dead else None
 
-    def _append(self, added: Sequence[Sequence[apsw.SQLiteValue]]) -> None:
-        seqs, keys, blobs = zip(*added, strict=True)
-        given = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), -1)
+    def _take_removed(self, connection: apsw.Connection) -> None:
+        log = REMOVED if self._held else LAST_REMOVED  # nothing held, nothing to remove
+        for seq, vector in connection.execute(log, (self._removed,)):
+            self._removed = seq
+            row = self._row_of_seq.pop(vector, None)
+            if row is not None and self._held is not None:
+                self._held.alive[row] = False
+                self._dead += 1
+        if self._held is not None and self._dead > MOST_REMOVED * self._held.size:
+            self._forget_all()
+
+    def _forget_all(self) -> None:
+        """Begin anew: the next reading takes in what is there now."""
+        self._held = None
+        self._row_of_seq = {}
+        self._read = self._dead = 0
+
+    def _take_added(self, connection: apsw.Connection) -> None:
+        cursor = connection.execute(ADDED, (self._read, self._identity))
+        first = cursor.fetchone()
+        if first is None:
+            return
+        if self._held is None:
+            [(count, width)] = connection.execute(COUNT, (self._identity,)).fetchall()
+            self._width = width  # type: ignore[assignment]
+            self._held = _empty(int(count * HEADROOM) + READ_ROWS, self._cut_width())  # type: ignore[operator]
+        batch = [first]
+        for row in cursor:
+            batch.append(row)
+            if len(batch) == READ_ROWS:
+                self._append(batch)
+                batch = []
+        if batch:
+            self._append(batch)
+
+    def _append(self, batch: Sequence[Sequence[apsw.SQLiteValue]]) -> None:
+        assert self._held is not None
+        seqs, keys, passages, starts, stops, ids, blobs = zip(*batch, strict=True)
+        given = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), self._width)
         rows = self._shaped(given.astype(np.float32, copy=False))
-        held = self._held
-        self._held = Held(
-            np.vstack([held.rows, rows]) if len(held.keys) else rows,
-            np.concatenate([held.keys, _keys(keys)]),
-            np.concatenate([held.seqs, _keys(seqs)]),
-            given.shape[1],
-        )
-        self._read = int(self._held.seqs[-1])
+        held = _grown(self._held, len(batch))
+        first, last = held.size, held.size + len(batch)
+        held.rows[first:last] = rows
+        write_codes(rows, held.codes, first)
+        held.keys[first:last] = keys
+        held.spans[first:last] = np.array([passages, starts, stops], np.int32).T
+        held.alive[first:last] = True
+        held.ids.extend(ids)
+        self._row_of_seq.update(zip(seqs, range(first, last), strict=True))
+        self._read = seqs[-1]
+        self._held = held._replace(size=last)
 
-    def _fitting(self, vector: Vector, held: Held) -> Vector:
+    def _fitting(self, vector: Vector) -> Vector:
         """The query's vector, cut like the rows; refused when its dimension is another."""
-        if len(vector) != held.width:
-            raise DimensionMismatch(held.width, len(vector))
+        if len(vector) != self._width:
+            raise DimensionMismatch(self._width, len(vector))
         shaped: Vector = self._shaped(vector[None, :])[0]
         return shaped
 
+    def _cut_width(self) -> int:
+        return min(self._dimensions or self._width, self._width)
+
     def _shaped(self, rows: Vector) -> Vector:
-        if not self._dimensions or self._dimensions >= rows.shape[1]:
+        if self._cut_width() == rows.shape[1]:
             return rows
         cut = rows[:, : self._dimensions]
         lengths = np.linalg.norm(cut, axis=1, keepdims=True)
@@ -127,8 +199,46 @@ class Matrix:
         return unit
 
 
-def _keys(keys: Sequence[int]) -> Keys:
-    return np.asarray(keys, np.int64)
+def _empty(capacity: int, width: int) -> Held:
+    return Held(
+        0,
+        np.empty((capacity, width), np.float32),
+        Codes.empty(capacity, width),
+        np.empty(capacity, np.int64),
+        np.empty((capacity, 3), np.int32),
+        np.zeros(capacity, np.bool_),
+        [],
+    )
+
+
+def _grown(held: Held, more: int) -> Held:
+    """The same with room for `more` rows; copied only where there is not enough."""
+    needed = held.size + more
+    if needed <= len(held.rows):
+        return held
+    larger = _empty(int(needed * HEADROOM) + READ_ROWS, held.rows.shape[1])
+    for old, new in zip(held.arrays(), larger.arrays(), strict=True):
+        new[: held.size] = old[: held.size]
+    codes = larger.codes._replace(mean=held.codes.mean)
+    return larger._replace(size=held.size, codes=codes, ids=held.ids)
+
+
+def _chosen(held: Held, query: Vector, count: int, passing: Rows | None) -> Rows:
+    """Rows that hold the best `count` and all that equal the last of them."""
+    rows = held.rows[: held.size]
+    if passing is None and held.size > EXACT_ROWS:
+        return proposed(held.codes, held.size, query, count)
+    if passing is not None and len(passing) > EXACT_ROWS:
+        return proposed(held.codes, held.size, query, count, passing)
+    places = np.arange(held.size) if passing is None else passing
+    if len(places) <= count:
+        return places
+    # A matrix product rounds the same vector differently in different rows: near the cut it cannot
+    # decide, so what is near enough stays.
+    rough = (rows if passing is None else rows[passing]) @ query
+    least = np.partition(rough, len(rough) - count)[len(rough) - count]
+    near: Rows = places[rough >= least - _roughness(len(query))]
+    return near
 
 
 def _roughness(dimensions: int) -> float:
@@ -136,7 +246,27 @@ def _roughness(dimensions: int) -> float:
     return 2 * dimensions * float(np.finfo(np.float32).eps)
 
 
-def _exact(rows: Vector, query: Vector) -> list[float]:
+def _exact(rows: Vector, query: Vector) -> NDArray[np.float64]:
     """Each row's product with the query, the same for the same row wherever it stands."""
-    products: list[float] = (rows.astype(np.float64) * query).sum(axis=1).tolist()
+    products: NDArray[np.float64] = np.einsum("ij,j->i", rows, query, dtype=np.float64)
     return products
+
+
+def _by_memory(held: Held, rows: Rows, cosines: NDArray[np.float64]) -> list[Near]:
+    """Each memory once, by its best passage, best first."""
+    best: dict[int, Near] = {}
+    order = np.argsort(-cosines, kind="stable")
+    keys = held.keys[rows[order]].tolist()
+    for row, key, cosine in zip(rows[order].tolist(), keys, cosines[order].tolist(), strict=True):
+        if key not in best:
+            passage, start, stop = held.spans[row].tolist()
+            best[key] = Near(held.ids[row], cosine, passage, Span(start, stop), key)
+    return list(best.values())
+
+
+def _cut(best: list[Near], limit: int) -> list[Near]:
+    """The first `limit`, and those as good as the last of them."""
+    if len(best) <= limit:
+        return best
+    least = best[limit - 1].score
+    return [near for near in best if near.score >= least]

@@ -1,6 +1,6 @@
 """A quantised scan that proposes: one bit per dimension first, one byte for what remains.
 
-Signs are compared for every vector, a twentieth of the memory that float32 takes; the few
+Signs are compared for every vector, a thirty-second of the memory that float32 takes; the few
 thousand nearest of those are compared byte by byte; the best of those are proposed to whoever
 computes the true cosines. Where simsimd has no wheel, numpy counts the bits.
 """
@@ -23,59 +23,64 @@ except ImportError:  # there is a wheel wherever the tests run
     simsimd = None  # type: ignore[assignment]
 
 # Chosen by benchmarks/bench_vectors.py: the least at which the proposals hold every true answer.
-WIDE = 3000
+WIDE = 2000
 WIDE_SHARE = 0.02
-NARROW = 256
+NARROW = 192
 SAMPLED = 16
+# Fewer signs than this tell too little apart: then the bytes of every row are compared.
+FEWEST_SIGNS = 128
 
 
 class Codes(NamedTuple):
-    """Vectors in short: signs around the mean, and bytes with the scale of each row."""
+    """Vectors in short: signs around a mean, and bytes with the scale of each row."""
 
     mean: Floats
     signs: NDArray[np.uint8]
     bytes: NDArray[np.int8]
     scales: Floats
 
+    @staticmethod
+    def empty(capacity: int, width: int) -> Codes:
+        return Codes(
+            np.zeros(width, np.float32),
+            np.empty((capacity, -(-width // 8)), np.uint8),
+            np.empty((capacity, width), np.int8),
+            np.empty(capacity, np.float32),
+        )
 
-def coded(rows: Floats, mean: Floats | None = None) -> Codes:
-    """Codes of these vectors. `mean` is given when they join others that were coded around it."""
-    if mean is None:
-        mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int8], Floats]:
+        """The arrays with a row per vector."""
+        return self.signs, self.bytes, self.scales
+
+
+def write_codes(rows: Floats, codes: Codes, first: int) -> None:
+    """Write the codes of these vectors from row `first` on, around the mean of the first ones."""
+    if first == 0:
+        codes.mean[:] = rows.mean(axis=0, dtype=np.float64)
+    last = first + len(rows)
     largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-12)
-    return Codes(
-        mean,
-        np.packbits(rows > mean, axis=1),
-        np.rint(rows / largest * 127).astype(np.int8),
-        (largest[:, 0] / 127).astype(np.float32),
-    )
-
-
-def joined(one: Codes, other: Codes) -> Codes:
-    """Both, the second coded around the first's mean."""
-    return Codes(
-        one.mean,
-        np.concatenate([one.signs, other.signs]),
-        np.concatenate([one.bytes, other.bytes]),
-        np.concatenate([one.scales, other.scales]),
-    )
-
-
-def kept(codes: Codes, rows: NDArray[np.bool_]) -> Codes:
-    return Codes(codes.mean, codes.signs[rows], codes.bytes[rows], codes.scales[rows])
+    codes.signs[first:last] = np.packbits(rows > codes.mean, axis=1)
+    codes.bytes[first:last] = np.rint(rows * (127 / largest))
+    codes.scales[first:last] = largest[:, 0] / 127
 
 
 def proposed(
-    codes: Codes, query: Floats, count: int, passing: NDArray[np.bool_] | None = None
+    codes: Codes, rows: int, query: Floats, count: int, passing: Rows | None = None
 ) -> Rows:
-    """Rows that hold the `count` nearest by cosine, and a few hundred others."""
-    nearness = -hamming(codes.signs, np.packbits(query > codes.mean))
-    if passing is not None:
-        nearness[~passing] = -np.inf
-    wide = about_best(nearness, max(WIDE, int(WIDE_SHARE * len(nearness)), 8 * count))
-    small = np.rint(query / max(float(np.abs(query).max()), 1e-12) * 127).astype(np.int8)
+    """Of the first `rows`, or of those passing, some that hold the `count` nearest by cosine."""
+    looked_at = np.arange(rows) if passing is None else passing
+    wide = looked_at if len(query) < FEWEST_SIGNS else _by_signs(codes, query, count, rows, passing)
+    small = np.rint(query * (127 / max(float(np.abs(query).max()), 1e-12))).astype(np.int8)
     products = byte_products(codes.bytes[wide], small) * codes.scales[wide]
     return wide[best(products, max(NARROW, 2 * count))]
+
+
+def _by_signs(codes: Codes, query: Floats, count: int, rows: int, passing: Rows | None) -> Rows:
+    """A wide pool: the rows whose signs differ least from the query's."""
+    signs = codes.signs[:rows] if passing is None else codes.signs[passing]
+    nearness = -hamming(signs, np.packbits(query > codes.mean))
+    pool = about_best(nearness, max(WIDE, int(WIDE_SHARE * len(nearness)), 8 * count))
+    return pool if passing is None else passing[pool]
 
 
 def about_best(scores: Floats, count: int) -> Rows:

@@ -1,4 +1,4 @@
--- The vault, version 1. The memories are the truth; everything marked derived can be rebuilt from
+-- The vault, version 2. The memories are the truth; everything marked derived can be rebuilt from
 -- them by `recollect reindex` and is checked by `recollect doctor`.
 -- Times are whole microseconds since 1970-01-01 UTC. Texts never given are '' rather than NULL.
 
@@ -76,19 +76,24 @@ CREATE TABLE corpus (
 ) STRICT;
 INSERT INTO corpus VALUES (0);
 
--- Derived, but dear: float32, unit length, little-endian; one vector per memory and model. `seq`
--- only ever grows, and removals are logged, so that an open index follows by reading what is new.
+-- Derived, but dear: float32, unit length, little-endian; one vector per memory and model, or for a
+-- memory that exceeds the model's window one per passage, counted from 1 (0: the whole memory), with
+-- the characters of title, text and context it was made from. `seq` only ever grows, and removals
+-- are logged, so that an open index follows by reading what is new.
 CREATE TABLE models (
     key        INTEGER PRIMARY KEY,
     identity   TEXT NOT NULL UNIQUE,
     dimensions INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE vectors (
-    seq    INTEGER PRIMARY KEY AUTOINCREMENT,
-    model  INTEGER NOT NULL REFERENCES models ON DELETE CASCADE,
-    memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE,
-    vector BLOB NOT NULL,
-    UNIQUE (memory, model)
+    seq     INTEGER PRIMARY KEY AUTOINCREMENT,
+    model   INTEGER NOT NULL REFERENCES models ON DELETE CASCADE,
+    memory  INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE,
+    passage INTEGER NOT NULL,
+    start   INTEGER NOT NULL,
+    stop    INTEGER NOT NULL,
+    vector  BLOB NOT NULL,
+    UNIQUE (memory, model, passage)
 ) STRICT;
 CREATE INDEX vectors_model ON vectors (model, seq);
 CREATE TABLE vectors_removed (

@@ -1,4 +1,4 @@
-"""Vectors: float32 blobs in SQLite, and an exact nearest-neighbour search over them.
+"""Vectors: float32 blobs in SQLite, and the search for the nearest of them.
 
 The matrix of the active model is held once per process and follows the file by reading what is
 new: vectors carry a growing `seq`, removals are logged.
@@ -14,11 +14,11 @@ import apsw
 import msgspec
 
 from recollect.errors import DimensionMismatch
-from recollect.store.base import Coverage, Found, Waiting
+from recollect.store.base import Coverage, Near, Waiting
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.types import Filter
+from recollect.types import Filter, Span
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -37,14 +37,12 @@ class SqliteVectors:
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
-    ) -> list[Found]:
+    ) -> list[Near]:
         matrix = self._following(identity, dimensions)
         # More than asked for where equal cosines straddle the cut: there ids decide.
         best = matrix.nearest(vector, limit, *self._narrowed(filter))
-        named = self._ids([key for key, _ in best])
-        found = [Found(named[key], cosine) for key, cosine in best if key in named]
-        found.sort(key=lambda one: (-one.score, one.memory_id))
-        return found[:limit]
+        best.sort(key=lambda near: (-near.score, near.memory_id))
+        return best[:limit]
 
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
@@ -63,6 +61,7 @@ class SqliteVectors:
         dimensions: int,
         vectors: Iterable[tuple[int, Vector]],
         texts: Mapping[int, str] | None = None,
+        spans: Sequence[Span] | None = None,
     ) -> None:
         with self._database.writing() as connection:
             stored = _stored_dimensions(connection)
@@ -71,7 +70,7 @@ class SqliteVectors:
             elif stored != dimensions:
                 raise DimensionMismatch(stored, dimensions)
             model = _model(connection, identity, dimensions)
-            given = dict(vectors)
+            given = _by_memory(vectors, spans)
             # The memory may have been forgotten, purged or edited while it was being embedded.
             current = _texts(connection, given)
             if texts is not None:
@@ -81,8 +80,9 @@ class SqliteVectors:
                 [(model, key) for key in current],
             )
             connection.executemany(
-                "INSERT INTO vectors (model, memory, vector) VALUES (?, ?, ?)",
-                [(model, key, given[key].astype("<f4").tobytes()) for key in current],
+                "INSERT INTO vectors (model, memory, passage, start, stop, vector) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                [(model, key, *passage) for key in current for passage in given[key]],
             )
 
     def waiting(self, identity: str, limit: int) -> list[Waiting]:
@@ -150,13 +150,23 @@ class SqliteVectors:
     def _keys(self, sql: str, values: Sequence[apsw.SQLiteValue]) -> list[int]:
         return [key for (key,) in self._database.rows(sql, *values)]  # type: ignore[misc]
 
-    def _ids(self, keys: Sequence[int]) -> dict[int, str]:
-        rows = self._database.rows(
-            "SELECT m.key, m.id FROM json_each(?) j CROSS JOIN memories m ON m.key = j.value "
-            "WHERE m.forgotten_at IS NULL",
-            as_json_list(keys),
-        )
-        return dict(rows)  # type: ignore[arg-type]
+
+def _by_memory(
+    vectors: Iterable[tuple[int, Vector]], spans: Sequence[Span] | None
+) -> dict[int, list[tuple[int, int, int, bytes]]]:
+    """Each memory's rows: (passage, start, stop, blob). The passages of a memory that has several
+    count from 1; the one vector of a whole memory is passage 0."""
+    pieces: dict[int, list[tuple[Span, bytes]]] = {}
+    for place, (key, vector) in enumerate(vectors):
+        span = Span(0, 0) if spans is None else spans[place]
+        pieces.setdefault(key, []).append((span, vector.astype("<f4").tobytes()))
+    return {
+        key: [
+            (number if len(held) > 1 else 0, *span, blob)
+            for number, (span, blob) in enumerate(held, start=1)
+        ]
+        for key, held in pieces.items()
+    }
 
 
 def _stored_dimensions(connection: apsw.Connection) -> int | None:

@@ -30,6 +30,7 @@ from recollect.testing.stores.samples import (
     random_vectors,
     shuffled,
 )
+from recollect.types import Span
 
 
 class VectorContract(Contract):
@@ -54,7 +55,8 @@ class VectorContract(Contract):
         put(store, MODEL, vectors)
         query = random_vectors("q")["q"]
         expected = dict(by_cosine(vectors, query))
-        nearest = dict(store.vectors.nearest(MODEL, query, 50, EVERYTHING))
+        near = store.vectors.nearest(MODEL, query, 50, EVERYTHING)
+        nearest = {one.memory_id: one.score for one in near}
         for asked in (list(vectors), list(vectors)[::7], ["m003"]):
             found = store.vectors.similarities(MODEL, query, [*asked, "without", "nowhere"])
             assert found.keys() == set(asked)
@@ -230,10 +232,41 @@ class VectorContract(Contract):
         for place in range(3):
             put(store, MODEL, {"a": axis(place)})
             assert store.vectors.similarities(MODEL, axis(place), ["a"]) == {"a": 1.0}
-            assert [tuple(one) for one in store.vectors.nearest(MODEL, axis(0), 5, EVERYTHING)] == [
-                ("a", float(place == 0))
-            ]
+            near = store.vectors.nearest(MODEL, axis(0), 5, EVERYTHING)
+            assert [(one.memory_id, one.score) for one in near] == [("a", float(place == 0))]
             assert store.vectors.coverage(MODEL) == Coverage(1, 1)
+
+    def test_a_memory_in_passages_counts_once_by_its_nearest(self) -> None:
+        store = self.store()
+        save(store, memory("a"), memory("b"), memory("c"))
+        put(store, MODEL, {"b": axis(1), "c": axis(3)})
+        with store.writing() as write:
+            key = write.find(["a"])["a"].key
+        spans = [Span(0, 10), Span(8, 20), Span(18, 30)]
+        rows = [(key, axis(place)) for place in range(3)]
+        store.vectors.put(MODEL, WIDTH, rows, spans=spans)
+        for place, span in enumerate(spans):
+            near = store.vectors.nearest(MODEL, axis(place), 1, EVERYTHING)[0]
+            assert near[:4] == ("a", 1.0, place + 1, span)  # `b` may be as near; ids decide
+            assert store.vectors.similarities(MODEL, axis(place), ["a"]) == {"a": 1.0}
+        every = store.vectors.nearest(MODEL, axis(0), 3, EVERYTHING)
+        assert [one.memory_id for one in every] == ["a", "b", "c"], "A passage took a place."
+        assert store.vectors.coverage(MODEL) == Coverage(3, 3)
+        change(store, "a", text="new words")
+        assert store.vectors.similarities(MODEL, axis(0), ["a"]) == {}, "A passage was left over."
+
+    def test_a_large_store_finds_the_nearest_too(self) -> None:
+        """More vectors than are compared one by one: what the scan proposes holds the answers."""
+        store = self.store()
+        vectors = random_vectors([f"m{number:05}" for number in range(6000)])
+        save(store, *(memory(id) for id in vectors))
+        put(store, MODEL, vectors)
+        queries = random_vectors([f"q{number}" for number in range(20)])
+        for query in queries.values():
+            expected = [id for id, _ in by_cosine(vectors, query)[:10]]
+            assert nearest(store, query, 10) == expected
+        forget(store, expected[0])
+        assert nearest(store, query, 9) == expected[1:]
 
     def test_a_vector_that_comes_too_late_is_dropped(self) -> None:
         store = self.store()
