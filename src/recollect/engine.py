@@ -172,11 +172,12 @@ class Recollect:
         if "id" in changes:
             raise UserError("An id cannot be changed; save a new memory and forget this one.")
         self.models.embeds()  # as for `save_all`
+        added, removed = _several(add_tags, "add_tags"), _several(remove_tags, "remove_tags")
         with self.store.writing() as write:
             before = _live(write.find(_texts([id])), id)
-            if add_tags or remove_tags:
-                kept = [tag for tag in before.memory.tags if tag not in remove_tags]
-                changes["tags"] = [*kept, *add_tags]
+            if added or removed:
+                kept = [tag for tag in before.memory.tags if tag not in removed]
+                changes["tags"] = [*kept, *added]
             after = complete(draft(changes, change=True), id, before.memory, self.now())
             if not (after.title or after.text):
                 raise UserError("A memory needs a title or a text.")
@@ -246,7 +247,7 @@ class Recollect:
             text=_clean(text),
             limit=limit,
             filter=_checked(filter),
-            prefer_tags=tuple(prefer_tags),
+            prefer_tags=_several(prefer_tags, "prefer_tags"),
             prefer_domain=prefer_domain,
             deep=deep,
         )
@@ -460,12 +461,19 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _texts(values: Sequence[str]) -> Sequence[str]:
+def _texts(ids: Sequence[str]) -> Sequence[str]:
     """Ids as UTF-8 text; what is none names no memory."""
-    for value in values:
-        if not _is_text(value):
-            raise _unknown(value)
-    return values
+    for id in _several(ids, "ids"):
+        if not _is_text(id):
+            raise _unknown(id)
+    return ids
+
+
+def _several(values: Sequence[str], what: str) -> tuple[str, ...]:
+    """One text is a sequence as well, of letters: that is never meant."""
+    if isinstance(values, str):
+        raise UserError(f"{what} must be a list of texts, not one text.")
+    return tuple(values)
 
 
 def _sayable(path: Path) -> Path:

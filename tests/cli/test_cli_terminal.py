@@ -74,6 +74,27 @@ def test_a_table_of_recipes_fits_the_terminal(demo: Home) -> None:
     assert max(map(len, plain(demo.on_terminal("demo").out).splitlines())) <= 120
 
 
+def test_a_memory_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    """An escape sequence in a text, which an agent may have read anywhere, is shown, not sent."""
+    evil = "token \x1b]0;owned\x07 \x1b[2J \x9b31m \x08\x7f end"
+    home = Home(tmp_path / "home", RECOLLECT_NOW=NOW)
+    names = ("title", "text", "context", "why", "impact", "details", "kind", "domain", "project")
+    home.bring_in({"id": "e\x1bvil", **dict.fromkeys(names, evil), "tags": [evil]})
+    views = ("scan", "full", "pointer", "preview", "snippet")
+    for told in (
+        ("list", "--limit", "1"),
+        ("show", "e\x1bvil"),
+        ("context", "token"),
+        ("stats",),
+        *(("search", "token", "--view", view, "--explain") for view in views),
+    ):
+        shown = home.call(*told)
+        assert shown.code == 0
+        assert not set(shown.out) & set("\x1b\x07\x08\x7f\x9b"), told
+        assert "␛" in shown.out
+    assert home.json("show", "e\x1bvil")[0]["text"] == evil, "Programs get what was saved."
+
+
 def test_an_import_shows_its_progress_on_a_terminals_stderr(tmp_path: Path) -> None:
     file = tmp_path / "many.jsonl"
     file.write_bytes(MANY)

@@ -3,7 +3,8 @@
 A comment straight before a block says something about it:
     <!-- not run: WHY -->   the block is read by people only
     <!-- file: NAME -->     the block is a file of that name in the working directory
-A `text` block straight after a `python` block is what that block prints.
+A `text` block straight after a `python` block is what that block prints. Pages are worked through
+without any model, unless they begin with <!-- models: built in -->.
 """
 
 from __future__ import annotations
@@ -83,6 +84,10 @@ def blocks(page: Path) -> list[Block]:
     ]
 
 
+def with_models(page: Path) -> bool:
+    return page.read_text(encoding="utf-8").startswith("<!-- models: built in -->\n")
+
+
 def links(page: Path) -> list[str]:
     """The targets of a page's links and pictures, those in code left out."""
     return [found["target"] for found in LINK.finditer(CODE.sub("", page.read_text("utf-8")))]
@@ -128,7 +133,7 @@ def plain(text: str) -> str:
 class Reader:
     """Somebody who works through one page: a home, a working directory, a shell's variables."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, models: bool = False) -> None:
         self.folder = folder / "work"
         self.folder.mkdir()
         self.environment = {
@@ -136,9 +141,10 @@ class Reader:
             "HOME": str(folder),
             "PYTHONUTF8": "1",
             "RECOLLECT_HOME": str(folder / "home"),
-            "RECOLLECT_EMBEDDING__PROVIDER": "none",
-            "RECOLLECT_RERANK__PROVIDER": "none",
         }
+        if not models:
+            self.environment["RECOLLECT_EMBEDDING__PROVIDER"] = "none"
+            self.environment["RECOLLECT_RERANK__PROVIDER"] = "none"
         self.exit_code = 0
         self.names: dict[str, Any] = {"__name__": "example"}
 

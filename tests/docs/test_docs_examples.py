@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from docs_blocks import PAGES, ROOT, Block, Reader, blocks, matches
+from docs_blocks import PAGES, ROOT, Block, Reader, blocks, matches, with_models
 from msgspec.structs import replace
 
 from recollect import Recollect
@@ -34,7 +34,7 @@ def place(block: Block) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_can_be_worked_through_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     """One home, one working directory, one Python namespace; block after block."""
-    reader = Reader(tmp_path)
+    reader = Reader(tmp_path, models=with_models(page))
     printed: str | None = None
     for block in blocks(page):
         if block.mark == "file":

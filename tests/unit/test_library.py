@@ -189,6 +189,24 @@ def test_text_that_is_no_text_is_refused_everywhere(tmp_path: Path) -> None:
         assert [one.id for one in memory.export()] == [id]
 
 
+def test_one_text_is_not_taken_for_a_list_of_letters(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        for id in "abc":
+            memory.save(id=id, title="token", tags=["t"])
+        for refused in (
+            lambda: memory.forget("abc"),
+            lambda: memory.pin("abc"),
+            lambda: memory.show("abc"),
+            lambda: memory.edit("a", add_tags="xyz"),
+            lambda: memory.edit("a", remove_tags="t"),
+            lambda: memory.search("token", prefer_tags="xyz"),
+            lambda: memory.save(title="T", tags="xyz"),
+        ):
+            with pytest.raises(UserError, match="list of texts"):
+                refused()
+        assert [one.tags for one in memory.list()] == [("t",)] * 3
+
+
 def test_every_error_is_a_recollect_error_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "text").write_text("not a database " * 20)

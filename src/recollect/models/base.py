@@ -56,5 +56,8 @@ class Reranker(Protocol):
     def identity(self) -> str:
         """The model's name, for the explanation."""
 
+    def ready(self) -> None:
+        """Load what must be loaded, so that `scores` begins at once. Raises ProviderError alone."""
+
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         """One score in 0…1 per document, in the order given. Raises ProviderError alone."""

@@ -46,6 +46,9 @@ class HttpReranker:
     def identity(self) -> str:
         return f"http:{self._model}"
 
+    def ready(self) -> None:
+        self._remote.ready()
+
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         """One score in 0…1 per document, in the order given; no request for no documents."""
         if not documents:

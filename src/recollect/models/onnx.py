@@ -220,6 +220,9 @@ class OnnxReranker:
     def identity(self) -> str:
         return self._identity
 
+    def ready(self) -> None:
+        self._model.ready()
+
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         return [logistic(value) for value in self.logits(query, documents)]
 

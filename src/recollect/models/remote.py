@@ -114,6 +114,10 @@ class Remote:
         """Read the base URL + `path` in a single try, with a time-out of its own."""
         return self._decoded(self._once("GET", path, None, timeout_s), answer)
 
+    def ready(self) -> None:
+        """Make the client that requests go through, which takes a moment; no request is sent."""
+        self._opened()
+
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""
         with self._lock:

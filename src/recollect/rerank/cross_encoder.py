@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 from msgspec import Struct
 
 from recollect.at import At
 from recollect.bounds import AtLeastOne, Count
 from recollect.errors import ProviderError
+from recollect.rerank.deadline import Verdict
 from recollect.rerank.skip import Skip
 from recollect.types import Hit, Memory, Ranking, combine, leaf, ranked
 
@@ -73,20 +72,17 @@ class CrossEncoder(Struct, frozen=True, tag="cross_encoder", forbid_unknown_fiel
 
     def _scores(self, ranking: Ranking, at: At) -> dict[str, float]:
         """What the reranker said by the deadline; empty, and said why, when it said nothing."""
-        scores: dict[str, float] = {}
-        start = time.perf_counter()
-        deadline = start + at.models.budget_ms / 1000
         with at.timed(self.name):
             try:
-                reranker = at.models.reranker()
-                for first in range(0, len(ranking), self.batch):
-                    ids = ranking.ids[first : first + self.batch]
-                    texts = [reading(at.memory(id)) for id in ids]
-                    scores |= zip(ids, reranker.scores(at.query.text, texts), strict=True)
-                    if time.perf_counter() > deadline and len(scores) < len(ranking):
-                        reached = f"reranked {len(scores)} of {len(ranking)} within the deadline"
-                        at.degrade(self.name, reached)
-                        break
+                verdict = Verdict(at.models.reranker(), at.query.text, self.batch)
             except ProviderError as error:
                 at.degrade(self.name, str(error))
+                return {}
+            candidates = [(id, reading(at.memory(id))) for id in ranking.ids]
+            scores = verdict.by(at.models.budget_ms / 1000, candidates)
+        if verdict.failure is not None:
+            at.degrade(self.name, verdict.failure)
+        elif len(scores) < len(ranking):
+            reached = f"reranked {len(scores)} of {len(ranking)} within the deadline"
+            at.degrade(self.name, reached)
         return scores

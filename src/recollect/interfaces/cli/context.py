@@ -7,7 +7,15 @@ import argparse
 from recollect.codec import memory_json
 from recollect.engine import CONTEXT_LIMIT, Recollect
 from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
-from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, counted, print_json, styled
+from recollect.interfaces.cli.output import (
+    BOLD,
+    DIM,
+    YELLOW,
+    counted,
+    print_json,
+    styled,
+    visible,
+)
 from recollect.interfaces.cli.results import about
 from recollect.present.response import degraded_json
 
@@ -49,9 +57,9 @@ def run(told: argparse.Namespace) -> int:
         )  # fmt: skip
         return 0
     for one in found.memories:
-        print(styled(one.title or one.id, BOLD))
-        if one.text:
-            print(one.text)
+        print(styled(visible(one.title or one.id), BOLD))
+        for line in one.text.splitlines():
+            print(visible(line))
         print(styled(about(one, now), DIM) + "\n")
     told_counts = f"{found.matched} by search, {found.topped_up} newest"
     left = f", {found.left_out} left out for the token budget" if found.left_out else ""

@@ -77,4 +77,4 @@ def _opened(name: str) -> Iterator[tuple[BinaryIO, int | None]]:
     except OSError as error:
         raise UserError(f"{name} cannot be read: {error.strerror}.") from error
     with stream:
-        yield stream, os.fstat(stream.fileno()).st_size
+        yield stream, os.fstat(stream.fileno()).st_size or None  # a pipe has none

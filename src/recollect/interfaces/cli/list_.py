@@ -7,7 +7,15 @@ import argparse
 from recollect.codec import memory_json
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, shortened, styled, width
+from recollect.interfaces.cli.output import (
+    BOLD,
+    DIM,
+    print_json,
+    shortened,
+    styled,
+    visible,
+    width,
+)
 from recollect.interfaces.cli.results import about
 
 EXAMPLE = "  recollect list --project harbor-api --since 7d"
@@ -35,5 +43,5 @@ def run(told: argparse.Namespace) -> int:
     if not found:
         print("No memory here yet; `recollect save` keeps one.")
     elif len(found) == limit:
-        print(styled(f"more: recollect list --after {found[-1].id}", DIM))
+        print(styled(f"more: recollect list --after {visible(found[-1].id)}", DIM))
     return 0

@@ -13,6 +13,11 @@ import msgspec
 
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
 MARK = "1;33"
+PICTURES = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
+    0x7F: 0x2421,
+    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
+}
 AGES = (
     (timedelta(days=365), "year"),
     (timedelta(days=30), "month"),
@@ -38,9 +43,14 @@ def styled(text: str, style: str) -> str:
     return f"\x1b[{style}m{text}\x1b[0m"
 
 
+def visible(text: str) -> str:
+    """A memory's text with its control signs as pictures: raw, they would steer the terminal."""
+    return text.translate(PICTURES)
+
+
 def marked(snippet: str) -> str:
     """A snippet with `<mark>` shown as colour, or without it in a pipe."""
-    parts = snippet.replace("</mark>", "<mark>").split("<mark>")
+    parts = visible(snippet).replace("</mark>", "<mark>").split("<mark>")
     return "".join(styled(part, MARK) if place % 2 else part for place, part in enumerate(parts))
 
 
@@ -54,7 +64,7 @@ def width() -> int:
 
 def shortened(text: str, length: int) -> str:
     """One line of at most that many characters."""
-    line = " ".join(text.split())
+    line = " ".join(visible(text).split())
     return line if len(line) <= length else line[: max(1, length - 1)].rstrip() + "…"
 
 

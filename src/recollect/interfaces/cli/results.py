@@ -17,6 +17,7 @@ from recollect.interfaces.cli.output import (
     marked,
     shortened,
     styled,
+    visible,
     width,
 )
 from recollect.present.explain import as_lines, bar
@@ -65,7 +66,7 @@ def _body(result: Result, response: Response) -> Iterator[str]:
             if getattr(memory, name):
                 yield f"{styled(name, CYAN)}  {shortened(getattr(memory, name), width() - 12)}"
         if memory.details:
-            yield f"{styled('details', CYAN)}  recollect show {memory.id}"
+            yield f"{styled('details', CYAN)}  recollect show {visible(memory.id)}"
 
 
 def score_text(score: float, view: str) -> str:
@@ -81,7 +82,7 @@ def about(memory: Memory, now: datetime) -> str:
     parts = [memory.id, memory.kind, memory.project, memory.severity or ""]
     parts += ["pinned" if memory.tier == "core" else "", age(memory.updated_at, now)]
     parts += [" ".join(f"#{tag}" for tag in memory.tags)]
-    return " · ".join(part for part in parts if part)
+    return " ".join(visible(" · ".join(part for part in parts if part)).split())
 
 
 def memory_lines(memory: Memory) -> Iterator[str]:
@@ -89,7 +90,7 @@ def memory_lines(memory: Memory) -> Iterator[str]:
     for name, value in memory_json(memory).items():
         if not value:
             continue
-        text = ", ".join(value) if isinstance(value, list) else str(value)
+        text = visible(", ".join(value) if isinstance(value, list) else str(value))
         if "\n" in text or len(text) > width():
             yield styled(name, CYAN)
             yield from (f"  {line}" for line in text.splitlines())
@@ -105,7 +106,7 @@ def explained(term: Term) -> Iterator[str]:
         share = bar(value, term.value)
         yield (
             f"    {name:<{longest}}  {value:>10.6f}  {styled(f'{share:<24}', GREEN)}"
-            f"  {styled(reason, DIM)}".rstrip()
+            f"  {styled(visible(reason), DIM)}".rstrip()
         )
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
-from recollect.interfaces.cli.output import CYAN, print_json, styled
+from recollect.interfaces.cli.output import CYAN, print_json, styled, visible
 
 EXAMPLE = "  recollect stats --json"
 
@@ -24,6 +24,6 @@ def run(told: argparse.Namespace) -> int:
     for name, value in stats.items():
         shown = value
         if isinstance(value, dict):
-            shown = ", ".join(f"{key or '(none)'} {count}" for key, count in value.items())
+            shown = visible(", ".join(f"{key or '(none)'} {count}" for key, count in value.items()))
         print(f"{styled(f'{name:<12}', CYAN)} {shown}")
     return 0
