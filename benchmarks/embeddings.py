@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from data import data_argument, passages, questions
 
+from data import data_argument, passages, questions
 from recollect.models.builtin import builtin
 from recollect.models.onnx import OnnxEmbedder
 from recollect.settings import Embedding
@@ -36,7 +36,9 @@ def cache_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def embedded(data: Path, cache: Path, count: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def embedded(
+    data: Path, cache: Path, count: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Vectors of the first `count` passages, and of 500 queries."""
     model = embedder()
     folder = cache / model.identity.replace(":", "-").replace("@", "-")
@@ -50,7 +52,9 @@ def embedded(data: Path, cache: Path, count: int) -> tuple[NDArray[np.float32], 
             texts = [f"{row['title']}\n{row['text']}" for row in rows[first : first + CHUNK]]
             np.save(file, model.documents(texts))
             rate = len(texts) / (time.perf_counter() - start)
-            print(f"embedded {first + len(texts):,} of {len(rows):,}, {rate:.0f} a second", flush=True)
+            print(
+                f"embedded {first + len(texts):,} of {len(rows):,}, {rate:.0f} a second", flush=True
+            )
         parts.append(np.load(file))
     return np.concatenate(parts)[:count], model.queries(questions(data, 500))
 
@@ -62,7 +66,9 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=100_000)
     told = parser.parse_args()
     vectors, queries = embedded(told.data, told.cache, told.passages)
-    print(f"{vectors.shape[0]:,} passages and {len(queries)} queries, {vectors.shape[1]} dimensions")
+    print(
+        f"{vectors.shape[0]:,} passages and {len(queries)} queries, {vectors.shape[1]} dimensions"
+    )
 
 
 if __name__ == "__main__":

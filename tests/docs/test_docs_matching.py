@@ -25,6 +25,17 @@ def test_times_and_milliseconds_may_differ() -> None:
     assert not matches("1.2 s", "1.3 s\n")
 
 
+def test_scores_of_a_model_may_differ_a_little() -> None:
+    assert matches(
+        "x  0.4199\n├─ vector  0.102411  ██████  cosine",
+        "x  0.4187\n├─ vector  0.101  █  cosine",
+        0.02,
+    )
+    assert not matches("x  0.4199", "x  0.5199\n", 0.02)
+    assert not matches("x  0.4199", "x  0.4187\n")
+    assert not matches("x  0.4199", "y  0.4199\n", 0.02)
+
+
 def test_a_command_may_go_on_in_the_next_line() -> None:
     [one, two] = shown(console("$ recollect save \\\n    --title T\nt-abc\n$ recollect list\n"))
     assert one == ("recollect save \\\n    --title T", "t-abc")

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from recollect.errors import UserError
+from recollect.errors import ProviderError, UserError
 from recollect.models.folder import Declared, ModelFolder
 
 WEIGHTS = Path(__file__).with_name("weights")
@@ -17,17 +17,25 @@ WEIGHTS = Path(__file__).with_name("weights")
 def builtin(kind: Literal["embed", "rerank"], name: str) -> ModelFolder:
     """The built-in model of that kind and name; without a name, the default one."""
     known = [declared.name for declared in declarations() if declared.kind == kind]
-    if name and name not in known:
+    if known and name and name not in known:
         section = "embedding" if kind == "embed" else "rerank"
         raise UserError(f"{section}.model cannot be {name!r}; built in are: {', '.join(known)}.")
+    if not known:
+        raise ProviderError(f"{WEIGHTS} holds no built-in model of that kind.", transient=False)
     return ModelFolder(WEIGHTS / (name or known[0]), kind)
 
 
 def declarations() -> Iterator[Declared]:
     """What each built-in model says of itself; the default of its kind comes first."""
-    files = sorted(WEIGHTS.glob("*/model.json"))
-    found = [msgspec.json.decode(file.read_bytes(), type=Declared) for file in files]
+    found = [_declared(file) for file in sorted(WEIGHTS.glob("*/model.json"))]
     yield from sorted(found, key=lambda declared: (not declared.default, declared.name))
+
+
+def _declared(file: Path) -> Declared:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Declared)
+    except (OSError, msgspec.DecodeError) as error:
+        raise ProviderError(f"{file} cannot be read: {error}.", transient=False) from error
 
 
 def folder_of(declared: Declared) -> ModelFolder:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from recollect.errors import ProviderError
 
@@ -19,6 +19,8 @@ Pooling = Literal["cls", "mean"]
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
 TOKENIZER = "tokenizer.json"
 USUAL_LENGTH = 512
+# Room for the special tokens of a pair, and for some of either text.
+SHORTEST = 16
 
 
 class Declared(Struct, frozen=True, kw_only=True):
@@ -29,7 +31,7 @@ class Declared(Struct, frozen=True, kw_only=True):
     pooling: Pooling = "mean"
     query_prefix: str = ""
     document_prefix: str = ""
-    max_length: int = USUAL_LENGTH
+    max_length: Annotated[int, Meta(ge=SHORTEST)] = USUAL_LENGTH
     dimensions: int = 0
     licence: str = ""
     origin: str = ""
@@ -89,7 +91,7 @@ def _declared(path: Path, kind: Literal["embed", "rerank"]) -> Declared:
     try:
         declared = msgspec.convert({"kind": kind, "name": path.name} | written, Declared)
     except msgspec.ValidationError as error:
-        raise _broken(f"{path / 'model.json'} is not a model's declaration: {error}.") from error
+        raise _broken(f"{path} does not say rightly how to use its model: {error}.") from error
     if declared.kind != kind:
         wanted = {"embed": "an embedding model", "rerank": "a reranker"}
         raise _broken(f"{path} holds {wanted[declared.kind]}, not {wanted[kind]}.")

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 OVERLAP = 0.2
 # More threads than this do not pay for models this small.
 MOST_THREADS = 4
+# A score is one number, or one for each of a few classes; a vector has more.
+FEWEST_NUMBERS = 8
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def usable_threads() -> int:
@@ -125,11 +128,8 @@ class OnnxModel:
         return list(self._pool.map(self._output, encodings))
 
     def _output(self, encoding: Encoding) -> NDArray[np.float32]:
-        given = {
-            "input_ids": encoding.ids,
-            "attention_mask": encoding.attention_mask,
-            "token_type_ids": encoding.type_ids,
-        }
+        numbers = (encoding.ids, encoding.attention_mask, encoding.type_ids)
+        given = dict(zip(INPUTS, numbers, strict=True))
         wanted = {name: np.array([given[name]], np.int64) for name in self._inputs}
         try:
             output: NDArray[np.float32] = self.session.run(None, wanted)[0]
@@ -139,7 +139,10 @@ class OnnxModel:
 
     @cached_property
     def _inputs(self) -> list[str]:
-        return [one.name for one in self.session.get_inputs()]
+        wanted = [one.name for one in self.session.get_inputs()]
+        if unknown := [name for name in wanted if name not in INPUTS]:
+            raise _broken(f"The model {self.declared.name} asks for {', '.join(unknown)}.")
+        return wanted
 
 
 class OnnxEmbedder:
@@ -175,14 +178,14 @@ class OnnxEmbedder:
         room = self._declared.max_length - self._special(self._document_prefix)
         if len(encoding.ids) <= room:
             return [Span(0, len(text))]
-        step = max(1, int(room * (1 - OVERLAP)))
-        spans = []
-        for first in range(0, len(encoding.ids), step):
-            last = min(first + room, len(encoding.ids))
-            spans.append(Span(encoding.offsets[first][0], encoding.offsets[last - 1][1]))
-            if last == len(encoding.ids):
-                break
-        return [Span(0, spans[0].end), *spans[1:-1], Span(spans[-1].start, len(text))]
+        if room < 1:
+            raise _broken(f"The document prefix leaves {self._declared.name} no room for a text.")
+        offsets, words = encoding.offsets, encoding.word_ids
+        spans, first = [], 0
+        while first + room < len(offsets):
+            spans.append(Span(offsets[first][0], offsets[first + room - 1][1]))
+            first = _word_start(words, first, first + max(1, int(room * (1 - OVERLAP))))
+        return [Span(0, spans[0].end), *spans[1:], Span(offsets[first][0], len(text))]
 
     def _special(self, prefix: str) -> int:
         """Tokens that stand around every passage: the model's own, and the prefix."""
@@ -205,6 +208,8 @@ class OnnxEmbedder:
             pooled: NDArray[np.float32] = output[0]
         else:
             pooled = output[0, 0] if self._declared.pooling == "cls" else output[0].mean(axis=0)
+        if pooled.size < FEWEST_NUMBERS:
+            raise _broken(f"The model {self._declared.name} gives scores, not vectors.")
         return pooled
 
 
@@ -232,7 +237,10 @@ class OnnxReranker:
             return []
         self._model.ready()
         encodings = self._model.encoded([(query, document) for document in documents])
-        said = [float(output.ravel()[-1]) for output in self._model.outputs(encodings)]
+        outputs = self._model.outputs(encodings)
+        if any(output.size >= FEWEST_NUMBERS for output in outputs):
+            raise _broken(f"The model {self._declared.name} gives vectors, not scores.")
+        said = [float(output.ravel()[-1]) for output in outputs]
         if not np.isfinite(said).all():
             raise _broken(f"The model {self._declared.name} gave a score that is no number.")
         return said
@@ -249,6 +257,15 @@ def _identity(provider: str, folder: ModelFolder, settings: Embedding) -> str:
         if prefix := getattr(settings, name):
             parts.append(f"{name}={prefix!r}")
     return " ".join(parts)
+
+
+def _word_start(words: Sequence[int | None], after: int, token: int) -> int:
+    """The first token of this one's word: half a word is cut into other tokens, perhaps more of
+    them. A word that reaches back to `after` or beyond is cut all the same."""
+    begin = token
+    while begin > after and words[begin - 1] == words[begin]:
+        begin -= 1
+    return begin if begin > after else token
 
 
 def _valid(text: str) -> str:

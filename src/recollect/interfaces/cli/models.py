@@ -52,19 +52,28 @@ def _name(find: Any) -> str:
 
 
 def _facts(declared: Declared, active: str) -> dict[str, Any]:
-    folder = folder_of(declared)
+    size, problem = _state(declared)
     return {
         "name": declared.name,
         "kind": KINDS[declared.kind],
         "active": active.startswith(f"builtin:{declared.name}"),
         "dimensions": declared.dimensions,
         "max_tokens": declared.max_length,
-        "megabytes": round(folder.size() / 1e6, 1),
+        "megabytes": round(size / 1e6, 1),
         "licence": declared.licence,
         "origin": declared.origin,
         "about": declared.about,
-        "problem": folder.verify(),
+        "problem": problem,
     }
+
+
+def _state(declared: Declared) -> tuple[int, str | None]:
+    """How large the model's files are, and what is wrong with them, if anything."""
+    try:
+        folder = folder_of(declared)
+    except ProviderError as error:  # a file is missing
+        return 0, str(error)
+    return folder.size(), folder.verify()
 
 
 def _measured(active: ActiveModels) -> dict[str, float]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from recollect.errors import DimensionMismatch
 from recollect.store.base import Near
-from recollect.store.sqlite.scan import Codes, proposed, write_codes
+from recollect.store.sqlite.scan import Codes, learned, proposed, write_codes
 from recollect.types import Span
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     Keys = NDArray[np.int64]
     Rows = NDArray[np.intp]
 
-# Up to so many rows are compared as they are: no scan could be quicker.
-EXACT_ROWS = 4096
+# Up to so many rows are compared as they are: that takes about a millisecond, and needs no codes.
+EXACT_ROWS = 16_384
 READ_ROWS = 4096
 HEADROOM = 1.25
 MOST_REMOVED = 0.25
@@ -50,7 +50,7 @@ class Held(NamedTuple):
 
     size: int
     rows: Vector
-    codes: Codes
+    codes: Codes | None
     keys: Keys
     spans: NDArray[np.int32]
     alive: NDArray[np.bool_]
@@ -58,7 +58,8 @@ class Held(NamedTuple):
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """The arrays with a row per vector."""
-        return self.rows, *self.codes.arrays(), self.keys, self.spans, self.alive
+        codes = () if self.codes is None else (self.codes.bytes, self.codes.scales)
+        return self.rows, self.keys, self.spans, self.alive, *codes
 
 
 class Matrix:
@@ -126,7 +127,7 @@ class Matrix:
             return np.flatnonzero(alive & np.isin(keys, np.asarray(among, np.int64)))
         if without:
             return np.flatnonzero(alive & ~np.isin(keys, np.asarray(without, np.int64)))
-        return np.flatnonzero(alive) if self._dead else None
+        return None if alive.all() else np.flatnonzero(alive)
 
     def _take_removed(self, connection: apsw.Connection) -> None:
         log = REMOVED if self._held else LAST_REMOVED  # nothing held, nothing to remove
@@ -162,6 +163,10 @@ class Matrix:
                 batch = []
         if batch:
             self._append(batch)
+        held = self._held
+        if held.codes is None and held.size > EXACT_ROWS:
+            codes = learned(held.rows[: held.size], len(held.rows))
+            self._held = held._replace(codes=codes)
 
     def _append(self, batch: Sequence[Sequence[apsw.SQLiteValue]]) -> None:
         assert self._held is not None
@@ -171,7 +176,8 @@ class Matrix:
         held = _grown(self._held, len(batch))
         first, last = held.size, held.size + len(batch)
         held.rows[first:last] = rows
-        write_codes(rows, held.codes, first)
+        if held.codes is not None:
+            write_codes(held.codes, rows, first)
         held.keys[first:last] = keys
         held.spans[first:last] = np.array([passages, starts, stops], np.int32).T
         held.alive[first:last] = True
@@ -203,7 +209,7 @@ def _empty(capacity: int, width: int) -> Held:
     return Held(
         0,
         np.empty((capacity, width), np.float32),
-        Codes.empty(capacity, width),
+        None,
         np.empty(capacity, np.int64),
         np.empty((capacity, 3), np.int32),
         np.zeros(capacity, np.bool_),
@@ -216,26 +222,28 @@ def _grown(held: Held, more: int) -> Held:
     needed = held.size + more
     if needed <= len(held.rows):
         return held
-    larger = _empty(int(needed * HEADROOM) + READ_ROWS, held.rows.shape[1])
+    capacity = int(needed * HEADROOM) + READ_ROWS
+    larger = _empty(capacity, held.rows.shape[1])
+    if held.codes is not None:
+        width = held.codes.bytes.shape[1]
+        empty = np.empty((capacity, width), np.int8), np.empty(capacity, np.float32)
+        larger = larger._replace(codes=Codes(held.codes.basis, *empty))
     for old, new in zip(held.arrays(), larger.arrays(), strict=True):
         new[: held.size] = old[: held.size]
-    codes = larger.codes._replace(mean=held.codes.mean)
-    return larger._replace(size=held.size, codes=codes, ids=held.ids)
+    return larger._replace(size=held.size, ids=held.ids)
 
 
 def _chosen(held: Held, query: Vector, count: int, passing: Rows | None) -> Rows:
     """Rows that hold the best `count` and all that equal the last of them."""
-    rows = held.rows[: held.size]
-    if passing is None and held.size > EXACT_ROWS:
-        return proposed(held.codes, held.size, query, count)
-    if passing is not None and len(passing) > EXACT_ROWS:
-        return proposed(held.codes, held.size, query, count, passing)
+    looked_at = held.size if passing is None else len(passing)
+    if held.codes is not None and looked_at > EXACT_ROWS:
+        passing = proposed(held.codes, held.size, query, count, passing)
     places = np.arange(held.size) if passing is None else passing
     if len(places) <= count:
         return places
     # A matrix product rounds the same vector differently in different rows: near the cut it cannot
     # decide, so what is near enough stays.
-    rough = (rows if passing is None else rows[passing]) @ query
+    rough = held.rows[: held.size] @ query if passing is None else held.rows[passing] @ query
     least = np.partition(rough, len(rough) - count)[len(rough) - count]
     near: Rows = places[rough >= least - _roughness(len(query))]
     return near

@@ -1,8 +1,8 @@
-"""A quantised scan that proposes: one bit per dimension first, one byte for what remains.
+"""A quantised scan that proposes: vectors turned so that few dimensions tell most, in bytes.
 
-Signs are compared for every vector, a thirty-second of the memory that float32 takes; the few
-thousand nearest of those are compared byte by byte; the best of those are proposed to whoever
-computes the true cosines. Where simsimd has no wheel, numpy counts the bits.
+The dimensions are the principal ones of the vectors themselves, so that a third of them keeps
+nearly everything a cosine says; each is one byte. The best thousand by that measure are proposed to
+whoever computes the true cosines. Where simsimd has no wheel, numpy multiplies the bytes.
 """
 
 from __future__ import annotations
@@ -23,67 +23,56 @@ except ImportError:  # there is a wheel wherever the tests run
     simsimd = None  # type: ignore[assignment]
 
 # Chosen by benchmarks/bench_vectors.py: the least at which the proposals hold every true answer.
-WIDE = 2000
-WIDE_SHARE = 0.02
-NARROW = 192
+DIMENSIONS = 128
+WIDE = 800
+WIDE_SHARE = 0.01
+WIDE_PER_RESULT = 12
+# So many vectors, spread over all, say which dimensions are the principal ones.
+LEARNED_FROM = 8192
+CODED_AT_ONCE = 8192
 SAMPLED = 16
-# Fewer signs than this tell too little apart: then the bytes of every row are compared.
-FEWEST_SIGNS = 128
 
 
 class Codes(NamedTuple):
-    """Vectors in short: signs around a mean, and bytes with the scale of each row."""
+    """Vectors in short: the principal dimensions in bytes, and the scale of each row."""
 
-    mean: Floats
-    signs: NDArray[np.uint8]
+    basis: Floats
     bytes: NDArray[np.int8]
     scales: Floats
 
-    @staticmethod
-    def empty(capacity: int, width: int) -> Codes:
-        return Codes(
-            np.zeros(width, np.float32),
-            np.empty((capacity, -(-width // 8)), np.uint8),
-            np.empty((capacity, width), np.int8),
-            np.empty(capacity, np.float32),
-        )
 
-    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int8], Floats]:
-        """The arrays with a row per vector."""
-        return self.signs, self.bytes, self.scales
+def learned(rows: Floats, capacity: int) -> Codes:
+    """Codes of these vectors, with room for more of their kind."""
+    sample = rows[:: max(1, len(rows) // LEARNED_FROM)].astype(np.float64)
+    _, directions = np.linalg.eigh(sample.T @ sample)
+    basis = directions[:, ::-1][:, :DIMENSIONS].astype(np.float32)
+    width = basis.shape[1]
+    codes = Codes(basis, np.empty((capacity, width), np.int8), np.empty(capacity, np.float32))
+    for first in range(0, len(rows), CODED_AT_ONCE):
+        write_codes(codes, rows[first : first + CODED_AT_ONCE], first)
+    return codes
 
 
-def write_codes(rows: Floats, codes: Codes, first: int) -> None:
-    """Write the codes of these vectors from row `first` on, around the mean of the first ones."""
-    if first == 0:
-        codes.mean[:] = rows.mean(axis=0, dtype=np.float64)
+def write_codes(codes: Codes, rows: Floats, first: int) -> None:
+    """Write the codes of these vectors from row `first` on."""
     last = first + len(rows)
-    largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-12)
-    codes.signs[first:last] = np.packbits(rows > codes.mean, axis=1)
-    codes.bytes[first:last] = np.rint(rows * (127 / largest))
-    codes.scales[first:last] = largest[:, 0] / 127
+    codes.bytes[first:last], codes.scales[first:last] = _bytes(rows @ codes.basis)
 
 
 def proposed(
     codes: Codes, rows: int, query: Floats, count: int, passing: Rows | None = None
 ) -> Rows:
     """Of the first `rows`, or of those passing, some that hold the `count` nearest by cosine."""
-    looked_at = np.arange(rows) if passing is None else passing
-    wide = looked_at if len(query) < FEWEST_SIGNS else _by_signs(codes, query, count, rows, passing)
-    small = np.rint(query * (127 / max(float(np.abs(query).max()), 1e-12))).astype(np.int8)
-    products = byte_products(codes.bytes[wide], small) * codes.scales[wide]
-    return wide[best(products, max(NARROW, 2 * count))]
+    small, _ = _bytes(query[None] @ codes.basis)
+    held = codes.bytes[:rows] if passing is None else codes.bytes[passing]
+    scales = codes.scales[:rows] if passing is None else codes.scales[passing]
+    scores = byte_products(held, small[0]) * scales
+    wanted = max(WIDE, int(WIDE_SHARE * len(scores)), WIDE_PER_RESULT * count)
+    best = about_best(scores, wanted)
+    return best if passing is None else passing[best]
 
 
-def _by_signs(codes: Codes, query: Floats, count: int, rows: int, passing: Rows | None) -> Rows:
-    """A wide pool: the rows whose signs differ least from the query's."""
-    signs = codes.signs[:rows] if passing is None else codes.signs[passing]
-    nearness = -hamming(signs, np.packbits(query > codes.mean))
-    pool = about_best(nearness, max(WIDE, int(WIDE_SHARE * len(nearness)), 8 * count))
-    return pool if passing is None else passing[pool]
-
-
-def about_best(scores: Floats, count: int) -> Rows:
+def about_best(scores: NDArray[np.floating], count: int) -> Rows:
     """The places of about the `count` largest, in no order: the cut is read off every 16th score,
     which is quicker than a partition of all, and a pool need not be exact."""
     sample = scores[::SAMPLED]
@@ -94,38 +83,22 @@ def about_best(scores: Floats, count: int) -> Rows:
     return np.flatnonzero(scores >= cut)
 
 
-def best(scores: Floats, count: int) -> Rows:
-    """The places of the `count` largest, and of all that equal the last, in no order."""
-    if len(scores) <= count:
-        return np.arange(len(scores))
-    cut = np.partition(scores, len(scores) - count)[len(scores) - count]
-    return np.flatnonzero(scores >= cut)
-
-
-def hamming(signs: NDArray[np.uint8], query: NDArray[np.uint8]) -> Floats:
-    """In how many bits each row differs from the query."""
-    if simsimd is None:
-        return numpy_hamming(signs, query)
-    out = np.empty(len(signs), np.float32)
-    # One thread: two are quicker on an idle machine, and fifty times slower on a busy one.
-    simsimd.cdist(query[None], signs, "hamming", dtype="bin8", out=out[None], threads=1)
-    return out
-
-
-def numpy_hamming(signs: NDArray[np.uint8], query: NDArray[np.uint8]) -> Floats:
-    counted: Floats = np.bitwise_count(signs ^ query).sum(axis=1, dtype=np.float32)
-    return counted
-
-
-def byte_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> Floats:
+def byte_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.floating]:
     """The product of each row with the query."""
     if simsimd is None:
         return numpy_byte_products(rows, query)
-    out = np.empty(len(rows), np.float32)
-    simsimd.cdist(query[None], rows, "dot", out=out[None], threads=1)
-    return out
+    # One thread: two are quicker on an idle machine and many times slower on a busy one. And no
+    # `out`: simsimd 6.5 gives back a None it does not own when it is told where to write.
+    products: NDArray[np.floating] = np.asarray(simsimd.cdist(query[None], rows, "dot"))[0]
+    return products
 
 
-def numpy_byte_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> Floats:
+def numpy_byte_products(rows: NDArray[np.int8], query: NDArray[np.int8]) -> NDArray[np.floating]:
     products: Floats = rows.astype(np.float32) @ query.astype(np.float32)
     return products
+
+
+def _bytes(rows: Floats) -> tuple[NDArray[np.int8], Floats]:
+    """Each row as bytes, its largest number becoming 127, and what a byte is worth in it."""
+    largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-12)
+    return np.rint(rows * (127 / largest)).astype(np.int8), (largest[:, 0] / 127).astype(np.float32)
