@@ -29,6 +29,7 @@ from recollect.times import parse_time
 from recollect.types import Filter, Memory, Query, Response, View
 
 IMPORT_BATCH = 2000  # long enough to be quick, short enough that other writers wait little
+EXPORT_BATCH = 1000
 CONTEXT_RECIPE = "echovault"
 CONTEXT_LIMIT = 10
 # A remote model gets this long to take in what a command saved before the command ends.
@@ -176,6 +177,8 @@ class Recollect:
         with self.store.writing() as write:
             before = _live(write.find(_texts([id])), id)
             if added or removed:
+                if "tags" in changes:
+                    raise UserError("Give either tags, or add_tags and remove_tags.")
                 kept = [tag for tag in before.memory.tags if tag not in removed]
                 changes["tags"] = [*kept, *added]
             after = complete(draft(changes, change=True), id, before.memory, self.now())
@@ -211,6 +214,8 @@ class Recollect:
                     write.forget(_live(found, id), self.now())
         if undo:
             self._embed_soon()
+        if purge:
+            self.store.scrub()
 
     def feedback(self, query: str, id: str, *, accept: bool) -> tuple[int, int]:
         """Say whether a result was right; returns how many were accepted and dismissed so far."""
@@ -303,11 +308,13 @@ class Recollect:
         return self.store.memories.browse(_checked(filter), bounded, after)
 
     def export(self) -> Iterator[Memory]:
-        """Every live memory, in browsing order."""
-        after = None
-        while page := self.list(limit=1000, after=after):
-            yield from page
-            after = page[-1].id
+        """Every memory that is live when this begins, in browsing order, as it is when its turn
+        comes; one that is forgotten meanwhile is left out."""
+        ids = self.store.memories.ids()
+        for first in range(0, len(ids), EXPORT_BATCH):
+            batch = ids[first : first + EXPORT_BATCH]
+            found = self.store.memories.get(batch)
+            yield from (found[id] for id in batch if id in found)
 
     def context(
         self,
@@ -432,7 +439,7 @@ class Recollect:
 
 def _make_home(home: Path) -> None:
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"The home folder {home} cannot be made: {error.strerror}.") from error
 

@@ -11,7 +11,7 @@ MICROSECOND = timedelta(microseconds=1)
 AGES = {"h": "hours", "d": "days", "w": "weeks"}
 
 
-def parse_time(text: str, what: str) -> datetime:
+def parse_time(text: str, what: str, also: str = "") -> datetime:
     """An ISO 8601 date or time as a UTC datetime; `what` names the field in the error."""
     try:
         moment = datetime.fromisoformat(text.strip())
@@ -19,7 +19,8 @@ def parse_time(text: str, what: str) -> datetime:
         return zoned.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise UserError(
-            f"{what} {text!r} is not a time; write it like 2026-03-01 or 2026-03-01T09:30:00Z."
+            f"{what} {text!r} is not a time; write it like 2026-03-01 or 2026-03-01T09:30:00Z"
+            f"{also}."
         ) from error
 
 
@@ -29,9 +30,9 @@ def parse_moment(text: str, now: datetime, what: str) -> datetime:
     if unit in AGES and number.isascii() and number.isdigit():
         try:
             return now - timedelta(**{AGES[unit]: int(number)})
-        except OverflowError as error:
+        except (OverflowError, ValueError) as error:  # the latter for thousands of digits
             raise UserError(f"{what} {text!r} lies before the beginning of time.") from error
-    return parse_time(text, what)
+    return parse_time(text, what, ", or 7d, 12h or 2w for that long ago")
 
 
 def to_micros(moment: datetime) -> int:

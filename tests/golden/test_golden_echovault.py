@@ -1,4 +1,4 @@
-"""The `echovault` recipe, number by number. Source: RECIPES.md, 2. echovault."""
+"""The `echovault` recipe, number by number. Source: docs/recipes.md, echovault."""
 
 from __future__ import annotations
 

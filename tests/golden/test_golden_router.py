@@ -1,4 +1,4 @@
-"""The `router` recipe, number by number. Source: RECIPES.md, 4. router."""
+"""The `router` recipe, number by number. Source: docs/recipes.md, router."""
 
 from __future__ import annotations
 
@@ -108,9 +108,6 @@ def test_snippets_come_from_text_else_tags_else_title(tmp_path: Path) -> None:
     assert found["alpha"].fields["snippet"] == "beta beta gamma"  # a text without the word
 
 
-@pytest.mark.xfail(
-    reason="store/sqlite/keyword.py: the snippet table indexes `id`, which NOT then looks into"
-)
 def test_a_word_of_the_id_does_not_cost_a_snippet(tmp_path: Path) -> None:
     """The plain index has no id. `alpha NOT deploy` finds the memory, and its id holds `deploy`."""
     with vault(tmp_path, [{"id": "deploy-1", "title": "notes", "text": "alpha rays"}]) as memory:

@@ -1,4 +1,4 @@
-"""The `vault` recipe, number by number. Source: RECIPES.md, 1. vault."""
+"""The `vault` recipe, number by number. Source: docs/recipes.md, vault."""
 
 from __future__ import annotations
 
@@ -337,6 +337,7 @@ def test_severity_values(tmp_path: Path, severity: str | None, value: float) -> 
     [
         (["a"], ["a"], 1.0),
         (["A"], ["a"], 1.0),
+        (["a"], ["A"], 1.0),
         (["ÉTÉ"], ["été"], 1.0),
         (["a", "b"], ["b", "c"], 1 / 3),
         (["a"], ["b"], 0.0),

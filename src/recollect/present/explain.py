@@ -39,4 +39,4 @@ def bar(value: float, largest: float) -> str:
     """A bar as long as the value's share of the largest."""
     if largest <= 0 or value <= 0:
         return ""
-    return "█" * max(1, round(BAR * value / largest))
+    return "█" * min(BAR, max(1, round(BAR * value / largest)))

@@ -12,7 +12,7 @@ DEPTH = Depth(per_result=2)
 ECHOVAULT = Recipe(
     name="echovault",
     about="Tiered: keywords as prefixes; vectors join when fewer than three memories match.",
-    source="RECIPES.md, 2. echovault",
+    source="docs/recipes.md, echovault",
     view="pointer",
     recall=(
         Keyword(

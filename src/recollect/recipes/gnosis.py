@@ -26,7 +26,7 @@ AFTER_RERANK = (
 DEEP = Recipe(
     name="gnosis",
     about="The same, wider: 256 candidates, always reranked, at least two keywords.",
-    source="RECIPES.md, 3. gnosis, deep search",
+    source="docs/recipes.md, gnosis, deep search",
     view="preview",
     recall=(Vector(depth=Depth(at_least=256)), Topic(depth=Depth(at_least=192))),
     fuse=Rrf(channels=("vector", "topic"), k=60),
@@ -37,7 +37,7 @@ DEEP = Recipe(
 GNOSIS = replace(
     DEEP,
     about="Vectors and topic hashes fused by rank, reranked, with a floor for literal matches.",
-    source="RECIPES.md, 3. gnosis",
+    source="docs/recipes.md, gnosis",
     recall=(Vector(depth=Depth(at_least=64)), Topic(depth=Depth(at_least=48))),
     stages=(KindBoost(factors=BOOSTS, pool=64), CrossEncoder(skip_below=5), *AFTER_RERANK),
     limits=Limits(default=32, most=32, least_keywords=1, inlined=3),

@@ -57,7 +57,9 @@ def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
     """The recipe the file declares; `find` gives the recipe it extends."""
     try:
         asked = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}.") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UserError(f"{file} cannot be read as TOML: {error}.") from error
     parent = asked.pop("extends", None)
     if not isinstance(parent, str):
@@ -68,6 +70,9 @@ def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
         base = find(parent)
     except RecursionError as error:
         raise UserError(f"{file}: the recipes it extends go round in a circle.") from error
+    except UserError as error:
+        told = str(error) if str(error).startswith(str(file.parent)) else f"{file}: {error}"
+        raise UserError(told) from error
     recipe = overridden(base, asked, str(file))
     return msgspec.structs.replace(recipe, name=file.stem, source=f"{file.name}, extends {parent}")
 

@@ -22,7 +22,7 @@ SESSION = "session"
 VAULT = Recipe(
     name="vault",
     about="Six weighted signals: words, vectors, severity, age, tags, domain.",
-    source="RECIPES.md, 1. vault",
+    source="docs/recipes.md, vault",
     view="scan",
     recall=(
         Keyword(

@@ -43,5 +43,5 @@ class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
         documents, holding = at.store.vocabulary.documents(), at.store.vocabulary.frequencies(every)
         weights = {token: idf(documents, holding.get(token, 0)) for token in every}
         wanted = tfidf(asked, weights)
-        how = f"TF-IDF cosine over {documents} memories"
+        how = f"TF-IDF cosine, {documents} in the vault"
         return {id: Value(cosine(wanted, tfidf(found, weights)), how) for id, found in held.items()}

@@ -150,6 +150,9 @@ class Memories(Protocol):
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         """The live memories among these ids."""
 
+    def ids(self) -> list[str]:
+        """Every live memory's id at one moment, in browsing order."""
+
     def browse(self, filter: Filter, limit: int, after: str | None = None) -> list[Memory]:
         """Core, then capture, then file; newest first in each; after the memory with that id."""
 

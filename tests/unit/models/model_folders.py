@@ -8,7 +8,9 @@ from typing import Literal
 from recollect.models.builtin import builtin
 
 
-def copied(into: Path, kind: Literal["embed", "rerank"] = "embed", *, declared: bool = True) -> Path:
+def copied(
+    into: Path, kind: Literal["embed", "rerank"] = "embed", *, declared: bool = True
+) -> Path:
     """The built-in model of that kind as a folder of its own, with `model.json` or without."""
     held = builtin(kind, "")
     folder = into / held.declared.name

@@ -43,5 +43,5 @@ def run(told: argparse.Namespace) -> int:
     if not found:
         print("No memory here yet; `recollect save` keeps one.")
     elif len(found) == limit:
-        print(styled(f"more: recollect list --after {visible(found[-1].id)}", DIM))
+        print(styled(f"more: the same with --after {visible(found[-1].id)}", DIM))
     return 0

@@ -42,7 +42,7 @@ def print_response(response: Response, now: datetime, *, explain: bool) -> None:
 
 def _result(place: int, result: Result, response: Response, now: datetime) -> Iterator[str]:
     memory = result.memory
-    score = score_text(result.score, response.view)
+    score = score_text(result, response.view)
     heading = shortened(memory.title or memory.text, width() - 20)
     yield f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}  {styled(score, GREEN)}"
     for line in _body(result, response):
@@ -69,12 +69,15 @@ def _body(result: Result, response: Response) -> Iterator[str]:
             yield f"{styled('details', CYAN)}  recollect show {visible(memory.id)}"
 
 
-def score_text(score: float, view: str) -> str:
+def score_text(result: Result, view: str) -> str:
     """The score; previews show it as 0–100 with a word, as the `gnosis` recipe does."""
-    if view == "preview":
-        hundred = 100 * score
-        return f"{hundred:.0f} {next(word for least, word in LABELS if hundred >= least)}"
-    return f"{score:.4f}" if score >= 0.001 else f"{score:.3g}"
+    score = result.score
+    if view != "preview":
+        return f"{score:.4f}" if score >= 0.001 else f"{score:.3g}"
+    hundred = 100 * score
+    if not result.fields["verified"]:
+        return f"{hundred:.0f} unverified"
+    return f"{hundred:.0f} {next(word for least, word in LABELS if hundred >= least)}"
 
 
 def about(memory: Memory, now: datetime) -> str:

@@ -29,7 +29,9 @@ class Database:
         self._local = threading.local()
         self._opened: list[apsw.Connection] = []
         self._guard = threading.Lock()
-        self.frozen = os.access(path, os.F_OK) and not os.access(path, os.W_OK)
+        # Beside a vault in use stand its WAL and the WAL's index: the folder must be writable too.
+        places = (path, path.parent)
+        self.frozen = os.access(path, os.F_OK) and not all(os.access(p, os.W_OK) for p in places)
         with self.translated():
             self.connection()
 
@@ -90,6 +92,7 @@ class Database:
                 f"The vault {self.path} cannot be opened: {error.strerror}."
             ) from error
         if not self.frozen:
+            self._create_private()
             return self._prepared(
                 str(self.path), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
             )
@@ -100,6 +103,16 @@ class Database:
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             # On a read-only medium no WAL index can be made beside the file, and nobody writes.
             return self._prepared(f"{uri}?immutable=1", flags)
+
+    def _create_private(self) -> None:
+        """A new vault is its owner's alone; SQLite gives the files beside it the same rights."""
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        except OSError as error:
+            raise StoreError(
+                f"The vault {self.path} cannot be opened: {error.strerror}; check that its folder "
+                "exists and is yours."
+            ) from error
 
     def _prepared(self, name: str, flags: int) -> apsw.Connection:
         connection = apsw.Connection(name, flags)

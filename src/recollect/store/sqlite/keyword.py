@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import apsw
 import msgspec
 
+from recollect.query.fts5 import any_of
 from recollect.store.base import COLUMNS, Found, KeywordIndexName, Matched
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import where
@@ -19,6 +21,9 @@ SNIPPET = (
     " nullif(snippet(found, 2, '<mark>', '</mark>', '...', 32), ''),"
     " snippet(found, 0, '<mark>', '</mark>', '...', 32), '')"
 )
+SNIPPET_READS = 8000
+SAME_START = 4
+QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
 
 
@@ -101,23 +106,48 @@ class SqliteKeyword:
         self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
     ) -> dict[str, str]:
         """A contentless index holds no text to cut from, so the few memories shown are put into an
-        index in memory, with the same tokenizer, and FTS5's own snippet() cuts there."""
+        index in memory, with the same tokenizer, and FTS5's own snippet() cuts there.
+
+        Of a long text only a part goes in, since the time that snippet() takes grows with the
+        square of the matches; where that part alone does not match, any of the terms may.
+        """
         if not expression or not memories:
             return {}
+        terms = [term.replace('""', '"') for term in QUOTED.findall(expression)]
         connection = apsw.Connection(":memory:")
         columns = dict.fromkeys(("title", "text", "tags", *COLUMNS[index], "id"))
+
+        def _declared(name: str) -> str:  # what the index does not hold cannot match here either
+            return name if name in COLUMNS[index] else f"{name} UNINDEXED"
+
         connection.execute(
-            f"CREATE VIRTUAL TABLE found USING fts5 ({', '.join(columns)}, "
+            f"CREATE VIRTUAL TABLE found USING fts5 ({', '.join(map(_declared, columns))}, "
             f"tokenize = '{TOKENIZERS[index]}')"
         )
         connection.executemany(
             f"INSERT INTO found VALUES ({', '.join('?' for _ in columns)})",
-            [[_column(memory, name) for name in columns] for memory in memories],
+            [
+                [_near_match(_column(memory, name), terms) for name in columns]
+                for memory in memories
+            ],
         )
         sql = f"SELECT id, {SNIPPET} FROM found WHERE found MATCH ?"
-        rows = connection.execute(sql, (expression,)).fetchall()
+        rows = connection.execute(sql, (any_of(terms),)).fetchall()
+        rows += connection.execute(sql, (expression,)).fetchall()
         connection.close()
         return {str(id): str(snippet) for id, snippet in rows}
+
+
+def _near_match(text: str, terms: Sequence[str]) -> str:
+    """The text, or of a long one the part from shortly before its first match on."""
+    if len(text) <= SNIPPET_READS:
+        return text
+    lowered = text.lower()
+    # A stem may end differently; its beginning is enough to find the place.
+    starts = (lowered.find(term.lower()[:SAME_START]) for term in terms)
+    first = min((place for place in starts if place >= 0), default=0)
+    begin = max(0, first - SNIPPET_READS // 16)
+    return text[begin : begin + SNIPPET_READS]
 
 
 def _column(memory: Memory, name: str) -> str:

@@ -57,6 +57,11 @@ class SqliteMemories:
             found = _find(self._database.connection(), ids)
         return {id: stored.memory for id, stored in found.items() if not stored.forgotten}
 
+    def ids(self) -> list[str]:
+        order = f"{BROWSE_TIER}, m.updated_at DESC, m.id"
+        sql = f"SELECT m.id FROM memories m WHERE m.forgotten_at IS NULL ORDER BY {order}"
+        return [str(id) for (id,) in self._database.rows(sql)]
+
     def browse(self, filter: Filter, limit: int, after: str | None = None) -> list[Memory]:
         condition, values = where(filter, self._topics.hashed)
         if after is not None:

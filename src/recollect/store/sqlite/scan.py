@@ -79,7 +79,14 @@ def about_best(scores: NDArray[np.floating], count: int) -> Rows:
     wanted = -(-count // SAMPLED)
     if len(sample) <= wanted:
         return np.arange(len(scores))
-    cut = np.partition(sample, len(sample) - wanted)[len(sample) - wanted]
+    found = _from_the(wanted, sample, scores)
+    # Rows that come in a rhythm can make the sample unlike the whole.
+    return found if 2 * len(found) >= count else _from_the(count, scores, scores)
+
+
+def _from_the(count: int, sample: NDArray[np.floating], scores: NDArray[np.floating]) -> Rows:
+    """The places of the scores that reach the sample's `count`-th largest."""
+    cut = np.partition(sample, len(sample) - count)[len(sample) - count]
     return np.flatnonzero(scores >= cut)
 
 

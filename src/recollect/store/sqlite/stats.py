@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from recollect.store.sqlite.connection import Database
@@ -24,8 +25,14 @@ def counts(database: Database) -> dict[str, Any]:
         **grouped,
         "tags": tags,
         "feedback": {"accepted": accepted, "dismissed": events - accepted},  # type: ignore[operator]
-        "bytes": database.path.stat().st_size,
+        "bytes": sum(file.stat().st_size for file in _files(database.path)),
     }
+
+
+def _files(vault: Path) -> list[Path]:
+    """The vault and, while it is in use, the log beside it."""
+    beside = vault.with_name(vault.name + "-wal")
+    return [file for file in (vault, beside) if file.exists()]
 
 
 def _grouped(database: Database, column: str) -> dict[str, int]:

@@ -14,7 +14,7 @@ from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting
 from recollect.store.sqlite.stats import counts
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.store.sqlite.upkeep import Finding, examine, rebuild
+from recollect.store.sqlite.upkeep import Finding, examine, rebuild, scrub
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 
@@ -39,6 +39,10 @@ class SqliteStore:
     def rebuild(self) -> None:
         """Make everything that is derived from the memories anew, vectors excepted."""
         rebuild(self.database, self.topics)
+
+    def scrub(self) -> None:
+        """Leave no trace of purged memories in the file."""
+        scrub(self.database)
 
     def examine(self) -> Iterator[Finding]:
         """Whether everything that is derived is in step."""

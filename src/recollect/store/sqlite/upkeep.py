@@ -61,6 +61,16 @@ def rebuild(database: Database, topics: SqliteTopics) -> None:
         connection.execute(f"INSERT INTO waiting {WAITING}")
 
 
+def scrub(database: Database) -> None:
+    """Leave no trace of purged memories: tags that nothing carries, words that the indexes only
+    mark as deleted, and what the log still holds."""
+    with database.writing() as connection:
+        connection.execute("DELETE FROM tags WHERE key NOT IN (SELECT tag FROM memory_tags)")
+        for index in ("stemmed", "plain"):
+            connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
+    database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def examine(database: Database, topics: SqliteTopics) -> Iterator[Finding]:
     """Every check, one after the other; a vault in order has no problem in any."""
     connection = database.connection()

@@ -1,0 +1,194 @@
+"""The built-in models: what Recollect adds to the bare onnxruntime session.
+
+One-shot search against a bare script that loads the model and embeds one query; embedding rate
+against the bare session; reranking 20 candidates against the bare session; and the memory of a
+process that serves 100,000 memories with both models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from data import data_argument, median, passages
+from embeddings import cache_argument, embedded, embedder
+from recollect import Recollect
+from recollect.ingest.draft import draft
+from recollect.models.builtin import builtin
+from recollect.models.onnx import OnnxReranker, usable_threads
+from recollect.rerank.deadline import Verdict
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+QUERY = "who was the first woman to win the long-distance race"
+BARE = """
+import numpy, onnxruntime, tokenizers
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = 1
+options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+session = onnxruntime.InferenceSession({model!r}, options, providers=["CPUExecutionProvider"])
+tokens = tokenizers.Tokenizer.from_file({tokenizer!r}).encode({query!r})
+given = dict(input_ids=tokens.ids, attention_mask=tokens.attention_mask,
+             token_type_ids=tokens.type_ids)
+session.run(None, {{name: numpy.array([value], numpy.int64) for name, value in given.items()}})
+"""
+SERVING = """
+import resource, sys
+from recollect import Recollect
+with Recollect(home={home!r}) as memory:
+    for recipe in ("vault", "gnosis", "covalence"):
+        memory.search({query!r}, recipe=recipe)
+    for line in open("/proc/self/status"):
+        if line.startswith(("VmRSS", "VmHWM")):
+            print(line.split()[0], int(line.split()[1]) // 1024, "MB")
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    data_argument(parser)
+    cache_argument(parser)
+    parser.add_argument("--memories", type=int, default=10_000, help="for the one-shot search")
+    parser.add_argument("--serving", type=int, default=100_000, help="for the memory of a server")
+    parser.add_argument("--runs", type=int, default=15)
+    told = parser.parse_args()
+    one_shot(told)
+    embedding_rate(told)
+    reranking(told)
+    serving(told)
+
+
+def one_shot(told: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        fill(home, told, told.memories)
+        folder = builtin("embed", "")
+        bare = BARE.format(model=str(folder.model), tokenizer=str(folder.tokenizer), query=QUERY)
+        command = [str(Path(sys.executable).with_name("recollect")), "search", QUERY, "--json"]
+        times = interleaved(
+            {
+                "bare": lambda: run([sys.executable, "-c", bare], home),
+                "recollect": lambda: run(command, home),
+            },
+            told.runs,
+        )
+    tell("one-shot: bare load and one query", times["bare"])
+    tell(f"one-shot: search of {told.memories:,}", times["recollect"])
+    ratio("one-shot, ours / bare", times["recollect"], times["bare"], "at most 3")
+
+
+def embedding_rate(told: argparse.Namespace) -> None:
+    rows = passages(told.data, 400)
+    with tempfile.TemporaryDirectory() as home, Recollect(home=home) as memory:
+        model: Any = memory.models.embedder()
+        model.queries(["loaded"])
+        texts = [f"{row['title']}\n{row['text']}" for row in rows]
+        encodings = model._model.encoded([(text,) for text in texts])
+        start = time.perf_counter()
+        memory.save_all([draft(row) for row in rows])
+        ours = time.perf_counter() - start
+        start = time.perf_counter()
+        for first in range(0, len(encodings), 100):
+            bare_outputs(model._model.session, encodings[first : first + 100])
+        bare = time.perf_counter() - start
+    print(f"{'import with embedding':<38}{len(rows) / ours:>9.1f} a second")
+    print(f"{'bare session, same batches':<38}{len(rows) / bare:>9.1f} a second")
+    print(f"{'rate, ours / bare':<38}{bare / ours:>9.2f}  (at least 0.9)")
+
+
+def reranking(told: argparse.Namespace) -> None:
+    reranker = OnnxReranker(builtin("rerank", ""), "builtin")
+    words = " ".join(row["text"] for row in passages(told.data, 60)).split()
+    texts = [" ".join(words[75 * place : 75 * place + 75]) for place in range(20)]
+    candidates = [(str(place), text) for place, text in enumerate(texts)]
+    reranker.ready()
+    encodings = reranker._model.encoded([(QUERY, text) for text in texts])
+    lengths = [len(one.ids) for one in encodings]
+    times = interleaved(
+        {
+            "bare": lambda: bare_outputs(reranker._model.session, encodings),
+            "ours": lambda: Verdict(reranker, QUERY, 8).by(60, candidates),
+        },
+        told.runs,
+    )
+    tell(f"rerank 20 of {sum(lengths) // 20} tokens: bare", times["bare"])
+    tell("rerank 20: through the stage", times["ours"])
+    ratio("rerank, ours / bare", times["ours"], times["bare"], "at most 1.1")
+
+
+def serving(told: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        fill(home, told, told.serving)
+        script = SERVING.format(home=home, query=QUERY)
+        print(f"serving {told.serving:,} memories, both models (under 700 MB):")
+        subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def fill(home: str, told: argparse.Namespace, count: int) -> None:
+    """A vault of passages, with the vectors that `embeddings.py` keeps."""
+    vectors, _ = embedded(told.data, told.cache, count)
+    settings_off = os.environ | {"RECOLLECT_EMBEDDING__PROVIDER": "none"}
+    with Recollect(home=home, environment=settings_off) as memory:
+        rows = passages(told.data, count)
+        for first in range(0, len(rows), 5000):
+            memory.save_all([draft(row) for row in rows[first : first + 5000]])
+        keys = dict(memory.store.database.rows("SELECT id, key FROM memories"))  # type: ignore[arg-type]
+        made = [(keys[row["id"]], vector) for row, vector in zip(rows, vectors, strict=True)]
+        memory.store.vectors.put(embedder().identity, vectors.shape[1], made)
+
+
+def bare_outputs(session: Any, encodings: Sequence[Any]) -> list[NDArray[np.float32]]:
+    """What anyone would write: one text a thread, as many threads as cores."""
+    names = [one.name for one in session.get_inputs()]
+
+    def output(one: Any) -> NDArray[np.float32]:
+        given = {
+            "input_ids": one.ids,
+            "attention_mask": one.attention_mask,
+            "token_type_ids": one.type_ids,
+        }
+        result: NDArray[np.float32] = session.run(
+            None, {name: np.array([given[name]], np.int64) for name in names}
+        )[0]
+        return result
+
+    with ThreadPoolExecutor(usable_threads()) as pool:
+        return list(pool.map(output, encodings))
+
+
+def run(command: list[str], home: str) -> None:
+    environment = os.environ | {"RECOLLECT_HOME": home}
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def interleaved(calls: dict[str, Callable[[], object]], runs: int) -> dict[str, list[float]]:
+    """Each call so many times, by turns, so that a busy machine slows all of them alike."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(runs):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            times[name].append(time.perf_counter() - start)
+    return times
+
+
+def tell(name: str, times: list[float]) -> None:
+    print(f"{name:<38}{median(times) * 1000:>9.1f} ms")
+
+
+def ratio(name: str, ours: list[float], bare: list[float], wanted: str) -> None:
+    print(f"{name:<38}{median(ours) / median(bare):>9.2f}  ({wanted})")
+
+
+if __name__ == "__main__":
+    main()

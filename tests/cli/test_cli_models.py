@@ -1,0 +1,149 @@
+"""`recollect models`: what is in the box, whether its files are whole, and how quick it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commandline import Home, refused
+
+from recollect.models import builtin as box
+
+EMBEDDER, RERANKER = "bge-small-en-v1.5", "ms-marco-minilm-l-12-v2"
+BUILT_IN = {
+    "RECOLLECT_EMBEDDING__PROVIDER": "builtin",
+    "RECOLLECT_RERANK__PROVIDER": "builtin",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home", **BUILT_IN)
+
+
+@pytest.fixture
+def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the box to damage; the large files are links."""
+    copy = tmp_path / "weights"
+    for folder in box.WEIGHTS.iterdir():
+        (copy / folder.name).mkdir(parents=True)
+        for file in folder.iterdir():
+            (copy / folder.name / file.name).symlink_to(file)
+    monkeypatch.setattr(box, "WEIGHTS", copy)
+    return copy
+
+
+def test_models_are_told_with_size_licence_origin_and_state(home: Home) -> None:
+    done = home.run("models")
+    assert (done.code, done.err) == (0, "")
+    for said in (
+        f"embedding  builtin:{EMBEDDER}@",
+        f"rerank     builtin:{RERANKER}",
+        f"{EMBEDDER}  (active)  embedding, 34.5 MB  files in order",
+        f"{RERANKER}  (active)  rerank, 34.5 MB  files in order",
+        "MIT · BAAI/bge-small-en-v1.5",
+        "Apache-2.0 · cross-encoder/ms-marco-MiniLM-L-12-v2",
+    ):
+        assert said in done.out, done.out
+    assert " ms" not in done.out
+
+
+def test_models_as_json(home: Home) -> None:
+    told = home.json("models")
+    assert set(told) == {"active", "built_in", "measured_ms"}
+    assert told["active"]["embed"].startswith(f"builtin:{EMBEDDER}@")
+    assert told["measured_ms"] == {}
+    embedder, reranker = told["built_in"]
+    assert set(embedder) == {
+        "name", "kind", "active", "dimensions", "max_tokens", "megabytes", "licence", "origin",
+        "about", "problem",
+    }  # fmt: skip
+    assert (embedder["name"], embedder["kind"], embedder["dimensions"]) == (
+        EMBEDDER,
+        "embedding",
+        384,
+    )
+    assert (reranker["name"], reranker["kind"], reranker["max_tokens"]) == (RERANKER, "rerank", 256)
+    for one in (embedder, reranker):
+        assert one["active"] is True
+        assert one["problem"] is None
+
+
+def test_models_that_are_switched_off_are_not_active(home: Home) -> None:
+    off = dict.fromkeys(BUILT_IN, "none")
+    told = home.json("models", using=off)
+    assert told["active"] == {
+        "embed": 'none (embedding.provider is "none")',
+        "rerank": 'none (rerank.provider is "none")',
+    }
+    assert [one["active"] for one in told["built_in"]] == [False, False]
+    assert "(active)" not in home.call("models", using=off).out
+    assert home.json("models", "--measure", using=off)["measured_ms"] == {}
+
+
+def test_looking_makes_no_vault(home: Home) -> None:
+    assert home.call("models").code == 0
+    assert not home.vault.exists()
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_damaged_file_is_named_and_the_exit_code_says_so(
+    home: Home, weights: Path, name: str
+) -> None:
+    file = weights / EMBEDDER / name
+    content = file.read_bytes()
+    file.unlink()
+    file.write_bytes(content[:-1])
+    done = home.call("models")
+    assert done.code == 1
+    assert f"! {file} is damaged" in done.out
+    assert done.out.count("files in order") == 1, "The other model is whole."
+    told = home.call("models", "--json")
+    assert told.code == 1
+    assert "is damaged" in told.out
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_missing_file_is_named_beside_the_model_that_is_whole(
+    home: Home, weights: Path, name: str
+) -> None:
+    (weights / RERANKER / name).unlink()
+    done = home.call("models", "--measure")
+    assert done.code == 1
+    assert f"has no {name}" in done.out
+    assert f"{EMBEDDER}  (active)" in done.out
+    assert "embed one query" in done.out
+    assert "rerank 20" not in done.out
+
+
+def test_a_broken_declaration_is_one_sentence(home: Home, weights: Path) -> None:
+    file = weights / EMBEDDER / "model.json"
+    file.unlink()
+    file.write_text("{")
+    refused(home.call("models"), f"{file} cannot be read")
+
+
+def test_an_unknown_built_in_model_is_refused_with_the_names(home: Home) -> None:
+    told = refused(home.call("models", using={"RECOLLECT_EMBEDDING__MODEL": "huge"}))
+    assert told == f"embedding.model cannot be 'huge'; built in are: {EMBEDDER}."
+
+
+def test_measuring_tells_what_loading_and_using_costs(home: Home) -> None:
+    spent = home.json("models", "--measure")["measured_ms"]
+    assert list(spent) == [
+        "load and embed one query",
+        "embed one query",
+        "embed 20 memories",
+        "load and rerank one",
+        "rerank 20 memories",
+    ]
+    assert all(value > 0 for value in spent.values())
+    assert spent["embed one query"] < spent["load and embed one query"]
+
+
+def test_measured_times_are_printed_in_milliseconds(home: Home) -> None:
+    done = home.call("models", "--measure")
+    assert done.code == 0
+    measured = [line for line in done.out.splitlines() if line.endswith(" ms")]
+    assert [line[:26].strip() for line in measured][0] == "load and embed one query"
+    assert len(measured) == 5

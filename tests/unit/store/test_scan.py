@@ -1,0 +1,359 @@
+"""The scan proposes the true nearest, and the matrix follows its vault through growth and loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from recollect.store.base import Near
+from recollect.store.sqlite import matrix as matrix_module
+from recollect.store.sqlite import scan
+from recollect.store.sqlite.matrix import Matrix
+from recollect.store.sqlite.scan import Codes, learned, write_codes
+from recollect.store.sqlite.store import SqliteStore
+from recollect.types import Filter, Memory, Span
+
+Floats = NDArray[np.float32]
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ROWS, WIDTH, QUERIES = 20_000, 384, 50
+MODEL = "toy"
+
+
+def unit(rows: NDArray[Any]) -> Floats:
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def clustered(count: int, width: int, seed: int = 1) -> Floats:
+    """Vectors as models make them: around a few hundred subjects, all leaning the same way."""
+    random = np.random.default_rng(seed)
+    subjects = random.normal(size=(200, width)) + random.normal(size=width)
+    spread = 0.8 * random.normal(size=(count, width))
+    return unit(subjects[random.integers(0, len(subjects), count)] + spread)
+
+
+@pytest.fixture(scope="module")
+def rows() -> Floats:
+    return clustered(ROWS, WIDTH)
+
+
+@pytest.fixture(scope="module")
+def codes(rows: Floats) -> Codes:
+    return learned(rows, ROWS)
+
+
+@pytest.fixture(scope="module")
+def queries(rows: Floats) -> Floats:
+    """Each somewhere near a row."""
+    random = np.random.default_rng(2)
+    near = rows[random.integers(0, ROWS, QUERIES)]
+    return unit(near + random.normal(size=near.shape) / np.sqrt(WIDTH) / 2)
+
+
+def recall(
+    codes: Codes, rows: Floats, queries: Floats, passing: NDArray[np.intp] | None = None
+) -> float:
+    """The share of the ten truly nearest that are among the proposed."""
+    held = 0
+    for query in queries:
+        places = np.arange(len(rows)) if passing is None else passing
+        true = places[np.argsort(-(rows[places] @ query))[:10]]
+        found = scan.proposed(codes, len(rows), query, 10, passing)
+        assert len(set(found.tolist())) == len(found)
+        held += len(set(true.tolist()) & set(found.tolist()))
+    return held / (10 * len(queries))
+
+
+def test_the_proposed_hold_the_true_nearest(codes: Codes, rows: Floats, queries: Floats) -> None:
+    assert recall(codes, rows, queries) >= 0.99
+
+
+def test_rows_that_came_after_the_codes_were_learned_are_found_as_well(
+    rows: Floats, queries: Floats
+) -> None:
+    codes = learned(rows[:5000], ROWS)
+    for first in range(5000, ROWS, 700):
+        write_codes(codes, rows[first : first + 700], first)
+    assert recall(codes, rows, queries[:20]) >= 0.99
+
+
+def test_all_dimensions_are_kept_where_there_are_few() -> None:
+    narrow = clustered(6000, 32, seed=3)
+    codes = learned(narrow, len(narrow))
+    assert codes.bytes.shape == (6000, 32)
+    assert recall(codes, narrow, narrow[:20]) >= 0.99
+
+
+def test_the_proposed_are_among_the_passing_and_hold_their_nearest(
+    codes: Codes, rows: Floats, queries: Floats
+) -> None:
+    passing = np.flatnonzero(np.arange(ROWS) % 3 == 1)
+    for query in queries[:5]:
+        assert set(scan.proposed(codes, ROWS, query, 10, passing)) <= set(passing.tolist())
+    assert recall(codes, rows, queries[:20], passing) >= 0.99
+
+
+def test_few_passing_are_all_proposed(codes: Codes, queries: Floats) -> None:
+    passing = np.arange(5, ROWS, 200)
+    found = scan.proposed(codes, ROWS, queries[0], 10, passing)
+    assert sorted(found.tolist()) == passing.tolist()
+
+
+def test_numpy_alone_proposes_the_same(
+    codes: Codes, queries: Floats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_library = [scan.proposed(codes, ROWS, query, 10).tolist() for query in queries[:5]]
+    monkeypatch.setattr(scan, "simsimd", None)
+    assert [scan.proposed(codes, ROWS, query, 10).tolist() for query in queries[:5]] == with_library
+
+
+@pytest.mark.parametrize("width", [1, 31, 384, 1024])
+def test_bytes_are_multiplied_alike_with_and_without_simsimd(width: int) -> None:
+    assert scan.simsimd is not None
+    random = np.random.default_rng(width)
+    rows = random.integers(-127, 128, (333, width), dtype=np.int8)
+    rows[0] = 127
+    query = random.integers(-127, 128, width, dtype=np.int8)
+    products = scan.byte_products(rows, query)
+    assert np.array_equal(products, rows.astype(np.int64) @ query.astype(np.int64))
+    assert np.array_equal(products, scan.numpy_byte_products(rows, query))
+
+
+def largest(scores: Floats, count: int) -> list[int]:
+    found: list[int] = np.argsort(-scores)[:count].tolist()
+    return found
+
+
+def test_about_best_are_about_as_many_and_hold_the_very_best() -> None:
+    scores = np.random.default_rng(4).normal(size=50_000).astype(np.float32)
+    found = scan.about_best(scores, 2000)
+    assert 1200 < len(found) < 2800
+    assert set(largest(scores, 1000)) <= set(found.tolist())
+    assert scores[found].min() > np.delete(scores, found).max()
+
+
+def test_about_best_of_few_are_all() -> None:
+    scores = np.random.default_rng(5).normal(size=1000).astype(np.float32)
+    assert len(scan.about_best(scores, 1000)) == 1000
+    assert len(scan.about_best(scores[:0], 10)) == 0
+
+
+def test_about_best_is_not_misled_by_rows_that_come_in_a_rhythm() -> None:
+    """Every 16th row is good, and the best of all stand between them."""
+    scores = np.random.default_rng(6).normal(size=50_000).astype(np.float32)
+    scores[::16] += 100
+    scores[1::16] += 50
+    found = set(scan.about_best(scores, 5000).tolist())
+    assert set(largest(scores, 2500)) <= found
+    assert len(found) < 10_000
+
+
+# The matrix
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    held = SqliteStore(tmp_path / "vault.db")
+    yield held
+    held.close()
+
+
+def name(number: int) -> str:
+    return f"m{number:05}"
+
+
+def add(store: SqliteStore, first: int, count: int) -> list[int]:
+    """Memories with these numbers; their keys."""
+    with store.writing() as write:
+        for number in range(first, first + count):
+            memory = Memory(id=name(number), title=name(number), created_at=NOW, updated_at=NOW)
+            write.add(memory)
+    waiting = store.vectors.waiting(MODEL, 1_000_000)
+    return [one.key for one in waiting][-count:]
+
+
+def put(store: SqliteStore, keys: Sequence[int], vectors: Floats) -> None:
+    store.vectors.put(MODEL, vectors.shape[1], zip(keys, vectors, strict=True))
+
+
+def forget(store: SqliteStore, *numbers: int) -> None:
+    with store.writing() as write:
+        found = write.find([name(number) for number in numbers])
+        for one in found.values():
+            write.forget(one, NOW)
+
+
+def nearest(store: SqliteStore, query: Floats, limit: int = 10) -> list[Near]:
+    return store.vectors.nearest(MODEL, query, limit, Filter())
+
+
+def names(found: Sequence[Near]) -> list[str]:
+    return [near.memory_id for near in found]
+
+
+def truly(vectors: Floats, query: Floats, limit: int = 10) -> list[str]:
+    cosines = vectors.astype(np.float64) @ query.astype(np.float64)
+    return [name(int(place)) for place in np.argsort(-cosines, kind="stable")[:limit]]
+
+
+def held(store: SqliteStore) -> Matrix:
+    matrix = store.vectors._matrices[MODEL, 0]
+    assert isinstance(matrix, Matrix)
+    return matrix
+
+
+def test_many_small_appends_equal_one_big_load(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With hardly any headroom the arrays grow again and again."""
+    monkeypatch.setattr(matrix_module, "READ_ROWS", 7)
+    monkeypatch.setattr(matrix_module, "HEADROOM", 1.0)
+    vectors = clustered(300, 64, seed=7)
+    keys = add(store, 0, 300)
+    query = vectors[11]
+    for first in range(0, 300, 9):
+        put(store, keys[first : first + 9], vectors[first : first + 9])
+        assert names(nearest(store, query)) == truly(vectors[: first + 9], query)
+    grown = nearest(store, query, 300)
+    other = SqliteStore(tmp_path / "vault.db")
+    assert nearest(other, query, 300) == grown
+    other.close()
+
+
+def test_a_matrix_larger_than_the_exact_scan_finds_the_true_nearest(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix_module, "EXACT_ROWS", 1000)
+    count = 3000
+    vectors = clustered(count, 128, seed=8)
+    keys = add(store, 0, count)
+    put(store, keys[:100], vectors[:100])
+    nearest(store, vectors[0])
+    put(store, keys[100:], vectors[100:])
+    for place in (0, 99, 100, 1000, 2500, count - 1):
+        assert names(nearest(store, vectors[place])) == truly(vectors, vectors[place])
+    assert getattr(held(store)._held, "codes", None) is not None
+    forget(store, 2500)
+    rest = vectors.copy()
+    rest[2500] = -vectors[2500]
+    assert names(nearest(store, vectors[2500])) == truly(rest, vectors[2500])
+
+
+def test_a_filter_that_passes_few_is_answered_exactly(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix_module, "EXACT_ROWS", 1000)
+    count = 1500
+    vectors = clustered(count, 128, seed=9)
+    put(store, keys := add(store, 0, count), vectors)
+    nearest(store, vectors[0])
+    few = keys[::50]
+    found = held(store).nearest(vectors[3], 5, few, ())
+    cosines = vectors[::50].astype(np.float64) @ vectors[3].astype(np.float64)
+    best = np.sort(cosines)[::-1][:5]
+    assert [near.score for near in found] == pytest.approx(best.tolist(), abs=1e-6)
+    without = held(store).nearest(vectors[3], 5, None, [keys[3]])
+    assert name(3) not in names(without)
+    assert len(without) == 5
+
+
+def test_forgotten_memories_are_not_found_and_come_back(store: SqliteStore) -> None:
+    vectors = clustered(40, 16, seed=10)
+    put(store, add(store, 0, 40), vectors)
+    assert names(nearest(store, vectors[5]))[0] == name(5)
+    forget(store, 5)
+    assert name(5) not in names(nearest(store, vectors[5], 40))
+    assert len(nearest(store, vectors[5], 40)) == 39
+
+
+def test_removing_over_a_quarter_begins_the_arrays_anew(store: SqliteStore) -> None:
+    vectors = clustered(40, 16, seed=11)
+    put(store, add(store, 0, 40), vectors)
+    nearest(store, vectors[0])
+    before = held(store)._held
+    assert before is not None
+    forget(store, *range(10))
+    assert len(nearest(store, vectors[0], 40)) == 30
+    kept = held(store)._held
+    assert kept is not None
+    assert kept.rows is before.rows, "A quarter is borne."
+    forget(store, 10)
+    assert names(nearest(store, vectors[20], 40))[0] == name(20)
+    anew = held(store)._held
+    assert anew is not None
+    assert anew.rows is not before.rows
+    assert (anew.size, len(anew.ids)) == (29, 29)
+
+
+def test_a_search_under_way_is_not_disturbed(store: SqliteStore) -> None:
+    """What it began with stays: rows that come after, and arrays made anew, are not its own."""
+    vectors = clustered(80, 16, seed=12)
+    keys = add(store, 0, 80)
+    put(store, keys[:40], vectors[:40])
+    nearest(store, vectors[0])
+    began = held(store)._held
+    assert began is not None
+    rows, ids = began.rows[:40].copy(), began.ids[:40]
+    put(store, keys[40:], vectors[40:])
+    nearest(store, vectors[0])
+    forget(store, *range(30))
+    nearest(store, vectors[0])
+    assert began.size == 40
+    assert np.array_equal(began.rows[:40], rows)
+    assert began.ids[:40] == ids
+
+
+def test_a_removal_seen_by_a_search_under_way_is_never_returned(store: SqliteStore) -> None:
+    """The arrays may be made anew, with no row removed, while it reads the old ones."""
+    vectors = clustered(40, 16, seed=13)
+    put(store, add(store, 0, 40), vectors)
+    nearest(store, vectors[0])
+    matrix = held(store)
+    began = matrix._held
+    assert began is not None
+    forget(store, *range(20))
+    nearest(store, vectors[0])
+    passing = matrix._passing(began, None, ())
+    assert passing is not None
+    assert passing.tolist() == list(range(20, 40))
+
+
+def test_a_memory_counts_once_by_its_best_passage(store: SqliteStore) -> None:
+    first, second = add(store, 0, 2)
+    east, north, between = unit(np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0]]))
+    store.vectors.put(
+        MODEL,
+        3,
+        [(first, east), (first, north), (second, between)],
+        spans=[Span(0, 10), Span(8, 20), Span(0, 5)],
+    )
+    best, other = nearest(store, north)
+    assert (best.memory_id, best.passage, best.span) == (name(0), 2, Span(8, 20))
+    assert best.score == pytest.approx(1)
+    assert (other.memory_id, other.passage) == (name(1), 0)
+    assert nearest(store, east)[0].passage == 1
+    assert store.vectors.similarities(MODEL, north, [name(0), name(1)]) == pytest.approx(
+        {name(0): 1.0, name(1): 0.5**0.5}
+    )
+
+
+def test_many_passages_of_one_memory_do_not_crowd_out_the_others(store: SqliteStore) -> None:
+    """A hundred passages are all nearer than any other memory."""
+    keys = add(store, 0, 20)
+    vectors = clustered(120, 16, seed=14)
+    query = vectors[0]
+    near = unit(query + 0.01 * vectors[:100])
+    crowd = [(keys[0], vector) for vector in near]
+    others = list(zip(keys[1:], vectors[101:], strict=True))
+    spans = [Span(0, 1)] * (len(crowd) + len(others))
+    store.vectors.put(MODEL, 16, [*crowd, *others], spans=spans)
+    found = nearest(store, query, 10)
+    assert len(set(names(found))) == len(found) == 10
+    assert names(found)[0] == name(0)
+    assert len(nearest(store, query, 100)) == 20
