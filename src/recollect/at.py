@@ -116,6 +116,11 @@ class At:
         """What a channel scored each of its memories with; empty for one that did not run."""
         return {hit.memory_id: hit.score for hit in self.channels.get(channel, Ranking())}
 
+    def where(self, channel: str) -> dict[str, str]:
+        """What a channel says of where it found a memory: the passage, for a long one."""
+        hits = self.channels.get(channel, Ranking())
+        return {hit.memory_id: hit.why.how for hit in hits if hit.why.how}
+
     def ranks(self, channel: str) -> dict[str, int]:
         """The place of each memory in a channel, counted from 1."""
         hits = self.channels.get(channel, Ranking())

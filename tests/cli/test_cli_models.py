@@ -145,5 +145,5 @@ def test_measured_times_are_printed_in_milliseconds(home: Home) -> None:
     done = home.call("models", "--measure")
     assert done.code == 0
     measured = [line for line in done.out.splitlines() if line.endswith(" ms")]
-    assert [line[:26].strip() for line in measured][0] == "load and embed one query"
+    assert measured[0][:26].strip() == "load and embed one query"
     assert len(measured) == 5

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from recollect.at import At
 from recollect.bounds import Smoothing
-from recollect.types import Hit, Ranking, Term, combine, leaf, ranked
+from recollect.types import Hit, Ranking, Term, combine, ranked
 
 Alone = Literal["rrf", "scores"]
 
@@ -36,6 +36,7 @@ class Rrf(Struct, frozen=True, tag="rrf", forbid_unknown_fields=True):
         parts: dict[str, list[Term]] = {}
         for name in took_part:
             for rank, hit in enumerate(at.channels[name], start=1):
-                term = leaf(name, reciprocal(rank, self.k), f"1/({self.k:g} + {rank})")
+                value = reciprocal(rank, self.k)
+                term = Term(name, value, f"1/({self.k:g} + {rank})", how=hit.why.how)
                 parts.setdefault(hit.memory_id, []).append(term)
         return ranked(Hit(id, combine("fused", "sum", terms)) for id, terms in parts.items())

@@ -32,7 +32,8 @@ class WeightedMax(Struct, frozen=True, tag="weighted_max", forbid_unknown_fields
         parts: dict[str, list[Term]] = {}
         for name in took_part:
             weight = self.weights[name] if len(took_part) > 1 else self.alone
+            where = at.where(name)
             for id, share in over_largest(at.scores(name)).items():
-                how = f"{name} score over the largest"
+                how = f"{name} score over the largest" + (f", {where[id]}" if id in where else "")
                 parts.setdefault(id, []).append(weighted(name, weight, share, how))
         return ranked(Hit(id, combine("fused", "sum", terms)) for id, terms in parts.items())

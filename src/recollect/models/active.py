@@ -22,11 +22,17 @@ class ActiveModels:
 
     @cached_property
     def _embedder(self) -> Embedder | Absent:
-        return open_embedder(self._settings.embedding, self._environment)
+        try:
+            return open_embedder(self._settings.embedding, self._environment)
+        except ProviderError as error:  # its files are missing or damaged: there is no model
+            return Absent(str(error))
 
     @cached_property
     def _reranker(self) -> Reranker | Absent:
-        return open_reranker(self._settings.rerank, self._environment)
+        try:
+            return open_reranker(self._settings.rerank, self._environment)
+        except ProviderError as error:  # as above
+            return Absent(str(error))
 
     def embedder(self) -> Embedder:
         return _present(self._embedder)

@@ -247,10 +247,10 @@ class OnnxReranker:
 
 
 def _identity(provider: str, folder: ModelFolder, settings: Embedding) -> str:
-    """Name, the file's declared hash where there is one, dimensions, and prefixes."""
+    """Name, what tells its files from others, dimensions, and prefixes."""
     declared = folder.declared
-    known = next(iter(declared.sha256.values()), "")
-    parts = [f"{provider}:{declared.name}" + (f"@{known[:12]}" if known else "")]
+    known = next(iter(declared.sha256.values()), "") or folder.fingerprint()
+    parts = [f"{provider}:{declared.name}@{known[:12]}"]
     if settings.dimensions:
         parts.append(f"dimensions={settings.dimensions}")
     for name in ("query_prefix", "document_prefix"):

@@ -65,7 +65,8 @@ class Vector(Struct, frozen=True, tag="vector", forbid_unknown_fields=True):
         """The explanation names the passage that was nearest, where a memory has several."""
         how = ""
         if found.passage:
-            how = f"passage {found.passage}, characters {found.span.start}–{found.span.end}"
+            start, end = found.span
+            how = f"passage {found.passage}: characters {start}–{end} of title, text and context"
         return Hit(found.memory_id, Term(self.name, found.score, "cosine", how=how))
 
     def _say_what_waits(self, at: At, identity: str) -> None:

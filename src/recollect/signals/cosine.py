@@ -19,4 +19,9 @@ class Cosine(Signal, frozen=True, tag="vector", kw_only=True):
         if others:
             identity = at.models.embedder().identity
             known |= at.store.vectors.similarities(identity, at.query_vector, others)
-        return {id: Value(max(0.0, known[id]), "cosine") for id in ids if id in known}
+        where = at.where("vector")
+        return {
+            id: Value(max(0.0, known[id]), f"cosine of {where[id]}" if id in where else "cosine")
+            for id in ids
+            if id in known
+        }

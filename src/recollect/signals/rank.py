@@ -15,8 +15,12 @@ class _Rank(Signal, frozen=True, kw_only=True):
 
     def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
         """Absent from the list: 0."""
+        where = at.where(self.name)
         return {
-            id: Value(reciprocal(rank, self.k), f"1/({self.k:g} + {rank})")
+            id: Value(
+                reciprocal(rank, self.k),
+                f"1/({self.k:g} + {rank})" + (f", {where[id]}" if id in where else ""),
+            )
             for id, rank in at.ranks(self.name).items()
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def check_spans(embedder: OnnxEmbedder, text: str) -> list[Span]:
     """The passages of a text: in order, overlapping, the whole text, and each fits."""
     spans = embedder.windows(text)
     assert (spans[0].start, spans[-1].end) == (0, len(text))
-    for one, following in zip(spans, spans[1:], strict=False):
+    for one, following in pairwise(spans):
         assert one.start < following.start < one.end < following.end
     for span in spans:
         assert tokens(embedder, text[span.start : span.end]) <= 512
@@ -172,7 +173,7 @@ def test_a_long_text_is_cut_into_passages_that_share_a_fifth(embedder: OnnxEmbed
     text = SENTENCE * 100
     spans = check_spans(embedder, text)
     assert len(spans) > 3
-    for one, following in zip(spans[:-1], spans[1:], strict=True):
+    for one, following in pairwise(spans):
         shared = (one.end - following.start) / (one.end - one.start)
         assert 0.15 < shared < 0.25
 

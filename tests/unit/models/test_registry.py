@@ -11,6 +11,7 @@ import pytest
 from recollect.errors import UserError
 from recollect.models.http import HttpReranker
 from recollect.models.ollama import OllamaEmbedder
+from recollect.models.onnx import OnnxEmbedder, OnnxReranker
 from recollect.models.openai import OpenAIEmbedder
 from recollect.models.registry import (
     EMBEDDERS,
@@ -42,15 +43,9 @@ def test_none_is_absent_because_the_settings_say_so() -> None:
     assert open_reranker(Rerank(provider="none"), {}) == Absent('rerank.provider is "none"')
 
 
-@pytest.mark.parametrize("provider", ["builtin", "onnx"])
-def test_models_this_version_lacks_are_absent_and_say_so(provider: Any) -> None:
-    for absent in (
-        open_embedder(Embedding(provider=provider), {}),
-        open_reranker(Rerank(provider=provider), {}),
-    ):
-        assert isinstance(absent, Absent)
-        assert "not part of this version" in absent.reason
-        assert f"`{provider}` acts as `none`" in absent.reason
+def test_without_settings_the_models_in_the_box_are_opened() -> None:
+    assert isinstance(open_embedder(Embedding(), {}), OnnxEmbedder)
+    assert isinstance(open_reranker(Rerank(), {}), OnnxReranker)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +53,8 @@ def test_models_this_version_lacks_are_absent_and_say_so(provider: Any) -> None:
     [
         ({"provider": "openai"}, "embedding.model"),
         ({"provider": "ollama"}, "embedding.model"),
+        ({"provider": "onnx"}, "embedding.model must name the folder"),
+        ({"provider": "builtin", "model": "huge"}, "embedding.model cannot be 'huge'"),
         ({"provider": "openai", "model": "m", "base_url": "ftp://host"}, "embedding.base_url"),
         ({"provider": "openai", "model": "m", "base_url": "host:80/v1"}, "embedding.base_url"),
         ({"provider": "ollama", "model": "m", "base_url": "http://"}, "embedding.base_url"),
@@ -78,6 +75,8 @@ def test_a_wrong_embedding_setting_is_named(settings: dict[str, Any], named: str
     ("settings", "named"),
     [
         ({"provider": "http"}, "rerank.base_url"),
+        ({"provider": "onnx"}, "rerank.model must name the folder"),
+        ({"provider": "builtin", "model": "huge"}, "rerank.model cannot be 'huge'"),
         ({"provider": "http", "base_url": "localhost:8080"}, "rerank.base_url"),
         ({"provider": "http", "base_url": "http://h", "timeout_s": -1.0}, "rerank.timeout_s"),
         ({"provider": "gpt"}, "builtin, onnx, http, none"),
@@ -104,16 +103,19 @@ def test_an_unusable_key_is_refused_by_its_variables_name() -> None:
 
 
 def test_nothing_heavy_is_imported_until_a_request_is_made() -> None:
-    """httpx and numpy each take longer to import than a keyword search takes."""
+    """Each of these takes longer to import than a keyword search takes."""
     script = """
 import sys
 from recollect.models.registry import open_embedder, open_reranker
 from recollect.settings import Embedding, Rerank
-open_embedder(Embedding(), {})
+open_embedder(Embedding(provider="none"), {})
 open_reranker(Rerank(provider="http", base_url="http://127.0.0.1:9"), {})
 assert not {"httpx", "numpy"} & sys.modules.keys(), "too early"
 open_embedder(Embedding(provider="ollama", model="m"), {})
-assert "httpx" not in sys.modules, "httpx too early"
+open_embedder(Embedding(), {})
+open_reranker(Rerank(), {})
+early = {"httpx", "onnxruntime", "tokenizers"} & sys.modules.keys()
+assert not early, early
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

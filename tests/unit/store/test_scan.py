@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -115,7 +116,7 @@ def test_numpy_alone_proposes_the_same(
 
 @pytest.mark.parametrize("width", [1, 31, 384, 1024])
 def test_bytes_are_multiplied_alike_with_and_without_simsimd(width: int) -> None:
-    assert scan.simsimd is not None
+    assert "simsimd" in sys.modules
     random = np.random.default_rng(width)
     rows = random.integers(-127, 128, (333, width), dtype=np.int8)
     rows[0] = 127
@@ -263,7 +264,7 @@ def test_a_filter_that_passes_few_is_answered_exactly(
     assert len(without) == 5
 
 
-def test_forgotten_memories_are_not_found_and_come_back(store: SqliteStore) -> None:
+def test_forgotten_memories_are_not_found(store: SqliteStore) -> None:
     vectors = clustered(40, 16, seed=10)
     put(store, add(store, 0, 40), vectors)
     assert names(nearest(store, vectors[5]))[0] == name(5)

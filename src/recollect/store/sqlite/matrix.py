@@ -222,12 +222,9 @@ def _grown(held: Held, more: int) -> Held:
     needed = held.size + more
     if needed <= len(held.rows):
         return held
-    capacity = int(needed * HEADROOM) + READ_ROWS
-    larger = _empty(capacity, held.rows.shape[1])
-    if held.codes is not None:
-        width = held.codes.bytes.shape[1]
-        empty = np.empty((capacity, width), np.int8), np.empty(capacity, np.float32)
-        larger = larger._replace(codes=Codes(held.codes.basis, *empty))
+    # The codes are not copied but learned anew: what came since may be of another kind.
+    larger = _empty(int(needed * HEADROOM) + READ_ROWS, held.rows.shape[1])
+    held = held._replace(codes=None)
     for old, new in zip(held.arrays(), larger.arrays(), strict=True):
         new[: held.size] = old[: held.size]
     return larger._replace(size=held.size, ids=held.ids)

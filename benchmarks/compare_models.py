@@ -1,0 +1,524 @@
+"""Compare embedding models and cross-encoders: retrieval quality on judged sets, and speed.
+
+Only onnxruntime, tokenizers and numpy are needed; SQLite must have FTS5.
+
+A model is a folder with ``model.onnx``, ``tokenizer.json`` and ``model.json``, which says how to
+use it::
+
+    {"kind": "embed", "pooling": "cls", "query_prefix": "", "document_prefix": "",
+     "max_length": 512, "pad_id": 0}
+    {"kind": "rerank", "max_length": 512, "pad_id": 0}
+
+A data set is a folder in BEIR's layout: ``corpus.jsonl.gz``, ``queries.jsonl``, ``qrels.tsv``. Where
+rows have a ``group``, a query searches its own group only. A document is its title, a line break,
+and its text.
+
+What ``quality`` measures, all as nDCG@10 with linear gain, over the queries that have judgements:
+
+    bm25    SQLite FTS5, ``porter unicode61``, stop words removed, OR of the terms, title weighted
+    dense   cosine, exact
+    fused   z(bm25) + z(cosine) over the union of both top 100; a document that BM25 did not
+            return counts as 0 for BM25; the cosine is always the true one
+    blend   the fused top 20, reordered by minmax(fused) + 0.05 * clip(logit, -10, 10)
+    rerank  the fused top 20, reordered by the cross-encoder's logit alone
+
+Examples::
+
+    compare_models.py quality --data DATA --embed models/granite --rerank models/minilm-l12
+    compare_models.py speed --data DATA --model models/granite --threads 1 2
+    compare_models.py pairs --embed models/granite
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import lzma
+import random
+import resource
+import sqlite3
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+from tokenizers import Encoding, Tokenizer
+
+Array = npt.NDArray[Any]
+
+SETS = (
+    "locomo", "longmemeval-oracle-turns", "beam-100k", "hotpotqa-1k",
+    "qed-nq", "chroma-chunking", "cranfield", "cacm",
+)  # fmt: skip
+DEPTH = 100  # how many documents each channel hands to the fusion
+RERANK_DEPTH = 20
+LOGIT_WEIGHT = 0.05
+LOGIT_CLIP = 10.0
+TITLE_WEIGHT = 5.0
+STOP_WORDS = frozenset(
+    """a about after all also am an and any are as at be because been before being both but by can could did do does
+    doing down during each few for from further had has have having he her here hers him his how i if in into is it
+    its just me more most my no nor not now of off on once only or other our ours out over own s same she should so
+    some such t than that the their theirs them then there these they this those through to too under until up very
+    was we were what when where which while who whom why will with would you your yours""".split()
+)
+
+# Fixed sentences: a converted or requantised model must keep these cosines.
+PAIRS = (
+    ("database performance tuning", "optimizing slow queries"),
+    ("database performance tuning", "banana bread recipe"),
+    ("optimizing slow queries", "banana bread recipe"),
+    ("How do I reset my password?", "Steps to recover account access"),
+    ("How do I reset my password?", "The cat slept on the warm windowsill"),
+    ("We moved the nightly backup to 02:30 UTC", "when does the backup job run"),
+)
+
+
+# --- data -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Document:
+    id: str
+    title: str
+    text: str
+    group: str
+
+    @property
+    def whole(self) -> str:
+        return f"{self.title}\n{self.text}"
+
+
+@dataclass(frozen=True)
+class Question:
+    id: str
+    text: str
+    group: str
+
+
+@dataclass(frozen=True)
+class DataSet:
+    name: str
+    documents: list[Document]
+    questions: list[Question]
+    judgements: dict[str, dict[str, float]]
+
+
+def read_lines(folder: Path, stem: str) -> Iterator[dict[str, Any]]:
+    """Rows of ``stem.jsonl``, ``stem.jsonl.gz`` or ``stem.jsonl.xz``, whichever is there."""
+    for suffix, opener in (("", open), (".gz", gzip.open), (".xz", lzma.open)):
+        path = folder / f"{stem}.jsonl{suffix}"
+        if path.exists():
+            with opener(path, "rt", encoding="utf-8") as lines:
+                yield from map(json.loads, lines)
+            return
+    raise SystemExit(f"There is no {stem}.jsonl in {folder}.")
+
+
+def load_set(root: Path, name: str, limit: int, seed: int) -> DataSet:
+    """A set with at most ``limit`` of its judged questions, the same ones for the same seed."""
+    folder = root / name
+    documents = [
+        Document(row["_id"], row.get("title") or "", row.get("text") or "", row.get("group") or "")
+        for row in read_lines(folder, "corpus")
+    ]
+    judgements: dict[str, dict[str, float]] = defaultdict(dict)
+    for line in (folder / "qrels.tsv").read_text("utf-8").splitlines()[1:]:
+        query, document, score = line.split("\t")
+        if float(score) > 0:
+            judgements[query][document] = float(score)
+    questions = [
+        Question(row["_id"], row["text"], row.get("group") or "")
+        for row in read_lines(folder, "queries")
+        if row["_id"] in judgements
+    ]
+    if len(questions) > limit:
+        questions = random.Random(seed).sample(questions, limit)
+    return DataSet(name, documents, questions, dict(judgements))
+
+
+# --- models -----------------------------------------------------------------------------------
+
+
+def open_session(model: Path, threads: int) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Spinning workers make a busy machine several times slower, and gain little on an idle one.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+class Model:
+    """What embedders and cross-encoders share: a session, a tokenizer, batches of like length."""
+
+    def __init__(self, folder: Path, threads: int, max_length: int | None = None) -> None:
+        self.facts: dict[str, Any] = json.loads((folder / "model.json").read_text("utf-8"))
+        self.name = folder.name
+        self.session = open_session(folder / "model.onnx", threads)
+        self.inputs = {entry.name for entry in self.session.get_inputs()}
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.no_padding()  # some files bake in padding to a fixed length
+        self.max_length = min(max_length or 512, int(self.facts["max_length"]))
+        # "only_second" would raise where a question alone is longer than the limit.
+        self.tokenizer.enable_truncation(self.max_length, strategy="longest_first")
+
+    def run(self, encodings: Sequence[Encoding]) -> tuple[Array, Array]:
+        """The model's first output, and the attention mask."""
+        length = max(len(e.ids) for e in encodings)
+        ids = np.full((len(encodings), length), self.facts["pad_id"], np.int64)
+        mask = np.zeros_like(ids)
+        types = np.zeros_like(ids)
+        for row, e in enumerate(encodings):
+            ids[row, : len(e.ids)] = e.ids
+            types[row, : len(e.ids)] = e.type_ids
+            mask[row, : len(e.ids)] = 1
+        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        outputs = self.session.run(None, {k: v for k, v in feeds.items() if k in self.inputs})
+        return outputs[0], mask
+
+    def in_batches(
+        self, items: Sequence[Any], batch: int, work: Callable[[Sequence[Encoding]], Array]
+    ) -> Array:
+        """Apply ``work`` to batches sorted by length; the result is in the order of ``items``."""
+        encodings = self.tokenizer.encode_batch(list(items))
+        order = sorted(range(len(encodings)), key=lambda i: len(encodings[i].ids))
+        parts = []
+        for start in range(0, len(order), batch):
+            parts.append(work([encodings[i] for i in order[start : start + batch]]))
+        result = np.concatenate(parts)
+        back = np.empty_like(result)
+        back[order] = result
+        return back
+
+
+class Embedder(Model):
+    """One text at a time by default.
+
+    Models whose activations are quantised at run time share one range over the whole batch, so a
+    text's vector would depend on its neighbours; and on a CPU larger batches are not faster.
+    """
+
+    def queries(self, texts: Sequence[str], batch: int = 1) -> Array:
+        return self._embed([self.facts["query_prefix"] + t for t in texts], batch)
+
+    def documents(self, texts: Sequence[str], batch: int = 1) -> Array:
+        return self._embed([self.facts["document_prefix"] + t for t in texts], batch)
+
+    def _embed(self, texts: Sequence[str], batch: int) -> Array:
+        return self.in_batches(texts, batch, self._vectors)
+
+    def _vectors(self, encodings: Sequence[Encoding]) -> Array:
+        hidden, mask = self.run(encodings)
+        if self.facts["pooling"] == "cls":
+            pooled = hidden[:, 0]
+        else:
+            weights = mask[..., None].astype(np.float32)
+            pooled = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
+        lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
+        vectors: Array = pooled / np.maximum(lengths, 1e-12)
+        return vectors
+
+
+class CrossEncoder(Model):
+    def logits(self, query: str, texts: Sequence[str], batch: int = 8) -> Array:
+        return self.score([(query, text) for text in texts], batch)
+
+    def score(self, pairs: Sequence[tuple[str, str]], batch: int = 8) -> Array:
+        return self.in_batches(pairs, batch, lambda encodings: self.run(encodings)[0][:, 0])
+
+
+# --- rankings ---------------------------------------------------------------------------------
+
+
+class Keywords:
+    """BM25 by SQLite FTS5 over one data set, in memory."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self.db = sqlite3.connect(":memory:")
+        self.db.execute(
+            "CREATE VIRTUAL TABLE d USING fts5(title, text, grp UNINDEXED, tokenize='porter unicode61')"
+        )
+        rows = ((n, d.title, d.text, d.group) for n, d in enumerate(documents))
+        self.db.executemany("INSERT INTO d(rowid, title, text, grp) VALUES (?, ?, ?, ?)", rows)
+
+    def match(self, question: Question) -> dict[int, float]:
+        """The best documents' numbers and scores; higher is better."""
+        words = "".join(c if c.isalnum() else " " for c in question.text.lower()).split()
+        terms = dict.fromkeys(w for w in words if w not in STOP_WORDS) or dict.fromkeys(words)
+        if not terms:
+            return {}
+        found = self.db.execute(
+            "SELECT rowid, -bm25(d, ?, 1.0) AS score FROM d WHERE d MATCH ? AND grp = ? "
+            "ORDER BY score DESC, rowid LIMIT ?",
+            (TITLE_WEIGHT, " OR ".join(f'"{t}"' for t in terms), question.group, DEPTH),
+        )
+        return dict(found.fetchall())
+
+
+def best(scores: dict[int, float], count: int) -> list[int]:
+    return sorted(scores, key=lambda n: (-scores[n], n))[:count]
+
+
+def standardised(values: Array) -> Array:
+    spread = values.std()
+    return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
+
+
+def fuse(bm25: dict[int, float], cosine: dict[int, float]) -> dict[int, float]:
+    union = sorted(set(bm25) | set(best(cosine, DEPTH)))
+    if not union:
+        return {}
+    keyword = standardised(np.array([bm25.get(n, 0.0) for n in union]))
+    vector = standardised(np.array([cosine[n] for n in union]))
+    return dict(zip(union, (keyword + vector).tolist(), strict=True))
+
+
+def blend(fused: Sequence[float], logits: Array) -> Array:
+    values = np.array(fused)
+    spread = values.max() - values.min()
+    scaled = (values - values.min()) / spread if spread > 0 else np.zeros_like(values)
+    return scaled + LOGIT_WEIGHT * np.clip(logits, -LOGIT_CLIP, LOGIT_CLIP)
+
+
+def ndcg(ranked: Sequence[str], relevant: dict[str, float], k: int = 10) -> float:
+    discounts = [1.0 / np.log2(rank + 2) for rank in range(k)]
+    gained = sum(relevant.get(d, 0.0) * w for d, w in zip(ranked, discounts, strict=False))
+    ideal = sorted(relevant.values(), reverse=True)
+    return float(gained / sum(g * w for g, w in zip(ideal, discounts, strict=False)))
+
+
+# --- quality ----------------------------------------------------------------------------------
+
+
+def vectors_for(embedder: Embedder, data: DataSet, cache: Path | None) -> tuple[Array, Array]:
+    """Vectors of the documents and the questions, from the cache where it has them."""
+    path = (
+        cache
+        and cache / f"{embedder.name}-{embedder.max_length}-{data.name}-{len(data.questions)}.npz"
+    )
+    if path and path.exists():
+        stored = np.load(path)
+        return stored["documents"], stored["questions"]
+    documents = embedder.documents([d.whole for d in data.documents])
+    questions = embedder.queries([q.text for q in data.questions])
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(path, documents=documents, questions=questions)
+    return documents, questions
+
+
+def evaluate(
+    data: DataSet,
+    embedder: Embedder | None,
+    rerankers: Sequence[CrossEncoder],
+    rerank_limit: int,
+    cache: Path | None,
+) -> dict[str, dict[str, float]]:
+    """nDCG@10 per ranking and question."""
+    keywords = Keywords(data.documents)
+    members: dict[str, list[int]] = defaultdict(list)
+    for n, document in enumerate(data.documents):
+        members[document.group].append(n)
+    if embedder:
+        documents, questions = vectors_for(embedder, data, cache)
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for row, question in enumerate(data.questions):
+        relevant = data.judgements[question.id]
+
+        def note(ranking: str, order: Sequence[int]) -> None:
+            ids = [data.documents[n].id for n in order[:10]]
+            found[ranking][question.id] = ndcg(ids, relevant)  # noqa: B023
+
+        bm25 = keywords.match(question)
+        note("bm25", best(bm25, 10))
+        if not embedder:
+            continue
+        inside = members[question.group]
+        cosine = dict(zip(inside, (documents[inside] @ questions[row]).tolist(), strict=True))
+        fused = fuse(bm25, cosine)
+        note("dense", best(cosine, 10))
+        note("fused", best(fused, 10))
+        if row >= rerank_limit:
+            continue
+        top = best(fused, RERANK_DEPTH)
+        for reranker in rerankers:
+            label = f"{reranker.name}@{reranker.max_length}"
+            logits = reranker.logits(question.text, [data.documents[n].whole for n in top])
+            blended = blend([fused[n] for n in top], logits)
+            note(f"blend {label}", best(dict(zip(top, blended.tolist(), strict=True)), 10))
+            note(f"rerank {label}", best(dict(zip(top, logits.tolist(), strict=True)), 10))
+            found["fused, reranked questions"][question.id] = found["fused"][question.id]
+    return dict(found)
+
+
+def quality(args: argparse.Namespace) -> None:
+    embedders = [Embedder(folder, args.threads, args.max_length) for folder in args.embed]
+    rerankers = [
+        CrossEncoder(folder, args.threads, length)
+        for folder in args.rerank
+        for length in args.rerank_max_length
+    ]
+    report: dict[str, dict[str, dict[str, dict[str, float]]]] = defaultdict(dict)
+    for name in args.sets:
+        data = load_set(args.data, name, args.questions, args.seed)
+        candidates: list[Embedder | None] = [*embedders] or [None]
+        for embedder in candidates:
+            started = time.perf_counter()
+            scores = evaluate(data, embedder, rerankers, args.rerank_questions, args.cache)
+            label = f"{embedder.name}@{embedder.max_length}" if embedder else "bm25"
+            report[label][name] = scores
+            means = "  ".join(f"{k} {statistics.fmean(v.values()):.4f}" for k, v in scores.items())
+            print(
+                f"{label:28} {name:26} {means}  ({time.perf_counter() - started:.0f} s)", flush=True
+            )
+            if args.out:
+                args.out.write_text(json.dumps(report))
+    print_table(report, args.sets)
+
+
+def print_table(
+    report: dict[str, dict[str, dict[str, dict[str, float]]]], sets: Sequence[str]
+) -> None:
+    print("\n| model | ranking | " + " | ".join(sets) + " | mean |")
+    print("|" + "---|" * (len(sets) + 3))
+    for label, by_set in report.items():
+        for ranking in dict.fromkeys(r for scores in by_set.values() for r in scores):
+            means = [statistics.fmean(by_set[s][ranking].values()) for s in sets]
+            cells = " | ".join(f"{m:.3f}" for m in [*means, statistics.fmean(means)])
+            print(f"| {label} | {ranking} | {cells} |")
+
+
+# --- speed ------------------------------------------------------------------------------------
+
+
+def median_ms(work: Callable[[], object], repeats: int) -> float:
+    """Median of ``repeats`` timed calls, after two that are not timed."""
+    times = []
+    for n in range(repeats + 2):
+        started = time.perf_counter()
+        work()
+        if n >= 2:
+            times.append((time.perf_counter() - started) * 1000)
+    return statistics.median(times)
+
+
+def resident_mb() -> float:
+    """Peak resident memory of this process, in MB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
+
+
+def speed(args: argparse.Namespace) -> None:
+    """One process per model gives clean memory figures."""
+    passages = [f"{row.get('title') or ''}\n{row['text']}" for row, _ in zip(
+        read_lines(args.data / args.speed_set, "corpus"), range(args.passages), strict=False)]  # fmt: skip
+    questions = [row["text"] for row in read_lines(args.data / args.speed_set, "queries")][:100]
+    for threads in args.threads:
+        before = resident_mb()
+        started = time.perf_counter()
+        kind = json.loads((args.model / "model.json").read_text("utf-8"))["kind"]
+        model = (Embedder if kind == "embed" else CrossEncoder)(args.model, threads)
+        load = (time.perf_counter() - started) * 1000
+        print(f"{model.name}, {threads} threads: load {load:.0f} ms", end="")
+        if isinstance(model, Embedder):
+            speed_embedder(model, questions, passages, args.batch)
+        else:
+            assert isinstance(model, CrossEncoder)
+            speed_reranker(model, passages)
+        print(f", memory before {before:.0f} MB, peak {resident_mb():.0f} MB", flush=True)
+
+
+def speed_embedder(
+    model: Embedder, questions: Sequence[str], passages: Sequence[str], batches: Sequence[int]
+) -> None:
+    short = "how do I make slow database queries faster?"
+    print(f", short query {median_ms(lambda: model.queries([short]), 100):.2f} ms", end="")
+    times = [median_ms(partial(model.queries, [question]), 1) for question in questions]
+    print(f", set's queries {statistics.median(times):.2f} ms", end="")
+    for batch in batches:
+        started = time.perf_counter()
+        model.documents(passages, batch)
+        print(
+            f", batch {batch}: {len(passages) / (time.perf_counter() - started):.0f} docs/s", end=""
+        )
+
+
+def speed_reranker(model: CrossEncoder, passages: Sequence[str]) -> None:
+    words = " ".join(passages).split()
+    for tokens in (20, 100, 180):
+        texts = []
+        for n in range(RERANK_DEPTH):
+            text = " ".join(words[n * 200 : n * 200 + tokens])
+            ids = model.tokenizer.encode(text, add_special_tokens=False)
+            texts.append(text[: ids.offsets[min(tokens, len(ids.ids)) - 1][1]])
+        took = median_ms(partial(model.logits, "how do I make slow queries faster?", texts), 5)
+        print(f", {RERANK_DEPTH} pairs x {tokens} tokens {took:.0f} ms", end="")
+
+
+def pairs(args: argparse.Namespace) -> None:
+    for folder in args.embed:
+        model = Embedder(folder, 1)
+        for left, right in PAIRS:
+            a, b = model.documents([left, right])
+            print(f"{model.name:20} {float(a @ b):.4f}  {left!r} / {right!r}")
+
+
+# --- command line -----------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(required=True)
+
+    q = commands.add_parser("quality", help="nDCG@10 on judged sets")
+    q.add_argument("--data", type=Path, required=True, help="folder that holds the data sets")
+    q.add_argument("--embed", type=Path, nargs="*", default=[], help="folders of embedding models")
+    q.add_argument("--rerank", type=Path, nargs="*", default=[], help="folders of cross-encoders")
+    q.add_argument("--sets", nargs="+", default=list(SETS))
+    q.add_argument("--questions", type=int, default=1000, help="at most this many of each set")
+    q.add_argument(
+        "--rerank-questions", type=int, default=300, help="at most this many are reranked"
+    )
+    q.add_argument(
+        "--max-length",
+        type=int,
+        help="tokens of a document that are embedded (the model's own limit)",
+    )
+    q.add_argument(
+        "--rerank-max-length", type=int, nargs="+", default=[512], help="tokens of a pair"
+    )
+    q.add_argument("--seed", type=int, default=7)
+    q.add_argument("--threads", type=int, default=1)
+    q.add_argument("--cache", type=Path, help="folder for vectors, to embed each set once")
+    q.add_argument("--out", type=Path, help="JSON file for every question's score")
+    q.set_defaults(run=quality)
+
+    s = commands.add_parser("speed", help="load time, latency, throughput, memory")
+    s.add_argument("--data", type=Path, required=True)
+    s.add_argument("--model", type=Path, required=True)
+    s.add_argument("--speed-set", default="scale-wiki")
+    s.add_argument("--passages", type=int, default=400)
+    s.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32, 100])
+    s.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    s.set_defaults(run=speed)
+
+    p = commands.add_parser("pairs", help="cosines of fixed sentence pairs")
+    p.add_argument("--embed", type=Path, nargs="+", required=True)
+    p.set_defaults(run=pairs)
+
+    args = parser.parse_args()
+    args.run(args)
+
+
+if __name__ == "__main__":
+    main()
