@@ -151,6 +151,23 @@ def test_every_word_counts_stop_words_too_and_stems_match(tmp_path: Path) -> Non
         assert ids(search(memory, "?!")) == []
 
 
+def test_a_word_in_the_title_counts_five_in_the_text(tmp_path: Path) -> None:
+    """Rows of equal length: once in the title is as good as five times in the text, so that the id
+    decides, and not as good as six times."""
+    memories: list[Fields] = [
+        {"id": "a-title", "title": "sail", "text": "y y y y y y"},
+        {"id": "b-five", "title": "x", "text": "sail sail sail sail sail y"},
+        {"id": "c-six", "title": "x", "text": "sail sail sail sail sail sail"},
+    ]
+    with vault(tmp_path, memories) as memory:
+        found = by_id(search(memory, "sail"))
+    assert [raw(found[id], "keyword") for id in ("c-six", "a-title", "b-five")] == [
+        1 / 61,
+        1 / 62,
+        1 / 63,
+    ]
+
+
 def test_each_list_is_cut_at_a_hundred_or_at_the_limit(tmp_path: Path) -> None:
     memories = [{"id": f"m{n:03}", "title": f"sail {n}"} for n in range(120)]
     with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:

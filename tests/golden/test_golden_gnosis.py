@@ -156,6 +156,16 @@ def test_skipped_scores_use_the_rrf_before_the_boosts_and_are_capped(tmp_path: P
     )
 
 
+def test_a_skipped_preference_is_scored_by_its_unboosted_rrf(tmp_path: Path) -> None:
+    """First by vector alone, cosine 0.3: 0.4228 as worked, and then × 1.25."""
+    with PlannedServer() as server:
+        server.plan("quartz", {"crystal": 0.3})
+        memories = [{"id": "m", "title": "crystal", "kind": "preference"}]
+        with vault(tmp_path, memories, settings(server)) as memory:
+            [result] = search(memory, "quartz").results
+    assert result.score == pytest.approx(1.25 * 0.4228, abs=1e-4)
+
+
 # How many
 
 

@@ -239,6 +239,13 @@ def test_the_response_is_json_as_documented(memory: Recollect) -> None:
     assert (first["id"], first["vault"]) == ("otter-0", "agent")
 
 
+def test_the_same_loss_is_told_once() -> None:
+    at = at_nowhere()
+    for reason in ("It is off.", "It is off.", "It is broken."):
+        at.degrade("vector", reason)
+    assert [entry.reason for entry in at.degraded] == ["It is off.", "It is broken."]
+
+
 def test_a_note_is_told_once(memory: Recollect) -> None:
     at = at_nowhere()
     at.note("It is so.")

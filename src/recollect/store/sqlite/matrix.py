@@ -261,10 +261,12 @@ def _by_memory(held: Held, rows: Rows, cosines: NDArray[np.float64]) -> list[Nea
     """Each memory once, by its best passage, best first."""
     best: dict[int, Near] = {}
     order = np.argsort(-cosines, kind="stable")
-    keys = held.keys[rows[order]].tolist()
-    for row, key, cosine in zip(rows[order].tolist(), keys, cosines[order].tolist(), strict=True):
+    ordered = rows[order]
+    columns = ordered, held.keys[ordered], cosines[order], held.spans[ordered]
+    for row, key, cosine, (passage, start, stop) in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
         if key not in best:
-            passage, start, stop = held.spans[row].tolist()
             best[key] = Near(held.ids[row], cosine, passage, Span(start, stop), key)
     return list(best.values())
 
