@@ -15,6 +15,9 @@ STOP_WORDS = frozenset(
     "this to was what when where which who why will with you your".split()
 )
 WORD = re.compile(r"\w+")
+LONGER = re.compile(r"\w\w+")
+# The one letter that lower-casing turns into two characters.
+DOTTED_I = "\u0130"
 
 
 def composed(text: str) -> str:
@@ -39,6 +42,9 @@ def keywords(text: str) -> list[str]:
     Repeats stay, since FTS5 weighs a term as often as it is asked for.
     Source: the `vault` recipe, "Terms".
     """
+    if DOTTED_I not in text:  # the same, quicker; every search reads thirty memories this way
+        found = LONGER.findall(composed(text).lower())
+        return [word for word in found if word not in STOP_WORDS]
     return [word for word in lowered(text) if len(word) > 1 and word not in STOP_WORDS]
 
 

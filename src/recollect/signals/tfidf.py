@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import log, sqrt
+from math import hypot, log
 
 from recollect.at import At
 from recollect.query.terms import semantic_text, tokens
@@ -18,7 +18,8 @@ def idf(documents: int, holding: int) -> float:
 
 def tfidf(found: Sequence[str], weights: Mapping[str, float]) -> dict[str, float]:
     """tf · idf per token, where tf is the count divided by the number of tokens."""
-    return {token: n / len(found) * weights[token] for token, n in Counter(found).items()}
+    size = len(found)
+    return {token: n / size * weights[token] for token, n in Counter(found).items()}
 
 
 def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
@@ -26,11 +27,7 @@ def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
     shared = sum(weight * other[token] for token, weight in one.items() if token in other)
     if not shared:
         return 0.0
-    lengths = (sqrt(sum(weight * weight for weight in v.values())) for v in (one, other))
-    product = 1.0
-    for length in lengths:
-        product *= length
-    return shared / product
+    return shared / (hypot(*one.values()) * hypot(*other.values()))
 
 
 class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
@@ -41,7 +38,9 @@ class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
         held = {id: tokens(semantic_text(at.memory(id))) for id in ids}
         every = set(asked).union(*held.values())
         documents, holding = at.store.vocabulary.documents(), at.store.vocabulary.frequencies(every)
-        weights = {token: idf(documents, holding.get(token, 0)) for token in every}
+        # Many tokens are equally rare: one logarithm for each rarity is enough.
+        rarity = {count: idf(documents, count) for count in {0, *holding.values()}}
+        weights = {token: rarity[holding.get(token, 0)] for token in every}
         wanted = tfidf(asked, weights)
         how = f"TF-IDF cosine, {documents} in the vault"
         return {id: Value(cosine(wanted, tfidf(found, weights)), how) for id, found in held.items()}

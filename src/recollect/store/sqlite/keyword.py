@@ -23,6 +23,7 @@ SNIPPET = (
 )
 SNIPPET_READS = 8000
 SAME_START = 4
+MOST_MATCHES = 1000
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
 
@@ -108,8 +109,8 @@ class SqliteKeyword:
         """A contentless index holds no text to cut from, so the few memories shown are put into an
         index in memory, with the same tokenizer, and FTS5's own snippet() cuts there.
 
-        Of a long text only a part goes in, since the time that snippet() takes grows with the
-        square of the matches; where that part alone does not match, any of the terms may.
+        Of a text with thousands of matches only a part goes in, since the time that snippet() takes
+        grows with their square; where that part alone does not match, any of the terms may.
         """
         if not expression or not memories:
             return {}
@@ -139,13 +140,15 @@ class SqliteKeyword:
 
 
 def _near_match(text: str, terms: Sequence[str]) -> str:
-    """The text, or of a long one the part from shortly before its first match on."""
+    """The text, or of one with thousands of matches the part from shortly before the first on."""
     if len(text) <= SNIPPET_READS:
         return text
     lowered = text.lower()
-    # A stem may end differently; its beginning is enough to find the place.
-    starts = (lowered.find(term.lower()[:SAME_START]) for term in terms)
-    first = min((place for place in starts if place >= 0), default=0)
+    # A stem may end differently; its beginning is enough to find the places.
+    starts = {term.lower()[:SAME_START] for term in terms} - {""}
+    if sum(lowered.count(start) for start in starts) <= MOST_MATCHES:
+        return text
+    first = min(place for start in starts if (place := lowered.find(start)) >= 0)
     begin = max(0, first - SNIPPET_READS // 16)
     return text[begin : begin + SNIPPET_READS]
 

@@ -32,7 +32,7 @@ class SqliteVocabulary:
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         wanted = set(tokens)
         known = self._known()
-        unseen = wanted - known.keys()
+        unseen = [token for token in wanted if token not in known]
         if unseen:
             rows = self._database.rows(
                 "SELECT v.token, v.documents FROM json_each(?) j "
