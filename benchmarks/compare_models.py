@@ -1,17 +1,9 @@
 """Compare embedding models and cross-encoders: retrieval quality on judged sets, and speed.
 
-Only onnxruntime, tokenizers and numpy are needed; SQLite must have FTS5.
-
-A model is a folder with ``model.onnx``, ``tokenizer.json`` and ``model.json``, which says how to
-use it::
-
-    {"kind": "embed", "pooling": "cls", "query_prefix": "", "document_prefix": "",
-     "max_length": 512, "pad_id": 0}
-    {"kind": "rerank", "max_length": 512, "pad_id": 0}
-
-A data set is a folder in BEIR's layout: ``corpus.jsonl.gz``, ``queries.jsonl``, ``qrels.tsv``. Where
-rows have a ``group``, a query searches its own group only. A document is its title, a line break,
-and its text.
+A model is a folder as `recollect.models.folder` reads it: ``model.onnx``, ``tokenizer.json`` and
+``model.json``, which says how to use it. A data set is a folder in BEIR's layout
+(``corpus.jsonl.gz``, ``queries.jsonl``, ``qrels.tsv``); where rows have a ``group``, a query searches
+its own group only. A document is its title, a line break, and its text.
 
 What ``quality`` measures, all as nDCG@10 with linear gain, over the queries that have judgements:
 
@@ -25,7 +17,7 @@ What ``quality`` measures, all as nDCG@10 with linear gain, over the queries tha
 Examples::
 
     compare_models.py quality --data DATA --embed models/granite --rerank models/minilm-l12
-    compare_models.py speed --data DATA --model models/granite --threads 1 2
+    compare_models.py speed --data DATA --embed models/granite
     compare_models.py pairs --embed models/granite
 """
 
@@ -36,22 +28,23 @@ import gzip
 import json
 import lzma
 import random
-import resource
 import sqlite3
 import statistics
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
-import onnxruntime as ort
-from tokenizers import Encoding, Tokenizer
+
+from recollect.models.folder import ModelFolder
+from recollect.models.onnx import OnnxEmbedder, OnnxReranker
+from recollect.settings import Embedding
 
 Array = npt.NDArray[Any]
 
@@ -65,11 +58,13 @@ LOGIT_WEIGHT = 0.05
 LOGIT_CLIP = 10.0
 TITLE_WEIGHT = 5.0
 STOP_WORDS = frozenset(
-    """a about after all also am an and any are as at be because been before being both but by can could did do does
-    doing down during each few for from further had has have having he her here hers him his how i if in into is it
-    its just me more most my no nor not now of off on once only or other our ours out over own s same she should so
-    some such t than that the their theirs them then there these they this those through to too under until up very
-    was we were what when where which while who whom why will with would you your yours""".split()
+    "a about after all also am an and any are as at be because been before being both but by "
+    "can could did do does doing down during each few for from further had has have having he "
+    "her here hers him his how i if in into is it its just me more most my no nor not now of "
+    "off on once only or other our ours out over own s same she should so some such t than "
+    "that the their theirs them then there these they this those through to too under until "
+    "up very was we were what when where which while who whom why will with would you your "
+    "yours".split()
 )
 
 # Fixed sentences: a converted or requantised model must keep these cosines.
@@ -149,92 +144,32 @@ def load_set(root: Path, name: str, limit: int, seed: int) -> DataSet:
 # --- models -----------------------------------------------------------------------------------
 
 
-def open_session(model: Path, threads: int) -> ort.InferenceSession:
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Spinning workers make a busy machine several times slower, and gain little on an idle one.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+def model_folder(
+    folder: Path, kind: Literal["embed", "rerank"], max_length: int | None
+) -> ModelFolder:
+    """The folder as Recollect reads it, with a shorter window where one is asked for."""
+    held = ModelFolder(folder, kind)
+    shortest = min(max_length or held.declared.max_length, held.declared.max_length)
+    held.declared = msgspec.structs.replace(held.declared, max_length=shortest)
+    return held
 
 
-class Model:
-    """What embedders and cross-encoders share: a session, a tokenizer, batches of like length."""
+class Embedder(OnnxEmbedder):
+    """Recollect's own, with the name and the window that the tables tell."""
 
-    def __init__(self, folder: Path, threads: int, max_length: int | None = None) -> None:
-        self.facts: dict[str, Any] = json.loads((folder / "model.json").read_text("utf-8"))
-        self.name = folder.name
-        self.session = open_session(folder / "model.onnx", threads)
-        self.inputs = {entry.name for entry in self.session.get_inputs()}
-        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.tokenizer.no_padding()  # some files bake in padding to a fixed length
-        self.max_length = min(max_length or 512, int(self.facts["max_length"]))
-        # "only_second" would raise where a question alone is longer than the limit.
-        self.tokenizer.enable_truncation(self.max_length, strategy="longest_first")
-
-    def run(self, encodings: Sequence[Encoding]) -> tuple[Array, Array]:
-        """The model's first output, and the attention mask."""
-        length = max(len(e.ids) for e in encodings)
-        ids = np.full((len(encodings), length), self.facts["pad_id"], np.int64)
-        mask = np.zeros_like(ids)
-        types = np.zeros_like(ids)
-        for row, e in enumerate(encodings):
-            ids[row, : len(e.ids)] = e.ids
-            types[row, : len(e.ids)] = e.type_ids
-            mask[row, : len(e.ids)] = 1
-        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        outputs = self.session.run(None, {k: v for k, v in feeds.items() if k in self.inputs})
-        return outputs[0], mask
-
-    def in_batches(
-        self, items: Sequence[Any], batch: int, work: Callable[[Sequence[Encoding]], Array]
-    ) -> Array:
-        """Apply ``work`` to batches sorted by length; the result is in the order of ``items``."""
-        encodings = self.tokenizer.encode_batch(list(items))
-        order = sorted(range(len(encodings)), key=lambda i: len(encodings[i].ids))
-        parts = []
-        for start in range(0, len(order), batch):
-            parts.append(work([encodings[i] for i in order[start : start + batch]]))
-        result = np.concatenate(parts)
-        back = np.empty_like(result)
-        back[order] = result
-        return back
+    def __init__(self, folder: Path, max_length: int | None = None) -> None:
+        held = model_folder(folder, "embed", max_length)
+        super().__init__(held, Embedding(), "onnx")
+        self.name, self.max_length = folder.name, held.declared.max_length
 
 
-class Embedder(Model):
-    """One text at a time by default.
+class CrossEncoder(OnnxReranker):
+    """Likewise."""
 
-    Models whose activations are quantised at run time share one range over the whole batch, so a
-    text's vector would depend on its neighbours; and on a CPU larger batches are not faster.
-    """
-
-    def queries(self, texts: Sequence[str], batch: int = 1) -> Array:
-        return self._embed([self.facts["query_prefix"] + t for t in texts], batch)
-
-    def documents(self, texts: Sequence[str], batch: int = 1) -> Array:
-        return self._embed([self.facts["document_prefix"] + t for t in texts], batch)
-
-    def _embed(self, texts: Sequence[str], batch: int) -> Array:
-        return self.in_batches(texts, batch, self._vectors)
-
-    def _vectors(self, encodings: Sequence[Encoding]) -> Array:
-        hidden, mask = self.run(encodings)
-        if self.facts["pooling"] == "cls":
-            pooled = hidden[:, 0]
-        else:
-            weights = mask[..., None].astype(np.float32)
-            pooled = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
-        lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
-        vectors: Array = pooled / np.maximum(lengths, 1e-12)
-        return vectors
-
-
-class CrossEncoder(Model):
-    def logits(self, query: str, texts: Sequence[str], batch: int = 8) -> Array:
-        return self.score([(query, text) for text in texts], batch)
-
-    def score(self, pairs: Sequence[tuple[str, str]], batch: int = 8) -> Array:
-        return self.in_batches(pairs, batch, lambda encodings: self.run(encodings)[0][:, 0])
+    def __init__(self, folder: Path, max_length: int | None = None) -> None:
+        held = model_folder(folder, "rerank", max_length)
+        super().__init__(held, "onnx")
+        self.name, self.max_length = folder.name, held.declared.max_length
 
 
 # --- rankings ---------------------------------------------------------------------------------
@@ -246,7 +181,8 @@ class Keywords:
     def __init__(self, documents: Sequence[Document]) -> None:
         self.db = sqlite3.connect(":memory:")
         self.db.execute(
-            "CREATE VIRTUAL TABLE d USING fts5(title, text, grp UNINDEXED, tokenize='porter unicode61')"
+            "CREATE VIRTUAL TABLE d USING fts5(title, text, grp UNINDEXED, "
+            "tokenize='porter unicode61')"
         )
         rows = ((n, d.title, d.text, d.group) for n, d in enumerate(documents))
         self.db.executemany("INSERT INTO d(rowid, title, text, grp) VALUES (?, ?, ?, ?)", rows)
@@ -353,7 +289,8 @@ def evaluate(
         top = best(fused, RERANK_DEPTH)
         for reranker in rerankers:
             label = f"{reranker.name}@{reranker.max_length}"
-            logits = reranker.logits(question.text, [data.documents[n].whole for n in top])
+            texts = [data.documents[n].whole for n in top]
+            logits = np.array(reranker.logits(question.text, texts))
             blended = blend([fused[n] for n in top], logits)
             note(f"blend {label}", best(dict(zip(top, blended.tolist(), strict=True)), 10))
             note(f"rerank {label}", best(dict(zip(top, logits.tolist(), strict=True)), 10))
@@ -362,11 +299,9 @@ def evaluate(
 
 
 def quality(args: argparse.Namespace) -> None:
-    embedders = [Embedder(folder, args.threads, args.max_length) for folder in args.embed]
+    embedders = [Embedder(folder, args.max_length) for folder in args.embed]
     rerankers = [
-        CrossEncoder(folder, args.threads, length)
-        for folder in args.rerank
-        for length in args.rerank_max_length
+        CrossEncoder(folder, length) for folder in args.rerank for length in args.rerank_max_length
     ]
     report: dict[str, dict[str, dict[str, dict[str, float]]]] = defaultdict(dict)
     for name in args.sets:
@@ -412,62 +347,26 @@ def median_ms(work: Callable[[], object], repeats: int) -> float:
     return statistics.median(times)
 
 
-def resident_mb() -> float:
-    """Peak resident memory of this process, in MB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
-
-
 def speed(args: argparse.Namespace) -> None:
-    """One process per model gives clean memory figures."""
-    passages = [f"{row.get('title') or ''}\n{row['text']}" for row, _ in zip(
-        read_lines(args.data / args.speed_set, "corpus"), range(args.passages), strict=False)]  # fmt: skip
-    questions = [row["text"] for row in read_lines(args.data / args.speed_set, "queries")][:100]
-    for threads in args.threads:
-        before = resident_mb()
-        started = time.perf_counter()
-        kind = json.loads((args.model / "model.json").read_text("utf-8"))["kind"]
-        model = (Embedder if kind == "embed" else CrossEncoder)(args.model, threads)
-        load = (time.perf_counter() - started) * 1000
-        print(f"{model.name}, {threads} threads: load {load:.0f} ms", end="")
-        if isinstance(model, Embedder):
-            speed_embedder(model, questions, passages, args.batch)
-        else:
-            assert isinstance(model, CrossEncoder)
-            speed_reranker(model, passages)
-        print(f", memory before {before:.0f} MB, peak {resident_mb():.0f} MB", flush=True)
-
-
-def speed_embedder(
-    model: Embedder, questions: Sequence[str], passages: Sequence[str], batches: Sequence[int]
-) -> None:
+    """Load time, a short query, and documents a second on all cores."""
+    rows = zip(read_lines(args.data / args.speed_set, "corpus"), range(args.passages), strict=False)
+    passages = [f"{row.get('title') or ''}\n{row['text']}" for row, _ in rows]
     short = "how do I make slow database queries faster?"
-    print(f", short query {median_ms(lambda: model.queries([short]), 100):.2f} ms", end="")
-    times = [median_ms(partial(model.queries, [question]), 1) for question in questions]
-    print(f", set's queries {statistics.median(times):.2f} ms", end="")
-    for batch in batches:
+    for folder in args.embed:
         started = time.perf_counter()
-        model.documents(passages, batch)
-        print(
-            f", batch {batch}: {len(passages) / (time.perf_counter() - started):.0f} docs/s", end=""
-        )
-
-
-def speed_reranker(model: CrossEncoder, passages: Sequence[str]) -> None:
-    words = " ".join(passages).split()
-    for tokens in (20, 100, 180):
-        texts = []
-        for n in range(RERANK_DEPTH):
-            text = " ".join(words[n * 200 : n * 200 + tokens])
-            ids = model.tokenizer.encode(text, add_special_tokens=False)
-            texts.append(text[: ids.offsets[min(tokens, len(ids.ids)) - 1][1]])
-        took = median_ms(partial(model.logits, "how do I make slow queries faster?", texts), 5)
-        print(f", {RERANK_DEPTH} pairs x {tokens} tokens {took:.0f} ms", end="")
+        model = Embedder(folder)
+        model.queries([short])
+        load = (time.perf_counter() - started) * 1000
+        query = median_ms(partial(model.queries, [short]), 100)
+        started = time.perf_counter()
+        model.documents(passages)
+        rate = len(passages) / (time.perf_counter() - started)
+        print(f"{model.name:32} load {load:.0f} ms, query {query:.2f} ms, {rate:.0f} documents/s")
 
 
 def pairs(args: argparse.Namespace) -> None:
     for folder in args.embed:
-        model = Embedder(folder, 1)
+        model = Embedder(folder)
         for left, right in PAIRS:
             a, b = model.documents([left, right])
             print(f"{model.name:20} {float(a @ b):.4f}  {left!r} / {right!r}")
@@ -498,18 +397,15 @@ def main() -> None:
         "--rerank-max-length", type=int, nargs="+", default=[512], help="tokens of a pair"
     )
     q.add_argument("--seed", type=int, default=7)
-    q.add_argument("--threads", type=int, default=1)
     q.add_argument("--cache", type=Path, help="folder for vectors, to embed each set once")
     q.add_argument("--out", type=Path, help="JSON file for every question's score")
     q.set_defaults(run=quality)
 
-    s = commands.add_parser("speed", help="load time, latency, throughput, memory")
+    s = commands.add_parser("speed", help="load time, latency, throughput")
     s.add_argument("--data", type=Path, required=True)
-    s.add_argument("--model", type=Path, required=True)
+    s.add_argument("--embed", type=Path, nargs="+", required=True)
     s.add_argument("--speed-set", default="scale-wiki")
     s.add_argument("--passages", type=int, default=400)
-    s.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32, 100])
-    s.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     s.set_defaults(run=speed)
 
     p = commands.add_parser("pairs", help="cosines of fixed sentence pairs")

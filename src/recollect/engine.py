@@ -76,7 +76,10 @@ class Recollect:
         settings: Settings | None = None,
         environment: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] | None = None,
+        brief: bool = False,
     ) -> None:
+        """`brief` says that this process asks but once or twice: what pays off only for later
+        questions is not made."""
         self.home = Path(home) if home is not None else home_folder(environment)
         self.settings = settings or load_settings(self.home, environment)
         self.recipes = Recipes(self.home / "recipes")
@@ -85,7 +88,7 @@ class Recollect:
         if path is None:
             _make_home(self.home)
         self._clock = clock or _clock(environment)
-        self.store = SqliteStore(self.path)
+        self.store = SqliteStore(self.path, brief=brief)
         self._background = Background(self.store.vectors, self.models.embedder)
 
     def __enter__(self) -> Recollect:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from recollect.store.sqlite import matrix
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.asking import forget, nearest, put, save
 from recollect.testing.stores.samples import EVERYTHING, memory
@@ -36,6 +37,8 @@ def vectors(width: int, count: int, seed: int) -> np.typing.NDArray[np.float32]:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
     """Of every ten memories nine are in the project `most`: still more than are compared singly."""
+    few = pytest.MonkeyPatch()
+    few.setattr(matrix, "EXACT_ROWS", 1000)
     opened = SqliteStore(tmp_path_factory.mktemp("many") / "vault.db")
     ids = [f"m{number:05}" for number in range(MANY)]
     projects = ["rest" if number % 10 == 0 else "most" for number in range(MANY)]
@@ -45,6 +48,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
         put(opened, identity, dict(zip(ids, vectors(width, MANY, 1), strict=True)))
     yield opened
     opened.close()
+    few.undo()
 
 
 def expected(identity: str, query: Any, places: Any, limit: int) -> list[str]:
@@ -78,7 +82,10 @@ def test_a_limit_beyond_all_that_there_are_gives_all(store: SqliteStore, identit
     assert found == expected(identity, query, np.arange(MANY), MANY)
 
 
-def test_equal_vectors_among_many_are_cut_by_id(tmp_path: Path) -> None:
+def test_equal_vectors_among_many_are_cut_by_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix, "EXACT_ROWS", 1000)
     store = SqliteStore(tmp_path / "vault.db")
     ids = [f"m{number:05}" for number in range(MANY)]
     twins = ids[5::600]

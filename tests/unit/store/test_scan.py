@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from recollect.store.base import Near
 from recollect.store.sqlite import matrix as matrix_module
-from recollect.store.sqlite import scan
 from recollect.store.sqlite.matrix import Matrix
-from recollect.store.sqlite.scan import Codes, learned, write_codes
+from recollect.store.sqlite.scan import Codes, learned
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory, Span
 
@@ -46,7 +45,13 @@ def rows() -> Floats:
 
 @pytest.fixture(scope="module")
 def codes(rows: Floats) -> Codes:
-    return learned(rows, ROWS)
+    return coded(rows)
+
+
+def coded(rows: Floats) -> Codes:
+    codes = learned(rows)
+    assert codes is not None, "faiss has a wheel wherever the tests run."
+    return codes
 
 
 @pytest.fixture(scope="module")
@@ -57,16 +62,13 @@ def queries(rows: Floats) -> Floats:
     return unit(near + random.normal(size=near.shape) / np.sqrt(WIDTH) / 2)
 
 
-def recall(
-    codes: Codes, rows: Floats, queries: Floats, passing: NDArray[np.intp] | None = None
-) -> float:
+def recall(codes: Codes, rows: Floats, queries: Floats) -> float:
     """The share of the ten truly nearest that are among the proposed."""
     held = 0
     for query in queries:
-        places = np.arange(len(rows)) if passing is None else passing
-        true = places[np.argsort(-(rows[places] @ query))[:10]]
-        found = scan.proposed(codes, len(rows), query, 10, passing)
-        assert len(set(found.tolist())) == len(found)
+        true = np.argsort(-(rows @ query))[:10]
+        found = codes.proposed(query, 10)
+        assert len(set(found.tolist())) == len(found) < len(rows) / 10
         held += len(set(true.tolist()) & set(found.tolist()))
     return held / (10 * len(queries))
 
@@ -78,81 +80,23 @@ def test_the_proposed_hold_the_true_nearest(codes: Codes, rows: Floats, queries:
 def test_rows_that_came_after_the_codes_were_learned_are_found_as_well(
     rows: Floats, queries: Floats
 ) -> None:
-    codes = learned(rows[:5000], ROWS)
+    codes = coded(rows[:5000])
     for first in range(5000, ROWS, 700):
-        write_codes(codes, rows[first : first + 700], first)
+        codes.add(rows[first : first + 700])
     assert recall(codes, rows, queries[:20]) >= 0.99
 
 
-def test_all_dimensions_are_kept_where_there_are_few() -> None:
-    narrow = clustered(6000, 32, seed=3)
-    codes = learned(narrow, len(narrow))
-    assert codes.bytes.shape == (6000, 32)
-    assert recall(codes, narrow, narrow[:20]) >= 0.99
+def test_no_more_are_proposed_than_there_are(rows: Floats) -> None:
+    few = coded(rows[:300])
+    assert sorted(few.proposed(rows[0], 1000).tolist()) == list(range(300))
 
 
-def test_the_proposed_are_among_the_passing_and_hold_their_nearest(
-    codes: Codes, rows: Floats, queries: Floats
+def test_without_faiss_and_for_odd_dimensions_there_are_no_codes(
+    rows: Floats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    passing = np.flatnonzero(np.arange(ROWS) % 3 == 1)
-    for query in queries[:5]:
-        assert set(scan.proposed(codes, ROWS, query, 10, passing)) <= set(passing.tolist())
-    assert recall(codes, rows, queries[:20], passing) >= 0.99
-
-
-def test_few_passing_are_all_proposed(codes: Codes, queries: Floats) -> None:
-    passing = np.arange(5, ROWS, 200)
-    found = scan.proposed(codes, ROWS, queries[0], 10, passing)
-    assert sorted(found.tolist()) == passing.tolist()
-
-
-def test_numpy_alone_proposes_the_same(
-    codes: Codes, queries: Floats, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_library = [scan.proposed(codes, ROWS, query, 10).tolist() for query in queries[:5]]
-    monkeypatch.setattr(scan, "simsimd", None)
-    assert [scan.proposed(codes, ROWS, query, 10).tolist() for query in queries[:5]] == with_library
-
-
-@pytest.mark.parametrize("width", [1, 31, 384, 1024])
-def test_bytes_are_multiplied_alike_with_and_without_simsimd(width: int) -> None:
-    assert "simsimd" in sys.modules
-    random = np.random.default_rng(width)
-    rows = random.integers(-127, 128, (333, width), dtype=np.int8)
-    rows[0] = 127
-    query = random.integers(-127, 128, width, dtype=np.int8)
-    products = scan.byte_products(rows, query)
-    assert np.array_equal(products, rows.astype(np.int64) @ query.astype(np.int64))
-    assert np.array_equal(products, scan.numpy_byte_products(rows, query))
-
-
-def largest(scores: Floats, count: int) -> list[int]:
-    found: list[int] = np.argsort(-scores)[:count].tolist()
-    return found
-
-
-def test_about_best_are_about_as_many_and_hold_the_very_best() -> None:
-    scores = np.random.default_rng(4).normal(size=50_000).astype(np.float32)
-    found = scan.about_best(scores, 2000)
-    assert 1200 < len(found) < 2800
-    assert set(largest(scores, 1000)) <= set(found.tolist())
-    assert scores[found].min() > np.delete(scores, found).max()
-
-
-def test_about_best_of_few_are_all() -> None:
-    scores = np.random.default_rng(5).normal(size=1000).astype(np.float32)
-    assert len(scan.about_best(scores, 1000)) == 1000
-    assert len(scan.about_best(scores[:0], 10)) == 0
-
-
-def test_about_best_is_not_misled_by_rows_that_come_in_a_rhythm() -> None:
-    """Every 16th row is good, and the best of all stand between them."""
-    scores = np.random.default_rng(6).normal(size=50_000).astype(np.float32)
-    scores[::16] += 100
-    scores[1::16] += 50
-    found = set(scan.about_best(scores, 5000).tolist())
-    assert set(largest(scores, 2500)) <= found
-    assert len(found) < 10_000
+    assert learned(rows[:500, :383].copy()) is None
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    assert learned(rows[:500]) is None
 
 
 # The matrix
@@ -244,6 +188,18 @@ def test_a_matrix_larger_than_the_exact_scan_finds_the_true_nearest(
     rest = vectors.copy()
     rest[2500] = -vectors[2500]
     assert names(nearest(store, vectors[2500])) == truly(rest, vectors[2500])
+
+
+def test_a_process_that_asks_once_makes_no_codes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix_module, "EXACT_ROWS", 100)
+    store = SqliteStore(tmp_path / "vault.db", brief=True)
+    vectors = clustered(300, 64, seed=15)
+    put(store, add(store, 0, 300), vectors)
+    assert names(nearest(store, vectors[7])) == truly(vectors, vectors[7])
+    assert getattr(held(store)._held, "codes", "none") is None
+    store.close()
 
 
 def test_a_filter_that_passes_few_is_answered_exactly(

@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(told: argparse.Namespace) -> int:
-    with Recollect() as memory:
+    with Recollect(brief=True) as memory:
         now = memory.now()
         found = memory.context(
             told.query,

@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(told: argparse.Namespace) -> int:
-    with Recollect() as memory:
+    with Recollect(brief=True) as memory:
         now: datetime = now_of(told, memory.now())
         response = memory.search(
             told.query,

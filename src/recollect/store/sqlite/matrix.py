@@ -16,7 +16,7 @@ import numpy as np
 
 from recollect.errors import DimensionMismatch
 from recollect.store.base import Near
-from recollect.store.sqlite.scan import Codes, learned, proposed, write_codes
+from recollect.store.sqlite.scan import Codes, learned
 from recollect.types import Span
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # Up to so many rows are compared as they are: that takes about a millisecond, and needs no codes.
 EXACT_ROWS = 16_384
+# Of a filter that lets pass fewer than this share, too few proposals would be left.
+MOST_LEFT_OUT = 0.5
 READ_ROWS = 4096
 HEADROOM = 1.25
 MOST_REMOVED = 0.25
@@ -58,17 +60,18 @@ class Held(NamedTuple):
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """The arrays with a row per vector."""
-        codes = () if self.codes is None else (self.codes.bytes, self.codes.scales)
-        return self.rows, self.keys, self.spans, self.alive, *codes
+        return self.rows, self.keys, self.spans, self.alive
 
 
 class Matrix:
     """The vectors of one model, and how far they have followed the file.
 
-    With `dimensions`, each vector is cut to that many and normalised again (Matryoshka).
+    With `dimensions`, each vector is cut to that many and normalised again (Matryoshka). `brief`
+    says that this process will ask but once or twice: then no codes are made.
     """
 
-    def __init__(self, identity: str, dimensions: int) -> None:
+    def __init__(self, identity: str, dimensions: int, *, brief: bool = False) -> None:
+        self._brief = brief
         self._identity = identity
         self._dimensions = dimensions
         self._guard = threading.Lock()
@@ -164,9 +167,8 @@ class Matrix:
         if batch:
             self._append(batch)
         held = self._held
-        if held.codes is None and held.size > EXACT_ROWS:
-            codes = learned(held.rows[: held.size], len(held.rows))
-            self._held = held._replace(codes=codes)
+        if held.codes is None and held.size > EXACT_ROWS and not self._brief:
+            self._held = held._replace(codes=learned(held.rows[: held.size]))
 
     def _append(self, batch: Sequence[Sequence[apsw.SQLiteValue]]) -> None:
         assert self._held is not None
@@ -177,7 +179,7 @@ class Matrix:
         first, last = held.size, held.size + len(batch)
         held.rows[first:last] = rows
         if held.codes is not None:
-            write_codes(held.codes, rows, first)
+            held.codes.add(rows)
         held.keys[first:last] = keys
         held.spans[first:last] = np.array([passages, starts, stops], np.int32).T
         held.alive[first:last] = True
@@ -232,18 +234,38 @@ def _grown(held: Held, more: int) -> Held:
 
 def _chosen(held: Held, query: Vector, count: int, passing: Rows | None) -> Rows:
     """Rows that hold the best `count` and all that equal the last of them."""
-    looked_at = held.size if passing is None else len(passing)
-    if held.codes is not None and looked_at > EXACT_ROWS:
-        passing = proposed(held.codes, held.size, query, count, passing)
+    if held.codes is not None:
+        passing = _proposed(held, held.codes, query, count, passing)
     places = np.arange(held.size) if passing is None else passing
     if len(places) <= count:
         return places
     # A matrix product rounds the same vector differently in different rows: near the cut it cannot
-    # decide, so what is near enough stays.
-    rough = held.rows[: held.size] @ query if passing is None else held.rows[passing] @ query
+    # decide, so what is near enough stays. Of many rows, it is quicker to compare all.
+    if len(places) > EXACT_ROWS:
+        rough = (held.rows[: held.size] @ query)[places]
+    else:
+        rough = held.rows[places] @ query
     least = np.partition(rough, len(rough) - count)[len(rough) - count]
     near: Rows = places[rough >= least - _roughness(len(query))]
     return near
+
+
+def _proposed(
+    held: Held, codes: Codes, query: Vector, count: int, passing: Rows | None
+) -> Rows | None:
+    """The rows worth comparing: those the codes propose, or all that pass where those are few, or
+    where so many are left out that the proposals might be too."""
+    if passing is None:
+        found = codes.proposed(query, count)
+        return found[found < held.size]
+    if len(passing) <= EXACT_ROWS or len(passing) < MOST_LEFT_OUT * held.size:
+        return passing
+    chosen = np.zeros(held.size, np.bool_)
+    chosen[passing] = True
+    found = codes.proposed(query, int(count / MOST_LEFT_OUT))
+    found = found[found < held.size]
+    left: Rows = found[chosen[found]]
+    return left if len(left) > count else passing
 
 
 def _roughness(dimensions: int) -> float:

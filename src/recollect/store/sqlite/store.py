@@ -20,12 +20,15 @@ from recollect.store.sqlite.vocabulary import SqliteVocabulary
 
 
 class SqliteStore:
-    def __init__(self, path: Path) -> None:
+    """`brief` says that this process asks but once or twice, so that what pays off later is not
+    made."""
+
+    def __init__(self, path: Path, *, brief: bool = False) -> None:
         self.database = Database(path)
         self.topics = SqliteTopics(self.database)
         self.memories = SqliteMemories(self.database, self.topics)
         self.keyword = SqliteKeyword(self.database, self.topics)
-        self.vectors = SqliteVectors(self.database, self.topics)
+        self.vectors = SqliteVectors(self.database, self.topics, brief=brief)
         self.vocabulary = SqliteVocabulary(self.database)
         self.feedback = SqliteFeedback(self.database)
 

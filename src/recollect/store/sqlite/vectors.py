@@ -29,8 +29,9 @@ TEXT = "m.title || char(10) || m.text || char(10) || m.context"
 
 
 class SqliteVectors:
-    def __init__(self, database: Database, topics: SqliteTopics) -> None:
+    def __init__(self, database: Database, topics: SqliteTopics, *, brief: bool = False) -> None:
         self._database = database
+        self._brief = brief
         self._topics = topics
         self._matrices: dict[tuple[str, int], Matrix] = {}
         self._guard = threading.Lock()
@@ -131,7 +132,8 @@ class SqliteVectors:
         with self._guard, self._database.translated():
             matrix = self._matrices.get((identity, dimensions))
             if matrix is None:
-                matrix = self._matrices[identity, dimensions] = Matrix(identity, dimensions)
+                matrix = Matrix(identity, dimensions, brief=self._brief)
+                self._matrices[identity, dimensions] = matrix
             matrix.follow(self._database.connection())
             return matrix
 
