@@ -31,6 +31,8 @@ bench: setup
 	$(BIN)/python benchmarks/bench_startup.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_search.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_import.py --data $(DATA)
+	$(BIN)/python benchmarks/bench_vectors.py --data $(DATA)
+	$(BIN)/python benchmarks/bench_models.py --data $(DATA)
 
 eval: setup
 	@echo "make eval: there is no evaluation in this version yet."

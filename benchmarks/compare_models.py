@@ -2,8 +2,8 @@
 
 A model is a folder as `recollect.models.folder` reads it: ``model.onnx``, ``tokenizer.json`` and
 ``model.json``, which says how to use it. A data set is a folder in BEIR's layout
-(``corpus.jsonl.gz``, ``queries.jsonl``, ``qrels.tsv``); where rows have a ``group``, a query searches
-its own group only. A document is its title, a line break, and its text.
+(``corpus.jsonl.gz``, ``queries.jsonl``, ``qrels.tsv``); where rows have a ``group``, a query
+searches its own group only. A document is its title, a line break, and its text.
 
 What ``quality`` measures, all as nDCG@10 with linear gain, over the queries that have judgements:
 
