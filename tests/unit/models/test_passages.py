@@ -111,7 +111,22 @@ def test_the_vector_channel_names_the_passage(
     how = {hit.memory_id: hit.why.how for hit in channel}
     last = stored(memory)[-2]
     assert last[0] == "long"
-    assert how == {"long": f"passage {last[1]}, characters {last[2]}–{last[3]}", "short": ""}
+    place = f"passage {last[1]}: characters {last[2]}–{last[3]} of title, text and context"
+    assert how == {"long": place, "short": ""}
+
+
+@pytest.mark.parametrize("recipe", ["vault", "echovault", "router", "covalence"])
+def test_the_explanation_names_the_passage(memory: Recollect, recipe: str) -> None:
+    memory.save(id="long", title="Minutes", text=SEVERAL)
+    memory.save(id="short", title="Aquarium", text=NEEDLE)
+    results = {result.id: result for result in memory.search(ASKED, recipe=recipe)}
+    hows = {
+        id: [term.how for term in result.explain.leaves() if term.name == "vector"]
+        for id, result in results.items()
+    }
+    last = stored(memory)[-2]
+    assert f"passage {last[1]}: characters {last[2]}–{last[3]}" in hows["long"][0]
+    assert "passage" not in hows["short"][0]
 
 
 def test_an_edit_replaces_all_passages(memory: Recollect) -> None:
