@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 from recollect.errors import ProviderError, UserError
-from recollect.models import vectors
 from recollect.models.remote import Remote
+from recollect.models.remote_embedder import RemoteEmbedder
 from recollect.settings import Embedding
-
-if TYPE_CHECKING:  # exists for type checkers only
-    from recollect.models.base import Matrix
 
 DEFAULT_URL = "http://127.0.0.1:11434"
 WHO = "The embedding provider ollama"
@@ -34,13 +30,11 @@ class _Loaded(Struct):
     models: list[_Model]
 
 
-class OllamaEmbedder:
+class OllamaEmbedder(RemoteEmbedder):
     """The model `embedding.model` at `embedding.base_url`; satisfies `Embedder`.
 
     No key is sent: `embedding.api_key_env` names OpenAI's unless told otherwise.
     """
-
-    local = False
 
     def __init__(self, settings: Embedding, environment: Mapping[str, str]) -> None:
         """Check the settings, without any request; UserError names the one that is wrong."""
@@ -49,8 +43,7 @@ class OllamaEmbedder:
                 "embedding.model must name a model when embedding.provider is ollama, such as "
                 "nomic-embed-text."
             )
-        self._settings = settings
-        self._remote = Remote(
+        remote = Remote(
             settings.base_url or DEFAULT_URL,
             section="embedding",
             who=WHO,
@@ -61,10 +54,7 @@ class OllamaEmbedder:
                 404: f"run `ollama pull {settings.model}`, or check embedding.base_url",
             },
         )
-
-    @property
-    def identity(self) -> str:
-        return vectors.identity(self._settings)
+        super().__init__(settings, remote, WHO)
 
     def warm(self) -> bool:
         """Whether the server runs and has the model loaded; False after half a second."""
@@ -74,23 +64,6 @@ class OllamaEmbedder:
             return False
         wanted = _tagged(self._settings.model)
         return any(_tagged(model.name) == wanted for model in loaded.models)
-
-    def queries(self, texts: Sequence[str]) -> Matrix:
-        """Vectors of questions, `query_prefix` before each."""
-        return self._vectors(self._settings.query_prefix, texts)
-
-    def documents(self, texts: Sequence[str]) -> Matrix:
-        """Vectors of memories, `document_prefix` before each."""
-        return self._vectors(self._settings.document_prefix, texts)
-
-    def close(self) -> None:
-        """Close the connections; a later request opens new ones."""
-        self._remote.close()
-
-    def _vectors(self, prefix: str, texts: Sequence[str]) -> Matrix:
-        return vectors.in_batches(
-            texts, prefix, self._rows, dimensions=self._settings.dimensions, who=WHO
-        )
 
     def _rows(self, texts: list[str]) -> list[list[float]]:
         body = {"model": self._settings.model, "input": texts}

@@ -1,0 +1,54 @@
+"""What the embedders that ask a server have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from recollect.models import vectors
+from recollect.models.remote import Remote
+from recollect.settings import Embedding
+
+if TYPE_CHECKING:  # exists for type checkers only
+    from recollect.models.base import Matrix
+
+
+class RemoteEmbedder:
+    """Prefixes, batches, checks and the cut; a provider says how to ask for a batch of rows."""
+
+    local = False
+
+    def __init__(self, settings: Embedding, remote: Remote, who: str) -> None:
+        self._settings = settings
+        self._remote = remote
+        self._who = who
+
+    @property
+    def identity(self) -> str:
+        return vectors.identity(self._settings)
+
+    def warm(self) -> bool:
+        """True: a remote service always is."""
+        return True
+
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        """Vectors of questions, `query_prefix` before each."""
+        return self._vectors(self._settings.query_prefix, texts)
+
+    def documents(self, texts: Sequence[str]) -> Matrix:
+        """Vectors of memories, `document_prefix` before each."""
+        return self._vectors(self._settings.document_prefix, texts)
+
+    def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        self._remote.close()
+
+    def _vectors(self, prefix: str, texts: Sequence[str]) -> Matrix:
+        # The cut is made here, not asked for: many servers refuse a field "dimensions".
+        return vectors.in_batches(
+            texts, prefix, self._rows, dimensions=self._settings.dimensions, who=self._who
+        )
+
+    def _rows(self, texts: list[str]) -> list[list[float]]:
+        """One request: a row of numbers per text, in order."""
+        raise NotImplementedError
