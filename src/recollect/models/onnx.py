@@ -125,7 +125,11 @@ class OnnxModel:
         with self._guard:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._threads, "recollect-onnx")
-        return list(self._pool.map(self._output, encodings))
+        # The longest first, so that the threads end together.
+        order = sorted(range(len(encodings)), key=lambda place: -len(encodings[place].ids))
+        made = self._pool.map(self._output, [encodings[place] for place in order])
+        outputs = dict(zip(order, made, strict=True))
+        return [outputs[place] for place in range(len(encodings))]
 
     def _output(self, encoding: Encoding) -> NDArray[np.float32]:
         numbers = (encoding.ids, encoding.attention_mask, encoding.type_ids)

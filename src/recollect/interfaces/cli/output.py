@@ -100,12 +100,27 @@ def progress(what: str, total: int | None, *, bytes_read: bool = False) -> Itera
         DownloadColumn,
         MofNCompleteColumn,
         Progress,
+        Task,
         TextColumn,
         TimeRemainingColumn,
         TransferSpeedColumn,
     )
+    from rich.text import Text  # noqa: PLC0415  start-up time: only for long work
 
-    amounts = (DownloadColumn(), TransferSpeedColumn()) if bytes_read else (MofNCompleteColumn(),)
+    class RateColumn(TextColumn):
+        """How many a second, from the first on."""
+
+        def __init__(self) -> None:
+            super().__init__("")
+
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:.0f}/s" if task.speed else "")
+
+    amounts = (
+        (DownloadColumn(), TransferSpeedColumn())
+        if bytes_read
+        else (MofNCompleteColumn(), RateColumn())
+    )
     columns = (TextColumn("{task.description}"), BarColumn(), *amounts, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
