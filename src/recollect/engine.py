@@ -11,13 +11,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from recollect.checks import (
+    bounded,
+    checked_filter,
+    clean_query,
+    named_ids,
+    narrowed,
+    sayable_path,
+    several,
+    unknown_memory,
+    zoned,
+)
 from recollect.errors import ProviderError, UserError
 from recollect.ingest.draft import Draft, complete, draft
 from recollect.ingest.jsonl import Line
 from recollect.ingest.saving import Saved, save_drafts
 from recollect.models.active import ActiveModels
 from recollect.models.embedding import Background, TextsRefused, embed_waiting
-from recollect.pipeline import LARGEST_LIMIT, run
+from recollect.pipeline import run
 from recollect.present.views import checked_view, token_estimate
 from recollect.recipes import Recipes
 from recollect.recipes.base import Recipe
@@ -35,11 +46,6 @@ CONTEXT_LIMIT = 10
 # A remote model gets this long to take in what a command saved before the command ends.
 PATIENCE_S = 3.0
 EVERYTHING = Filter()
-# What a filter's values are, where they are not texts.
-FILTER_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("tags", "without_kinds"), (list, tuple)),
-    **dict.fromkeys(("since", "until"), (datetime,)),
-}
 
 
 class Imported(NamedTuple):
@@ -84,7 +90,7 @@ class Recollect:
         self.settings = settings or load_settings(self.home, environment)
         self.recipes = Recipes(self.home / "recipes")
         self.models = ActiveModels(self.settings, environment)
-        self.path = _sayable(Path(path) if path is not None else self.home / "vault.db")
+        self.path = sayable_path(Path(path) if path is not None else self.home / "vault.db")
         if path is None:
             _make_home(self.home)
         self._clock = clock or _clock(environment)
@@ -176,9 +182,9 @@ class Recollect:
         if "id" in changes:
             raise UserError("An id cannot be changed; save a new memory and forget this one.")
         self.models.embeds()  # as for `save_all`
-        added, removed = _several(add_tags, "add_tags"), _several(remove_tags, "remove_tags")
+        added, removed = several(add_tags, "add_tags"), several(remove_tags, "remove_tags")
         with self.store.writing() as write:
-            before = _live(write.find(_texts([id])), id)
+            before = _live(write.find(named_ids([id])), id)
             if added or removed:
                 if "tags" in changes:
                     raise UserError("Give either tags, or add_tags and remove_tags.")
@@ -195,7 +201,7 @@ class Recollect:
     def pin(self, ids: Sequence[str]) -> list[Memory]:
         """Make memories core, the most trusted tier. Their age stays as it is."""
         with self.store.writing() as write:
-            found = write.find(_texts(ids))
+            found = write.find(named_ids(ids))
             pinned = []
             for before in [_live(found, id) for id in ids]:
                 after = msgspec.structs.replace(before.memory, tier="core")
@@ -207,7 +213,7 @@ class Recollect:
     def forget(self, ids: Sequence[str], *, undo: bool = False, purge: bool = False) -> None:
         """Take memories out of every answer; `undo` brings them back, `purge` is for good."""
         with self.store.writing() as write:
-            found = write.find(_texts(ids))
+            found = write.find(named_ids(ids))
             for id in dict.fromkeys(ids):
                 if purge and id in found:
                     write.purge(found[id])
@@ -225,7 +231,7 @@ class Recollect:
         if not query.strip():
             raise UserError("Feedback needs the query that the result answered.")
         self.show([id])
-        self.store.feedback.add(_clean(query), id, accept, self.now())
+        self.store.feedback.add(clean_query(query), id, accept, self.now())
         return self.store.feedback.counts()
 
     # Reading
@@ -250,12 +256,12 @@ class Recollect:
         `mark` cuts a snippet with the match marked for every result, whatever the view.
         """
         if narrow:
-            filter = _narrowed(filter, narrow)
+            filter = narrowed(filter, narrow)
         query = Query(
-            text=_clean(text),
+            text=clean_query(text),
             limit=limit,
-            filter=_checked(filter),
-            prefer_tags=_several(prefer_tags, "prefer_tags"),
+            filter=checked_filter(filter),
+            prefer_tags=several(prefer_tags, "prefer_tags"),
             prefer_domain=prefer_domain,
             deep=deep,
         )
@@ -283,7 +289,7 @@ class Recollect:
         return run(
             recipe,
             query,
-            now=_zoned(now) if now else self.now(),
+            now=zoned(now) if now else self.now(),
             store=self.store,
             models=self.models,
             view=view,
@@ -292,10 +298,10 @@ class Recollect:
 
     def show(self, ids: Sequence[str]) -> list[Memory]:
         """Whole memories, in the order asked for."""
-        found = self.store.memories.get(_texts(ids))
+        found = self.store.memories.get(named_ids(ids))
         for id in ids:
             if id not in found:
-                raise _unknown(id)
+                raise unknown_memory(id)
         return [found[id] for id in ids]
 
     def list(
@@ -305,10 +311,9 @@ class Recollect:
         after: str | None = None,
     ) -> list[Memory]:
         """Browse: core, then capture, then file; newest first in each."""
-        bounded = _bounded(limit)
         if after is not None:
             self.show([after])
-        return self.store.memories.browse(_checked(filter), bounded, after)
+        return self.store.memories.browse(checked_filter(filter), bounded(limit), after)
 
     def export(self) -> Iterator[Memory]:
         """Every memory that is live when this begins, in browsing order, as it is when its turn
@@ -330,12 +335,12 @@ class Recollect:
         topup_recent: bool | None = None,
     ) -> Context:
         """What an agent should know when it starts. Source: the `echovault` recipe, "Context"."""
-        limit, filter = _bounded(limit), _checked(filter)
+        limit, filter = bounded(limit), checked_filter(filter)
         response = None
         memories: list[Memory] = []
         if query.strip():
             recipe = self._context_recipe(semantic or self.settings.context.semantic)
-            asked = Query(text=_clean(query), limit=limit, filter=filter)
+            asked = Query(text=clean_query(query), limit=limit, filter=filter)
             response = self._run(recipe, asked)
             memories = [result.memory for result in response]
         found = {memory.id for memory in memories}
@@ -455,78 +460,6 @@ def _clock(environment: Mapping[str, str]) -> Callable[[], datetime]:
     return lambda: datetime.now(UTC)
 
 
-def _clean(text: str) -> str:
-    """A query as UTF-8 text; NUL, which no memory holds, separates words."""
-    if not _is_text(text):
-        raise UserError("The query is not valid UTF-8 text.")
-    return text.replace("\0", " ")
-
-
-def _is_text(value: str) -> bool:
-    """Whether it has a UTF-8 form; lone surrogates come from bytes that were not UTF-8."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _texts(ids: Sequence[str]) -> Sequence[str]:
-    """Ids as UTF-8 text; what is none names no memory."""
-    for id in _several(ids, "ids"):
-        if not _is_text(id):
-            raise _unknown(id)
-    return ids
-
-
-def _several(values: Sequence[str], what: str) -> tuple[str, ...]:
-    """One text is a sequence as well, of letters: that is never meant."""
-    if isinstance(values, str):
-        raise UserError(f"{what} must be a list of texts, not one text.")
-    return tuple(values)
-
-
-def _sayable(path: Path) -> Path:
-    """SQLite takes a path as UTF-8 text without NUL."""
-    if "\0" in str(path) or not _is_text(str(path)):
-        raise UserError(f"The vault's path {str(path)!r} is not valid UTF-8 text.")
-    return path
-
-
-def _bounded(limit: int) -> int:
-    if limit < 1:
-        raise UserError(f"The limit must be at least 1, not {limit}.")
-    return min(limit, LARGEST_LIMIT)
-
-
-def _zoned(moment: datetime) -> datetime:
-    """Times without a zone are UTC."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _narrowed(filter: Filter, narrow: Mapping[str, object]) -> Filter:
-    for name in narrow:
-        if name not in Filter.__struct_fields__:
-            known = ", ".join(Filter.__struct_fields__)
-            raise UserError(f"{name!r} is not a filter; filters are: {known}.")
-    return msgspec.structs.replace(filter, **narrow)
-
-
-def _checked(filter: Filter) -> Filter:
-    """Values of the right types and in UTF-8, or UserError; times without a zone are UTC."""
-    sound: dict[str, Any] = {}
-    for name in Filter.__struct_fields__:
-        value = getattr(filter, name)
-        texts = value if isinstance(value, list | tuple) else [value]
-        right = value is None or isinstance(value, FILTER_TYPES.get(name, str))
-        if not right or not all(_is_text(text) for text in texts if isinstance(text, str)):
-            raise UserError(f"The filter {name} cannot be {value!r}.")
-        sound[name] = tuple(value) if isinstance(value, list) else value
-        if isinstance(value, datetime):
-            sound[name] = _zoned(value)
-    return Filter(**sound)
-
-
 def _within(memories: Sequence[Memory], max_tokens: int | None) -> list[Memory]:
     """In order, each memory that still fits the budget; one that does not leaves room to others."""
     if max_tokens is None:
@@ -542,13 +475,9 @@ def _within(memories: Sequence[Memory], max_tokens: int | None) -> list[Memory]:
     return kept
 
 
-def _unknown(id: str) -> UserError:
-    return UserError(f"There is no memory {id!r}; `recollect list` shows what there is.")
-
-
 def _live(found: Mapping[str, Stored], id: str) -> Stored:
     if id not in found or found[id].forgotten:
-        raise _unknown(id)
+        raise unknown_memory(id)
     return found[id]
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from datetime import datetime
 
 from recollect.at import At, Models
+from recollect.checks import LARGEST_LIMIT, bounded
 from recollect.errors import UserError
 from recollect.present.snippet import marked
 from recollect.present.views import VIEWS
@@ -14,9 +15,6 @@ from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
 from recollect.store.base import Store
 from recollect.types import Hit, Query, Ranking, Response, Result, Term, View, combine
-
-# More than any vault can answer with; larger limits mean the same and overflow nothing.
-LARGEST_LIMIT = 1_000_000_000
 
 
 def run(
@@ -82,9 +80,7 @@ def _variant(recipe: Recipe, query: Query) -> Recipe:
 
 def _limit(declared: Recipe, query: Query) -> tuple[int, str]:
     """How many results at most, and a note where that is less than asked for."""
-    asked = query.limit if query.limit is not None else declared.limits.default
-    if asked < 1:
-        raise UserError(f"The limit must be at least 1, not {asked}.")
+    asked = bounded(query.limit if query.limit is not None else declared.limits.default)
     most = declared.limits.most or LARGEST_LIMIT
     if query.limit is not None and asked > most < LARGEST_LIMIT:
         return most, f"Recipe {declared.name} returns at most {most} results."

@@ -31,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ingest", "models"),
     ("store",),
     ("query",),
-    ("settings", "codec"),
+    ("settings", "codec", "checks"),
     ("times",),
     ("errors", "types", "hashing", "maths", "bounds", "version"),
 )

@@ -13,8 +13,9 @@ import pytest
 
 from recollect import Filter, Memory, Recollect, UserError
 from recollect.at import At
+from recollect.checks import LARGEST_LIMIT
 from recollect.errors import ProviderError, StoreError
-from recollect.pipeline import LARGEST_LIMIT, run
+from recollect.pipeline import run
 from recollect.present.response import as_json, summary
 from recollect.recipes import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings

@@ -1,0 +1,102 @@
+"""What a caller asks for, checked before anything is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from recollect.errors import UserError
+from recollect.types import Filter
+
+# More than any vault can answer with; larger limits mean the same and overflow nothing.
+LARGEST_LIMIT = 1_000_000_000
+# What a filter's values are, where they are not texts.
+FILTER_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("tags", "without_kinds"), (list, tuple)),
+    **dict.fromkeys(("since", "until"), (datetime,)),
+}
+
+
+def clean_query(text: str) -> str:
+    """A query as UTF-8 text; NUL, which no memory holds, separates words."""
+    if not isinstance(text, str):
+        raise UserError("The query must be a text.")
+    if not is_text(text):
+        raise UserError("The query is not valid UTF-8 text.")
+    return text.replace("\0", " ")
+
+
+def is_text(value: str) -> bool:
+    """Whether it has a UTF-8 form; lone surrogates come from bytes that were not UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def named_ids(ids: Sequence[str]) -> Sequence[str]:
+    """Ids as UTF-8 text; what is none names no memory."""
+    for id in several(ids, "ids"):
+        if not is_text(id):
+            raise unknown_memory(id)
+    return ids
+
+
+def several(values: Sequence[str], what: str) -> tuple[str, ...]:
+    """One text is a sequence as well, of letters: that is never meant."""
+    if isinstance(values, str):
+        raise UserError(f"{what} must be a list of texts, not one text.")
+    return tuple(values)
+
+
+def sayable_path(path: Path) -> Path:
+    """SQLite takes a path as UTF-8 text without NUL."""
+    if "\0" in str(path) or not is_text(str(path)):
+        raise UserError(f"The vault's path {str(path)!r} is not valid UTF-8 text.")
+    return path
+
+
+def bounded(limit: int) -> int:
+    """A limit that is at least 1 and small enough for SQLite."""
+    if not isinstance(limit, int):
+        raise UserError(f"The limit must be a whole number, not {limit!r}.")
+    if limit < 1:
+        raise UserError(f"The limit must be at least 1, not {limit}.")
+    return min(limit, LARGEST_LIMIT)
+
+
+def zoned(moment: datetime) -> datetime:
+    """Times without a zone are UTC."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def narrowed(filter: Filter, narrow: Mapping[str, object]) -> Filter:
+    for name in narrow:
+        if name not in Filter.__struct_fields__:
+            known = ", ".join(Filter.__struct_fields__)
+            raise UserError(f"{name!r} is not a filter; filters are: {known}.")
+    return msgspec.structs.replace(filter, **narrow)
+
+
+def checked_filter(filter: Filter) -> Filter:
+    """Values of the right types and in UTF-8, or UserError; times without a zone are UTC."""
+    sound: dict[str, Any] = {}
+    for name in Filter.__struct_fields__:
+        value = getattr(filter, name)
+        texts = value if isinstance(value, list | tuple) else [value]
+        right = value is None or isinstance(value, FILTER_TYPES.get(name, str))
+        if not right or not all(is_text(text) for text in texts if isinstance(text, str)):
+            raise UserError(f"The filter {name} cannot be {value!r}.")
+        sound[name] = tuple(value) if isinstance(value, list) else value
+        if isinstance(value, datetime):
+            sound[name] = zoned(value)
+    return Filter(**sound)
+
+
+def unknown_memory(id: str) -> UserError:
+    return UserError(f"There is no memory {id!r}; `recollect list` shows what there is.")
