@@ -18,7 +18,6 @@ APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault fr
 VERSION = 2
 # Long enough for seven other writers and a large import batch to finish before us.
 BUSY_SECONDS = 60.0
-MAPPED_BYTES = 1 << 30
 
 
 class Database:
@@ -136,8 +135,7 @@ class Database:
             _migrate(connection, self.path)
         connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on the disk
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA cache_size = -32768")
-        connection.execute(f"PRAGMA mmap_size = {MAPPED_BYTES}")
+        connection.execute("PRAGMA cache_size = -32768")  # 32 MB; mapping the file gained nothing
 
 
 def as_json_list(values: Iterable[str | int]) -> str:
