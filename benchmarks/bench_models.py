@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,8 +90,8 @@ def one_shot(told: argparse.Namespace) -> None:
 
 def embedding_rate(told: argparse.Namespace) -> None:
     """By turns, 100 passages each: saved and embedded, and through the bare session."""
-    rows = passages(told.data, 700)
-    ours = bare = 0.0
+    rows = passages(told.data, 900)
+    spent = {"ours": 0.0, "bare": 0.0}
     with tempfile.TemporaryDirectory() as home, Recollect(home=home) as memory:
         model: Any = memory.models.embedder()
         texts = [f"{row['title']}\n{row['text']}" for row in rows]
@@ -99,16 +100,19 @@ def embedding_rate(told: argparse.Namespace) -> None:
         bare_outputs(model._model.session, encodings[:100])  # warm
         for first in range(100, len(rows), 100):
             batch = slice(first, first + 100)
-            start = time.perf_counter()
-            memory.save_all([draft(row) for row in rows[batch]])
-            between = time.perf_counter()
-            bare_outputs(model._model.session, encodings[batch])
-            ours += between - start
-            bare += time.perf_counter() - between
+            turns: dict[str, Callable[[], object]] = {
+                "ours": partial(memory.save_all, [draft(row) for row in rows[batch]]),
+                "bare": partial(bare_outputs, model._model.session, encodings[batch]),
+            }
+            # Whoever comes first pays for lengths that onnxruntime has not met: that changes too.
+            for name in sorted(turns, reverse=first % 200 == 0):
+                start = time.perf_counter()
+                turns[name]()
+                spent[name] += time.perf_counter() - start
     count = len(rows) - 100
-    print(f"{'import with embedding':<38}{count / ours:>9.1f} a second")
-    print(f"{'bare session, same batches':<38}{count / bare:>9.1f} a second")
-    print(f"{'rate, ours / bare':<38}{bare / ours:>9.2f}  (at least 0.9)")
+    print(f"{'import with embedding':<38}{count / spent['ours']:>9.1f} a second")
+    print(f"{'bare session, same batches':<38}{count / spent['bare']:>9.1f} a second")
+    print(f"{'rate, ours / bare':<38}{spent['bare'] / spent['ours']:>9.2f}  (at least 0.9)")
 
 
 def reranking(told: argparse.Namespace) -> None:
