@@ -109,8 +109,13 @@ class At:
         return id in self._memories
 
     def cosine(self, id: str) -> float | None:
-        """The cosine of a memory that came through the vector channel."""
-        return self.scores("vector").get(id)
+        """The cosine of a memory that came through the vector channel; for presenting results,
+        when the channels no longer change."""
+        return self._cosines.get(id)
+
+    @cached_property
+    def _cosines(self) -> dict[str, float]:
+        return self.scores("vector")
 
     def scores(self, channel: str) -> dict[str, float]:
         """What a channel scored each of its memories with; empty for one that did not run."""

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from recollect.checks import is_text
 from recollect.errors import UserError
 from recollect.times import parse_time
 from recollect.types import Memory, Severity, Tier
@@ -88,10 +89,8 @@ def _checked(name: str, value: object) -> object:
 def _check_text(name: str, value: str) -> None:
     if "\0" in value:
         raise UserError(f"{name} holds a NUL character, which text cannot hold.")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise UserError(f"{name} is not valid UTF-8 text.") from error
+    if not is_text(value):
+        raise UserError(f"{name} is not valid UTF-8 text.")
 
 
 def _check_id(value: str) -> None:

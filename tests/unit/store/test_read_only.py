@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from own_disk import own_disk
 
 from recollect.errors import StoreError
 from recollect.store.sqlite import matrix
@@ -164,18 +165,8 @@ def test_a_folder_that_may_not_be_entered_is_refused(path: Path) -> None:
 @pytest.fixture
 def mounted(folder: Path) -> Iterator[Path]:
     """A file system of its own, which can be made read-only whoever asks."""
-    try:
-        made = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], capture_output=True
-        )
-    except OSError:
-        pytest.skip("there is no mount command here")
-    if made.returncode:
-        pytest.skip("mounting is not permitted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with own_disk(folder, 8) as disk:
+        yield disk
 
 
 def test_a_vault_on_a_read_only_medium_is_read(mounted: Path) -> None:

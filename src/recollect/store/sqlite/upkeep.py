@@ -66,7 +66,7 @@ def scrub(database: Database) -> None:
     mark as deleted, and what the log still holds."""
     with database.writing() as connection:
         connection.execute("DELETE FROM tags WHERE key NOT IN (SELECT tag FROM memory_tags)")
-        for index in ("stemmed", "plain"):
+        for index in COLUMNS:
             connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
     database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
