@@ -17,6 +17,7 @@ CHECKS = [
     "references",
     "stemmed index",
     "plain index",
+    "parts index",
     "memory count",
     "vocabulary",
     "vectors",

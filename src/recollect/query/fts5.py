@@ -44,6 +44,19 @@ def all_of(terms: Iterable[str]) -> str:
     return " ".join(quoted(term) for term in bounded(terms))
 
 
+def any_phrase_of(phrases: Iterable[Sequence[str]]) -> str:
+    """`"file sync" OR "filesync"`: any of the phrases, each once. MOST_TERMS counts the words in
+    them; of too many, the first phrases that have room."""
+    kept: list[str] = []
+    room = MOST_TERMS
+    for phrase in dict.fromkeys(map(tuple, phrases)):
+        room -= len(phrase)
+        if room < 0:
+            break
+        kept.append(" ".join(phrase))
+    return any_of(kept)
+
+
 def bounded(terms: Iterable[str]) -> list[str]:
     """The terms as they stand; of too many, the first different ones."""
     every = list(terms)

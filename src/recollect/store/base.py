@@ -15,15 +15,17 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
 
     Vector = NDArray[np.float32]
 
-KeywordIndexName = Literal["stemmed", "plain"]
+KeywordIndexName = Literal["stemmed", "plain", "parts"]
 Outcome = Literal["added", "updated", "unchanged"]
 
-# The columns of each keyword index, in the order of the index.
+# The columns of each keyword index, in the order of the index. `parts` holds no words but what
+# `query.parts` finds in a memory's id, title, text, context, tags, why, impact and source.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "stemmed": (
         "id", "title", "text", "context", "tags", "why", "impact", "kind", "project", "source",
     ),
     "plain": ("title", "text", "tags"),
+    "parts": ("title", "text", "tags", "other"),
 }  # fmt: skip
 
 
@@ -85,10 +87,14 @@ class KeywordIndex(Protocol):
     ) -> Matched:
         """The best `limit` live memories that pass the filter, by BM25, ties by id."""
 
+    def tokens(self, text: str) -> list[str]:
+        """The text's words as the stemmed index keeps them, in order."""
+
     def snippets(
         self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
     ) -> dict[str, str]:
-        """FTS5's own snippet of each memory that the expression matches, by id."""
+        """FTS5's own snippet of each memory that the expression matches, by id; none for `parts`,
+        which holds pieces that stand in no text as they are."""
 
 
 class VectorIndex(Protocol):
@@ -101,6 +107,9 @@ class VectorIndex(Protocol):
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
         """The cosine of each of these memories that has a vector of the model."""
+
+    def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
+        """The cosine of each two of these memories, in this order, that have one vector each."""
 
     def put(
         self,
@@ -144,6 +153,11 @@ class Vocabulary(Protocol):
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         """In how many live memories each token stands; tokens never seen are left out."""
+
+    def similar(self, words: Sequence[str]) -> dict[str, list[str]]:
+        """For each word of five letters or more, the tokens one slip of the fingers away: a letter
+        too many, too few or wrong, or two neighbours swapped. Those in most memories first, then
+        by the alphabet, a handful; words that have none are left out."""
 
 
 class Memories(Protocol):

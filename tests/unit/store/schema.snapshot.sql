@@ -1,4 +1,4 @@
--- version 2
+-- version 3
 
 -- index memories_browse
 CREATE INDEX memories_browse ON memories (CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
@@ -45,6 +45,9 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STR
 -- table models
 CREATE TABLE models (key INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, dimensions INTEGER NOT NULL) STRICT;
 
+-- table parts
+CREATE VIRTUAL TABLE parts USING fts5 (title, text, tags, other, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '.'");
+
 -- table plain
 CREATE VIRTUAL TABLE plain USING fts5 (title, text, tags, content = '', contentless_delete = 1, tokenize = 'unicode61');
 
@@ -67,7 +70,7 @@ CREATE TABLE vocabulary (token TEXT PRIMARY KEY, documents INTEGER NOT NULL) WIT
 CREATE TABLE waiting (model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, PRIMARY KEY (model, memory)) WITHOUT ROWID, STRICT;
 
 -- trigger indexed_write
-CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN DELETE FROM stemmed WHERE rowid = new.key; DELETE FROM plain WHERE rowid = new.key; INSERT INTO stemmed (rowid, id, title, text, context, tags, why, impact, kind, project, source) SELECT key, id, title, text, context, tags, why, impact, kind, project, source FROM indexed WHERE key = new.key; INSERT INTO plain (rowid, title, text, tags) SELECT key, title, text, tags FROM indexed WHERE key = new.key; END;
+CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN DELETE FROM stemmed WHERE rowid = new.key; DELETE FROM plain WHERE rowid = new.key; DELETE FROM parts WHERE rowid = new.key; INSERT INTO stemmed (rowid, id, title, text, context, tags, why, impact, kind, project, source) SELECT key, id, title, text, context, tags, why, impact, kind, project, source FROM indexed WHERE key = new.key; INSERT INTO plain (rowid, title, text, tags) SELECT key, title, text, tags FROM indexed WHERE key = new.key; END;
 
 -- trigger memories_delete
 CREATE TRIGGER memories_delete AFTER DELETE ON memories WHEN old.forgotten_at IS NULL BEGIN INSERT INTO indexed (key) VALUES (old.key); UPDATE corpus SET documents = documents - 1; END;

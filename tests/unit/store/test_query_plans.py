@@ -39,6 +39,7 @@ HOT: dict[str, Ask] = {
     "keyword match with a tag": lambda s: s.keyword.match(
         "stemmed", WORDS, weights(), 5, Filter(tags=("deep",))
     ),
+    "parts match": lambda s: s.keyword.match("parts", WORDS, weights(), 5, EVERYTHING),
     "find by ids": lambda s: s.memories.get(["m1", "m2"]),
     "browse": lambda s: s.memories.browse(EVERYTHING, 5),
     "browse the next page": lambda s: s.memories.browse(EVERYTHING, 5, "m3"),
@@ -52,6 +53,7 @@ HOT: dict[str, Ask] = {
     "nearest without kinds": lambda s: s.vectors.nearest(MODEL, axis(0), 5, WITHOUT),
     "similarities": lambda s: s.vectors.similarities(MODEL, axis(0), ["m1", "m2"]),
     "vocabulary": lambda s: s.vocabulary.frequencies(["anchor", "chain"]),
+    "similar words": lambda s: s.vocabulary.similar(["ancor", "chians"]),
     "edit": lambda s: edit(s),
     "forget": lambda s: forget(s),
 }

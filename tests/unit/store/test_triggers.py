@@ -1,7 +1,7 @@
-"""Both keyword indexes follow every change of the tables, however it is made.
+"""Both word indexes follow every change of the tables, however it is made.
 
 After each change they are compared, word by word and place by place, with indexes made anew from
-what the tables hold.
+what the tables hold. The index of parts, which SQL cannot fill, loses what is out of date.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.asking import forget, save
 from recollect.testing.stores.samples import full_memory, memory
 
+OF_WORDS = {index: COLUMNS[index] for index in ("stemmed", "plain")}
 TEXT_COLUMNS = tuple(column for column in COLUMNS["stemmed"] if column != "tags")
 MEMORIES = (
     full_memory("first"),
@@ -44,7 +45,7 @@ def check(connection: apsw.Connection) -> None:
     """Both indexes hold what indexes made anew would hold, and the count is right."""
     live = truth(connection)
     assert connection.execute("SELECT documents FROM corpus").get == len(live)
-    for index, columns in COLUMNS.items():
+    for index, columns in OF_WORDS.items():
         anew = apsw.Connection(":memory:")
         anew.execute(
             f"CREATE VIRTUAL TABLE {index} USING fts5 ({', '.join(columns)}, "
@@ -173,7 +174,7 @@ def test_a_removed_tag_is_indexed_no_more(connection: apsw.Connection) -> None:
 
 def test_a_renamed_tag_is_found_by_its_new_name_alone(connection: apsw.Connection) -> None:
     connection.execute("UPDATE tags SET name = 'Lighthouse Bay' WHERE name = 'harbor'")
-    for index in COLUMNS:
+    for index in OF_WORDS:
         assert finds(connection, "lighthouse", index) == {"second", "third"}
         assert finds(connection, "tags : harbor", index) == set()
     check(connection)
@@ -182,7 +183,7 @@ def test_a_renamed_tag_is_found_by_its_new_name_alone(connection: apsw.Connectio
 def test_a_forgotten_memory_leaves_both_indexes_and_comes_back(
     connection: apsw.Connection,
 ) -> None:
-    before = [places(connection, index) for index in COLUMNS]
+    before = [places(connection, index) for index in OF_WORDS]
     connection.execute("UPDATE memories SET forgotten_at = 1 WHERE id = 'second'")
     assert finds(connection, "anchor") == finds(connection, "anchor", "plain") == set()
     check(connection)
@@ -191,20 +192,20 @@ def test_a_forgotten_memory_leaves_both_indexes_and_comes_back(
     connection.execute("UPDATE memories SET text = 'drop the anchor' WHERE id = 'second'")
     check(connection)
     connection.execute("UPDATE memories SET forgotten_at = NULL WHERE id = 'second'")
-    assert [places(connection, index) for index in COLUMNS] == before
+    assert [places(connection, index) for index in OF_WORDS] == before
     check(connection)
 
 
 def test_a_change_that_is_rolled_back_leaves_the_indexes_alone(
     connection: apsw.Connection,
 ) -> None:
-    before = [places(connection, index) for index in COLUMNS]
+    before = [places(connection, index) for index in OF_WORDS]
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("UPDATE memories SET text = 'lighthouse'")
     connection.execute("DELETE FROM memory_tags")
-    assert [places(connection, index) for index in COLUMNS] != before
+    assert [places(connection, index) for index in OF_WORDS] != before
     connection.execute("ROLLBACK")
-    assert [places(connection, index) for index in COLUMNS] == before
+    assert [places(connection, index) for index in OF_WORDS] == before
     check(connection)
 
 
@@ -232,3 +233,28 @@ def test_many_changes_in_any_order_keep_the_indexes_in_step(connection: apsw.Con
             )
         )
         check(connection)
+
+
+CHANGES = {
+    "its text": "UPDATE memories SET text = 'x' WHERE id = 'named'",
+    "whether it is live": "UPDATE memories SET forgotten_at = 1 WHERE id = 'named'",
+    "its tags": "DELETE FROM memory_tags",
+    "the name of a tag": "UPDATE tags SET name = 'x' WHERE name = 'deepSea'",
+    "that it is there": "DELETE FROM memories WHERE id = 'named'",
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_parts_of_a_memory_that_plain_sql_changes_go(tmp_path: Path, what: str) -> None:
+    """What the store did not write may be missing until a rebuild, and is never out of date."""
+    store = SqliteStore(tmp_path / "vault.db")
+    save(store, memory("named", text="FileSync", tags=("deepSea",)), memory("b", text="FileSync"))
+    connection = apsw.Connection(str(tmp_path / "vault.db"))
+    connection.execute("PRAGMA foreign_keys = ON")
+    assert finds(connection, "filesync", "parts") == {"named", "b"}
+    connection.execute(CHANGES[what])
+    assert finds(connection, "filesync OR deepsea", "parts") == {"b"}
+    connection.close()
+    store.rebuild()
+    assert [finding for finding in store.examine() if finding.problem] == []
+    store.close()

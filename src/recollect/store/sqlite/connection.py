@@ -13,9 +13,12 @@ import apsw
 import msgspec
 
 from recollect.errors import StoreError
+from recollect.store.sqlite import parts
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
-VERSION = 2
+VERSION = 3
+# What SQL alone cannot migrate, by the version it belongs to.
+AFTERWARDS = {3: parts.fill}
 # Long enough for seven other writers and a large import batch to finish before us.
 BUSY_SECONDS = 60.0
 
@@ -193,6 +196,8 @@ def _migrate(connection: apsw.Connection, path: Path) -> None:
             connection.execute("INSERT INTO meta VALUES ('topic_key', ?)", (key,))
         for step in range(max(version, 1) + 1, VERSION + 1 if version else 0):
             connection.execute(_resource(f"migrations/{step:04}.sql"))
+            if step in AFTERWARDS:
+                AFTERWARDS[step](connection)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import apsw
 
+from recollect.store.sqlite.connection import as_json_list
 from recollect.times import to_micros
 from recollect.types import Filter
 
@@ -39,4 +40,7 @@ def where(filter: Filter, topic: Callable[[str], bytes]) -> tuple[str, list[apsw
     for kind in filter.without_kinds:
         parts.append("m.kind <> ?")
         values.append(kind)
+    if filter.among is not None:
+        parts.append("m.id IN (SELECT value FROM json_each(?))")
+        values.append(as_json_list(filter.among))
     return " AND ".join(parts), values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import apsw
 import msgspec
@@ -15,7 +16,11 @@ from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import Filter, Memory
 
-TOKENIZERS: Mapping[str, str] = {"stemmed": "porter unicode61", "plain": "unicode61"}
+TOKENIZERS: Mapping[str, str] = {
+    "stemmed": "porter unicode61",
+    "plain": "unicode61",
+    "parts": "ascii tokenchars '.'",  # tokens come ready made: every letter beyond ASCII stays
+}
 SNIPPET = (
     "coalesce(nullif(snippet(found, 1, '<mark>', '</mark>', '...', 32), ''),"
     " nullif(snippet(found, 2, '<mark>', '</mark>', '...', 32), ''),"
@@ -103,6 +108,14 @@ class SqliteKeyword:
             (SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places}))"""
         return "", condition, list(filter.without_kinds)
 
+    def tokens(self, text: str) -> list[str]:
+        tokenizer = self._database.connection().fts5_tokenizer("porter", ["unicode61"])
+        flags = apsw.FTS5_TOKENIZE_DOCUMENT
+        found = tokenizer(
+            text.encode(), flags, None, include_offsets=False, include_colocated=False
+        )
+        return cast(list[str], found)  # without offsets and synonyms: plain texts
+
     def snippets(
         self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
     ) -> dict[str, str]:
@@ -112,7 +125,7 @@ class SqliteKeyword:
         Of a text with thousands of matches only a part goes in, since the time that snippet() takes
         grows with their square; where that part alone does not match, any of the terms may.
         """
-        if not expression or not memories:
+        if not expression or not memories or index == "parts":
             return {}
         terms = [term.replace('""', '"') for term in QUOTED.findall(expression)]
         connection = apsw.Connection(":memory:")
@@ -123,7 +136,7 @@ class SqliteKeyword:
 
         connection.execute(
             f"CREATE VIRTUAL TABLE found USING fts5 ({', '.join(map(_declared, columns))}, "
-            f"tokenize = '{TOKENIZERS[index]}')"
+            f'tokenize = "{TOKENIZERS[index]}")'
         )
         connection.executemany(
             f"INSERT INTO found VALUES ({', '.join('?' for _ in columns)})",

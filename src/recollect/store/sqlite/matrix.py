@@ -63,6 +63,15 @@ class Held(NamedTuple):
         return self.rows, self.keys, self.spans, self.alive
 
 
+class Sorted(NamedTuple):
+    """The rows in the order of their memories' keys, and the keys that were ordered."""
+
+    of: Keys
+    size: int
+    rows: Rows
+    keys: Keys
+
+
 class Matrix:
     """The vectors of one model, and how far they have followed the file.
 
@@ -82,6 +91,7 @@ class Matrix:
         self._held: Held | None = None
         self._row_of_seq: dict[int, int] = {}
         self._dead = 0
+        self._sorted: Sorted | None = None
 
     def follow(self, connection: apsw.Connection) -> None:
         """Take in what was added and removed since the last time; quick when nothing was."""
@@ -116,10 +126,42 @@ class Matrix:
         held = self._held
         if held is None:
             return {}
-        rows = self._passing(held, keys, ())
-        assert rows is not None
+        rows = self._rows_of(held, keys)
         values = _exact(held.rows[rows], self._fitting(vector))
         return {near.key: near.score for near in _by_memory(held, rows, values)}
+
+    def between(self, keys: Sequence[int]) -> dict[tuple[int, int], float]:
+        """The cosine of each two of these memories, by their places in the list; one in passages
+        has no vector of its own, and is left out."""
+        held = self._held
+        if held is None:
+            return {}
+        rows = self._rows_of(held, keys)
+        whole = rows[held.spans[rows, 0] == 0]
+        row_of = dict(zip(held.keys[whole].tolist(), whole.tolist(), strict=True))
+        places = [place for place, key in enumerate(keys) if key in row_of]
+        vectors = held.rows[[row_of[keys[place]] for place in places]]
+        cosines = np.einsum("ik,jk->ij", vectors, vectors, dtype=np.float64).tolist()
+        return {
+            (one, other): cosines[i][j]
+            for i, one in enumerate(places)
+            for j, other in enumerate(places)
+            if i < j
+        }
+
+    def _rows_of(self, held: Held, keys: Sequence[int]) -> Rows:
+        """The rows of a few memories, found through an order of all keys that is made once per
+        change: comparing every key would take longer than the rest."""
+        known = self._sorted
+        if known is None or known.of is not held.keys or known.size != held.size:
+            order = np.argsort(held.keys[: held.size], kind="stable")
+            known = self._sorted = Sorted(held.keys, held.size, order, held.keys[order])
+        wanted = np.unique(np.asarray(keys, np.int64))
+        first = np.searchsorted(known.keys, wanted, "left")
+        last = np.searchsorted(known.keys, wanted, "right")
+        spans = [known.rows[one:other] for one, other in zip(first, last, strict=True)]
+        rows: Rows = np.concatenate(spans) if spans else np.zeros(0, np.intp)
+        return rows[held.alive[rows]]
 
     def _passing(
         self, held: Held, among: Sequence[int] | None, without: Sequence[int]
@@ -145,7 +187,7 @@ class Matrix:
 
     def _forget_all(self) -> None:
         """Begin anew: the next reading takes in what is there now."""
-        self._held = None
+        self._held = self._sorted = None
         self._row_of_seq = {}
         self._read = self._dead = 0
 

@@ -12,6 +12,7 @@ from recollect.hashing import content_digest
 from recollect.store.base import Stored
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
+from recollect.store.sqlite.parts import PartsChange
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import from_micros, to_micros
@@ -81,7 +82,9 @@ class SqliteMemories:
         self, condition: str, values: list[apsw.SQLiteValue], order: str, limit: int
     ) -> list[Memory]:
         sql = f"{READ} WHERE {condition} ORDER BY {order} LIMIT ?"
-        return [_stored(row).memory for row in self._database.rows(sql, *values, limit)]
+        rows = self._database.rows(sql, *values, limit)
+        with self._database.translated():
+            return [_stored(row).memory for row in rows]
 
 
 class SqliteWriting:
@@ -91,6 +94,7 @@ class SqliteWriting:
         self._connection = connection
         self._topics = topics
         self._vocabulary = VocabularyChange()
+        self._parts = PartsChange(connection)
         self._tag_keys: dict[str, int] = {}
         self._next_key: int | None = None
 
@@ -101,7 +105,7 @@ class SqliteWriting:
         key = self._new_key()
         self._write_tags(key, memory.tags)
         self._connection.execute(INSERT, (key, *_values(memory)))
-        self._vocabulary.add(memory)
+        self._now_live(key, memory)
         return Stored(key, memory, forgotten=False)
 
     def replace(self, before: Stored, after: Memory) -> Stored:
@@ -111,27 +115,35 @@ class SqliteWriting:
         self._connection.execute(UPDATE, (*_values(after), before.key))
         if not before.forgotten:
             self._vocabulary.remove(before.memory)
-        self._vocabulary.add(after)
+        self._now_live(before.key, after)
         return Stored(before.key, after, forgotten=False)
 
     def forget(self, before: Stored, at: datetime) -> None:
         sql = "UPDATE memories SET forgotten_at = ? WHERE key = ?"
         self._connection.execute(sql, (to_micros(at), before.key))
         self._vocabulary.remove(before.memory)
+        self._parts.remove(before.key)
 
     def restore(self, before: Stored) -> None:
         sql = "UPDATE memories SET forgotten_at = NULL WHERE key = ?"
         self._connection.execute(sql, (before.key,))
-        self._vocabulary.add(before.memory)
+        self._now_live(before.key, before.memory)
 
     def purge(self, before: Stored) -> None:
         self._connection.execute("DELETE FROM memories WHERE key = ?", (before.key,))
+        self._parts.remove(before.key)
         if not before.forgotten:
             self._vocabulary.remove(before.memory)
 
     def finish(self) -> None:
         """What is written once for the whole transaction."""
         self._vocabulary.apply(self._connection)
+        self._parts.apply()
+
+    def _now_live(self, key: int, memory: Memory) -> None:
+        """What is derived from a memory in Python; the triggers have seen to the rest."""
+        self._vocabulary.add(memory)
+        self._parts.add(key, memory)
 
     def _new_key(self) -> int:
         if self._next_key is None:
@@ -187,6 +199,14 @@ def _stored(row: Sequence[apsw.SQLiteValue]) -> Stored:
     assert isinstance(key, int)
     fields: dict[str, object] = dict(zip(TEXTS, rest[: len(TEXTS)], strict=True))
     for name, value in zip(TIMES, rest[len(TEXTS) :], strict=True):
-        fields[name] = None if value is None else from_micros(value)  # type: ignore[arg-type]
+        fields[name] = None if value is None else _moment(value)
     memory = Memory(tags=tuple(msgspec.json.decode(str(tags))), **fields)  # type: ignore[arg-type]
     return Stored(key, memory, bool(forgotten))
+
+
+def _moment(micros: apsw.SQLiteValue) -> datetime:
+    """SQLite hands out what stands in a damaged row, whatever it is."""
+    try:
+        return from_micros(micros)  # type: ignore[arg-type]
+    except (TypeError, OverflowError) as error:
+        raise apsw.CorruptError("a time is no time") from error

@@ -1,4 +1,4 @@
--- The vault, version 2. The memories are the truth; everything marked derived can be rebuilt from
+-- The vault, version 3. The memories are the truth; everything marked derived can be rebuilt from
 -- them by `recollect reindex` and is checked by `recollect doctor`.
 -- Times are whole microseconds since 1970-01-01 UTC. Texts never given are '' rather than NULL.
 
@@ -64,6 +64,14 @@ CREATE VIRTUAL TABLE stemmed USING fts5 (
 CREATE VIRTUAL TABLE plain USING fts5 (
     title, text, tags,
     content = '', contentless_delete = 1, tokenize = 'unicode61'
+);
+
+-- Derived: parts of identifiers, and neighbouring characters of scripts without spaces, as tokens
+-- ready made; only for live memories that have any. SQL cannot make them: whoever writes a memory
+-- adds its row, and the triggers take the old one out, so that none is ever out of date.
+CREATE VIRTUAL TABLE parts USING fts5 (
+    title, text, tags, other,
+    content = '', contentless_delete = 1, tokenize = "ascii tokenchars '.'"
 );
 
 -- Derived: how many live memories hold each TF-IDF token, and how many there are.
@@ -133,8 +141,9 @@ CREATE TABLE feedback (
     given_at  INTEGER NOT NULL
 ) STRICT;
 
--- What the indexes hold of a memory. Inserting a key here (re-)indexes that memory in both indexes,
--- or takes it out of them when it is gone or forgotten: the one way in for every trigger below.
+-- What the word indexes hold of a memory. Inserting a key here (re-)indexes that memory in both, or
+-- takes it out of them when it is gone or forgotten: the one way in for every trigger below. What
+-- `parts` holds of it goes.
 CREATE VIEW indexed AS
 SELECT m.key, m.id, m.title, m.text, m.context, m.why, m.impact, m.kind, m.project, m.source,
        coalesce((SELECT group_concat(t.name, ' ' ORDER BY mt.position)
@@ -146,6 +155,7 @@ SELECT m.key, m.id, m.title, m.text, m.context, m.why, m.impact, m.kind, m.proje
 CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN
     DELETE FROM stemmed WHERE rowid = new.key;
     DELETE FROM plain WHERE rowid = new.key;
+    DELETE FROM parts WHERE rowid = new.key;
     INSERT INTO stemmed (rowid, id, title, text, context, tags, why, impact, kind, project, source)
         SELECT key, id, title, text, context, tags, why, impact, kind, project, source
           FROM indexed WHERE key = new.key;

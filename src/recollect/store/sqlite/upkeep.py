@@ -12,10 +12,12 @@ import apsw
 from recollect.errors import StoreError
 from recollect.query.terms import tokens
 from recollect.store.base import COLUMNS
+from recollect.store.sqlite import parts
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.keyword import TOKENIZERS
 from recollect.store.sqlite.topics import SqliteTopics
 
+OF_WORDS = ("stemmed", "plain")  # what they hold of a memory is its columns as they are
 SEMANTIC = (
     "SELECT title || char(10) || text || char(10) || context || char(10) || tags FROM indexed"
 )
@@ -37,15 +39,17 @@ class Finding(NamedTuple):
 
 
 def rebuild(database: Database, topics: SqliteTopics) -> None:
-    """Both keyword indexes, the vocabulary, the count, the topic hashes and what waits for a
+    """The keyword indexes, the vocabulary, the count, the topic hashes and what waits for a
     vector, from the memories. A vector that cannot be right goes, and its memory waits again."""
     with database.writing() as connection:
         for index, columns in COLUMNS.items():
             connection.execute(f"INSERT INTO {index} ({index}) VALUES ('delete-all')")
-            connection.execute(
-                f"INSERT INTO {index} (rowid, {', '.join(columns)}) "
-                f"SELECT key, {', '.join(columns)} FROM indexed"
-            )
+            if index in OF_WORDS:
+                connection.execute(
+                    f"INSERT INTO {index} (rowid, {', '.join(columns)}) "
+                    f"SELECT key, {', '.join(columns)} FROM indexed"
+                )
+        parts.fill(connection)
         connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
         connection.execute("DELETE FROM vocabulary")
         connection.executemany(
@@ -108,16 +112,20 @@ def _references(connection: apsw.Connection) -> str | None:
 
 def _index(index: str) -> Callable[[apsw.Connection], str | None]:
     def look(connection: apsw.Connection) -> str | None:
-        """FTS5's own check of the structure, a row for each live memory, and the same lengths and
-        words as in an index made anew."""
+        """FTS5's own check of the structure, and the same rows, lengths and words as in an index
+        made anew."""
+        # A connection that was idle remembers how the index was; only a search makes it look anew.
+        connection.execute(f"SELECT 1 FROM {index} WHERE {index} MATCH '\"\"'").fetchall()
         if broken := _integrity(connection, index):
             return "; ".join(broken)
-        held = {row[0] for row in connection.execute(f"SELECT id FROM {index}_docsize")}
-        live = {row[0] for row in connection.execute("SELECT key FROM indexed")}
+        with closing(_made_anew(index, connection)) as anew:
+            held, live = (
+                {row[0] for row in one.execute(f"SELECT id FROM {index}_docsize")}
+                for one in (connection, anew)
+            )
+            same = held == live and _contents(index, connection) == _contents(index, anew)
         if held != live:
             return f"{len(live - held)} memories are missing and {len(held - live)} are left over"
-        with closing(_made_anew(index, connection)) as anew:
-            same = _contents(index, connection) == _contents(index, anew)
         return None if same else "it holds other words than the memories"
 
     return look
@@ -127,13 +135,15 @@ def _made_anew(index: str, connection: apsw.Connection) -> apsw.Connection:
     """An index in memory, of what this one should hold."""
     anew = apsw.Connection(":memory:")
     columns = ", ".join(COLUMNS[index])
-    options = f"content = '', tokenize = '{TOKENIZERS[index]}'"
+    options = f"content = '', tokenize = \"{TOKENIZERS[index]}\""
     anew.execute(f"CREATE VIRTUAL TABLE {index} USING fts5 ({columns}, {options})")
     places = ", ?" * len(COLUMNS[index])
     with anew:
         anew.executemany(
             f"INSERT INTO {index} (rowid, {columns}) VALUES (?{places})",
-            connection.execute(f"SELECT key, {columns} FROM indexed"),
+            connection.execute(f"SELECT key, {columns} FROM indexed")
+            if index in OF_WORDS
+            else parts.rows(connection),
         )
     return anew
 
@@ -197,6 +207,7 @@ CHECKS: tuple[tuple[str, Callable[[apsw.Connection], str | None], bool], ...] = 
     ("references", _references, False),
     ("stemmed index", _index("stemmed"), True),
     ("plain index", _index("plain"), True),
+    ("parts index", _index("parts"), True),
     ("memory count", _count, True),
     ("vocabulary", _vocabulary, True),
     ("vectors", _vectors, True),

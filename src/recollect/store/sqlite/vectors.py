@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import apsw
@@ -49,12 +50,27 @@ class SqliteVectors:
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
         matrix = self._following(identity, dimensions)
+        keys = self._keys_of(ids)
+        cosines = matrix.cosines(vector, list(keys.values()))
+        return {id: cosines[key] for id, key in keys.items() if key in cosines}
+
+    def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
+        keys = self._keys_of(ids)
+        held = [id for id in ids if id in keys]
+        cosines = self._following(identity, 0).between([keys[id] for id in held])
+        places = combinations(range(len(held)), 2)
+        return {
+            (held[one], held[other]): cosines[one, other]
+            for one, other in places
+            if (one, other) in cosines
+        }
+
+    def _keys_of(self, ids: Sequence[str]) -> dict[str, int]:
         rows = self._database.rows(
-            "SELECT m.key, m.id FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value",
+            "SELECT m.id, m.key FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value",
             as_json_list(ids),
         )
-        cosines = matrix.cosines(vector, [key for key, _ in rows])  # type: ignore[misc]
-        return {str(id): cosines[key] for key, id in rows if key in cosines}  # type: ignore[index]
+        return dict(rows)  # type: ignore[arg-type]
 
     def put(
         self,

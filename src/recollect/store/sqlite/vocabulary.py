@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import apsw
 
+from recollect.query.spelling import misspellable, one_slip_away
 from recollect.query.terms import semantic_text, tokens
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.types import Memory
 
 MOST_KNOWN = 200_000  # tokens kept in memory: about 20 MB
+MOST_SIMILAR = 5  # whoever mistyped meant one of the first few
+LOOK_UP = (
+    "SELECT v.token, v.documents FROM json_each(?) j CROSS JOIN vocabulary v ON v.token = j.value"
+)
 
 
 def memory_tokens(memory: Memory) -> set[str]:
@@ -34,14 +39,22 @@ class SqliteVocabulary:
         known = self._known()
         unseen = [token for token in wanted if token not in known]
         if unseen:
-            rows = self._database.rows(
-                "SELECT v.token, v.documents FROM json_each(?) j "
-                "CROSS JOIN vocabulary v ON v.token = j.value",
-                as_json_list(unseen),
-            )
             known.update(dict.fromkeys(unseen, 0))
-            known.update(rows)  # type: ignore[arg-type]
+            known.update(self._looked_up(unseen))
         return {token: known[token] for token in wanted if known[token]}
+
+    def similar(self, words: Sequence[str]) -> dict[str, list[str]]:
+        near = {word: one_slip_away(word.lower()) for word in words if misspellable(word)}
+        held = self._looked_up(set().union(*near.values()))
+        best = sorted(held, key=lambda token: (-held[token], token))
+        found = {
+            word: [token for token in best if token in candidates][:MOST_SIMILAR]
+            for word, candidates in near.items()
+        }
+        return {word: tokens for word, tokens in found.items() if tokens}
+
+    def _looked_up(self, tokens: Iterable[str]) -> dict[str, int]:
+        return dict(self._database.rows(LOOK_UP, as_json_list(tokens)))  # type: ignore[arg-type]
 
     def _known(self) -> dict[str, int]:
         """What this thread has looked up since the vault last changed, by whomever."""

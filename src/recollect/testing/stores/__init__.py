@@ -11,6 +11,7 @@ class TestMine(StoreContract):
 
 from recollect.testing.stores.browsing import BrowsingContract
 from recollect.testing.stores.keyword import KeywordContract
+from recollect.testing.stores.parts import PartsContract
 from recollect.testing.stores.sharing import SharingContract
 from recollect.testing.stores.topics import TopicContract
 from recollect.testing.stores.vectors import VectorContract
@@ -21,6 +22,7 @@ from recollect.testing.stores.writing import WritingContract
 class StoreContract(
     WritingContract,
     KeywordContract,
+    PartsContract,
     TopicContract,
     VocabularyContract,
     VectorContract,

@@ -18,6 +18,9 @@ if TYPE_CHECKING:  # exists for type checkers only
     from recollect.store.base import Vector
 
 
+WORD_INDEXES: tuple[KeywordIndexName, ...] = ("stemmed", "plain")  # they hold words as said
+
+
 class Contract:
     """What every part of the contract needs: the store under test."""
 

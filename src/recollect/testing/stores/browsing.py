@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from recollect.testing.stores.asking import Contract, ids, pages, purge_everything, save
+from recollect.testing.stores.asking import (
+    Contract,
+    ids,
+    matches,
+    nearest,
+    pages,
+    purge_everything,
+    put,
+    save,
+)
 from recollect.testing.stores.samples import (
     EVERYTHING,
     FILTERS,
+    MODEL,
     NOON,
     PLENTY,
+    axis,
     browsing_memories,
     memory,
     shuffled,
@@ -41,6 +52,15 @@ class BrowsingContract(Contract):
             for read in (store.memories.browse, store.memories.newest):
                 assert ids(read(filter, 3)) == ["inside-0", "inside-1", "inside-2"], filter
             purge_everything(store)
+
+    def test_among_no_ids_there_is_nothing(self) -> None:
+        store = self.store()
+        save(store, memory("a", tags=("anchor",)))
+        put(store, MODEL, {"a": axis(0)})
+        none = Filter(among=())
+        assert store.memories.browse(none, 5) == store.memories.newest(none, 5) == []
+        assert store.topics.carrying(["anchor"], 5, none) == []
+        assert matches(store, "anchor", filter=none) == nearest(store, axis(0), filter=none) == []
 
     def test_newest_are_the_last_changed_whatever_their_tier(self) -> None:
         store = self.store()

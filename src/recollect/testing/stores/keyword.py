@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
-from recollect.store.base import COLUMNS, KeywordIndexName
-from recollect.testing.stores.asking import Contract, matches, purge_everything, save, weights
+from recollect.store.base import COLUMNS
+from recollect.testing.stores.asking import (
+    WORD_INDEXES,
+    Contract,
+    matches,
+    purge_everything,
+    save,
+    weights,
+)
 from recollect.testing.stores.samples import (
     EVERYTHING,
     FILTERS,
@@ -17,9 +24,9 @@ from recollect.testing.stores.samples import (
 
 
 class KeywordContract(Contract):
-    def test_a_word_is_found_in_each_column_of_each_index(self) -> None:
+    def test_a_word_is_found_in_each_column_of_each_word_index(self) -> None:
         store = self.store()
-        for index in get_args(KeywordIndexName):
+        for index in WORD_INDEXES:
             for column in COLUMNS[index]:
                 id = f"{index}-{column}"
                 word = id.replace("-", "")
@@ -39,7 +46,7 @@ class KeywordContract(Contract):
         store = self.store()
         save(store, memory("in-text", title="x", text="anchor"))
         save(store, memory("in-title", title="anchor", text="x"))
-        for index in get_args(KeywordIndexName):
+        for index in WORD_INDEXES:
             for best, worst in (("title", "text"), ("text", "title")):
                 weights = {best: 10.0, worst: 1.0}
                 found = store.keyword.match(index, '"anchor"', weights, 2, EVERYTHING).found
@@ -61,7 +68,7 @@ class KeywordContract(Contract):
         ids = [f"twin-{number:02}" for number in range(30)]
         save(store, memory("better", title="anchor anchor", text="anchor"))
         save(store, *(memory(id, title="anchor", text="x") for id in shuffled(ids)))
-        for index in get_args(KeywordIndexName):
+        for index in WORD_INDEXES:
             for limit in (1, 2, 7, 30, 31):
                 found = matches(store, "anchor", index, limit=limit, columns=("title", "text"))
                 assert found == ["better", *ids][:limit]
@@ -72,7 +79,7 @@ class KeywordContract(Contract):
             outside = [memory(f"outside-{n}", title="anchor " * 9, **failing) for n in range(20)]
             inside = [memory(f"inside-{n}", text="an anchor", **passing) for n in range(3)]
             save(store, *outside, *inside)
-            for index in get_args(KeywordIndexName):
+            for index in WORD_INDEXES:
                 found = matches(store, "anchor", index, limit=3, filter=filter)
                 assert sorted(found) == ["inside-0", "inside-1", "inside-2"], filter
             purge_everything(store)
@@ -88,14 +95,14 @@ class KeywordContract(Contract):
         held = save(store, memory("a", text="lighthouse", tags=("beacon",)))["a"]
         with store.writing() as write:
             write.replace(held, memory("a", text="anchor", tags=("chain",)))
-        for index in get_args(KeywordIndexName):
+        for index in WORD_INDEXES:
             assert matches(store, "anchor", index) == matches(store, "chain", index) == ["a"]
             assert matches(store, "lighthouse", index) == matches(store, "beacon", index) == []
 
     def test_snippets_mark_the_match_and_leave_out_what_does_not_match(self) -> None:
         store = self.store()
         held = [memory("a", text="drop the anchor here"), memory("b", text="set sail")]
-        for index in get_args(KeywordIndexName):
+        for index in WORD_INDEXES:
             snippets = store.keyword.snippets(index, '"anchor"', held)
             assert snippets == {"a": "drop the <mark>anchor</mark> here"}
         assert store.keyword.snippets("plain", "", held) == {}

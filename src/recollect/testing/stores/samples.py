@@ -42,6 +42,8 @@ FILTERS: tuple[tuple[Filter, Mapping[str, Any], Mapping[str, Any]], ...] = (
         {"project": "harbor", "kind": "fact"},
         {"project": "harbor", "kind": "session"},
     ),
+    (Filter(among=tuple(f"inside-{number}" for number in range(9))), {}, {}),
+    (Filter(among=(*map("inside-{}".format, range(9)), "nowhere"), kind="fact"), {}, {}),
 )
 
 MODEL = "toy:model"

@@ -46,6 +46,31 @@ class VocabularyContract(Contract):
             "three": 1,
         }
 
+    def test_what_is_one_slip_away_is_similar_the_most_frequent_first(self) -> None:
+        store = self.store()
+        save(store, memory("a", text="anchor anchors ancho"), memory("b", text="anchor anchors"))
+        save(store, memory("c", text="anchors ranchor lighthouse", tags=("Anchor",)))
+        for slip in ("ancor", "anchhor", "anchir", "nachor", "Ancor", "xnchor"):
+            assert store.vocabulary.similar([slip])[slip][0] == "anchor", slip
+        assert store.vocabulary.similar(["anchor", "lighthuose", "nothing"]) == {
+            "anchor": ["anchors", "ancho", "ranchor"],
+            "lighthuose": ["lighthouse"],
+        }
+        forget(store, "c")
+        assert store.vocabulary.similar(["lighthuose"]) == {}
+
+    def test_short_words_and_what_is_no_word_have_nothing_similar(self) -> None:
+        store = self.store()
+        save(store, memory("a", text="deck decks anchor1 anchor12 anchors"))
+        asked = ["dekc", "dec", "", "anchor2", "anchor11", "a" * 5000, "it's no", "deckss"]
+        assert store.vocabulary.similar(asked) == {"deckss": ["decks"]}
+        assert store.vocabulary.similar([]) == {}
+
+    def test_of_many_similar_words_a_handful_is_told(self) -> None:
+        store = self.store()
+        save(store, memory("a", text=" ".join(f"anch{letter}r" for letter in "abcdefghijkl")))
+        assert 3 <= len(store.vocabulary.similar(["anchor"])["anchor"]) <= 10
+
     def test_tokens_never_seen_are_left_out(self) -> None:
         store = self.store()
         save(store, memory("a", text="anchor"), memory("b", text="anchor chain"))
