@@ -16,7 +16,7 @@ from recollect.types import Filter
 LARGEST_LIMIT = 1_000_000_000
 # What a filter's values are, where they are not texts.
 FILTER_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("tags", "without_kinds"), (list, tuple)),
+    **dict.fromkeys(("tags", "without_kinds", "among"), (list, tuple)),
     **dict.fromkeys(("since", "until"), (datetime,)),
 }
 

@@ -247,6 +247,7 @@ class Recollect:
         filter: Filter = EVERYTHING,
         prefer_tags: Sequence[str] = (),
         prefer_domain: str | None = None,
+        read_time: bool | None = None,
         now: datetime | None = None,
         mark: bool = False,
         **narrow: object,
@@ -254,6 +255,7 @@ class Recollect:
         """Search. `narrow` takes the filter's fields by name: `project="harbor"`, `tags=("a",)`.
 
         `mark` cuts a snippet with the match marked for every result, whatever the view.
+        `read_time=False` takes "last week" and the like as mere words.
         """
         if narrow:
             filter = narrowed(filter, narrow)
@@ -264,9 +266,28 @@ class Recollect:
             prefer_tags=several(prefer_tags, "prefer_tags"),
             prefer_domain=prefer_domain,
             deep=deep,
+            read_time=self.settings.search.read_time if read_time is None else read_time,
         )
         shown = None if view is None else checked_view(view)
         return self._run(self.recipe(recipe), query, shown, now, mark)
+
+    def run_recipe(
+        self,
+        recipe: Recipe,
+        text: str,
+        *,
+        limit: int | None = None,
+        filter: Filter = EVERYTHING,
+        now: datetime | None = None,
+    ) -> Response:
+        """The same door as `search`, for a recipe that has no name to be found by."""
+        query = Query(
+            text=clean_query(text),
+            limit=limit,
+            filter=checked_filter(filter),
+            read_time=self.settings.search.read_time,
+        )
+        return self._run(recipe, query, now=now)
 
     def recipe(self, name: str | None = None) -> Recipe:
         """The named recipe, or the one the settings make the default."""

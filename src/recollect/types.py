@@ -13,6 +13,8 @@ Severity = Literal["critical", "warning", "suggestion"]
 Tier = Literal["core", "file", "capture"]
 View = Literal["scan", "full", "pointer", "preview", "snippet"]
 Intent = Literal["keyword", "semantic"]
+# Whether what was found answers the query: it does, it may, it does not.
+Evidence = Literal["strong", "weak", "none"]
 
 
 class Memory(Struct, frozen=True, kw_only=True):
@@ -59,6 +61,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     without_kinds: tuple[str, ...] = ()
+    among: tuple[str, ...] | None = None  # ids; none of them lets nothing pass
 
     def narrows(self) -> bool:
         """Whether anything is asked for at all."""
@@ -74,6 +77,7 @@ class Query(Struct, frozen=True, kw_only=True):
     prefer_tags: tuple[str, ...] = ()
     prefer_domain: str | None = None
     deep: bool = False
+    read_time: bool = True
 
     @property
     def wanted_tags(self) -> frozenset[str]:
@@ -188,7 +192,11 @@ class Degraded(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """One returned memory, with its place in the evidence."""
+    """One returned memory, with its place in the evidence.
+
+    `same` are memories that say the same in the same words, shown as this one; `replaces` are older
+    ones that state the same thing differently, and stand below.
+    """
 
     id: str
     score: float
@@ -197,10 +205,13 @@ class Result(Struct, frozen=True, kw_only=True):
     explain: Term
     fields: dict[str, object]
     marked: str = ""
+    same: tuple[Memory, ...] = ()
+    replaces: tuple[Memory, ...] = ()
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """What a search answers."""
+    """What a search answers. `understood` is the time it read in the query's words; `confidence`,
+    0…1, is what `evidence` was judged by. Both are None where the recipe does not judge."""
 
     query: str
     recipe: str
@@ -212,6 +223,9 @@ class Response(Struct, frozen=True, kw_only=True):
     degraded: tuple[Degraded, ...]
     notes: tuple[str, ...]
     timings_ms: dict[str, float]
+    understood: tuple[str, ...] = ()
+    evidence: Evidence | None = None
+    confidence: float | None = None
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)

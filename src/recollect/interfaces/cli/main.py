@@ -26,6 +26,7 @@ COMMANDS = {
     "context": ("context", "what an agent should know when it starts"),
     "feedback": ("feedback", "say whether a result was right; teaches the ranking"),
     "recipes": ("recipes", "the declared rankings: list, show, check, diff"),
+    "eval": ("eval_", "how well each recipe finds what it should, with intervals"),
     "models": ("models", "the models in the box: which are active, what they cost"),
     "reindex": ("reindex", "rebuild the indexes and make missing vectors"),
     "doctor": ("doctor", "check the vault, and mend what can be mended"),

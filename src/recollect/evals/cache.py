@@ -1,0 +1,213 @@
+"""What the models said in earlier evaluations: vectors, passages and rerank scores in one file.
+
+Lost, damaged or not writable, the file costs time and nothing else: what is not kept is asked for
+again.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+import numpy as np
+
+from recollect.errors import ProviderError, UserError
+from recollect.hashing import content_digest
+from recollect.models.active import ActiveModels
+from recollect.models.base import Embedder, Reranker, Windowed
+from recollect.models.builtin import builtin
+from recollect.models.embedding import passages
+from recollect.models.folder import ModelFolder
+from recollect.settings import Rerank, Settings
+from recollect.types import Span
+from recollect.version import __version__
+
+if TYPE_CHECKING:
+    from recollect.models.base import Matrix
+
+FILE = "eval.db"
+# A day for one question: no deadline, and still a number that a thread can wait for.
+UNHURRIED_MS = 86_400_000
+# What costs time and nothing else: closed by an interrupt, damaged, locked, on a full disk.
+LOST = (
+    apsw.ConnectionClosedError,
+    apsw.BusyError,
+    apsw.CorruptError,
+    apsw.FullError,
+    apsw.IOError,
+    apsw.NotADBError,
+    apsw.ReadOnlyError,
+)
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """`RECOLLECT_CACHE`, else the platform's user cache directory."""
+    if told := environment.get("RECOLLECT_CACHE"):
+        return Path(told).expanduser()
+    from platformdirs import user_cache_path  # noqa: PLC0415  start-up time: rarely needed
+
+    return Path(user_cache_path("recollect", appauthor=False))
+
+
+class Cache:
+    """Bytes by key; without a file, for this process only."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._guard = threading.Lock()  # the reranker answers in a thread of its own
+        try:
+            if file is not None:
+                file.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = apsw.Connection(":memory:" if file is None else str(file))
+            self._connection.set_busy_timeout(60_000)
+            self._connection.execute(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"
+                "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
+            ).fetchall()
+        except (OSError, apsw.Error) as error:
+            raise UserError(
+                f"The cache {file} cannot be used: {error}. Remove it, name another folder in "
+                "RECOLLECT_CACHE, or use --no-cache."
+            ) from error
+
+    def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """What is kept under each key."""
+        found: list[bytes | None] = [None] * len(keys)
+        with self._guard, suppress(*LOST):
+            for place, key in enumerate(keys):
+                sql = "SELECT value FROM kept WHERE key = ?"
+                found[place] = self._connection.execute(sql, (key,)).get
+        return found
+
+    def put(self, rows: Iterable[tuple[bytes, bytes]]) -> None:
+        with self._guard, suppress(*LOST), self._connection:
+            self._connection.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?)", rows)
+
+    def through(
+        self, keys: Sequence[bytes], texts: Sequence[str], make: Callable[[list[str]], list[bytes]]
+    ) -> list[bytes]:
+        """A value for each text: what is kept under its key, and what `make` makes of the others,
+        each once, kept at once."""
+        held = dict(zip(keys, self.get(keys), strict=True))
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if held[key] is None}
+        made = dict(zip(missing, make(list(missing.values())), strict=True)) if missing else {}
+        if made:
+            self.put(made.items())
+        return [made.get(key) or held[key] or b"" for key in keys]
+
+    def close(self) -> None:
+        with self._guard:
+            self._connection.close()
+
+
+class CachedEmbedder:
+    """An embedder that embeds no text twice, and is not even loaded where nothing is new."""
+
+    def __init__(self, embedder: Embedder, cache: Cache) -> None:
+        self._embedder = embedder
+        self._cache = cache
+        self.identity = embedder.identity
+        self.local = embedder.local
+
+    def warm(self) -> bool:
+        return self._embedder.warm()
+
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        return self._vectors("query", texts, self._embedder.queries)
+
+    def documents(self, texts: Sequence[str]) -> Matrix:
+        return self._vectors("document", texts, self._embedder.documents)
+
+    def _vectors(
+        self, role: str, texts: Sequence[str], embed: Callable[[Sequence[str]], Matrix]
+    ) -> Matrix:
+        if not texts:
+            return embed(texts)
+        keys = [content_digest(f"{self.identity}\0{role}\0{text}", 20) for text in texts]
+        blobs = self._cache.through(keys, texts, lambda new: [_blob(row) for row in embed(new)])
+        if len({len(blob) for blob in blobs}) > 1:  # a server's model has other dimensions by now
+            blobs = [_blob(row) for row in embed(texts)]
+            self._cache.put(zip(keys, blobs, strict=True))
+        return np.stack([np.frombuffer(blob, "<f4") for blob in blobs]).astype(np.float32)
+
+
+class CachedWindowed(CachedEmbedder):
+    """One that knows how much text the model takes in at once, without loading it."""
+
+    def windows(self, text: str) -> list[Span]:
+        # The way of cutting is the program's: another version may cut otherwise.
+        key = content_digest(f"{self.identity}\0windows {__version__}\0{text}", 20)
+        [blob] = self._cache.through([key], [text], self._cut)
+        numbers = struct.unpack(f"<{len(blob) // 8}q", blob)
+        return [Span(*pair) for pair in zip(numbers[::2], numbers[1::2], strict=True)]
+
+    def _cut(self, texts: list[str]) -> list[bytes]:
+        flat = [[place for span in passages(self._embedder, text) for place in span]
+                for text in texts]  # fmt: skip
+        return [struct.pack(f"<{len(numbers)}q", *numbers) for numbers in flat]
+
+
+class CachedReranker:
+    """A reranker that reads no question and text twice."""
+
+    def __init__(self, reranker: Reranker, cache: Cache, known_as: str) -> None:
+        self._reranker = reranker
+        self._cache = cache
+        self._known_as = known_as
+        self.identity = reranker.identity
+
+    def ready(self) -> None:
+        """It is loaded when something is new: nobody waits for it here."""
+
+    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
+        asked = f"{self._known_as}\0rerank\0{query}\0"
+        keys = [content_digest(asked + text, 20) for text in documents]
+
+        def score(new: list[str]) -> list[bytes]:
+            return [struct.pack("<d", value) for value in self._reranker.scores(query, new)]
+
+        blobs = self._cache.through(keys, documents, score)
+        return [struct.unpack("<d", blob)[0] for blob in blobs]
+
+
+class CachedModels(ActiveModels):
+    """The settings' models with all the time they need, asked only for what is new."""
+
+    def __init__(self, settings: Settings, environment: Mapping[str, str], cache: Cache) -> None:
+        super().__init__(settings, environment)
+        self.budget_ms = UNHURRIED_MS
+        self._cache = cache
+        self._kept_embedder: CachedEmbedder | None = None
+        self._kept_reranker: CachedReranker | None = None
+
+    def embedder(self) -> Embedder:
+        if self._kept_embedder is None:
+            live = super().embedder()
+            kind = CachedWindowed if isinstance(live, Windowed) else CachedEmbedder
+            self._kept_embedder = kind(live, self._cache)
+        return self._kept_embedder
+
+    def reranker(self) -> Reranker:
+        if self._kept_reranker is None:
+            live = super().reranker()
+            known_as = f"{live.identity} {_told_apart(self._settings.rerank)}"
+            self._kept_reranker = CachedReranker(live, self._cache, known_as)
+        return self._kept_reranker
+
+
+def _told_apart(settings: Rerank) -> str:
+    """What tells a reranker from another of the same name: its files, or its address."""
+    with suppress(ProviderError):
+        if settings.provider == "builtin":
+            return builtin("rerank", settings.model).fingerprint()
+        if settings.provider == "onnx":
+            return ModelFolder(Path(settings.model).expanduser(), "rerank").fingerprint()
+    return settings.base_url
+
+
+def _blob(row: Matrix) -> bytes:
+    return row.astype("<f4").tobytes()

@@ -1,0 +1,282 @@
+"""Judged data sets in BEIR's layout: a corpus, questions, and who answers what.
+
+`corpus.jsonl` (`_id`, `title`, `text`), `queries.jsonl` (`_id`, `text`), `qrels.tsv` (query,
+document, grade); each may be compressed (`.gz`, `.xz`). Where documents have a `group`, a question
+searches its own group only; where there is `candidates.tsv` (query, document), its own candidates
+only. What is wrong with the data is counted, and never turned into a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from recollect.errors import UserError
+from recollect.evals.dates import as_moment
+from recollect.evals.reading import find, rows, table
+from recollect.ingest.draft import Draft, draft
+
+CORPUS = "corpus.jsonl"
+QUERIES = "queries.jsonl"
+QRELS = ("qrels.tsv", "qrels/test.tsv")
+CANDIDATES = "candidates.tsv"
+LAYOUT = f"a data set is a folder with {CORPUS}, {QUERIES} and {QRELS[0]}"
+# trec_eval keeps a table as long as the largest grade.
+LARGEST_GRADE = 1000
+WHOLE = re.compile(r"-?[0-9]{1,9}")
+
+
+def as_text(value: object) -> str | None:
+    """A text, or a number that stands for one; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return str(value)
+
+
+# A document's further fields, and the fields of a memory that they become; what cannot be read is
+# left out. Who spoke stands in the titles already.
+MAPPED: tuple[tuple[str, tuple[str, ...], Callable[[object], object]], ...] = (
+    ("group", ("space",), as_text),
+    ("session", ("source",), as_text),
+    ("date", ("created_at", "updated_at"), as_moment),
+    ("created_at", ("created_at", "updated_at"), as_moment),
+)
+# Where a row has it, this field is the text.
+SNIPPET = "snippet500"
+
+
+class Question(Struct, frozen=True):
+    """What is asked, within which group, and when, where the data say so."""
+
+    id: str
+    text: str
+    group: str = ""
+    asked_at: datetime | None = None
+
+
+Grades = dict[str, dict[str, int]]
+
+
+class Dataset(Struct, frozen=True, kw_only=True):
+    """What was read, and what was wrong with it, counted by reason."""
+
+    name: str
+    documents: dict[str, Draft]
+    questions: dict[str, Question]
+    grades: Grades
+    candidates: dict[str, tuple[str, ...]] | None = None
+    problems: dict[str, int]
+    in_vault: bool = False
+
+    @property
+    def scored(self) -> list[Question]:
+        """The questions that have an answer: a judgement above 0."""
+        return [
+            question
+            for id, question in self.questions.items()
+            if any(grade > 0 for grade in self.grades.get(id, {}).values())
+        ]
+
+    @property
+    def grouped(self) -> bool:
+        """Whether documents have groups; where they have none, a question's means nothing."""
+        return not self.in_vault and any(one.fields.get("space") for one in self.documents.values())
+
+
+class Problems:
+    """What is wrong with the data: counted by reason, each with the first place it was met."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._first: dict[str, str] = {}
+
+    def add(self, reason: str, where: str) -> None:
+        self._counts[reason] = self._counts.get(reason, 0) + 1
+        self._first.setdefault(reason, where)
+
+    def counted(self) -> dict[str, int]:
+        return {
+            f"{reason} (first: {self._first[reason]})": count
+            for reason, count in self._counts.items()
+        }
+
+
+def load(folder: Path) -> Dataset:
+    """Read a folder; UserError says which file is missing or broken."""
+    if folder.is_file():
+        raise UserError(f"{folder} is a file; {LAYOUT}.")
+    if not folder.is_dir():
+        raise UserError(f"There is no folder {folder}.")
+    problems = Problems()
+    documents = _documents(needed(folder, CORPUS), problems)
+    questions = read_questions(needed(folder, QUERIES), problems)
+    grades = read_grades(needed(folder, *QRELS), questions, documents, "the corpus", problems)
+    dataset = Dataset(
+        name=folder.resolve().name,
+        documents=documents,
+        questions=questions,
+        grades=grades,
+        candidates=_candidates(folder, documents, questions, problems),
+        problems={},
+    )
+    _check_reach(dataset, problems)
+    dataset.problems.update(problems.counted())
+    return dataset
+
+
+def needed(folder: Path, *names: str) -> Path:
+    """The file of that name, or the first of these; UserError where there is none."""
+    file = find(folder, *names)
+    if file is not None:
+        return file
+    name = " or ".join(names)
+    raise UserError(f"{folder} has no {name}, nor with .gz or .xz; {LAYOUT}.")
+
+
+def _documents(file: Path, problems: Problems) -> dict[str, Draft]:
+    found: dict[str, Draft] = {}
+    for number, row in rows(file):
+        id = _id(file, number, row)
+        title, text = _said(file, number, row, "title"), _said(file, number, row, "text")
+        snippet = _said(file, number, row, SNIPPET)
+        fields = {"id": id, "title": title, "text": snippet or text, **_mapped(row)}
+        if id in found:
+            problems.add("documents with an id that came before: left out", id)
+        elif not f"{title}{fields['text']}".strip():
+            problems.add("documents without title and text: left out", id)
+        else:
+            try:
+                found[id] = draft(fields)
+            except UserError as error:
+                problems.add(f"documents that no memory can be: left out: {error}", repr(id)[:60])
+    if not found:
+        raise UserError(f"{file} holds no document.")
+    return found
+
+
+def _mapped(row: Mapping[str, Any]) -> dict[str, object]:
+    """The memory's fields that a document's further fields become."""
+    return {
+        name: value
+        for field, names, read in MAPPED
+        if (value := read(row.get(field))) is not None
+        for name in names
+    }
+
+
+def read_questions(file: Path, problems: Problems) -> dict[str, Question]:
+    """The questions by id, in the order of the file."""
+    found: dict[str, Question] = {}
+    for number, row in rows(file):
+        id, text = _id(file, number, row), _said(file, number, row, "text")
+        if id in found:
+            problems.add("questions with an id that came before: left out", id)
+        elif not text.strip():
+            problems.add("questions without a text: left out", id)
+        else:
+            group, asked_at = as_text(row.get("group")), as_moment(row.get("question_date"))
+            found[id] = Question(id, text, group or "", asked_at)
+    if not found:
+        raise UserError(f"{file} holds no question.")
+    return found
+
+
+def read_grades(
+    file: Path,
+    questions: Mapping[str, Question],
+    documents: Mapping[str, object],
+    corpus: str,
+    problems: Problems,
+) -> Grades:
+    """Each question's judgements. A judged document that is not there stays: it cannot be found,
+    and trec_eval counts it so; left out, recall would look better than it is."""
+    found: Grades = {}
+    for number, (query, document, written) in table(file, ("query", "document", "grade")):
+        grade, judged = _grade(file, number, written), found.setdefault(query, {})
+        if query not in questions:
+            problems.add("judgements of questions that are not there: left out", query)
+        elif judged.get(document, grade) != grade:
+            where = f"{query} {document}"
+            problems.add("judgements that contradict an earlier one: the earlier counts", where)
+        elif document not in judged:
+            judged[document] = grade
+            if document not in documents and grade > 0:
+                reason = f"judged documents that are not in {corpus}: they count as not found"
+                problems.add(reason, f"{query} {document}")
+    known = {query: judged for query, judged in found.items() if query in questions}
+    _check_judged(file, known, documents, corpus)
+    return known
+
+
+def _check_judged(file: Path, grades: Grades, documents: Mapping[str, object], corpus: str) -> None:
+    """Judgements that fit neither questions nor documents are those of something else."""
+    answers = {id for judged in grades.values() for id, grade in judged.items() if grade > 0}
+    if not answers:
+        raise UserError(f"{file} names no answer to any question: no grade above 0.")
+    if not any(id in documents for id in answers):
+        raise UserError(f"{file} names only answers that are not in {corpus}.")
+
+
+def _candidates(
+    folder: Path,
+    documents: Mapping[str, Draft],
+    questions: Mapping[str, Question],
+    problems: Problems,
+) -> dict[str, tuple[str, ...]] | None:
+    """Each question's candidates, in the order of the file; None where there is no such file."""
+    file = find(folder, CANDIDATES)
+    if file is None:
+        return None
+    found: dict[str, dict[str, None]] = {id: {} for id in questions}
+    for _, (query, document) in table(file, ("query", "document")):
+        if query not in questions or document not in documents:
+            reason = "candidates of a question or a document that is not there: left out"
+            problems.add(reason, f"{query} {document}")
+        else:
+            found[query][document] = None
+    return {query: tuple(ids) for query, ids in found.items()}
+
+
+def _check_reach(dataset: Dataset, problems: Problems) -> None:
+    """Count the answers that no search could return, since it may not look where they are."""
+    documents, grouped = dataset.documents, dataset.grouped
+    for question in dataset.scored:
+        for id, grade in dataset.grades[question.id].items():
+            if grade < 1 or id not in documents:
+                continue
+            where = f"{question.id} {id}"
+            space = documents[id].fields.get("space", "")
+            if grouped and question.group and space != question.group:
+                problems.add("answers outside the question's group: they cannot be found", where)
+            elif dataset.candidates is not None and id not in dataset.candidates[question.id]:
+                reason = "answers that are not among the question's candidates: they cannot be "
+                problems.add(f"{reason}found", where)
+
+
+def _id(file: Path, number: int, row: Mapping[str, Any]) -> str:
+    id = as_text(row.get("_id"))
+    if not id:
+        raise UserError(f"{file}, line {number}: the row has no _id that is a text.")
+    return id
+
+
+def _said(file: Path, number: int, row: Mapping[str, Any], name: str) -> str:
+    """A text, or a number as one; none, or null, is empty."""
+    text = as_text(row.get(name) if row.get(name) is not None else "")
+    if text is None:
+        raise UserError(f"{file}, line {number}: {name} is not a text.")
+    return text
+
+
+def _grade(file: Path, number: int, written: str) -> int:
+    if not WHOLE.fullmatch(written) or int(written) > LARGEST_GRADE:
+        raise UserError(
+            f"{file}, line {number}: the grade {written[:20]!r} is not a whole number up to "
+            f"{LARGEST_GRADE}."
+        )
+    return int(written)

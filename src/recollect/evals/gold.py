@@ -1,0 +1,174 @@
+"""A gold set of one's own: questions, and which memories of the vault answer them.
+
+It is a data set without a corpus: the corpus is the vault. `gold.toml` marks the folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from recollect.checks import clean_query
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.evals.datasets import (
+    CORPUS,
+    LARGEST_GRADE,
+    QRELS,
+    QUERIES,
+    Dataset,
+    Problems,
+    needed,
+    read_grades,
+    read_questions,
+)
+from recollect.evals.reading import find, rows, table
+from recollect.ingest.draft import Draft
+
+MARK = "gold.toml"
+HEADING = "query-id\tcorpus-id\tscore\n"
+TEMPLATE = {
+    MARK: (
+        "# The mark of a gold set: the questions here are asked of your own vault.\n"
+        "# See README.md beside this file.\n"
+    ),
+    QUERIES: "",
+    QRELS[0]: HEADING,
+    "README.md": """\
+# A gold set for your vault
+
+Questions you really asked, and the memories that answer them. From these, Recollect measures how
+well each ranking works for you.
+
+    recollect eval add "how do we refresh tokens" auth-jwt-001
+    recollect eval add "how do we refresh tokens" auth-jwt-002 --grade 2
+    recollect eval THIS-FOLDER
+
+- `queries.jsonl` holds one question a line: {"_id": "q1", "text": "how do we refresh tokens"}
+- `qrels.tsv` holds one judgement a line, separated by tabs: question, memory, grade. A grade of 1
+  or above answers the question, and a larger one answers it better; 0 was looked at and does not.
+- `gold.toml` says that the corpus is your vault. Evaluating reads the vault and changes nothing.
+
+Thirty questions begin to tell rankings apart. Take them from what you searched for, not from what
+you know to be easy to find; and judge every memory that answers, not only the first one found.
+Both files may be edited by hand.
+""",
+}
+
+
+class Added(NamedTuple):
+    """What `add` did: the question's id, and how many judgements are new or changed."""
+
+    query: str
+    judgements: int
+
+
+def gold_folder(home: Path) -> Path:
+    """Where a gold set lies when nobody says otherwise."""
+    return home / "gold"
+
+
+def is_gold(folder: Path) -> bool:
+    return (folder / MARK).is_file() and find(folder, CORPUS) is None
+
+
+def init(folder: Path) -> None:
+    """Write an empty gold set; what is there already is never overwritten."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if taken := [name for name in TEMPLATE if (folder / name).exists()]:
+            raise UserError(f"{folder} has a {taken[0]} already; name a new folder.")
+        for name, text in TEMPLATE.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made a gold set: {error.strerror}.") from error
+
+
+def add(memory: Recollect, folder: Path, query: str, ids: Sequence[str], grade: int = 1) -> Added:
+    """Judge memories of the vault as answers to a question; the same question again adds to it.
+
+    The vault's write lock is held meanwhile, so that two processes that add do not overwrite each
+    other. Each file is replaced whole.
+    """
+    text = " ".join(clean_query(query).split())
+    if not text:
+        raise UserError("A gold set needs the question that the memories answer.")
+    if not 0 <= grade <= LARGEST_GRADE:
+        raise UserError(f"The grade must be from 0 to {LARGEST_GRADE}, not {grade}.")
+    if not is_gold(folder):
+        raise UserError(f"{folder} is not a gold set; `recollect eval init {folder}` makes one.")
+    with memory.store.writing():
+        memory.show(ids)
+        id = _question(folder / QUERIES, text)
+        return Added(id, _judge(folder / QRELS[0], id, ids, grade))
+
+
+def _question(file: Path, text: str) -> str:
+    """The id of this question, which is added where it is new."""
+    known = {str(row.get("_id")): row.get("text") for _, row in rows(file)}
+    for id, held in known.items():
+        if isinstance(held, str) and " ".join(held.split()) == text:
+            return id
+    number = len(known) + 1
+    while f"q{number}" in known:
+        number += 1
+    id = f"q{number}"
+    row = msgspec.json.encode({"_id": id, "text": text}).decode()
+    _replace(file, f"{_text(file)}{row}\n")
+    return id
+
+
+def _judge(file: Path, query: str, ids: Sequence[str], grade: int) -> int:
+    """Put these judgements into the file; returns how many it did not hold yet."""
+    judged = table(file, ("query", "memory", "grade"))
+    held = {(question, id): written for _, (question, id, written) in judged}
+    new = {(query, id): str(grade) for id in ids if held.get((query, id)) != str(grade)}
+    if new:
+        lines = ["\t".join((*pair, grade)) + "\n" for pair, grade in (held | new).items()]
+        _replace(file, HEADING + "".join(lines))
+    return len(new)
+
+
+def _text(file: Path) -> str:
+    """What the file holds, its last line ended."""
+    text = file.read_text(encoding="utf-8")
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
+def _replace(file: Path, text: str) -> None:
+    """All of it or none: written beside its place, then moved there."""
+    try:
+        beside = file.with_name(f"{file.name}.part")
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(file)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"{file} cannot be written: {error.strerror}.") from error
+
+
+def load_gold(folder: Path, memory: Recollect) -> Dataset:
+    """The folder's questions and judgements, with the vault as the corpus."""
+    problems = Problems()
+    queries, qrels = needed(folder, QUERIES), needed(folder, QRELS[0])
+    if not any(True for _ in rows(queries)):
+        add = f"`recollect eval add QUERY ID --gold {folder}` adds to it"
+        raise UserError(f"The gold set {folder} is empty; {add}.")
+    documents = {
+        one.id: Draft({"id": one.id, "title": one.title, "text": one.text, "space": one.space})
+        for one in memory.export()
+    }
+    questions = read_questions(queries, problems)
+    grades = read_grades(qrels, questions, documents, "the vault", problems)
+    return Dataset(
+        name=folder.resolve().name,
+        documents=documents,
+        questions=questions,
+        grades=grades,
+        problems=problems.counted(),
+        in_vault=True,
+    )

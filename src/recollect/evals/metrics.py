@@ -1,0 +1,79 @@
+"""How good a ranking is: trec_eval's own measures, and how sure one can be of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recollect.errors import UserError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DEPTH = 10
+# Our name → trec_eval's; only the first ten results are handed over, so that recip_rank is cut.
+MEASURES = {"ndcg@10": "ndcg_cut_10", "mrr@10": "recip_rank", "recall@10": "recall_10"}
+# Enough that the bounds of an interval move by less than a thousandth from seed to seed.
+RESAMPLES = 10_000
+# Numbers drawn at a time: 32 MB.
+CHUNK = 4_000_000
+# Differences of means below this are rounding.
+ROUNDING = 1e-12
+
+PerQuery = dict[str, dict[str, float]]
+
+
+def measured(run: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str, int]]) -> PerQuery:
+    """Each measure for each question. `run` holds the ids that were returned, best first; one that
+    comes again counts where it came first. A question that returned nothing counts 0."""
+    try:
+        import pytrec_eval  # noqa: PLC0415  start-up time: only evaluations need it
+    except ImportError as error:
+        raise UserError(
+            "Evaluation needs trec_eval's measures: pip install pytrec-eval-terrier."
+        ) from error
+    # trec_eval sorts by score: places become scores, so that nothing is tied and re-ordered.
+    scored = {
+        query: {id: float(-place) for place, id in enumerate([*dict.fromkeys(ids)][:DEPTH])}
+        for query, ids in run.items()
+    }
+    # Below 0 trec_eval has meanings of its own; here it is as good as not relevant.
+    judged = {query: {id: max(0, grade) for id, grade in grades[query].items()} for query in run}
+    found = pytrec_eval.RelevanceEvaluator(judged, set(MEASURES.values())).evaluate(scored)
+    return {
+        query: {name: found.get(query, {}).get(theirs, 0.0) for name, theirs in MEASURES.items()}
+        for query in run
+    }
+
+
+def resampled(columns: Sequence[Sequence[float]], seed: int = 0) -> NDArray[np.float64]:
+    """The bootstrap: the mean of each column in each of `RESAMPLES` samples of the questions,
+    drawn with replacement; a row per column. All columns see the same samples, so that the mean of
+    a column of differences is a paired one."""
+    values = np.asarray(columns, np.float64).T
+    size = len(values)
+    draw = np.random.default_rng(seed)
+    means: list[NDArray[np.float64]] = []
+    left = RESAMPLES
+    while left:
+        count = min(left, max(1, CHUNK // size))
+        left -= count
+        drawn = draw.integers(0, size, (count, size)) + size * np.arange(count)[:, None]
+        often = np.bincount(drawn.ravel(), minlength=count * size).reshape(count, size)
+        means.append(often @ values / size)
+    return np.concatenate(means).T
+
+
+def interval(means: NDArray[np.float64]) -> tuple[float, float]:
+    """The 95 % interval of a bootstrapped mean: its percentiles."""
+    low, high = np.percentile(means, (2.5, 97.5)).tolist()
+    return low, high
+
+
+def chance(differences: NDArray[np.float64]) -> float:
+    """The two-sided p of a bootstrapped mean difference: twice the share of samples on the rarer
+    side of 0, and never less than the number of samples can tell."""
+    rarer = min((differences <= ROUNDING).sum(), (differences >= -ROUNDING).sum())
+    return min(1.0, 2 * (int(rarer) + 1) / (len(differences) + 1))

@@ -1,0 +1,141 @@
+"""What an evaluation found, as data: figures with their intervals, comparisons, run files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from recollect.errors import UserError
+from recollect.evals.datasets import Dataset
+from recollect.evals.metrics import MEASURES, chance, interval, resampled
+from recollect.evals.runs import Outcome
+from recollect.version import __version__
+
+
+def report(
+    dataset: Dataset,
+    outcomes: Sequence[Outcome],
+    *,
+    problems: dict[str, int],
+    models: dict[str, str | None],
+    left_out: dict[str, str],
+) -> dict[str, Any]:
+    """The whole of it, as `recollect eval --json` prints it."""
+    asked = len(outcomes[0].per_query)
+    recipes, comparisons = _figures(outcomes)
+    return {
+        "dataset": dataset.name,
+        "documents": len(dataset.documents),
+        "queries": asked,
+        "not_scored": len(dataset.questions) - len(dataset.scored),
+        "recipes": recipes,
+        "comparisons": comparisons,
+        "left_out": left_out,
+        "problems": problems,
+        "version": __version__,
+        "models": models,
+    }
+
+
+def _figures(outcomes: Sequence[Outcome]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Each recipe's figures, and how the others differ from the first; one bootstrap for all."""
+    values = {
+        (one.recipe, name): [found[name] for found in one.per_query.values()]
+        for one in outcomes
+        for name in MEASURES
+    }
+    first = outcomes[0].recipe
+    differences = {
+        (one.recipe, name): [
+            mine - theirs
+            for mine, theirs in zip(values[one.recipe, name], values[first, name], strict=True)
+        ]
+        for one in outcomes[1:]
+        for name in MEASURES
+    }
+    means = resampled([*values.values(), *differences.values()])
+    sampled = dict(zip(values, means[: len(values)], strict=True))
+    apart = dict(zip(differences, means[len(values) :], strict=True))
+    recipes = {
+        one.recipe: {
+            **{name: _mean(values[one.recipe, name]) for name in MEASURES},
+            "ci95": {name: _bounds(sampled[one.recipe, name]) for name in MEASURES},
+            **_cost(one),
+        }
+        for one in outcomes
+    }
+    comparisons = [
+        {
+            "recipe": recipe,
+            "against": first,
+            "measure": name,
+            "difference": _mean(held),
+            "ci95": _bounds(apart[recipe, name]),
+            "p": round(chance(apart[recipe, name]), 4),
+        }
+        for (recipe, name), held in differences.items()
+    ]
+    return recipes, comparisons
+
+
+def _cost(outcome: Outcome) -> dict[str, Any]:
+    timing = outcome.timing
+    return {
+        "p50_ms": round(timing.percentile(0.50), 3),
+        "p95_ms": round(timing.percentile(0.95), 3),
+        "timed": len(timing.times_ms),
+        "stages_ms": timing.stages_ms,
+        "reached": None if timing.reached is None else round(timing.reached, 4),
+        "fingerprint": outcome.fingerprint,
+        "degraded": outcome.answers.degraded,
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(sum(values) / len(values), 4)
+
+
+def _bounds(means: Any) -> list[float]:
+    return [round(bound, 4) for bound in interval(means)]
+
+
+def write_runs(folder: Path, dataset: Dataset, outcomes: Sequence[Outcome]) -> None:
+    """A TREC run file and one JSON line per question, for every recipe."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for outcome in outcomes:
+            stem = f"{dataset.name}.{outcome.recipe}"
+            (folder / f"{stem}.run").write_text("".join(_trec(outcome)), encoding="utf-8")
+            (folder / f"{stem}.jsonl").write_bytes(b"".join(_lines(dataset, outcome)))
+    except OSError as error:
+        raise UserError(f"{folder} cannot be written: {error.strerror}.") from error
+
+
+def _trec(outcome: Outcome) -> list[str]:
+    """`query Q0 document rank score tag`, columns by blanks; a larger score is better."""
+    return [
+        f"{'_'.join(query.split())} Q0 {id} {place} {1 / place:.6f} {outcome.recipe}\n"
+        for query, ids in outcome.answers.returned.items()
+        for place, id in enumerate(ids, start=1)
+    ]
+
+
+def _lines(dataset: Dataset, outcome: Outcome) -> list[bytes]:
+    times = outcome.timing.times_ms
+    return [
+        msgspec.json.encode(
+            {
+                "query": query,
+                "text": dataset.questions[query].text,
+                "returned": ids,
+                "judged": dataset.grades[query],
+                **outcome.per_query[query],
+                **({"latency_ms": round(times[query], 3)} if query in times else {}),
+            }
+        )
+        + b"\n"
+        for query, ids in outcome.answers.returned.items()
+    ]

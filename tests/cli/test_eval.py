@@ -1,0 +1,218 @@
+"""`recollect eval`: the contract, what it prints, gold sets, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import ESCAPE, NOW, RECOLLECT, Home, lines, refused, until, wrong_usage
+
+from recollect.testing.servers import ModelServer
+
+DOCUMENTS = (
+    {"_id": "d1", "title": "Rotate tokens", "text": "Refresh tokens are rotated every night."},
+    {"_id": "d2", "title": "Deployments", "text": "Nothing is deployed on Fridays."},
+    {"_id": "d3", "title": "Tea", "text": "Anna drinks tea, never coffee."},
+)
+QUESTIONS = (
+    {"_id": "q1", "text": "when are refresh tokens rotated"},
+    {"_id": "q2", "text": "what is deployed on Fridays"},
+    {"_id": "q3", "text": "the first king of Rome"},
+)
+JUDGED = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq2\td2\t1\nq2\tgone\t1\n"
+MEASURES = {"ndcg@10", "mrr@10", "recall@10"}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(
+        tmp_path / "home",
+        RECOLLECT_NOW=NOW,
+        RECOLLECT_CACHE=str(tmp_path / "cache"),
+        RECOLLECT_SEARCH__RECIPE="vault",
+    )
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_bytes(lines(*DOCUMENTS))
+    (folder / "queries.jsonl").write_bytes(lines(*QUESTIONS))
+    (folder / "qrels.tsv").write_text(JUDGED, encoding="utf-8")
+    return folder
+
+
+def test_the_json_is_the_contract(home: Home, dataset: Path) -> None:
+    found = home.run("eval", str(dataset), "--json").json()
+    assert (found["dataset"], found["documents"], found["queries"]) == ("small", 3, 2)
+    assert found["not_scored"] == 1
+    assert list(found["recipes"]) == ["vault", "grep", "bm25"]
+    assert list(found["left_out"]) == ["dense"]
+    for one in found["recipes"].values():
+        assert one.keys() >= MEASURES | {"ci95", "p50_ms", "p95_ms", "stages_ms", "fingerprint"}
+        assert one["ci95"].keys() == MEASURES
+    assert found["recipes"]["bm25"]["mrr@10"] == 1.0
+    assert found["recipes"]["bm25"]["recall@10"] == 0.75, "An answer that is not there counts."
+    assert found["models"] == {"embedding": None, "rerank": None}
+    [(reason, count)] = found["problems"].items()
+    assert reason.startswith("judged documents that are not in the corpus")
+    assert count == 1
+    assert {one["recipe"] for one in found["comparisons"]} == {"grep", "bm25"}
+    assert not home.vault.exists(), "A data set does not touch the vault."
+
+
+def test_named_recipes_alone_take_part_in_order(home: Home, dataset: Path) -> None:
+    told = ("--recipe", "bm25", "--recipe", "echovault", "--queries", "1", "--seed", "3")
+    found = home.json("eval", str(dataset), *told)
+    assert list(found["recipes"]) == ["bm25", "echovault"]
+    assert found["queries"] == 1
+
+
+def test_the_table_has_the_best_first_and_says_what_is_wrong(home: Home, dataset: Path) -> None:
+    told = home.call("eval", str(dataset))
+    assert (told.code, told.err) == (0, "")
+    heading, *table = told.out.splitlines()[2:6]
+    assert heading.split()[:2] == ["recipe", "nDCG@10"]
+    assert "against vault" in heading
+    scores = [float(row.split()[1]) for row in table]
+    assert scores == sorted(scores, reverse=True)
+    assert "1 question without an answer among the judgements: not scored." in told.out
+    assert "! dense is left out: " in told.out
+    assert "! 1 × judged documents that are not in the corpus" in told.out
+    assert '! vault, 2 questions: vector: embedding.provider is "none"' in told.out
+    assert ESCAPE not in told.out
+
+
+def test_a_terminal_sees_a_table_and_progress(home: Home, dataset: Path) -> None:
+    told = home.on_terminal("eval", str(dataset))
+    assert told.code == 0
+    assert ESCAPE in told.out
+    assert "against vault" in told.out
+    assert "Saving" in told.err
+    assert "bm25, timed" in told.err
+
+
+def test_run_files_are_written(home: Home, dataset: Path, tmp_path: Path) -> None:
+    told = ("--recipe", "bm25", "--run-dir", str(tmp_path / "runs"))
+    assert home.call("eval", str(dataset), *told).code == 0
+    assert sorted(file.name for file in (tmp_path / "runs").iterdir()) == [
+        "small.bm25.jsonl", "small.bm25.run",
+    ]  # fmt: skip
+    refused(home.call("eval", str(dataset), "--run-dir", str(dataset / "qrels.tsv")), "written")
+
+
+def test_models_are_asked_once_and_the_cache_can_be_ignored(home: Home, dataset: Path) -> None:
+    with ModelServer() as server:
+        using = {
+            "RECOLLECT_EMBEDDING__PROVIDER": "openai",
+            "RECOLLECT_EMBEDDING__MODEL": "toy",
+            "RECOLLECT_EMBEDDING__BASE_URL": server.openai_url,
+            "RECOLLECT_RERANK__PROVIDER": "http",
+            "RECOLLECT_RERANK__BASE_URL": server.url,
+        }
+        asked: list[int] = []
+        found: list[Any] = []
+        for more in ((), (), ("--no-cache",), ("--no-rerank",)):
+            server.requests.clear()
+            told = ("eval", str(dataset), "--recipe", "dense", "--recipe", "gnosis", *more)
+            found.append(home.json(*told, using=using))
+            asked.append(sum("embeddings" in request.path for request in server.requests))
+    quality = [{name: one["recipes"][name]["ndcg@10"] for name in one["recipes"]} for one in found]
+    assert quality[0] == quality[1] == quality[2]
+    assert asked[0] == asked[2] > asked[1]
+    assert found[0]["models"] == {"embedding": "openai:toy", "rerank": "http:"}
+    assert found[3]["models"]["rerank"] is None
+
+
+def test_a_gold_set_is_made_grown_and_evaluated_against_the_vault(home: Home) -> None:
+    home.bring_in(*({"id": one["_id"], "title": one["title"], "text": one["text"]}
+                    for one in DOCUMENTS))  # fmt: skip
+    gold = home.folder / "gold"
+    assert home.call("eval", "init").out.startswith(f"{gold} is a gold set now")
+    refused(home.call("eval", str(gold)), "is empty; `recollect eval add")
+    told = home.call("eval", "add", "when are tokens rotated", "d1", "d2", "--grade", "2")
+    assert told.out == f"q1: 2 new judgements in {gold}.\n"
+    added = home.json("eval", "add", "when are tokens rotated", "d1", "--grade", "3")
+    assert added == {"query": "q1", "judgements": 1, "gold": str(gold)}
+    refused(home.call("eval", "add", "another", "d1", "nowhere"), "no memory 'nowhere'")
+    before = home.run("export").out
+    found = home.json("eval", str(gold))
+    assert (found["dataset"], found["documents"], found["queries"]) == ("gold", 3, 1)
+    assert found["recipes"]["bm25"]["mrr@10"] == 1.0
+    assert home.run("export").out == before
+
+
+def test_another_gold_folder_and_a_folder_that_is_called_like_an_action(
+    home: Home, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = home.save("--title", "Rotate tokens")
+    mine = tmp_path / "mine"
+    refused(home.call("eval", "add", "q", saved, "--gold", str(mine)), "is not a gold set; ")
+    assert home.call("eval", "init", str(mine)).code == 0
+    refused(home.call("eval", "init", str(mine)), "already")
+    assert home.call("eval", "add", "tokens", saved, "--gold", str(mine)).code == 0
+    assert home.json("eval", str(mine))["queries"] == 1
+    dataset.rename(tmp_path / "init")
+    monkeypatch.chdir(tmp_path)
+    assert home.json("eval", "./init")["dataset"] == "init"
+
+
+def test_wrong_calls(home: Home, dataset: Path) -> None:
+    wrong_usage(home.call("eval"), "DATASET")
+    for told in (
+        ("eval", str(dataset), "another"),
+        ("eval", str(dataset), "--queries", "0"),
+        ("eval", str(dataset), "--grade", "1"),
+        ("eval", "init", "a", "b"),
+        ("eval", "init", "a", "--recipe", "vault"),
+        ("eval", "add", "only a question"),
+        ("eval", "add", "q", "id", "--no-rerank"),
+    ):
+        refused(home.call(*told), code=2)
+    wrong_usage(home.call("eval", str(dataset), "--queries", "many"), "--queries")
+
+
+def test_what_is_no_data_set_is_refused_in_a_sentence(home: Home, dataset: Path) -> None:
+    refused(home.call("eval", "/nowhere"), "There is no folder /nowhere")
+    refused(home.call("eval", str(dataset / "qrels.tsv")), "is a file; a data set is a folder")
+    refused(home.call("eval", str(dataset), "--recipe", "x"), "no recipe 'x'", "grep, bm25, dense")
+    refused(home.call("eval", str(dataset), "--recipe", "dense"), "dense needs an embedding model")
+    (dataset / "qrels.tsv").unlink()
+    refused(home.run("eval", str(dataset)), "has no qrels.tsv or qrels/test.tsv")
+
+
+def test_an_interrupt_leaves_nothing_behind(home: Home, dataset: Path, tmp_path: Path) -> None:
+    """While a model takes its time."""
+    (tmp_path / "temporary").mkdir()
+    with ModelServer() as server:
+        server.delay_s = 30
+        process = subprocess.Popen(
+            [RECOLLECT, "eval", str(dataset), "--recipe", "dense"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=home.environment
+            | {
+                "TMPDIR": str(tmp_path / "temporary"),
+                "RECOLLECT_EMBEDDING__PROVIDER": "openai",
+                "RECOLLECT_EMBEDDING__MODEL": "toy",
+                "RECOLLECT_EMBEDDING__BASE_URL": server.openai_url,
+            },
+        )
+        until(lambda: bool(server.requests))
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, b"")
+    assert err == b"recollect: Interrupted; what was saved before is kept.\n"
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_json_is_all_that_is_printed(home: Home, dataset: Path) -> None:
+    told = home.on_terminal("eval", str(dataset), "--json", "--recipe", "grep")
+    assert json.loads(told.out)["recipes"].keys() == {"grep"}

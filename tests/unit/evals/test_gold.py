@@ -1,0 +1,120 @@
+"""A gold set of one's own: made, grown, and read against the vault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.evals.datasets import load
+from recollect.evals.gold import add, init, is_gold, load_gold
+from recollect.settings import Embedding, Rerank, Settings
+
+OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Recollect]:
+    with Recollect(tmp_path / "vault.db", home=tmp_path, settings=OFF, environment={}) as held:
+        held.save(id="a", title="Rotate tokens", space="team")
+        held.save(id="b", text="Deploy on Mondays")
+        yield held
+
+
+@pytest.fixture
+def gold(tmp_path: Path) -> Path:
+    init(tmp_path / "some" / "gold")
+    return tmp_path / "some" / "gold"
+
+
+def held(folder: Path) -> tuple[str, str]:
+    return (folder / "queries.jsonl").read_text(), (folder / "qrels.tsv").read_text()
+
+
+def test_a_new_gold_set_explains_itself_and_is_empty(gold: Path, memory: Recollect) -> None:
+    assert is_gold(gold)
+    assert "recollect eval add" in (gold / "README.md").read_text()
+    assert held(gold) == ("", "query-id\tcorpus-id\tscore\n")
+    with pytest.raises(UserError, match=r"is empty; `recollect eval add QUERY ID --gold .*gold`"):
+        load_gold(gold, memory)
+
+
+def test_nothing_is_overwritten(gold: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"has a gold\.toml already"):
+        init(gold)
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="cannot be made a gold set"):
+        init(tmp_path / "file")
+
+
+def test_it_grows_by_question_and_memory(gold: Path, memory: Recollect) -> None:
+    assert add(memory, gold, "when do we rotate", ["a", "b"]) == ("q1", 2)
+    assert add(memory, gold, " when do  we rotate ", ["a"], 3) == ("q1", 1)
+    assert add(memory, gold, "when do we rotate", ["a"], 3) == ("q1", 0)
+    assert add(memory, gold, "when do we deploy", ["b"]) == ("q2", 1)
+    questions, judged = held(gold)
+    assert questions.splitlines() == [
+        '{"_id":"q1","text":"when do we rotate"}',
+        '{"_id":"q2","text":"when do we deploy"}',
+    ]
+    assert judged == "query-id\tcorpus-id\tscore\nq1\ta\t3\nq1\tb\t1\nq2\tb\t1\n"
+    assert sorted(file.name for file in gold.iterdir()) == [
+        "README.md", "gold.toml", "qrels.tsv", "queries.jsonl",
+    ]  # fmt: skip
+    dataset = load_gold(gold, memory)
+    assert dataset.in_vault
+    assert not dataset.grouped
+    assert dataset.documents.keys() == {"a", "b"}
+    assert dataset.grades == {"q1": {"a": 3, "b": 1}, "q2": {"b": 1}}
+
+
+def test_what_a_person_wrote_stays(gold: Path, memory: Recollect) -> None:
+    (gold / "queries.jsonl").write_text('{"_id": "q2", "text": "mine", "note": "keep"}')
+    (gold / "qrels.tsv").write_text("q2\ta\t1")
+    add(memory, gold, "another", ["b"])
+    questions, judged = held(gold)
+    assert questions == '{"_id": "q2", "text": "mine", "note": "keep"}\n' + (
+        '{"_id":"q3","text":"another"}\n'
+    )
+    assert judged.splitlines()[1:] == ["q2\ta\t1", "q3\tb\t1"]
+
+
+@pytest.mark.parametrize(
+    ("query", "ids", "grade", "said"),
+    [
+        ("q", ["a", "nowhere"], 1, "There is no memory 'nowhere'"),
+        ("  ", ["a"], 1, "needs the question"),
+        ("q", ["a"], -1, "The grade must be from 0"),
+        ("q", ["a"], 10**9, "The grade must be from 0"),
+    ],
+)
+def test_what_cannot_be_judged_changes_nothing(
+    gold: Path, memory: Recollect, query: str, ids: list[str], grade: int, said: str
+) -> None:
+    add(memory, gold, "before", ["a"])
+    before = held(gold)
+    with pytest.raises(UserError, match=said):
+        add(memory, gold, query, ids, grade)
+    assert held(gold) == before
+
+
+def test_only_a_marked_folder_without_a_corpus_is_one(gold: Path, memory: Recollect) -> None:
+    (gold / "gold.toml").rename(gold / "elsewhere.toml")
+    with pytest.raises(UserError, match="is not a gold set; `recollect eval init"):
+        add(memory, gold, "q", ["a"])
+    with pytest.raises(UserError, match=r"has no corpus\.jsonl"):
+        load(gold)
+
+
+def test_a_judged_memory_that_was_forgotten_counts_as_not_found(
+    gold: Path, memory: Recollect
+) -> None:
+    add(memory, gold, "q", ["a", "b"])
+    memory.forget(["b"])
+    dataset = load_gold(gold, memory)
+    assert dataset.grades["q1"] == {"a": 1, "b": 1}
+    reason = "judged documents that are not in the vault: they count as not found"
+    assert dataset.problems == {f"{reason} (first: q1 b)": 1}
