@@ -7,8 +7,9 @@ gathers what the response must tell beside them: degraded parts, notes, times.
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
@@ -16,7 +17,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Reranker
+from recollect.query.exact import MOST_THINGS, RARE, exact_things, folded
 from recollect.query.intent import intent
+from recollect.query.terms import keywords, lowered
+from recollect.query.when import Period, periods
 from recollect.store.base import KeywordIndexName, Store
 from recollect.types import Degraded, Filter, Intent, Memory, Query, Ranking
 
@@ -32,6 +36,35 @@ class Models(Protocol):
     def embedder(self) -> Embedder: ...
 
     def reranker(self) -> Reranker: ...
+
+
+class Reading:
+    """A memory's words, read when they are needed: as stems, and as a text without case and
+    accents."""
+
+    def __init__(self, memory: Memory, tokens: Callable[[str], list[str]]) -> None:
+        self._memory = memory
+        self._tokens = tokens
+
+    @cached_property
+    def body(self) -> tuple[str, ...]:
+        """The stems of text and context, in order."""
+        return tuple(self._tokens(f"{self._memory.text}\n{self._memory.context}"))
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """The stems of title, text, context and tags, in order."""
+        tags = " ".join(self._memory.tags)
+        return (*self._tokens(self._memory.title), *self.body, *self._tokens(tags))
+
+    @cached_property
+    def stem_set(self) -> frozenset[str]:
+        return frozenset(self.stems)
+
+    @cached_property
+    def folded(self) -> str:
+        memory = self._memory
+        return folded("\n".join((memory.title, memory.text, memory.context, *memory.tags)))
 
 
 class At:
@@ -52,29 +85,53 @@ class At:
         self.inlined = 0
         self.snippets: dict[str, str] = {}
         self.verified: frozenset[str] = frozenset()
+        self.opinions: dict[str, float] = {}
         self.unreached: frozenset[str] = frozenset()
+        self.understood: tuple[Period, ...] = ()
+        self.twins: dict[str, tuple[Memory, ...]] = {}
+        self.newer: dict[str, tuple[Memory, ...]] = {}
         self.degraded: list[Degraded] = []
         self.notes: list[str] = []
         self.timings: dict[str, float] = {}
         self._memories: dict[str, Memory] = {}
+        self._readings: dict[str, Reading] = {}
         self._asked = False
+        self._ahead: threading.Thread | None = None
         self._vector: Vector | None = None
+        self._failure: str | None = None
+        self.waited_ms = 0.0
 
     @cached_property
     def intent(self) -> Intent:
         return intent(self.query.text)
+
+    def embed_ahead(self) -> None:
+        """Begin to embed the query beside what the search does meanwhile: neither the model nor
+        the database holds the other up."""
+        self._ahead = threading.Thread(target=self._embed, daemon=True)
+        self._ahead.start()
 
     @property
     def query_vector(self) -> Vector | None:
         """The query's vector, made once; None, and said in `degraded`, when no model answers."""
         if not self._asked:
             self._asked = True
-            with self.timed("embed"):
-                try:
-                    self._vector = self.models.embedder().queries([self.query.text])[0]
-                except ProviderError as error:
-                    self.lose_vectors(str(error))
+            start = time.perf_counter()
+            if self._ahead is None:
+                self._embed()
+            else:
+                self._ahead.join()
+            self.waited_ms = (time.perf_counter() - start) * 1000
+            if self._failure is not None:
+                self.lose_vectors(self._failure)
         return self._vector
+
+    def _embed(self) -> None:
+        with self.timed("embed"):
+            try:
+                self._vector = self.models.embedder().queries([self.query.text])[0]
+            except ProviderError as error:
+                self._failure = str(error)
 
     def lose_vectors(self, reason: str) -> None:
         """From here on this search has no vectors."""
@@ -104,6 +161,33 @@ class At:
     def memory(self, id: str) -> Memory:
         return self._memories[id]
 
+    def reading(self, id: str) -> Reading:
+        """A memory as words, for the stages that read texts; each is read once."""
+        if id not in self._readings:
+            self._readings[id] = Reading(self._memories[id], self.store.keyword.tokens)
+        return self._readings[id]
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """The query's keywords as the stemmed index knows them, in order."""
+        return tuple(self.store.keyword.tokens(" ".join(keywords(self.query.text))))
+
+    @cached_property
+    def exactly(self) -> list[str]:
+        """What the query means literally: its exact things, and keywords that hardly any memory
+        has."""
+        things = exact_things(self.query.text)
+        held = {word for thing in things for word in lowered(thing)}
+        others = [word for word in dict.fromkeys(keywords(self.query.text)) if word not in held]
+        counts = self.store.vocabulary.frequencies(others)
+        rare = [word for word in others if 0 < counts.get(word, 0) <= RARE]
+        return [*things, *rare][:MOST_THINGS]
+
+    @cached_property
+    def periods(self) -> tuple[Period, ...]:
+        """The time that the query's words name, unless the caller does not want them read so."""
+        return periods(self.query.text, self.now) if self.query.read_time else ()
+
     def has(self, id: str) -> bool:
         """Whether the memory was still live when it was read."""
         return id in self._memories
@@ -116,6 +200,24 @@ class At:
     @cached_property
     def _cosines(self) -> dict[str, float]:
         return self.scores("vector")
+
+    def cosines(self, ids: Iterable[str]) -> dict[str, float]:
+        """The cosine of each of these memories that has a vector, whichever channel found it; empty
+        when the vector channel took no part."""
+        if "vector" not in self.channels or self.query_vector is None:
+            return {}
+        known = self.scores("vector")
+        others = [id for id in ids if id not in known]
+        if others:
+            identity = self.models.embedder().identity
+            known |= self.store.vectors.similarities(identity, self.query_vector, others)
+        return known
+
+    def cosines_between(self, ids: Sequence[str]) -> dict[tuple[str, str], float]:
+        """The cosine of each two of these memories, in this order, that have a vector."""
+        if "vector" not in self.channels:
+            return {}
+        return self.store.vectors.between(self.models.embedder().identity, ids)
 
     def scores(self, channel: str) -> dict[str, float]:
         """What a channel scored each of its memories with; empty for one that did not run."""

@@ -13,6 +13,8 @@ Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Cosine = Annotated[float, Meta(ge=-1.0, le=1.0)]
 # Beyond a thousand, a weight or a factor would only drown every other part of a score.
 Weight = Annotated[float, Meta(ge=0.0, le=1000.0)]
+# A weight that may also count against.
+Number = Annotated[float, Meta(ge=-1000.0, le=1000.0)]
 Factor = Annotated[float, Meta(gt=0.0, le=1000.0)]
 # What something is divided by, or fades over: days, hours.
 Span = Annotated[float, Meta(gt=0.0, le=1e9)]

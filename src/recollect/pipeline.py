@@ -12,7 +12,9 @@ from recollect.errors import UserError
 from recollect.present.snippet import marked
 from recollect.present.views import VIEWS
 from recollect.query.terms import keywords
-from recollect.recipes.base import Recipe
+from recollect.query.when import understood
+from recollect.recall.vector import Vector
+from recollect.recipes.base import Channel, Recipe, fused_channels
 from recollect.store.base import Store
 from recollect.types import Hit, Query, Ranking, Response, Result, Term, View, combine
 
@@ -47,6 +49,7 @@ def run(
         if mark or shown == "snippet":
             at.snippets = marked(at, [at.memory(id) for id in ranking.ids])
         results = _results(ranking, at, shown, vault)
+        judged = declared.evidence.judged(ranking, at) if declared.evidence else None
     at.timings["total"] = (time.perf_counter() - start) * 1000
     return Response(
         query=query.text,
@@ -59,6 +62,9 @@ def run(
         degraded=tuple(at.degraded),
         notes=tuple(at.notes),
         timings_ms={part: round(spent, 3) for part, spent in at.timings.items()},
+        understood=tuple(map(understood, at.understood)),
+        evidence=judged.evidence if judged else None,
+        confidence=judged.confidence if judged else None,
     )
 
 
@@ -89,29 +95,40 @@ def _limit(declared: Recipe, query: Query) -> tuple[int, str]:
 
 def _recall(declared: Recipe, at: At) -> None:
     """Run each channel that the query wants; one that could not take part is left out."""
+    if any(_embeds_anyway(channel, at) for channel in declared.recall[1:]):
+        at.embed_ahead()
     for channel in declared.recall:
         if not channel.wanted(at):
             continue
-        embedding = at.timings.get("embed", 0.0)
+        waited = at.waited_ms
         with at.timed(channel.name):
             found = channel.recall(at)
         # The model's time is its own, not the channel's that asked first.
-        at.timings[channel.name] -= at.timings.get("embed", 0.0) - embedding
+        at.timings[channel.name] -= at.waited_ms - waited
         if found is not None:
             at.channels[channel.name] = found
 
 
+def _embeds_anyway(channel: Channel, at: At) -> bool:
+    """Whether the channel asks the model whatever the others find."""
+    return isinstance(channel, Vector) and channel.when == "always" and channel.wanted(at)
+
+
 def _fused(declared: Recipe, at: At) -> Ranking:
     """One ranking of all candidates, their memories read. A memory that another process forgot
-    since the recall is no longer there."""
+    since the recall is no longer there. What fusion left out of its pool is not read."""
     with at.timed("fuse"):
         fused = declared.fuse.fuse(at)
+    names = fused_channels(declared.fuse)
+    taken = {hit.memory_id for name in names for hit in at.channels.get(name, ())}
+    left_out = taken.difference(fused.ids)
     with at.timed("load"):
         at.load(fused.ids)
-        at.load(id for channel in at.channels.values() for id in channel.ids)
+        at.load(id for channel in at.channels.values() for id in channel.ids if id not in left_out)
     for name, channel in at.channels.items():
         at.channels[name] = Ranking(
-            tuple(hit for hit in channel if at.has(hit.memory_id)), channel.dropped
+            tuple(hit for hit in channel if hit.memory_id in left_out or at.has(hit.memory_id)),
+            channel.dropped,
         )
     return Ranking(tuple(hit for hit in fused if at.has(hit.memory_id)), fused.dropped)
 
@@ -132,6 +149,8 @@ def _result(hit: Hit, at: At, view: View, vault: str, place: int) -> Result:
         explain=why,
         fields=VIEWS[view](rooted, memory, at, place),
         marked=at.snippets.get(memory.id, ""),
+        same=at.twins.get(memory.id, ()),
+        replaces=at.newer.get(memory.id, ()),
     )
 
 

@@ -54,7 +54,8 @@ class Rerank(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True):
-    recipe: str = "vault"
+    recipe: str = "blend"
+    read_time: bool = True
 
 
 class Context(Struct, frozen=True, forbid_unknown_fields=True):

@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("query",),
     ("settings", "codec", "checks"),
     ("times",),
-    ("errors", "types", "hashing", "maths", "bounds", "version"),
+    ("errors", "types", "hashing", "maths", "bounds", "depth", "version"),
 )
 # Tools for tests: they may use everything below the engine, and nothing uses them.
 ASIDE = "testing"

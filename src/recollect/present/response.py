@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.present.explain import as_json as term_json
+from recollect.times import iso
 from recollect.types import Response, Result
 
 
@@ -18,7 +19,9 @@ def as_json(response: Response, explain: bool = False) -> dict[str, Any]:
         "results": [result_json(result, explain) for result in response],
         "counts": response.counts,
         "topics": response.topics,
-        "evidence": None,  # no recipe judges yet whether its answer is one
+        "understood": list(response.understood),
+        "evidence": response.evidence,
+        "confidence": response.confidence,
         "degraded": degraded_json(response),
         "notes": list(response.notes),
         "timings_ms": response.timings_ms,
@@ -30,7 +33,12 @@ def degraded_json(response: Response) -> list[dict[str, str]]:
 
 
 def result_json(result: Result, explain: bool) -> dict[str, Any]:
-    shown = {"id": result.id, "score": result.score, "vault": result.vault, **result.fields}
+    shown: dict[str, Any] = {"id": result.id, "score": result.score, "vault": result.vault}
+    shown |= result.fields
+    for name, others in (("same", result.same), ("replaces", result.replaces)):
+        if others:
+            shown["updated_at"] = iso(result.memory.updated_at)
+            shown[name] = [{"id": one.id, "updated_at": iso(one.updated_at)} for one in others]
     return shown | ({"explain": term_json(result.explain)} if explain else {})
 
 

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from recollect.at import At
 from recollect.bounds import Weight
+from recollect.depth import Depth
 from recollect.query import fts5
+from recollect.query.parts import parts_query
 from recollect.query.terms import keywords, pieces, words
-from recollect.recall.depth import Depth
 from recollect.store.base import COLUMNS, KeywordIndexName
-from recollect.types import Hit, Ranking, leaf
+from recollect.types import Filter, Hit, Ranking, leaf
 
-Reading = Literal["keywords", "words", "pieces", "boolean"]
-READINGS = {
+Reading = Literal["keywords", "words", "pieces", "boolean", "parts"]
+READINGS: dict[str, Callable[[str, Sequence[str]], str]] = {
     "keywords": lambda text, columns: fts5.any_of(keywords(text)),
     "words": lambda text, columns: fts5.any_of(words(text)),
     "pieces": lambda text, columns: fts5.any_prefix_of(pieces(text)),
     "boolean": lambda text, columns: fts5.boolean(text, columns),
+    "parts": lambda text, columns: parts_query(text),
 }
-TERMS = {"keywords": keywords, "words": words, "pieces": pieces, "boolean": words}
+TERMS: dict[str, Callable[[str], list[str]]] = {
+    "keywords": keywords,
+    "words": words,
+    "pieces": pieces,
+    "boolean": words,
+    "parts": lambda text: [],
+}
 
 
 class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
@@ -29,7 +38,10 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
 
     `reading` is how the query becomes terms: `keywords` (no stop words, any may match), `words`
     (every word, any may match), `pieces` (between white space, as prefixes, any may match),
-    `boolean` (all must match, or as the operators AND, OR, NOT and NEAR say).
+    `boolean` (all must match, or as the operators AND, OR, NOT and NEAR say), `parts` (parts of
+    identifiers, and neighbouring characters of scripts without spaces, any may match).
+    `mend` puts, for a word that stands nowhere in the vault, the words that one typing error makes
+    of it.
     """
 
     index: KeywordIndexName
@@ -39,12 +51,14 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
     name: str = "keyword"
     kind: str | None = None
     without_kinds: tuple[str, ...] = ()
+    mend: bool = False
 
     def wanted(self, at: At) -> bool:
         return True
 
     def recall(self, at: At) -> Ranking:
-        expression = READINGS[self.reading](at.query.text, tuple(self.columns))
+        asked = " ".join((at.query.text, *(mended(at) if self.mend else ())))
+        expression = READINGS[self.reading](asked, tuple(self.columns))
         narrowed = at.filter(kind=self.kind, without_kinds=self.without_kinds)
         if not expression or narrowed is None:
             return Ranking()
@@ -61,3 +75,22 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
         return Ranking(
             tuple(Hit(id, leaf(self.name, score, "bm25")) for id, score in matched.found)
         )
+
+
+def mended(at: At) -> list[str]:
+    """What one typing error makes of the query's words that stand nowhere in the vault, in any
+    form. A word that is there is never mended, so that no likeness can outrank it."""
+    words = list(dict.fromkeys(keywords(at.query.text)))
+    known = at.store.vocabulary.frequencies(words)
+    unknown = [word for word in words if word not in known and not _stands(word, at)]
+    similar = at.store.vocabulary.similar(unknown) if unknown else {}
+    for word, others in similar.items():
+        if others:
+            at.note(f"No memory holds {word!r}: searched for {', '.join(others)} as well.")
+    return [other for others in similar.values() for other in others]
+
+
+def _stands(word: str, at: At) -> bool:
+    """Whether another form of the word is there: `deployed` where only `deploys` was written."""
+    weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
+    return bool(at.store.keyword.match("stemmed", fts5.any_of([word]), weights, 1, Filter()).found)

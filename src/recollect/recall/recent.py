@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from recollect.at import At
-from recollect.recall.depth import Depth
+from recollect.depth import Depth
 from recollect.types import Hit, Ranking, combine, leaf
 
 # Source: the `covalence` recipe, "Browsing": core, capture, file; newest first in each.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from recollect.at import At
+from recollect.depth import Depth
 from recollect.query.terms import keywords
-from recollect.recall.depth import Depth
 from recollect.types import Hit, Ranking, leaf
 
 

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from recollect.at import At
 from recollect.bounds import Cosine, Count
+from recollect.depth import Depth
 from recollect.errors import RecollectError
-from recollect.recall.depth import Depth
 from recollect.store.base import Near
 from recollect.types import Hit, Ranking, Term
 

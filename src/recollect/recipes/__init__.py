@@ -1,4 +1,4 @@
-"""The recipes there are: five built in, and a person's own under `recipes/*.toml`."""
+"""The recipes there are: the built-in ones, and a person's own under `recipes/*.toml`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from recollect.errors import UserError
 from recollect.recipes.base import Recipe
+from recollect.recipes.blend import BLEND
 from recollect.recipes.covalence import COVALENCE
 from recollect.recipes.echovault import ECHOVAULT
 from recollect.recipes.gnosis import GNOSIS
@@ -13,7 +14,7 @@ from recollect.recipes.router import ROUTER
 from recollect.recipes.vault import VAULT
 
 BUILT_IN: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (VAULT, ECHOVAULT, GNOSIS, ROUTER, COVALENCE)
+    recipe.name: recipe for recipe in (BLEND, VAULT, ECHOVAULT, GNOSIS, ROUTER, COVALENCE)
 }
 
 

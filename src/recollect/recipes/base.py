@@ -9,8 +9,10 @@ from msgspec import Struct
 
 from recollect.bounds import AtLeastOne, Count
 from recollect.errors import UserError
-from recollect.fuse import rrf, union, weighted
+from recollect.fuse import deviations, rrf, union, weighted
 from recollect.hashing import content_digest
+from recollect.present.evidence import Evidence
+from recollect.recall.exact import Exact
 from recollect.recall.keyword import Keyword
 from recollect.recall.recent import Recent
 from recollect.recall.topic import Topic
@@ -18,6 +20,10 @@ from recollect.recall.vector import Vector
 from recollect.rerank.adjust import DonePenalty, KindAdjust, KindBoost
 from recollect.rerank.cross_encoder import CrossEncoder
 from recollect.rerank.floor import KeywordFloor, ScoreFloor
+from recollect.rerank.newer import Newer
+from recollect.rerank.second_opinion import SecondOpinion
+from recollect.rerank.twins import Twins
+from recollect.signals.bonus import Bonus
 from recollect.signals.cut import Cut
 from recollect.signals.fixed import Browsed, FixedScore
 from recollect.signals.weigh import Adaptive, WeightedSum
@@ -25,14 +31,18 @@ from recollect.store.base import COLUMNS
 from recollect.types import View
 
 # Tagged unions for msgspec: what a recipe may be made of.
-Channel = Union[Keyword, Vector, Topic, Recent]  # noqa: UP007
-Fusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union]  # noqa: UP007
+Channel = Union[Keyword, Vector, Topic, Recent, Exact]  # noqa: UP007
+Fusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, deviations.Deviations]  # noqa: UP007
 Stage = Union[  # noqa: UP007
     WeightedSum,
+    Bonus,
     FixedScore,
     Browsed,
     KindBoost,
     CrossEncoder,
+    SecondOpinion,
+    Newer,
+    Twins,
     KeywordFloor,
     KindAdjust,
     DonePenalty,
@@ -62,6 +72,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fuse: Fusion
     stages: tuple[Stage, ...]
     limits: Limits = Limits()
+    evidence: Evidence | None = None
     deep: Recipe | None = None
 
     @property
@@ -102,15 +113,23 @@ def check(recipe: Recipe) -> None:
 
 def _named_channels(recipe: Recipe) -> list[tuple[str, str]]:
     """Where the recipe refers to a channel by name."""
-    fuse = recipe.fuse
-    names = fuse.weights if isinstance(fuse, weighted.WeightedMax) else fuse.channels
-    found = [("fuse", name) for name in names]
+    found = [("fuse", name) for name in fused_channels(recipe.fuse)]
     for stage in recipe.stages:
         if isinstance(stage, FixedScore | Browsed):
             found.append((f"stages.{stage.name}", stage.channel))
         if isinstance(stage, Cut) and stage.guard_channel:
             found.append((f"stages.{stage.name}", stage.guard_channel))
     return found
+
+
+def fused_channels(fuse: Fusion) -> tuple[str, ...]:
+    """The channels whose candidates fusion takes; others join in a stage of their own."""
+    match fuse:
+        case weighted.WeightedMax():
+            return tuple(fuse.weights)
+        case deviations.Deviations():
+            return (*fuse.weights, *fuse.added, *fuse.added.values(), *fuse.kept)
+    return fuse.channels
 
 
 def _check_adaptive(recipe: Recipe, stage: WeightedSum, adaptive: Adaptive) -> None:

@@ -1,7 +1,7 @@
 """`covalence`: five signals by rank, in one formula."""
 
+from recollect.depth import Depth
 from recollect.fuse.union import Union
-from recollect.recall.depth import Depth
 from recollect.recall.keyword import Keyword
 from recollect.recall.recent import Recent
 from recollect.recall.vector import Vector

@@ -1,7 +1,7 @@
 """`echovault`: keywords first, vectors only where keywords found little."""
 
+from recollect.depth import Depth
 from recollect.fuse.weighted import WeightedMax
-from recollect.recall.depth import Depth
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
+from recollect.depth import Depth
 from recollect.fuse.rrf import Rrf
-from recollect.recall.depth import Depth
 from recollect.recall.topic import Topic
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe

@@ -1,7 +1,7 @@
 """`router`: every query runs on keywords; questions in sentences also run on meaning."""
 
+from recollect.depth import Depth
 from recollect.fuse.rrf import Rrf
-from recollect.recall.depth import Depth
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe

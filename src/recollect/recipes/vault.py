@@ -1,7 +1,7 @@
 """`vault`: six weighted signals over keyword and vector recall."""
 
+from recollect.depth import Depth
 from recollect.fuse.union import Union
-from recollect.recall.depth import Depth
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe

@@ -8,16 +8,12 @@ from recollect.at import At
 from recollect.bounds import AtLeastOne, Count
 from recollect.errors import ProviderError
 from recollect.rerank.deadline import Verdict
+from recollect.rerank.reading import whole
 from recollect.rerank.skip import Skip
-from recollect.types import Hit, Memory, Ranking, combine, leaf, ranked
+from recollect.types import Hit, Ranking, combine, leaf, ranked
 
 # What was not reached stands in order below the lowest verified score, even where that is 0.
 LEAST = 1e-6
-
-
-def reading(memory: Memory) -> str:
-    """What the cross-encoder sees of a memory."""
-    return f"{memory.title}\n{memory.text}".strip()
 
 
 class CrossEncoder(Struct, frozen=True, tag="cross_encoder", forbid_unknown_fields=True):
@@ -78,7 +74,7 @@ class CrossEncoder(Struct, frozen=True, tag="cross_encoder", forbid_unknown_fiel
             except ProviderError as error:
                 at.degrade(self.name, str(error))
                 return {}
-            candidates = [(id, reading(at.memory(id))) for id in ranking.ids]
+            candidates = [(id, whole(at.memory(id))) for id in ranking.ids]
             scores = verdict.by(at.models.budget_ms / 1000, candidates)
         if verdict.failure is not None:
             at.degrade(self.name, verdict.failure)

@@ -12,13 +12,18 @@ from recollect.signals.base import NOTHING
 from recollect.signals.cosine import Cosine
 from recollect.signals.decay import TemporalDecay
 from recollect.signals.domain import DomainMatch
+from recollect.signals.exact import Exact
+from recollect.signals.proximity import Proximity
 from recollect.signals.rank import KeywordRank, VectorRank
+from recollect.signals.rarest import Rarest
 from recollect.signals.recency import Recency
 from recollect.signals.severity import Severity
 from recollect.signals.tags import TagOverlap
 from recollect.signals.tfidf import Semantic
 from recollect.signals.tier import Tier
 from recollect.signals.title import Title
+from recollect.signals.voice import Voice
+from recollect.signals.when import When
 from recollect.types import Hit, Ranking, combine, ranked, weighted
 
 AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
@@ -33,6 +38,11 @@ AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
     Tier,
     Title,
     Recency,
+    Proximity,
+    Rarest,
+    Exact,
+    Voice,
+    When,
 ]
 
 

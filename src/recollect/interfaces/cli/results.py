@@ -24,6 +24,11 @@ from recollect.present.explain import as_lines, bar
 from recollect.present.response import summary
 from recollect.types import Memory, Response, Result, Term
 
+# What `evidence` says, where it is worth a line.
+EVIDENCE = {
+    "weak": "Weak evidence: these may not answer it.",
+    "none": "No evidence: nothing here seems to answer it; these are the nearest.",
+}
 LABELS = ((30, "excellent"), (20, "good"), (0, "weak"))
 
 
@@ -48,6 +53,12 @@ def _result(place: int, result: Result, response: Response, now: datetime) -> It
     for line in _body(result, response):
         yield f"    {line}"
     yield f"    {styled(about(memory, now), DIM)}"
+    if result.same:
+        told = ", ".join(visible(one.id) for one in result.same)
+        yield f"    {styled(f'+ {len(result.same)} that say the same: {told}', DIM)}"
+    for older in result.replaces:
+        dates = f"of {memory.updated_at:%Y-%m-%d}, replaces {visible(older.id)} of"
+        yield f"    {styled(f'{dates} {older.updated_at:%Y-%m-%d}', DIM)}"
 
 
 def _body(result: Result, response: Response) -> Iterator[str]:
@@ -122,7 +133,11 @@ def _footer(response: Response) -> Iterator[str]:
     ]
     parts = [counted(len(response), "result"), f"recipe {response.recipe}", *channels]
     parts.append(f"{response.timings_ms['total']:.1f} ms")
+    if response.evidence in EVIDENCE and response.results:
+        yield styled(EVIDENCE[response.evidence], YELLOW)
     yield styled(" · ".join(parts), DIM)
+    for period in response.understood:
+        yield styled(f"time: {period}; --no-time searches without it", DIM)
     if response.view == "preview":
         yield styled(summary(response), DIM)
     dropped = counts["dropped"]

@@ -32,6 +32,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     liked.add_argument("--prefer-tag", action="append", default=[], metavar="T", help="like a tag")
     liked.add_argument("--prefer-domain", metavar="D", help="like a domain")
     parser.add_argument("--explain", action="store_true", help="why each result stands there")
+    parser.add_argument(
+        "--no-time", action="store_true", help='do not read "last week" and the like as a time'
+    )
     add_now(parser)
     add_json(parser)
     parser.add_argument(
@@ -51,6 +54,7 @@ def run(told: argparse.Namespace) -> int:
             filter=filter_of(told, now),
             prefer_tags=told.prefer_tag,
             prefer_domain=told.prefer_domain,
+            read_time=False if told.no_time else None,
             now=now,
             mark=not told.json,
         )

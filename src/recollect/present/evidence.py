@@ -1,0 +1,94 @@
+"""Whether what was found answers the query at all: strong, weak or no evidence."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from recollect import types
+from recollect.at import At
+from recollect.bounds import Number, Share
+from recollect.maths import logistic
+from recollect.query.terms import keywords
+from recollect.signals.rarest import rarity
+from recollect.types import Ranking
+
+# The best answer is rarely further down; reading more would cost time and tell nothing.
+READ = 5
+
+
+class Judged(NamedTuple):
+    """How sure the recipe is that the answer is there, 0…1, and what that means in a word."""
+
+    confidence: float
+    evidence: types.Evidence
+
+
+class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+    """`logistic(bias + coverage · k + cosine · c + opinion · l)`: k the largest coverage, c the
+    largest cosine, l the cross-encoder's best logit."""
+
+    bias: Number
+    coverage: Number
+    cosine: Number = 0.0
+    opinion: Number = 0.0
+
+    def confidence(self, coverage: float, cosine: float = 0.0, opinion: float = 0.0) -> float:
+        said = self.coverage * coverage + self.cosine * cosine + self.opinion * opinion
+        return logistic(self.bias + said)
+
+
+class Evidence(Struct, frozen=True, forbid_unknown_fields=True):
+    """Judges the best results by one of three rules: `read` where the cross-encoder has read them,
+    `seen` where there are vectors, `words` where there are only words. From `strong` on the
+    evidence is strong, under `weak` there is none; nothing is dropped for it.
+
+    Fitted on questions asked of their own conversation and of another one, where nothing can
+    answer them; docs/quality.md shows how well the rules tell these apart. What a cosine or a logit
+    means differs from model to model, so only those of the models in `fitted_with` count.
+    """
+
+    read: Rule
+    seen: Rule
+    words: Rule
+    strong: Share = 0.6
+    weak: Share = 0.2
+    fitted_with: tuple[str, ...] = ()
+
+    def judged(self, ranking: Ranking, at: At) -> Judged:
+        best = ranking.ids[:READ]
+        if not best:
+            return Judged(0.0, "none")
+        covered = max(coverage(at, best))
+        if at.opinions and self._knows(at.models.reranker().identity):
+            sure = self.read.confidence(covered, opinion=max(at.opinions.values()))
+        elif (cosines := at.cosines(best)) and self._knows(at.models.embedder().identity):
+            nearest = max(cosines[id] for id in best if id in cosines)
+            sure = self.seen.confidence(covered, cosine=nearest)
+        else:
+            sure = self.words.confidence(covered)
+        return Judged(round(sure, 4), self._level(sure))
+
+    def _knows(self, identity: str) -> bool:
+        return any(name in identity for name in self.fitted_with)
+
+    def _level(self, confidence: float) -> types.Evidence:
+        if confidence >= self.strong:
+            return "strong"
+        return "weak" if confidence >= self.weak else "none"
+
+
+def coverage(at: At, ids: tuple[str, ...]) -> list[float]:
+    """For each memory the share of the query's keywords it holds, each counted by its rarity; a
+    word that stands nowhere in the vault is the rarest, and is in none."""
+    words = list(dict.fromkeys(keywords(at.query.text)))
+    counts = at.store.vocabulary.frequencies(words)
+    documents = at.store.vocabulary.documents()
+    weights = {word: rarity(documents, counts.get(word, 0)) for word in words}
+    stems = {word: frozenset(at.store.keyword.tokens(word)) for word in words}
+    total = sum(weights.values())
+    if not total:
+        return [0.0] * len(ids)
+    held = [at.reading(id).stem_set for id in ids]
+    return [sum(weights[word] for word in words if stems[word] <= one) / total for one in held]

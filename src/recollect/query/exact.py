@@ -1,0 +1,115 @@
+"""Exact things in a query: what somebody copied or typed as it stands, and means literally.
+
+Identifiers, versions, error codes, flags, paths, hashes, addresses, dates, quoted phrases. A model
+sees little in them, and stemming would blur them, so they are also looked for as they are written.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+
+from recollect.query.parts import UNSPACED
+
+# More would be a pasted log; each costs a lookup.
+MOST_THINGS = 8
+# A word that so few memories hold is a name, or as good as one.
+RARE = 3
+QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
+# What stands around a word in a sentence, and does not belong to it.
+AROUND_START = "([{<\"'“«‘`,;:!?…*|"
+AROUND_END = ")]}>\"'”»’`,;:!?…*|."
+POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
+# The signs of something that is not a plain word.
+SIGNS = (
+    r"[a-z][A-Z]|[A-Z]{2,}[a-z]{2}",  # getUserByID, HTTPServer; not the plural in PDFs
+    r"\w_\w|^_\w|\w_$",  # snake_case
+    r"[^\W\d_][0-9]|[0-9][^\W\d_]",  # v2, 0x1f, E1234, utf8
+    r"[0-9][.,:/-][0-9]",  # 1.4, 2026-03-01, 10:30
+    r"^[0-9]{3,}$",  # 404, 8080
+    r"^--?[A-Za-z]",  # --no-cache, -v
+    r"\w(?:::|[\\/@#=])\w|^[~./]*/\w|^[@#$]\w",  # a::b, src/app, me@host, /etc, $HOME
+    r"[^\W\d_]\.[^\W\d_]{2}",  # config.toml, os.path; not e.g.
+    r"\w-\w+-\w",  # kebab-case-name
+)
+# Accents, once parted from their letters.
+MARKS = re.compile("[\u0300-\u036f]+")
+ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th|s)", re.IGNORECASE)
+
+
+def exact_things(text: str) -> list[str]:
+    """What is meant literally, in the order of the text, each once, and a bounded number of them:
+    quoted phrases first, then runs of a script without spaces, of two characters or more, then
+    words that bear the signs of an identifier, a number or a path."""
+    quoted = [next(filter(None, groups)) for groups in QUOTED.findall(text)]
+    rest = QUOTED.sub(" ", text)
+    runs = [] if text.isascii() else _unspaced().findall(rest)
+    words = [_bare(word) for word in rest.split()]
+    things = [*(one.strip() for one in quoted), *runs, *filter(_is_exact, words)]
+    return list(dict.fromkeys(filter(None, things)))[:MOST_THINGS]
+
+
+def holds(folded_text: str, thing: str) -> bool:
+    """Whether the thing stands in the text (`folded` already) as a whole: `1.4` is not in `1.4.2`,
+    nor `cache` in `cached`."""
+    if not (plain := folded(thing)) or plain not in folded_text:
+        return False
+    if is_unspaced(thing):
+        return True
+    return _whole(plain).search(folded_text) is not None
+
+
+def folded(text: str) -> str:
+    """Case and accents aside, which people leave out when they type."""
+    if text.isascii():
+        return text.lower()
+    return MARKS.sub("", unicodedata.normalize("NFKD", text.casefold()))
+
+
+def _bare(word: str) -> str:
+    return POSSESSIVE.sub("", word.lstrip(AROUND_START).rstrip(AROUND_END))
+
+
+def _is_exact(word: str) -> bool:
+    return bool(_signs().search(word)) and not ORDINAL.fullmatch(word)
+
+
+def is_unspaced(thing: str) -> bool:
+    """Whether it begins or ends in a script that puts no space between words."""
+    return not thing.isascii() and bool(_unspaced_end().search(thing))
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(f"[{UNSPACED}]{{2,}}")
+
+
+@cache
+def _unspaced_end() -> re.Pattern[str]:
+    return re.compile(f"^[{UNSPACED}]|[{UNSPACED}]$")
+
+
+@cache
+def _signs() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{sign})" for sign in SIGNS))
+
+
+@cache
+def _whole(plain: str) -> re.Pattern[str]:
+    """No letter or digit beside it; a number is not a piece of a longer one, nor a flag of another.
+    What begins or ends with another sign needs no border there."""
+    first, last = plain[0], plain[-1]
+    before = (
+        r"(?<![0-9]\.)(?<!\w)" if first.isdigit() else r"(?<![-\w])" if first == "-" else r"(?<!\w)"
+    )
+    after = r"(?!\w)(?!\.[0-9])" if last.isdigit() else r"(?!\w)"
+    return re.compile(
+        (before if _is_wordlike(first) or first == "-" else "")
+        + re.escape(plain)
+        + (after if _is_wordlike(last) else "")
+    )
+
+
+def _is_wordlike(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"

@@ -1,0 +1,79 @@
+"""`blend`: the default. Words and vectors by how far they stand out, then what reading adds."""
+
+from recollect.depth import Depth
+from recollect.fuse.deviations import Deviations
+from recollect.present.evidence import Evidence, Rule
+from recollect.recall.exact import Exact as ExactChannel
+from recollect.recall.keyword import Keyword
+from recollect.recall.vector import Vector
+from recollect.recipes.base import Limits, Recipe
+from recollect.rerank.newer import Newer
+from recollect.rerank.second_opinion import SecondOpinion
+from recollect.rerank.twins import Twins
+from recollect.signals.bonus import Bonus
+from recollect.signals.cut import Cut
+from recollect.signals.exact import Exact
+from recollect.signals.proximity import Proximity
+from recollect.signals.rarest import Rarest
+from recollect.signals.voice import Voice
+from recollect.signals.when import When
+
+DEPTH = Depth(per_result=3, at_least=100)
+
+BLEND = Recipe(
+    name="blend",
+    about="Words and vectors by how far they stand out, exact terms, nearness, a second opinion.",
+    source="docs/recipes.md, blend",
+    view="scan",
+    recall=(
+        Keyword(
+            index="stemmed",
+            columns={
+                "id": 2.0, "title": 5.0, "text": 1.0, "context": 1.0, "tags": 2.0, "why": 1.0,
+                "impact": 1.0, "kind": 0.5, "project": 1.0, "source": 1.0,
+            },
+            reading="keywords",
+            depth=DEPTH,
+            mend=True,
+        ),
+        Keyword(
+            name="parts",
+            index="parts",
+            columns={"title": 2.0, "text": 1.0, "tags": 1.0, "other": 1.0},
+            reading="parts",
+            depth=DEPTH,
+        ),
+        ExactChannel(each=20),
+        Vector(depth=DEPTH),
+    ),
+    fuse=Deviations(
+        weights={"keyword": 1.0, "vector": 1.2},
+        added={"parts": "keyword"},
+        kept=("exact",),
+        pool=Depth(per_result=3, at_least=50),
+    ),
+    stages=(
+        Bonus(
+            signals=(
+                Proximity(weight=3.0, within=3),
+                Rarest(weight=1.0),
+                Exact(weight=2.0),
+                Voice(weight=2.0),
+                When(weight=1.0),
+            ),
+        ),
+        SecondOpinion(weight=0.25, bound=10.0, top=20, characters=450),
+        Newer(cosine=0.82, overlap=0.5, gap=3.0, longest=300),
+        Twins(alike=0.9),
+        Cut(),
+    ),
+    limits=Limits(default=10),
+    evidence=Evidence(
+        read=Rule(bias=1.4, coverage=1.0, opinion=0.5),
+        seen=Rule(bias=-12.4, coverage=6.7, cosine=14.8),
+        words=Rule(bias=-4.3, coverage=10.0),
+        strong=0.6,
+        weak=0.2,
+        fitted_with=("bge-small-en-v1.5", "ms-marco-minilm-l-12-v2"),
+    ),
+)  # fmt: skip

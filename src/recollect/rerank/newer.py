@@ -1,0 +1,84 @@
+"""What was said later about the same thing stands above what was said before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf, nextafter
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.bounds import AtLeastOne, Cosine, Share, Weight
+from recollect.rerank.twins import said
+from recollect.times import iso
+from recollect.types import Hit, Ranking, combine, leaf, ranked
+
+
+class Newer(Struct, frozen=True, tag="newer", forbid_unknown_fields=True):
+    """Of two memories of one project and space that state the same thing differently, the one
+    changed later is placed above the other, which stays, with both dates shown.
+
+    They state the same thing when their vectors' cosine is at least `cosine`, the shorter shares
+    `overlap` of its words with the longer, both are statements of at most `longest` characters
+    rather than pages, and they answer the query about as well: scores at most `gap` apart. Looked
+    for among the best `top`. Needs vectors.
+    """
+
+    cosine: Cosine = 0.82
+    overlap: Share = 0.5
+    gap: Weight = 3.0
+    longest: AtLeastOne = 300
+    top: AtLeastOne = 20
+    name: str = "newer"
+
+    def apply(self, ranking: Ranking, at: At) -> Ranking:
+        hits = {hit.memory_id: hit for hit in self._statements(ranking, at)}
+        # Oldest first, so that what is raised above something is above it for good.
+        order = sorted(hits, key=lambda id: (at.memory(id).updated_at, id))
+        older = self._older(order, hits, at)
+        raised: dict[str, Hit] = {}
+        for id in order:
+            above = max((raised.get(one, hits[one]) for one in older[id]), key=_score, default=None)
+            if above is not None and hits[id].score <= above.score:
+                raised[id] = self._above(hits[id], above, at)
+            if older[id]:
+                at.newer[id] = tuple(at.memory(one) for one in older[id])
+        if not raised:
+            return ranking
+        return ranked((raised.get(hit.memory_id, hit) for hit in ranking), ranking.dropped)
+
+    def _statements(self, ranking: Ranking, at: At) -> Iterator[Hit]:
+        for hit in ranking.hits[: self.top]:
+            if len(at.memory(hit.memory_id).text) <= self.longest:
+                yield hit
+
+    def _older(self, order: Sequence[str], hits: dict[str, Hit], at: At) -> dict[str, list[str]]:
+        """For each memory those before it that state the same thing."""
+        cosines = at.cosines_between(order) if len(order) > 1 else {}
+        words = {id: said(at.memory(id), at) for pair in cosines for id in pair}
+        found: dict[str, list[str]] = {id: [] for id in order}
+        for (before, after), cosine in cosines.items():
+            if cosine < self.cosine or not self._comparable(hits[before], hits[after], at):
+                continue
+            shared = len(words[before] & words[after])
+            if shared >= self.overlap * min(len(words[before]), len(words[after])):
+                found[after].append(before)
+        return found
+
+    def _comparable(self, before: Hit, after: Hit, at: At) -> bool:
+        one, other = at.memory(before.memory_id), at.memory(after.memory_id)
+        return (
+            (one.project, one.space) == (other.project, other.space)
+            and one.updated_at < other.updated_at
+            and before.score - after.score <= self.gap
+        )
+
+    def _above(self, hit: Hit, older: Hit, at: At) -> Hit:
+        dates = (iso(at.memory(one.memory_id).updated_at) for one in (hit, older))
+        how = f"of {next(dates)}: just above {older.memory_id} of {next(dates)}, which it replaces"
+        place = leaf(self.name, nextafter(older.score, inf), how)
+        return Hit(hit.memory_id, combine(hit.why.name, "max", (hit.why, place)))
+
+
+def _score(hit: Hit) -> float:
+    return hit.score

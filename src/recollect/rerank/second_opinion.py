@@ -1,0 +1,77 @@
+"""The rerank stage that listens without obeying: a cross-encoder's opinion joins the score."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.bounds import AtLeastOne, Count, Weight
+from recollect.errors import ProviderError
+from recollect.maths import logit
+from recollect.query.terms import words
+from recollect.rerank.deadline import Verdict
+from recollect.rerank.reading import focused
+from recollect.types import Hit, Ranking, Term, combine, ranked, weighted
+
+
+class SecondOpinion(Struct, frozen=True, tag="second_opinion", forbid_unknown_fields=True):
+    """`score + weight · clip(logit, ±bound)` for the best `top` candidates.
+
+    A cross-encoder alone is right about questions in whole sentences and often wrong about
+    keywords, so it moves candidates and does not order them; a query of fewer than `least_words`
+    words it does not see at all. Of a long text it reads `characters` where the query's words
+    stand: half the time, and no worse. What it did not reach by the deadline, and what stands
+    further down, is held to be as good as the worst it read: the order of fusion stays among them.
+    """
+
+    weight: Weight = 0.25
+    bound: Weight = 10.0
+    top: AtLeastOne = 20
+    characters: AtLeastOne = 450
+    least_words: Count = 3
+    batch: AtLeastOne = 4
+    name: str = "rerank"
+
+    def apply(self, ranking: Ranking, at: At) -> Ranking:
+        if len(ranking) < 2 or len(words(at.query.text)) < self.least_words:
+            return ranking
+        opinions = {id: self._bounded(score) for id, score in self._scores(ranking, at).items()}
+        if not opinions:
+            return ranking
+        at.opinions, at.verified = opinions, frozenset(opinions)
+        worst = min(opinions.values())
+        return ranked((self._hit(hit, opinions, worst) for hit in ranking), ranking.dropped)
+
+    def _bounded(self, score: float) -> float:
+        return max(-self.bound, min(self.bound, logit(score)))
+
+    def _hit(self, hit: Hit, opinions: dict[str, float], worst: float) -> Hit:
+        said, how = opinions.get(hit.memory_id), "cross-encoder's logit"
+        if said is None:
+            said, how = worst, "not read by the cross-encoder: the lowest logit it gave"
+        return Hit(hit.memory_id, joined(hit.why, weighted(self.name, self.weight, said, how)))
+
+    def _scores(self, ranking: Ranking, at: At) -> dict[str, float]:
+        """What the reranker said by the deadline; empty, and said why, when it said nothing."""
+        with at.timed(self.name):
+            try:
+                verdict = Verdict(at.models.reranker(), at.query.text, self.batch)
+            except ProviderError as error:
+                at.degrade(self.name, str(error))
+                return {}
+            candidates = [
+                (id, focused(at.memory(id), at.query.text, self.characters))
+                for id in ranking.ids[: self.top]
+            ]
+            scores = verdict.by(at.models.budget_ms / 1000, candidates)
+        if verdict.failure is not None:
+            at.degrade(self.name, verdict.failure)
+        elif len(scores) < len(candidates):
+            reached = f"reranked {len(scores)} of {len(candidates)} within the deadline"
+            at.degrade(self.name, reached)
+        return scores
+
+
+def joined(why: Term, part: Term) -> Term:
+    """A sum with one part more."""
+    return combine(why.name, "sum", (*why.parts, part))

@@ -1,0 +1,87 @@
+"""Memories that say the same in the same words take one place, not several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.bounds import AtLeastOne, Share
+from recollect.query.terms import STOP_WORDS
+from recollect.types import Hit, Memory, Ranking, combine, leaf
+
+# Words that turn a sentence round: two that differ by one of them are no twins.
+TURNING = frozenset("no not never none without except unless until before after".split())
+FILLERS = STOP_WORDS - TURNING
+
+
+def same(one: Set[str], other: Set[str], alike: float) -> bool:
+    """Whether two sets of words say the same: equal, or one has a few words more, of which none is
+    a number or turns the meaning round. Facts that differ in a number, a name or a "not" are
+    different facts, however many words they share."""
+    smaller, larger = (one, other) if len(one) <= len(other) else (other, one)
+    # Sizes tell most pairs apart, quicker than their words.
+    if not smaller or len(smaller) < alike * len(larger) or not smaller <= larger:
+        return False
+    more = larger - smaller
+    return not any(word in TURNING or any(map(str.isdigit, word)) for word in more)
+
+
+def said(memory: Memory, at: At) -> frozenset[str]:
+    """The words that a memory's text is made of: stems, fillers left out. The title counts where
+    there is nothing else."""
+    reading = at.reading(memory.id)
+    return frozenset(reading.body or reading.stems) - FILLERS
+
+
+class Twins(Struct, frozen=True, tag="twins", forbid_unknown_fields=True):
+    """Of the best `top`, memories of one project and space that say the same are shown as one, in
+    the best one's place: the one changed last. The others are counted, and named beside it.
+    `alike` is the share of words they must have in common."""
+
+    alike: Share = 0.9
+    top: AtLeastOne = 50
+    name: str = "twins"
+
+    def apply(self, ranking: Ranking, at: At) -> Ranking:
+        families: list[tuple[frozenset[str], list[Hit]]] = []
+        for hit in ranking.hits[: self.top]:
+            words = said(at.memory(hit.memory_id), at)
+            family = self._family(words, at.memory(hit.memory_id), families, at)
+            if family is None:
+                families.append((words, [hit]))
+            else:
+                family.append(hit)
+        kept = [self._shown(hits, at) for _, hits in families]
+        gone = len(ranking.hits[: self.top]) - len(kept)
+        if not gone:
+            return ranking
+        dropped = ranking.dropped | {self.name: gone}
+        return Ranking((*kept, *ranking.hits[self.top :]), dropped)
+
+    def _family(
+        self,
+        words: Set[str],
+        memory: Memory,
+        families: Iterable[tuple[frozenset[str], list[Hit]]],
+        at: At,
+    ) -> list[Hit] | None:
+        for known, hits in families:
+            first = at.memory(hits[0].memory_id)
+            together = (first.project, first.space) == (memory.project, memory.space)
+            if together and same(words, known, self.alike):
+                return hits
+        return None
+
+    def _shown(self, hits: list[Hit], at: At) -> Hit:
+        """The newest of the family, with the score, and so the place, of the best."""
+        best = hits[0]
+        newest = max(hits, key=lambda hit: (at.memory(hit.memory_id).updated_at, hit.score))
+        others = tuple(at.memory(hit.memory_id) for hit in hits if hit is not newest)
+        if others:
+            at.twins[newest.memory_id] = others
+        if newest is best:
+            return best
+        place = leaf(self.name, best.score, f"the place of {best.memory_id}, which says the same")
+        return Hit(newest.memory_id, combine(newest.why.name, "max", (newest.why, place)))

@@ -1,0 +1,49 @@
+"""The stage that adds to a score: signals beside what fusion found."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from recollect.at import At
+from recollect.signals.base import NOTHING
+from recollect.signals.weigh import AnySignal
+from recollect.types import Hit, Ranking, combine, ranked, weighted
+
+
+class Bonus(Struct, frozen=True, tag="bonus", forbid_unknown_fields=True):
+    """`score + Σ weight · signal`. A signal that has nothing to say of any candidate, since the
+    query does not ask for it, is left out of the explanation."""
+
+    signals: tuple[AnySignal, ...]
+    name: str = "bonus"
+
+    def apply(self, ranking: Ranking, at: At) -> Ranking:
+        ids = ranking.ids
+        by_signal = {signal: signal.values(at, ids) for signal in self.signals} if ids else {}
+        said = {signal: values for signal, values in by_signal.items() if values}
+        if not said:
+            return ranking
+        return ranked(
+            (
+                Hit(
+                    hit.memory_id,
+                    combine(
+                        hit.why.name,
+                        "sum",
+                        (
+                            *hit.why.parts,
+                            *(
+                                weighted(
+                                    signal.name,
+                                    signal.weight,
+                                    *values.get(hit.memory_id, NOTHING),
+                                )
+                                for signal, values in said.items()
+                            ),
+                        ),
+                    ),
+                )
+                for hit in ranking
+            ),
+            ranking.dropped,
+        )
