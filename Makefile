@@ -34,8 +34,9 @@ bench: setup
 	$(BIN)/python benchmarks/bench_vectors.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_models.py --data $(DATA)
 
+# Its data must be named, other than bench's: it says which they are. ARGS: see quality.py --help.
 eval: setup
-	@echo "make eval: there is no evaluation in this version yet."
+	@$(BIN)/python benchmarks/quality.py $(if $(filter file,$(origin DATA)),,--data "$(DATA)") $(ARGS)
 
 # Needs uv; run after changing the dependencies in pyproject.toml.
 lock:

@@ -29,7 +29,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 PICTURE = Path(__file__).parent / "images" / "search.svg"
-SEARCH = tuple("search getUserByID --kind bug --prefer-tag cache --limit 2 --explain".split())
+SEARCH = tuple("search getUserByID --kind bug --limit 2 --explain".split())
 COLUMNS = 118
 FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 THEME = TerminalTheme(

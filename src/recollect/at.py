@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Reranker
-from recollect.query.exact import MOST_THINGS, RARE, exact_things, folded
+from recollect.query.exact import MOST_THINGS, RARE, RARE_SHARE, exact_things, folded
 from recollect.query.intent import intent
+from recollect.query.parts import parts
 from recollect.query.terms import keywords, lowered
-from recollect.query.when import Period, periods
+from recollect.query.when import Period, periods, without
 from recollect.store.base import KeywordIndexName, Store
 from recollect.types import Degraded, Filter, Intent, Memory, Query, Ranking
 
@@ -52,10 +53,15 @@ class Reading:
         return tuple(self._tokens(f"{self._memory.text}\n{self._memory.context}"))
 
     @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """What identifiers and unspaced scripts hold beside words."""
+        return tuple(parts(self._text))
+
+    @cached_property
     def stems(self) -> tuple[str, ...]:
-        """The stems of title, text, context and tags, in order."""
-        tags = " ".join(self._memory.tags)
-        return (*self._tokens(self._memory.title), *self.body, *self._tokens(tags))
+        """The stems of title, text, context and tags, in order, and those of the parts."""
+        rest = " ".join((*self._memory.tags, *self.parts))
+        return (*self._tokens(self._memory.title), *self.body, *self._tokens(rest))
 
     @cached_property
     def stem_set(self) -> frozenset[str]:
@@ -63,8 +69,12 @@ class Reading:
 
     @cached_property
     def folded(self) -> str:
+        return folded(f"{self._text}\n{' '.join(self.parts)}")
+
+    @cached_property
+    def _text(self) -> str:
         memory = self._memory
-        return folded("\n".join((memory.title, memory.text, memory.context, *memory.tags)))
+        return "\n".join((memory.title, memory.text, memory.context, *memory.tags))
 
 
 class At:
@@ -173,14 +183,20 @@ class At:
         return tuple(self.store.keyword.tokens(" ".join(keywords(self.query.text))))
 
     @cached_property
+    def timeless(self) -> str:
+        """The query without the words that name a time."""
+        return without(self.query.text, self.periods) if self.periods else self.query.text
+
+    @cached_property
     def exactly(self) -> list[str]:
         """What the query means literally: its exact things, and keywords that hardly any memory
         has."""
-        things = exact_things(self.query.text)
+        things = exact_things(self.timeless)
         held = {word for thing in things for word in lowered(thing)}
-        others = [word for word in dict.fromkeys(keywords(self.query.text)) if word not in held]
+        others = [word for word in dict.fromkeys(keywords(self.timeless)) if word not in held]
         counts = self.store.vocabulary.frequencies(others)
-        rare = [word for word in others if 0 < counts.get(word, 0) <= RARE]
+        few = min(RARE, RARE_SHARE * self.store.vocabulary.documents())
+        rare = [word for word in others if 0 < counts.get(word, 0) <= few]
         return [*things, *rare][:MOST_THINGS]
 
     @cached_property

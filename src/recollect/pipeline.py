@@ -165,7 +165,8 @@ def _counts(ranking: Ranking, at: At, pool: int) -> dict[str, object]:
         dropped.update(channel.dropped)
     return {
         **{name: len(channel) for name, channel in at.channels.items()},
-        "pool": pool - ranking.dropped.get("pool", 0),
+        # What fusion left out was never in the pool; what a stage left out of it is not any more.
+        "pool": pool - ranking.dropped.get("pool", 0) + at.fused.dropped.get("pool", 0),
         "reranked": len(at.verified),
         "returned": len(ranking),
         "dropped": dict(dropped),

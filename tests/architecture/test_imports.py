@@ -32,8 +32,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("store",),
     ("query",),
     ("settings", "codec", "checks"),
-    ("times",),
-    ("errors", "types", "hashing", "maths", "bounds", "depth", "version"),
+    ("times", "depth"),
+    ("errors", "types", "hashing", "maths", "bounds", "version"),
 )
 # Tools for tests: they may use everything below the engine, and nothing uses them.
 ASIDE = "testing"

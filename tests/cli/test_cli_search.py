@@ -20,6 +20,7 @@ VIEWS = {
     "snippet": "title snippet kind tags updated_at",
 }
 OWN_VIEW = {
+    "blend": "scan",
     "vault": "scan",
     "echovault": "pointer",
     "gnosis": "preview",
@@ -52,7 +53,7 @@ def home(tmp_path: Path) -> Home:
 def test_the_installed_command_answers_in_the_promised_shape(demo: Home) -> None:
     answer = demo.run("search", QUERY, "--recipe", "vault", "--view", "full", "--json").json()
     assert set(KEYS) <= set(answer)
-    assert set(answer) - set(KEYS) == {"topics", "notes"}
+    assert set(answer) - set(KEYS) == {"topics", "notes", "understood", "confidence"}
     assert answer["query"] == QUERY
     assert (answer["recipe"], answer["view"], answer["intent"]) == ("vault", "full", "semantic")
     assert {"keyword", "pool", "reranked", "returned", "dropped"} <= set(answer["counts"])
@@ -187,9 +188,9 @@ def _raw(answer: Any, id: str, signal: str) -> float:
 
 def test_since_and_until_are_times_or_ages(home: Home) -> None:
     home.bring_in(
-        {"id": "today", "title": "token", "updated_at": "2026-03-01T09:00:00Z"},
-        {"id": "week", "title": "token", "updated_at": "2026-02-23"},
-        {"id": "year", "title": "token", "updated_at": "2025-03-01"},
+        {"id": "today", "title": "token of today", "updated_at": "2026-03-01T09:00:00Z"},
+        {"id": "week", "title": "token of the week", "updated_at": "2026-02-23"},
+        {"id": "year", "title": "token of the year", "updated_at": "2025-03-01"},
     )
     assert sorted(home.found("token", "--since", "7d")) == ["today", "week"]
     assert home.found("token", "--since", "12h") == ["today"]

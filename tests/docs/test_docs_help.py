@@ -14,10 +14,13 @@ import msgspec
 import pytest
 from docs_blocks import DOCS, PAGES, ROOT, anchors, links
 
+from recollect.fuse.deviations import Deviations
 from recollect.interfaces.cli.main import COMMANDS
 from recollect.recipes import BUILT_IN
 from recollect.recipes.base import Channel, Fusion, Stage
+from recollect.rerank.second_opinion import SecondOpinion
 from recollect.settings import Settings
+from recollect.signals.bonus import Bonus
 from recollect.signals.weigh import AnySignal
 from recollect.types import Filter, Memory
 
@@ -87,6 +90,20 @@ def test_every_built_in_recipe_is_described(name: str) -> None:
 def test_every_part_that_a_recipe_can_have_is_described(parts: Any) -> None:
     for part in get_args(parts):
         assert f"\n| `{part.__struct_config__.tag}` |" in page("recipes.md")
+
+
+def test_the_weights_of_blend_are_those_it_has() -> None:
+    blend = BUILT_IN["blend"]
+    [bonus] = [stage for stage in blend.stages if isinstance(stage, Bonus)]
+    [opinion] = [stage for stage in blend.stages if isinstance(stage, SecondOpinion)]
+    told = page("recipes.md").partition("\n### `blend`\n")[2].partition("\n### ")[0]
+    for signal in bonus.signals:
+        assert f"\n| `{signal.name}` | {signal.weight:g} |" in told
+        assert f"{signal.weight:g} · {signal.name}" in told
+    assert isinstance(blend.fuse, Deviations)
+    for channel, weight in blend.fuse.weights.items():
+        assert f"{weight} · {channel}" in told
+    assert told.count(f"{opinion.weight:g} · clip(logit, ±{opinion.bound:g})") == 2
 
 
 @pytest.mark.parametrize("file", LINKED, ids=lambda file: str(file.relative_to(ROOT)))

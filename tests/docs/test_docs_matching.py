@@ -31,6 +31,8 @@ def test_scores_of_a_model_may_differ_a_little() -> None:
         "x  0.4187\n├─ vector  0.101  █  cosine",
         0.02,
     )
+    assert matches("x  11.0431", "x  11.2431\n", 0.02)
+    assert not matches("x  11.0431", "x  11.2931\n", 0.02)
     assert not matches("x  0.4199", "x  0.5199\n", 0.02)
     assert not matches("x  0.4199", "x  0.4187\n")
     assert not matches("x  0.4199", "y  0.4199\n", 0.02)

@@ -23,6 +23,8 @@ from planned import (
 )
 
 from recollect import Filter, Recollect
+from recollect.recall.keyword import Keyword
+from recollect.recall.vector import Vector
 from recollect.recipes import BUILT_IN
 from recollect.settings import Context
 from recollect.testing.servers import Fault
@@ -378,6 +380,8 @@ def test_a_result_is_a_pointer(tmp_path: Path) -> None:
 def test_the_declared_numbers() -> None:
     recipe = BUILT_IN["echovault"]
     keyword, vector = recipe.recall
-    assert set(keyword.columns.values()) == {1.0}  # type: ignore[union-attr]
+    assert isinstance(keyword, Keyword)
+    assert isinstance(vector, Vector)
+    assert set(keyword.columns.values()) == {1.0}
     assert (keyword.depth.at(5), vector.depth.at(5)) == (10, 10)
     assert recipe.limits.default == 5

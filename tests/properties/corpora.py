@@ -18,7 +18,7 @@ from recollect.settings import Embedding, Rerank, Settings
 from recollect.testing.servers import ModelServer
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-RECIPES = ("vault", "echovault", "gnosis", "router", "covalence")
+RECIPES = ("blend", "vault", "echovault", "gnosis", "router", "covalence")
 WORDS = (
     "alpha beta gamma delta deploy release login auth database sqlite error crash slow latency "
     "café 東京 İstanbul naïve id_42 v1 1 x the and OR NEAR show how cat"

@@ -9,9 +9,12 @@ import pytest
 from corpora import NOW, RECIPES, Pair, filters, passes, vaults, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from recollect import Filter, Recollect
 from recollect.at import At
+from recollect.depth import Depth
+from recollect.recall.exact import Exact
 from recollect.recall.recent import Recent
 from recollect.recipes import BUILT_IN
 from recollect.recipes.base import Channel
@@ -19,7 +22,12 @@ from recollect.types import Memory, Query, Ranking
 
 fast = settings(max_examples=60, deadline=None, derandomize=True)
 ALL = 100_000
-CHANNELS = [(name, channel.name) for name in RECIPES for channel in BUILT_IN[name].recall]
+CHANNELS = [
+    (name, channel.name)
+    for name in RECIPES
+    for channel in BUILT_IN[name].recall
+    if not isinstance(channel, Exact)  # it cuts for each exact thing by itself
+]
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +52,6 @@ def found(
 
 def deep(channel: Channel) -> Channel:
     """The channel with room for everything."""
-    from msgspec.structs import replace
-
-    from recollect.recall.depth import Depth
-
     return replace(channel, depth=Depth(at_least=ALL))
 
 
@@ -64,6 +68,7 @@ def test_a_channel_filters_before_it_cuts(
     filter: Filter,
 ) -> None:
     [channel] = [one for one in BUILT_IN[recipe].recall if one.name == name]
+    assert not isinstance(channel, Exact)
     asked = "" if isinstance(channel, Recent) else text
     whole = found(pair.dense, deep(channel), asked, limit)
     expected = [hit for hit in whole if passes(every[hit.memory_id], filter)]
@@ -74,6 +79,24 @@ def test_a_channel_filters_before_it_cuts(
         assert [hit.score for hit in narrowed] == pytest.approx(
             [hit.score for hit in cut], abs=1e-6
         )
+
+
+@given(text=words, each=st.integers(1, 5), filter=filters)
+@fast
+def test_exact_things_are_filtered_before_each_is_cut(
+    pair: Pair, every: dict[str, Memory], text: str, each: int, filter: Filter
+) -> None:
+    """`id_42` and the like stand in many memories; each thing brings `each` that pass."""
+    asked = f"{text} id_42"
+    whole = [
+        id for id in found(pair.bare, Exact(each=ALL), asked, 10).ids if passes(every[id], filter)
+    ]
+    narrowed = found(pair.bare, Exact(each=ALL), asked, 10, filter)
+    assert list(narrowed.ids) == whole
+    cut = found(pair.bare, Exact(each=each), asked, 10, filter)
+    assert set(cut.ids) <= set(whole)
+    holding = [hit.memory_id for hit in narrowed if "id_42" in hit.why.formula]
+    assert len(set(cut.ids) & set(holding)) >= min(each, len(holding))
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

@@ -61,7 +61,7 @@ def test_ten_thousand_words_are_a_query_like_any_other(pair: Pair, recipe: str, 
 
 
 def test_a_long_query_says_which_of_its_words_were_keywords(pair: Pair) -> None:
-    for recipe in ("vault", "echovault", "router", "covalence"):
+    for recipe in ("blend", "vault", "echovault", "router", "covalence"):
         [note] = [n for n in pair.bare.search(LONG, recipe=recipe).notes if "Long query" in n]
         assert "100" in note
     exactly = " ".join(f"word{n}" for n in range(100))

@@ -101,7 +101,7 @@ def test_the_recipe_has_a_limit_of_its_own(memory: Recollect) -> None:
 def test_an_unknown_recipe_view_or_filter_is_refused_with_the_known_ones(
     memory: Recollect,
 ) -> None:
-    with pytest.raises(UserError, match="no recipe 'best'; there are: vault, echovault"):
+    with pytest.raises(UserError, match="no recipe 'best'; there are: blend, vault, echovault"):
         memory.search("otter", recipe="best")
     with pytest.raises(UserError, match="no view 'all'; there are: scan, full, pointer, preview"):
         memory.search("otter", view="all")
@@ -120,6 +120,7 @@ def test_every_recipe_has_every_view(memory: Recollect, view: str) -> None:
 
 def test_each_recipe_has_its_own_view() -> None:
     assert {name: recipe.view for name, recipe in BUILT_IN.items()} == {
+        "blend": "scan",
         "vault": "scan",
         "echovault": "pointer",
         "gnosis": "preview",

@@ -230,6 +230,13 @@ class Bench:
                 advance(1)
         return Answers(returned, dict(degraded))
 
+    def response(self, recipe: Recipe, question: Question, filter: Filter) -> Response:
+        """One answer as in the quality pass, with another filter than the question's own."""
+        self.memory.models = self._kept
+        return self.memory.run_recipe(
+            recipe, question.text, limit=DEPTH, filter=filter, now=question.asked_at
+        )
+
     def latency(
         self, contestant: Contestant, asked: Sequence[Question], seed: int, progress: Progress
     ) -> Timing:
@@ -280,14 +287,15 @@ class Bench:
                 contestant.recipe,
                 question.text,
                 limit=DEPTH,
-                filter=self._filter(question),
+                filter=self.filter(question),
                 now=question.asked_at,
             )
         except UserError as error:  # it asks for more than this question has
             return [], None, str(error)
-        return [result.id for result in response][:DEPTH], response, ""
+        return _ids(response)[:DEPTH], response, ""
 
-    def _filter(self, question: Question) -> Filter:
+    def filter(self, question: Question) -> Filter:
+        """Where a question may look."""
         candidates = self.dataset.candidates
         return Filter(
             space=(question.group or None) if self._grouped else None,
@@ -295,12 +303,17 @@ class Bench:
         )
 
     def _grep(self, question: Question) -> list[str]:
-        filter = self._filter(question)
+        filter = self.filter(question)
         ids: Sequence[str] = list(self._texts) if filter.among is None else filter.among
         if filter.space is not None:
             within = self._groups.get(filter.space, [])
             ids = within if filter.among is None else sorted({*within} & {*ids})
         return grep(question.text, ((id, self._texts[id]) for id in ids), DEPTH)
+
+
+def _ids(response: Response) -> list[str]:
+    """What is returned, best first; memories shown as one with a result stand behind it."""
+    return [id for one in response for id in (one.id, *(twin.id for twin in one.same))]
 
 
 def _sample(questions: Sequence[Question], count: int | None, seed: int) -> list[Question]:

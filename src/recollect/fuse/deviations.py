@@ -28,14 +28,17 @@ class Spread(Struct, frozen=True):
         return 1.0 if score > 0 else 0.0
 
 
-def spread(scores: Iterable[float]) -> Spread:
-    """Of the whole list: the standard deviation divides by the number of candidates."""
+def spread(scores: Iterable[float], least_deviation: float = 0.0) -> Spread:
+    """Of the whole list: the standard deviation divides by the number of candidates. In a vault of
+    a few memories scores may hardly differ, and dividing by next to nothing would make much of it:
+    the deviation counts as `least_deviation` at least."""
     held = list(scores)
     mean = sum(held) / len(held)
     # Equal scores may differ from their mean by a rounding error, which is no deviation.
     if max(held) == min(held):
         return Spread(held[0], 0.0)
-    return Spread(min(held), sqrt(sum((score - mean) ** 2 for score in held) / len(held)))
+    deviation = sqrt(sum((score - mean) ** 2 for score in held) / len(held))
+    return Spread(min(held), max(deviation, least_deviation))
 
 
 class Deviations(Struct, frozen=True, tag="deviations", forbid_unknown_fields=True):
@@ -44,7 +47,7 @@ class Deviations(Struct, frozen=True, tag="deviations", forbid_unknown_fields=Tr
     A candidate that a channel did not return counts there with score 0; its cosine is looked up,
     since every memory has one. `added` channels find candidates too, and their scores are added to
     another channel's before that one is compared. Of the best, `pool` stay, and everything that a
-    channel in `kept` found.
+    channel in `kept` found. `least_deviation` bounds what a channel's scores are divided by.
     Source: z-score fusion, as in Wu, Crestani and Bi, "Evaluating score normalization methods in
     data fusion", 2006; the order is the same.
     """
@@ -53,6 +56,7 @@ class Deviations(Struct, frozen=True, tag="deviations", forbid_unknown_fields=Tr
     added: dict[str, str] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
     pool: Depth = Depth(per_result=3, at_least=50)
+    least_deviation: dict[str, Weight] = field(default_factory=dict)
     name: str = "fused"
 
     def fuse(self, at: At) -> Ranking:
@@ -85,7 +89,7 @@ class Deviations(Struct, frozen=True, tag="deviations", forbid_unknown_fields=Tr
         """For each candidate its share of the channel, and the score that it comes from."""
         scores = self._scores(at, name, ids)
         held = [scores.get(id, 0.0) for id in ids]
-        measured = spread(held)
+        measured = spread(held, self.least_deviation.get(name, 0.0))
         return {id: (measured.share(score), score) for id, score in zip(ids, held, strict=True)}
 
     def _pool(self, at: At, totals: dict[str, float]) -> list[str]:
@@ -102,6 +106,6 @@ class Deviations(Struct, frozen=True, tag="deviations", forbid_unknown_fields=Tr
         for name, held in shares.items():
             share, score = held[id]
             passage = f", {where[id]}" if name == "vector" and id in where else ""
-            how = f"deviations of {score:.4g} above the weakest candidate{passage}"
+            how = f"deviations above the weakest, from {score:.4g}{passage}"
             parts.append(weighted(name, self.weights[name], share, how))
         return combine(self.name, "sum", parts)

@@ -53,19 +53,18 @@ class Evidence(Struct, frozen=True, forbid_unknown_fields=True):
     seen: Rule
     words: Rule
     strong: Share = 0.6
-    weak: Share = 0.2
+    weak: Share = 0.1
     fitted_with: tuple[str, ...] = ()
 
     def judged(self, ranking: Ranking, at: At) -> Judged:
         best = ranking.ids[:READ]
         if not best:
             return Judged(0.0, "none")
-        covered = max(coverage(at, best))
+        covered, cosines = max(coverage(at, best)), _kept(at.cosines(best), best)
         if at.opinions and self._knows(at.models.reranker().identity):
             sure = self.read.confidence(covered, opinion=max(at.opinions.values()))
-        elif (cosines := at.cosines(best)) and self._knows(at.models.embedder().identity):
-            nearest = max(cosines[id] for id in best if id in cosines)
-            sure = self.seen.confidence(covered, cosine=nearest)
+        elif cosines and self._knows(at.models.embedder().identity):
+            sure = self.seen.confidence(covered, cosine=max(cosines.values()))
         else:
             sure = self.words.confidence(covered)
         return Judged(round(sure, 4), self._level(sure))
@@ -79,10 +78,14 @@ class Evidence(Struct, frozen=True, forbid_unknown_fields=True):
         return "weak" if confidence >= self.weak else "none"
 
 
+def _kept(cosines: dict[str, float], ids: tuple[str, ...]) -> dict[str, float]:
+    return {id: cosines[id] for id in ids if id in cosines}
+
+
 def coverage(at: At, ids: tuple[str, ...]) -> list[float]:
     """For each memory the share of the query's keywords it holds, each counted by its rarity; a
     word that stands nowhere in the vault is the rarest, and is in none."""
-    words = list(dict.fromkeys(keywords(at.query.text)))
+    words = list(dict.fromkeys(keywords(at.timeless)))
     counts = at.store.vocabulary.frequencies(words)
     documents = at.store.vocabulary.documents()
     weights = {word: rarity(documents, counts.get(word, 0)) for word in words}

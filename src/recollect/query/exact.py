@@ -14,8 +14,9 @@ from recollect.query.parts import UNSPACED
 
 # More would be a pasted log; each costs a lookup.
 MOST_THINGS = 8
-# A word that so few memories hold is a name, or as good as one.
+# A word that so few memories hold, and so small a share of them, is as good as a name.
 RARE = 3
+RARE_SHARE = 0.1
 QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
 # What stands around a word in a sentence, and does not belong to it.
 AROUND_START = "([{<\"'“«‘`,;:!?…*|"
@@ -33,6 +34,8 @@ SIGNS = (
     r"[^\W\d_]\.[^\W\d_]{2}",  # config.toml, os.path; not e.g.
     r"\w-\w+-\w",  # kebab-case-name
 )
+# Not within a longer number; the v of a version may stand before it.
+NUMBER_STARTS = r"(?<![0-9]\.)(?:(?<!\w)|(?<=\bv))"
 # Accents, once parted from their letters.
 MARKS = re.compile("[\u0300-\u036f]+")
 ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th|s)", re.IGNORECASE)
@@ -44,7 +47,7 @@ def exact_things(text: str) -> list[str]:
     words that bear the signs of an identifier, a number or a path."""
     quoted = [next(filter(None, groups)) for groups in QUOTED.findall(text)]
     rest = QUOTED.sub(" ", text)
-    runs = [] if text.isascii() else _unspaced().findall(rest)
+    runs = [] if text.isascii() else _runs(rest)
     words = [_bare(word) for word in rest.split()]
     things = [*(one.strip() for one in quoted), *runs, *filter(_is_exact, words)]
     return list(dict.fromkeys(filter(None, things)))[:MOST_THINGS]
@@ -80,9 +83,21 @@ def is_unspaced(thing: str) -> bool:
     return not thing.isascii() and bool(_unspaced_end().search(thing))
 
 
+def _runs(text: str) -> list[str]:
+    """Words of two characters or more; one that stands alone only with its neighbours, since a
+    piece of a Korean text may begin in one word and end in the next."""
+    found: list[str] = []
+    for row in _unspaced().findall(text):
+        pieces = row.split(" ")
+        found += [piece for piece in pieces if len(piece) > 1]
+        if len(pieces) > 1 and any(len(piece) == 1 for piece in pieces):
+            found.append(row)
+    return found
+
+
 @cache
 def _unspaced() -> re.Pattern[str]:
-    return re.compile(f"[{UNSPACED}]{{2,}}")
+    return re.compile(f"[{UNSPACED}](?: ?[{UNSPACED}])+")
 
 
 @cache
@@ -100,14 +115,14 @@ def _whole(plain: str) -> re.Pattern[str]:
     """No letter or digit beside it; a number is not a piece of a longer one, nor a flag of another.
     What begins or ends with another sign needs no border there."""
     first, last = plain[0], plain[-1]
-    before = (
-        r"(?<![0-9]\.)(?<!\w)" if first.isdigit() else r"(?<![-\w])" if first == "-" else r"(?<!\w)"
-    )
-    after = r"(?!\w)(?!\.[0-9])" if last.isdigit() else r"(?!\w)"
+    starts = NUMBER_STARTS if first.isdigit() else r"(?<![-\w])" if first == "-" else r"(?<!\w)"
+    ends = r"(?!\w)(?!\.[0-9])" if last.isdigit() else r"(?!\w)"
+    if first == "-":
+        ends += r"(?!-\w)"
     return re.compile(
-        (before if _is_wordlike(first) or first == "-" else "")
+        (starts if _is_wordlike(first) or first == "-" else "")
         + re.escape(plain)
-        + (after if _is_wordlike(last) else "")
+        + (ends if _is_wordlike(last) else "")
     )
 
 

@@ -118,6 +118,13 @@ def parts_query(text: str) -> str:
     return any_phrase_of([*whole, *joined, *single, *words])
 
 
+def joined(thing: str) -> str:
+    """An identifier in one piece, however it is written: `file-sync-service` is filesyncservice.
+    Empty for what has no parts."""
+    names = _names(thing) if len(thing) <= LONGEST else []
+    return names[-1].joined if names and len(names[-1].parts) > 1 else ""
+
+
 def pairs(run: str) -> list[str]:
     """Each character with its neighbour; a character that stands alone is as it is."""
     folded = run.casefold()
@@ -144,6 +151,11 @@ def _piece(ascii: bool) -> re.Pattern[str]:
 
 
 @cache
+def _blank() -> re.Pattern[str]:
+    return re.compile(f"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
+
+
+@cache
 def _inner_word() -> re.Pattern[str]:
     return re.compile(INNER_WORD)
 
@@ -155,8 +167,10 @@ def _dot() -> re.Pattern[str]:
 
 def _normal(text: str) -> str:
     """Full-width letters as plain ones, marks with their letters; the space of no width, which
-    some write between Thai or Khmer words and others do not, is left out."""
-    return unicodedata.normalize("NFKC", text.replace("\u200b", ""))
+    some write between Thai or Khmer words and others do not, is left out. So is a blank between two
+    characters of such scripts: a piece of a Korean text may begin in one word and end in the next.
+    """
+    return _blank().sub("", unicodedata.normalize("NFKC", text.replace("\u200b", "")))
 
 
 def _stretches(text: str) -> list[str]:

@@ -15,11 +15,13 @@ def misspellable(word: str) -> bool:
 
 def one_slip_away(word: str) -> set[str]:
     """Every word at Damerau-Levenshtein distance 1: a letter added, left out or replaced, or two
-    neighbours swapped. Letters are a to z and the word's own."""
+    neighbours swapped. Letters are a to z and the word's own. The sharp s and its two plain ones,
+    which capitals do not tell apart, count as one letter."""
     letters = {*ascii_lowercase, *word}
     splits = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     found = {left + right[1:] for left, right in splits}
     found |= {left + right[1::-1] + right[2:] for left, right in splits}
     found |= {left + one + right for left, right in splits for one in letters}
     found |= {left + one + right[1:] for left, right in splits for one in letters}
+    found |= {word.replace("ß", "ss"), word.replace("ss", "ß")}
     return found - {word}

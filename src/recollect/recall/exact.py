@@ -46,7 +46,7 @@ class Exact(Struct, frozen=True, tag="exact", forbid_unknown_fields=True):
 
     def _holding(self, thing: str, at: At) -> list[str]:
         index: KeywordIndexName = "parts" if is_unspaced(thing) else "stemmed"
-        phrase = pairs(thing) if index == "parts" else words(thing)
+        phrase = pairs(thing.replace(" ", "")) if index == "parts" else words(thing)
         if not phrase:
             return []
         weights = dict.fromkeys(COLUMNS[index], 1.0)

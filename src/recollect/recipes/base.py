@@ -19,6 +19,7 @@ from recollect.recall.topic import Topic
 from recollect.recall.vector import Vector
 from recollect.rerank.adjust import DonePenalty, KindAdjust, KindBoost
 from recollect.rerank.cross_encoder import CrossEncoder
+from recollect.rerank.exact_floor import ExactFloor
 from recollect.rerank.floor import KeywordFloor, ScoreFloor
 from recollect.rerank.newer import Newer
 from recollect.rerank.second_opinion import SecondOpinion
@@ -43,6 +44,7 @@ Stage = Union[  # noqa: UP007
     SecondOpinion,
     Newer,
     Twins,
+    ExactFloor,
     KeywordFloor,
     KindAdjust,
     DonePenalty,

@@ -7,14 +7,19 @@ from recollect.recall.exact import Exact as ExactChannel
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
+from recollect.rerank.exact_floor import ExactFloor
 from recollect.rerank.newer import Newer
 from recollect.rerank.second_opinion import SecondOpinion
 from recollect.rerank.twins import Twins
 from recollect.signals.bonus import Bonus
 from recollect.signals.cut import Cut
+from recollect.signals.domain import DomainMatch
 from recollect.signals.exact import Exact
+from recollect.signals.feedback import Feedback
 from recollect.signals.proximity import Proximity
 from recollect.signals.rarest import Rarest
+from recollect.signals.standing import Standing
+from recollect.signals.tags import TagOverlap
 from recollect.signals.voice import Voice
 from recollect.signals.when import When
 
@@ -50,6 +55,7 @@ BLEND = Recipe(
         weights={"keyword": 1.0, "vector": 1.2},
         added={"parts": "keyword"},
         kept=("exact",),
+        least_deviation={"keyword": 0.2, "vector": 0.02},
         pool=Depth(per_result=3, at_least=50),
     ),
     stages=(
@@ -59,12 +65,17 @@ BLEND = Recipe(
                 Rarest(weight=1.0),
                 Exact(weight=2.0),
                 Voice(weight=2.0),
-                When(weight=1.0),
+                When(weight=2.0),
+                TagOverlap(weight=1.0),
+                DomainMatch(weight=0.5),
+                Standing(weight=0.5),
+                Feedback(weight=2.0),
             ),
         ),
         SecondOpinion(weight=0.25, bound=10.0, top=20, characters=450),
-        Newer(cosine=0.82, overlap=0.5, gap=3.0, longest=300),
+        Newer(cosine=0.82, overlap=0.5, gap=4.0, longest=300),
         Twins(alike=0.9),
+        ExactFloor(share=0.1),
         Cut(),
     ),
     limits=Limits(default=10),
@@ -73,7 +84,7 @@ BLEND = Recipe(
         seen=Rule(bias=-12.4, coverage=6.7, cosine=14.8),
         words=Rule(bias=-4.3, coverage=10.0),
         strong=0.6,
-        weak=0.2,
+        weak=0.1,
         fitted_with=("bge-small-en-v1.5", "ms-marco-minilm-l-12-v2"),
     ),
 )  # fmt: skip

@@ -26,7 +26,7 @@ Tree = dict[str, Any]
 # Lists whose members have names of their own: in the tree they are tables.
 NAMED_LISTS = {"recall": "name", "stages": "name", "signals": "type"}
 # Tables from names to numbers, which may get names they did not have.
-OPEN_TABLES = {"columns", "factors", "weights"}
+OPEN_TABLES = {"columns", "factors", "weights", "added", "least_deviation"}
 # Fields that say what a part is; another part is another recipe. In an open table they are names
 # like any other: `columns.source`.
 FIXED = {"type", "name", "source"}

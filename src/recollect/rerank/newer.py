@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from recollect.at import At
 from recollect.bounds import AtLeastOne, Cosine, Share, Weight
-from recollect.rerank.twins import said
+from recollect.rerank.twins import ALIKE, said, same
 from recollect.times import iso
 from recollect.types import Hit, Ranking, combine, leaf, ranked
 
@@ -26,12 +26,14 @@ class Newer(Struct, frozen=True, tag="newer", forbid_unknown_fields=True):
 
     cosine: Cosine = 0.82
     overlap: Share = 0.5
-    gap: Weight = 3.0
+    gap: Weight = 4.0
     longest: AtLeastOne = 300
     top: AtLeastOne = 20
     name: str = "newer"
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:
+        if at.understood:  # who asks for a time wants what held then
+            return ranking
         hits = {hit.memory_id: hit for hit in self._statements(ranking, at)}
         # Oldest first, so that what is raised above something is above it for good.
         order = sorted(hits, key=lambda id: (at.memory(id).updated_at, id))
@@ -41,11 +43,16 @@ class Newer(Struct, frozen=True, tag="newer", forbid_unknown_fields=True):
             above = max((raised.get(one, hits[one]) for one in older[id]), key=_score, default=None)
             if above is not None and hits[id].score <= above.score:
                 raised[id] = self._above(hits[id], above, at)
-            if older[id]:
-                at.newer[id] = tuple(at.memory(one) for one in older[id])
+            # What says the same in the same words is a twin, and named as one.
+            others = [one for one in older[id] if not self._twins(id, one, at)]
+            if others:
+                at.newer[id] = tuple(at.memory(one) for one in others)
         if not raised:
             return ranking
         return ranked((raised.get(hit.memory_id, hit) for hit in ranking), ranking.dropped)
+
+    def _twins(self, one: str, other: str, at: At) -> bool:
+        return same(said(at.memory(one), at), said(at.memory(other), at), ALIKE)
 
     def _statements(self, ranking: Ranking, at: At) -> Iterator[Hit]:
         for hit in ranking.hits[: self.top]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from recollect.query.terms import keywords
+from recollect.query.terms import keywords, lowered
 from recollect.types import Memory
 
 # Endings change a word's last letters; so much of its beginning is enough to find it again.
 ENDING = 3
+# Words in one piece: camelCase, and what underscores join.
+COMPOUND = re.compile(r"\b[A-Za-z]+(?:[a-z][A-Z]|_)\w*")
+BORDER = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 LEAST_START = 4
 
 
@@ -20,8 +23,22 @@ def whole(memory: Memory) -> str:
 
 def focused(memory: Memory, query: str, size: int) -> str:
     """The title and about `size` characters of the text: where most of the query's words stand
-    together, the beginning where there are none."""
-    return f"{memory.title}\n{window(memory.text, keywords(query), size)}".strip()
+    together, the beginning where there are none. Identifiers that the query says in plain words
+    are read as these."""
+    words = keywords(query)
+    return spoken(f"{memory.title}\n{window(memory.text, words, size)}".strip(), query)
+
+
+def spoken(text: str, query: str) -> str:
+    """`FileSyncService` as `File Sync Service` where the query has these words; a model sees one
+    word that it does not know otherwise."""
+    asked = set(lowered(query))
+
+    def plain(found: re.Match[str]) -> str:
+        parts = BORDER.sub(" ", found[0])
+        return parts if asked.issuperset(parts.lower().split()) else found[0]
+
+    return COMPOUND.sub(plain, text)
 
 
 def window(text: str, words: Sequence[str], size: int) -> str:

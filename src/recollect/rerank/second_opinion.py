@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
 from recollect.at import At
@@ -11,7 +13,15 @@ from recollect.maths import logit
 from recollect.query.terms import words
 from recollect.rerank.deadline import Verdict
 from recollect.rerank.reading import focused
-from recollect.types import Hit, Ranking, Term, combine, ranked, weighted
+from recollect.signals.base import added
+from recollect.types import Hit, Ranking, ranked, weighted
+
+LETTER = re.compile("[A-Za-z]")
+
+
+def readable(query: str) -> list[str]:
+    """The words that an English model can see something in: those with a plain letter."""
+    return [word for word in words(query) if LETTER.search(word)]
 
 
 class SecondOpinion(Struct, frozen=True, tag="second_opinion", forbid_unknown_fields=True):
@@ -33,7 +43,7 @@ class SecondOpinion(Struct, frozen=True, tag="second_opinion", forbid_unknown_fi
     name: str = "rerank"
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:
-        if len(ranking) < 2 or len(words(at.query.text)) < self.least_words:
+        if len(ranking) < 2 or len(readable(at.query.text)) < self.least_words:
             return ranking
         opinions = {id: self._bounded(score) for id, score in self._scores(ranking, at).items()}
         if not opinions:
@@ -49,7 +59,7 @@ class SecondOpinion(Struct, frozen=True, tag="second_opinion", forbid_unknown_fi
         said, how = opinions.get(hit.memory_id), "cross-encoder's logit"
         if said is None:
             said, how = worst, "not read by the cross-encoder: the lowest logit it gave"
-        return Hit(hit.memory_id, joined(hit.why, weighted(self.name, self.weight, said, how)))
+        return Hit(hit.memory_id, added(hit.why, weighted(self.name, self.weight, said, how)))
 
     def _scores(self, ranking: Ranking, at: At) -> dict[str, float]:
         """What the reranker said by the deadline; empty, and said why, when it said nothing."""
@@ -70,8 +80,3 @@ class SecondOpinion(Struct, frozen=True, tag="second_opinion", forbid_unknown_fi
             reached = f"reranked {len(scores)} of {len(candidates)} within the deadline"
             at.degrade(self.name, reached)
         return scores
-
-
-def joined(why: Term, part: Term) -> Term:
-    """A sum with one part more."""
-    return combine(why.name, "sum", (*why.parts, part))

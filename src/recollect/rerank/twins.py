@@ -9,11 +9,15 @@ from msgspec import Struct
 from recollect.at import At
 from recollect.bounds import AtLeastOne, Share
 from recollect.query.terms import STOP_WORDS
-from recollect.types import Hit, Memory, Ranking, combine, leaf
+from recollect.types import Hit, Memory, Ranking
 
-# Words that turn a sentence round: two that differ by one of them are no twins.
-TURNING = frozenset("no not never none without except unless until before after".split())
-FILLERS = STOP_WORDS - TURNING
+# Words that turn a sentence round: two that differ by one of them are no twins. Both as stems,
+# since memories are compared by those: "befor", and "ar" for "are".
+TURNING = frozenset("no not never none without except unless until befor after".split())
+FILLERS = STOP_WORDS | frozenset("ar wa doe ha thi".split())
+
+# So large a share of the longer one's words makes two the same.
+ALIKE = 0.9
 
 
 def same(one: Set[str], other: Set[str], alike: float) -> bool:
@@ -36,11 +40,11 @@ def said(memory: Memory, at: At) -> frozenset[str]:
 
 
 class Twins(Struct, frozen=True, tag="twins", forbid_unknown_fields=True):
-    """Of the best `top`, memories of one project and space that say the same are shown as one, in
-    the best one's place: the one changed last. The others are counted, and named beside it.
-    `alike` is the share of words they must have in common."""
+    """Of the best `top`, memories of one project and space that say the same are shown as one: the
+    best of them. The others are counted, and named beside it. `alike` is the share of words they
+    must have in common."""
 
-    alike: Share = 0.9
+    alike: Share = ALIKE
     top: AtLeastOne = 50
     name: str = "twins"
 
@@ -54,6 +58,7 @@ class Twins(Struct, frozen=True, tag="twins", forbid_unknown_fields=True):
             else:
                 family.append(hit)
         kept = [self._shown(hits, at) for _, hits in families]
+        self._forget_hidden({hit.memory_id for _, hits in families for hit in hits[1:]}, at)
         gone = len(ranking.hits[: self.top]) - len(kept)
         if not gone:
             return ranking
@@ -74,14 +79,13 @@ class Twins(Struct, frozen=True, tag="twins", forbid_unknown_fields=True):
                 return hits
         return None
 
+    def _forget_hidden(self, hidden: set[str], at: At) -> None:
+        """What is shown as another is not named as replaced as well."""
+        for id, older in at.newer.items():
+            at.newer[id] = tuple(one for one in older if one.id not in hidden)
+
     def _shown(self, hits: list[Hit], at: At) -> Hit:
-        """The newest of the family, with the score, and so the place, of the best."""
-        best = hits[0]
-        newest = max(hits, key=lambda hit: (at.memory(hit.memory_id).updated_at, hit.score))
-        others = tuple(at.memory(hit.memory_id) for hit in hits if hit is not newest)
+        best, *others = hits
         if others:
-            at.twins[newest.memory_id] = others
-        if newest is best:
-            return best
-        place = leaf(self.name, best.score, f"the place of {best.memory_id}, which says the same")
-        return Hit(newest.memory_id, combine(newest.why.name, "max", (newest.why, place)))
+            at.twins[best.memory_id] = tuple(at.memory(hit.memory_id) for hit in others)
+        return best

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from recollect.at import At
 from recollect.bounds import Weight
+from recollect.types import Term, combine
 
 
 class Value(NamedTuple):
@@ -40,3 +41,10 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
         """The raw values of these memories; a memory left out counts 0."""
         raise NotImplementedError
+
+
+def added(why: Term, *parts: Term) -> Term:
+    """A sum with these parts more. What is no sum, such as one channel's own score, becomes the
+    first part of one."""
+    before = why.parts if why.formula == "sum" else (why,)
+    return combine(why.name, "sum", (*before, *parts))

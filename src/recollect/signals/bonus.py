@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from recollect.at import At
-from recollect.signals.base import NOTHING
+from recollect.signals.base import NOTHING, added
 from recollect.signals.weigh import AnySignal
-from recollect.types import Hit, Ranking, combine, ranked, weighted
+from recollect.types import Hit, Ranking, ranked, weighted
 
 
 class Bonus(Struct, frozen=True, tag="bonus", forbid_unknown_fields=True):
@@ -20,26 +20,24 @@ class Bonus(Struct, frozen=True, tag="bonus", forbid_unknown_fields=True):
     def apply(self, ranking: Ranking, at: At) -> Ranking:
         ids = ranking.ids
         by_signal = {signal: signal.values(at, ids) for signal in self.signals} if ids else {}
-        said = {signal: values for signal, values in by_signal.items() if values}
+        said = {
+            signal: values
+            for signal, values in by_signal.items()
+            if any(value.raw for value in values.values())
+        }
         if not said:
             return ranking
         return ranked(
             (
                 Hit(
                     hit.memory_id,
-                    combine(
-                        hit.why.name,
-                        "sum",
-                        (
-                            *hit.why.parts,
-                            *(
-                                weighted(
-                                    signal.name,
-                                    signal.weight,
-                                    *values.get(hit.memory_id, NOTHING),
-                                )
-                                for signal, values in said.items()
-                            ),
+                    added(
+                        hit.why,
+                        *(
+                            weighted(
+                                signal.name, signal.weight, *values.get(hit.memory_id, NOTHING)
+                            )
+                            for signal, values in said.items()
                         ),
                     ),
                 )

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.at import At
+from recollect.at import At, Reading
 from recollect.query.exact import holds
+from recollect.query.parts import joined
 from recollect.signals.base import Signal, Value
+
+
+def held(read: Reading, things: Sequence[str]) -> list[str]:
+    """Those of the things that a memory holds."""
+    return [thing for thing in things if holds(read.folded, thing) or same_name(read, thing)]
+
+
+def same_name(read: Reading, thing: str) -> bool:
+    """Whether the memory has the identifier in another spelling."""
+    name = joined(thing)
+    return bool(name) and name in read.parts
 
 
 class Exact(Signal, frozen=True, tag="exact", kw_only=True):
@@ -17,9 +29,9 @@ class Exact(Signal, frozen=True, tag="exact", kw_only=True):
         things = at.exactly
         if not things:
             return {}
-        return {id: self._value(at.reading(id).folded, things) for id in ids}
+        return {id: self._value(at.reading(id), things) for id in ids}
 
-    def _value(self, text: str, things: Sequence[str]) -> Value:
-        found = [thing for thing in things if holds(text, thing)]
+    def _value(self, read: Reading, things: Sequence[str]) -> Value:
+        found = held(read, things)
         how = f"holds {len(found)} of {len(things)} exact terms"
         return Value(len(found) / len(things), how + (f": {', '.join(found)}" if found else ""))

@@ -21,7 +21,7 @@ class Rarest(Signal, frozen=True, tag="rarest", kw_only=True):
     vault: 1 where the word that tells most is there, 0 where none is."""
 
     def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        words = list(dict.fromkeys(keywords(at.query.text)))
+        words = list(dict.fromkeys(keywords(at.timeless)))
         counts = at.store.vocabulary.frequencies(words)
         documents = at.store.vocabulary.documents()
         known = {word: rarity(documents, counts[word]) for word in words if word in counts}

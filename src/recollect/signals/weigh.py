@@ -13,11 +13,13 @@ from recollect.signals.cosine import Cosine
 from recollect.signals.decay import TemporalDecay
 from recollect.signals.domain import DomainMatch
 from recollect.signals.exact import Exact
+from recollect.signals.feedback import Feedback
 from recollect.signals.proximity import Proximity
 from recollect.signals.rank import KeywordRank, VectorRank
 from recollect.signals.rarest import Rarest
 from recollect.signals.recency import Recency
 from recollect.signals.severity import Severity
+from recollect.signals.standing import Standing
 from recollect.signals.tags import TagOverlap
 from recollect.signals.tfidf import Semantic
 from recollect.signals.tier import Tier
@@ -43,6 +45,8 @@ AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
     Exact,
     Voice,
     When,
+    Standing,
+    Feedback,
 ]
 
 

@@ -181,6 +181,9 @@ class FeedbackLog(Protocol):
     def counts(self) -> tuple[int, int]:
         """How many were accepted, how many dismissed."""
 
+    def about(self, ids: Sequence[str]) -> list[tuple[str, str, bool]]:
+        """What was said of these memories: memory, query, whether accepted."""
+
 
 class Writing(Protocol):
     """One write transaction: durable when its context ends, undone when it raises."""

@@ -24,7 +24,18 @@ def test_the_word_itself_and_what_is_further_away_are_not_among_them() -> None:
 
 def test_letters_are_those_of_english_and_the_words_own() -> None:
     found = one_slip_away("größe")
-    assert {"größte", "grösse", "gröse", "größö", "göreße"} & found == {"größte", "gröse", "größö"}
+    assert {"größte", "grösse", "gröse", "größö", "göreße"} & found == {
+        "größte",
+        "gröse",
+        "größö",
+        "grösse",
+    }
+
+
+def test_the_sharp_s_and_two_plain_ones_are_one_letter() -> None:
+    assert "straße" in one_slip_away("strasse")
+    assert "strasse" in one_slip_away("straße")
+    assert "masse" not in one_slip_away("masse")
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_an_overridden_recipe_searches(tmp_path: Path) -> None:
         ("extends = ", ["mine.toml", "cannot be read as TOML"]),
         (
             'extends = "vault"\ncolour = 1',
-            ["mine.toml: colour", "allowed are: about, view, recall, fuse, stages, limits, deep"],
+            ["mine.toml: colour", "allowed are: about, view, recall, fuse, stages, limits"],
         ),
         (
             'extends = "vault"\nrecall.keyword.reeding = "words"',

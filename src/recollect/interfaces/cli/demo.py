@@ -125,7 +125,7 @@ def _print_next() -> None:
 What to try next, on a vault of your own:
   recollect save --title "What we decided" --text "…" --kind decision --here
   recollect search "what did we decide" --explain
-  recollect recipes show vault
+  recollect recipes show blend
   recollect demo --query "roadmap 1.4"        exact names and versions
   recollect demo --keep ./demo-home           the same vault, to play with"""
     )

@@ -19,7 +19,7 @@ from recollect.recipes.show import as_toml, differences
 from recollect.settings import home_folder, load_settings
 
 EXAMPLE = (
-    "  recollect recipes\n  recollect recipes show vault\n"
+    "  recollect recipes\n  recollect recipes show blend\n"
     "  recollect recipes check mine.toml\n  recollect recipes diff vault mine"
 )
 

@@ -83,7 +83,7 @@ def _body(result: Result, response: Response) -> Iterator[str]:
 def score_text(result: Result, view: str) -> str:
     """The score; previews show it as 0–100 with a word, as the `gnosis` recipe does."""
     score = result.score
-    if view != "preview":
+    if view != "preview" or score > 1:  # not every recipe's scores end at 1
         return f"{score:.4f}" if score >= 0.001 else f"{score:.3g}"
     hundred = 100 * score
     if not result.fields["verified"]:

@@ -99,6 +99,26 @@ class KeywordContract(Contract):
             assert matches(store, "anchor", index) == matches(store, "chain", index) == ["a"]
             assert matches(store, "lighthouse", index) == matches(store, "beacon", index) == []
 
+    def test_tokens_are_words_as_the_stemmed_index_keeps_them_in_order(self) -> None:
+        store = self.store()
+        text = "The Cafés were MIGRATING databases, 2 by 2: naïve!"
+        found = store.keyword.tokens(text)
+        assert len(found) == 9
+        assert found[:2] == ["the", "cafe"], "Case, accents and endings are folded."
+        assert found.count("2") == 2, "Every word comes, each time it stands there."
+        assert store.keyword.tokens("migrate database") == found[3:5]
+        assert store.keyword.tokens("") == store.keyword.tokens(" ,;! ") == []
+
+    def test_words_with_the_same_tokens_find_each_other(self) -> None:
+        store = self.store()
+        forms = ("migrate", "migrating", "Migrated", "anchor", "ANCHORS", "über", "uber", "日本語")
+        for form in forms:
+            save(store, memory("said", title="x", text=form))
+            for other in forms:
+                same = store.keyword.tokens(form) == store.keyword.tokens(other)
+                assert matches(store, other) == (["said"] if same else []), (form, other)
+            purge_everything(store)
+
     def test_snippets_mark_the_match_and_leave_out_what_does_not_match(self) -> None:
         store = self.store()
         held = [memory("a", text="drop the anchor here"), memory("b", text="set sail")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from recollect.store.base import Coverage
 from recollect.testing.stores.asking import (
     Contract,
@@ -63,6 +65,38 @@ class VectorContract(Contract):
             assert found == {id: nearest[id] for id in asked}, "Two channels, two cosines."
             assert all(abs(found[id] - expected[id]) < CLOSE for id in asked)
         assert store.vectors.similarities(MODEL, query, []) == {}
+
+    def test_between_are_the_cosines_of_each_two_in_the_order_asked_for(self) -> None:
+        store = self.store()
+        vectors = random_vectors([f"m{number}" for number in range(12)])
+        save(store, *(memory(id) for id in [*vectors, "without"]))
+        put(store, MODEL, vectors)
+        asked = [*shuffled(vectors), "without", "nowhere"]
+        found = store.vectors.between(MODEL, asked)
+        expected = [pair for pair in combinations(asked, 2) if set(pair) <= set(vectors)]
+        assert list(found) == expected
+        for (one, other), cosine in found.items():
+            assert abs(cosine - dict(by_cosine(vectors, vectors[one]))[other]) < CLOSE
+        for few in ([], ["m1"], ["m1", "without"], ["nowhere", "without"]):
+            assert store.vectors.between(MODEL, few) == {}
+        assert store.vectors.between(OTHER, asked) == {}
+
+    def test_between_leaves_out_memories_in_passages(self) -> None:
+        store = self.store()
+        held = save(store, memory("long"), memory("a"), memory("b"))
+        rows = [(held["long"].key, axis(0)), (held["long"].key, axis(1))]
+        rows += [(held["a"].key, axis(0)), (held["b"].key, axis(1))]
+        spans = [Span(0, 5), Span(5, 9), Span(0, 5), Span(0, 5)]
+        store.vectors.put(MODEL, WIDTH, rows, spans=spans)
+        assert store.vectors.between(MODEL, ["long", "a", "b"]) == {("a", "b"): 0.0}
+
+    def test_between_follows_what_is_forgotten(self) -> None:
+        store = self.store()
+        save(store, memory("a"), memory("b"))
+        put(store, MODEL, {"a": axis(0), "b": axis(0)})
+        assert abs(store.vectors.between(MODEL, ["b", "a"])["b", "a"] - 1) < CLOSE
+        forget(store, "b")
+        assert store.vectors.between(MODEL, ["b", "a"]) == {}
 
     def test_equal_vectors_have_equal_cosines_and_are_cut_by_id(self) -> None:
         for width in (3, 24, 385):

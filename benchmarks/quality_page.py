@@ -1,0 +1,501 @@
+"""docs/quality.md and its pictures, made from benchmarks/results/*.json and from nothing else.
+
+    python benchmarks/quality_page.py            write them
+    python benchmarks/quality_page.py --check    exit 1 where they are not what the data give
+
+`quality.json` is measured by quality.py, `evidence.json`, where it is there, by evidence.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from charts import Curve, Dot, Spot, curves, dot_panels, scatter
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+DOCS = ROOT / "docs"
+PAGE = "quality.md"
+NDCG_PICTURE, TIME_PICTURE, EVIDENCE_PICTURE = (
+    f"quality-{name}.svg" for name in ("ndcg", "latency", "evidence")
+)
+
+BEST = "ndcg@10"
+TITLES = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10", "recall@10": "recall@10"}
+BLEND, ALONE = "blend", "blend, no rerank"
+BASELINES = ("grep", "bm25", "dense")
+# What blend must not be worse than, and by how much it may be.
+FLOORS = ("bm25", "dense")
+ALLOWED = 0.005
+SURE = 0.05
+ABOVE, BELOW = "▲", "▼"
+# The parts of a search, in order; the other channels stand between.
+FIRST = ("embed", "vector", "keyword")
+LAST = ("fuse", "load", "stages", "rerank", "present")
+GREY, BLUE, ORANGE, RED = "#8c959f", "#3b76b5", "#e09f3e", "#c1121f"
+HUES = (RED, BLUE, "#2a9d8f", ORANGE, "#6a4c93", GREY)
+
+HEAD = """# Quality
+
+<!-- Made by benchmarks/quality_page.py from benchmarks/results/. Edit those, not this page. -->
+
+How well each recipe finds what it should, and how long it takes, on judged data sets. Nothing on
+this page is written by hand: `benchmarks/quality.py` measures, `benchmarks/quality_page.py` makes
+the page.
+"""
+
+REPEAT = """## Repeat it
+
+<!-- not run: takes an hour or more, and the data sets are not part of the repository -->
+```console
+$ make eval DATA=path/to/sets
+```
+
+Each sub-folder of that folder is a data set, in the layout that
+[evaluation.md](evaluation.md#a-data-set) describes. A run that is interrupted goes on where it
+stopped. `benchmarks/quality.py --help` names the options for a part of it. The quality does not
+depend on the machine. The times do.
+"""
+
+MEASURED = """## What was measured
+
+`grep`, `bm25` and `dense` are the [baselines](evaluation.md#what-is-compared). `vault`,
+`echovault`, `gnosis`, `router` and `covalence` are the five [recipes](recipes.md) that follow a
+documented design. `blend` is the default. `blend, no rerank` is the same without its rerank stage,
+as it ranks where there is no reranker.
+
+Quality and time come from [two passes](evaluation.md#two-passes). For the quality the models have
+all the time they need. For the time, up to 50 questions of each set are asked of the live models,
+one after the other.
+
+An interval is the 95 % interval of a mean: percentiles of 10,000 bootstrap samples of the
+questions. For the average over the sets the questions are drawn anew within each set, and each set
+counts the same. Two recipes are always compared in the questions that both were asked, and `p` is
+that of the paired bootstrap, two-sided. It is not corrected for the number of comparisons: of
+twenty that do not differ at all, one is below 0.05.
+"""
+
+Results = Mapping[str, Any]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    if not parser.parse_args().check:
+        write(RESULTS, DOCS)
+        return 0
+    stale = [name for name, text in files(read(RESULTS)).items() if _held(DOCS / name) != text]
+    for name in stale:
+        print(f"docs/{name} is not what the data give: python benchmarks/quality_page.py")
+    return 1 if stale else 0
+
+
+def _held(file: Path) -> str | None:
+    return file.read_text(encoding="utf-8") if file.exists() else None
+
+
+def read(folder: Path) -> dict[str, Any]:
+    results: dict[str, Any] = json.loads((folder / "quality.json").read_text(encoding="utf-8"))
+    evidence = folder / "evidence.json"
+    if evidence.exists():
+        results["evidence"] = json.loads(evidence.read_text(encoding="utf-8"))
+    return results
+
+
+def write(results: Path, docs: Path) -> None:
+    docs.mkdir(parents=True, exist_ok=True)
+    for name, text in files(read(results)).items():
+        (docs / name).write_text(text, encoding="utf-8", newline="\n")
+
+
+def files(results: Results) -> dict[str, str]:
+    """The page and its pictures, by file name."""
+    sections: Sequence[Callable[[Results], str]] = (
+        lambda _: HEAD,
+        averages,
+        lambda _: REPEAT,
+        lambda _: MEASURED,
+        measured_with,
+        data_sets,
+        ndcg,
+        floors,
+        others,
+        latency,
+        evidence,
+        remarks,
+    )
+    made = (section(results).strip() for section in sections)
+    text = "\n\n".join(section for section in made if section) + "\n"
+    return {PAGE: text} | pictures(results)
+
+
+def pictures(results: Results) -> dict[str, str]:
+    found = {}
+    if panels := _panels(results):
+        found[NDCG_PICTURE] = dot_panels(panels)
+    if spots := _spots(results):
+        found[TIME_PICTURE] = scatter(
+            spots, "p50 in ms, mean of the sets (logarithmic)", "nDCG@10, average of the sets"
+        )
+    if lines := _curves(results):
+        found[EVIDENCE_PICTURE] = curves(
+            lines, "questions without an answer, share of them", "questions with one, share of them"
+        )
+    return found
+
+
+# The sections.
+
+
+def averages(results: Results) -> str:
+    average = results["average"]["contestants"]
+    if not average:
+        return "There is no average yet: no set has been answered by all."
+    order = sorted(average, key=lambda name: -average[name][BEST])
+    against = [name for name in (BLEND, ALONE) if name in average]
+    rows = [
+        [
+            f"`{name}`",
+            *_figures(average[name], BEST),
+            *(_apart(average[name]["against"].get(other)) for other in against),
+            _bare(average[name]["mrr@10"]),
+            _bare(average[name]["recall@10"]),
+        ]
+        for name in order
+    ]
+    apart = [f"against `{other}`" for other in against]
+    heading = ["recipe", "nDCG@10", "interval", *apart, "MRR@10", "recall@10"]
+    parts = [
+        f"## On average\n\nThe mean over {_counted(len(results['average']['sets']), 'set')}. "
+        "Differences are of nDCG@10, with p.",
+        table(heading, rows),
+    ]
+    if _spots(results):
+        parts.append(f"![nDCG@10 against the time of an answer]({TIME_PICTURE})")
+    return "\n\n".join(parts)
+
+
+def measured_with(results: Results) -> str:
+    facts = results["measured_with"]
+    commit = f", commit `{facts['commit']}`" if facts["commit"] else ""
+    if facts["changed"]:
+        commit += " with changes that were not committed"
+    models = ", ".join(f"{kind} `{name}`" for kind, name in facts["models"].items() if name)
+    cores = _counted(facts["cores"], "core")
+    system = f"{facts['system']}, Python {facts['python']}, SQLite {facts['sqlite']}"
+    lines = [
+        f"- Recollect {facts['version']}{commit}, code `{facts['code']}`, {results['date']}.",
+        f"- Models: {models or 'none'}. "
+        f"The reranker's budget when timed: {facts['rerank_budget_ms']} ms.",
+        f"- {facts['processor']}, {cores}; {system}.",
+        *(
+            f"- `{name}` was asked at most {most} questions of each set: it reads many candidates "
+            "for each."
+            for name, most in facts["most"].items()
+        ),
+    ]
+    if facts["queries"]:
+        lines.append(
+            f"- **A part only:** at most {facts['queries']} questions of each set were asked."
+        )
+    return "\n".join(lines)
+
+
+def data_sets(results: Results) -> str:
+    rows = [
+        [name, f"{one['documents']:,}", f"{one['questions']:,}", f"{one['not_scored']:,}"]
+        for name, one in results["sets"].items()
+    ]
+    text = table(["set", "documents", "questions asked", "without an answer, not asked"], rows)
+    for name, reason in results["left_out"].items():
+        text += f"\n\n{name} is left out: {reason}."
+    return text
+
+
+def ndcg(results: Results) -> str:
+    text = (
+        "## nDCG@10\n\nThe best of each row is bold. Against `blend`, in the questions that both "
+        f"were asked: {ABOVE} better, {BELOW} worse, p < {SURE}; no mark: no difference that "
+        "these questions show.\n\n"
+    )
+    text += _by_set(results, BEST, marks=True)
+    for name, most in results["measured_with"]["most"].items():
+        fewer = sum(
+            found["contestants"][name]["queries"] < found["questions"]
+            for found in results["sets"].values()
+            if name in found["contestants"]
+        )
+        if fewer:
+            text += (
+                f"\n\n`{name}` was asked {most} questions where there are more "
+                f"({_counted(fewer, 'set')}): its figures there stand beside those of other "
+                "questions. The marks do not."
+            )
+    if _panels(results):
+        text += (
+            f"\n\n![nDCG@10 of every recipe on every set, with intervals]({NDCG_PICTURE})\n\n"
+            "Each panel has a scale of its own. Lines are 95 % intervals."
+        )
+    return text
+
+
+def floors(results: Results) -> str:
+    """Whether blend ever does worse than the better of two simple ways."""
+    checked = [name for name in (ALONE, BLEND) if name in _names(results)]
+    rows, under = [], dict.fromkeys(checked, 0)
+    for name, found in results["sets"].items():
+        ran = found["contestants"]
+        if not {*FLOORS, *checked} <= ran.keys():
+            continue
+        better = max(FLOORS, key=lambda floor: ran[floor][BEST])
+        cells = []
+        for one in checked:
+            apart = round(ran[one][BEST] - ran[better][BEST], 4)
+            short = apart < -ALLOWED
+            under[one] += short
+            cells.append(f"{apart:+.4f} {'**under**' if short else 'holds'}")
+        rows.append([name, f"`{better}` {_bare(ran[better][BEST])}", *cells])
+    if not rows or not checked:
+        return ""
+    said = "; ".join(
+        f"`{one}` {f'is under on {count} of {len(rows)}' if count else f'holds on all {len(rows)}'}"
+        for one, count in under.items()
+    )
+    return (
+        f"## Never worse than a simple way\n\nOn no set more than {ALLOWED} under the better of "
+        f"`bm25` and `dense`, in nDCG@10: {said}.\n\n"
+        + table(["set", "the better one", *(f"`{one}`" for one in checked)], rows)
+    )
+
+
+def others(results: Results) -> str:
+    parts = ["## recall@10 and MRR@10"]
+    for measure in ("recall@10", "mrr@10"):
+        parts += [f"{TITLES[measure]}:", _by_set(results, measure, marks=False)]
+    return "\n\n".join(parts)
+
+
+def latency(results: Results) -> str:
+    """p50 and p95 by set, and where the time goes."""
+    names = _names(results)
+    timed = {
+        name: {one: row["timing"] for one, row in found["contestants"].items() if row["timing"]}
+        for name, found in results["sets"].items()
+    }
+    if not any(timed.values()):
+        return "## Time\n\nNot measured yet."
+    rows = [
+        [name, *(_times(found.get(one)) for one in names)] for name, found in timed.items() if found
+    ]
+    parts = [
+        "## Time\n\nMilliseconds of an answer, p50 / p95. Saving and embedding the documents is "
+        "not in it; embedding the question is.",
+        table(["set", *(f"`{one}`" for one in names)], rows),
+        "Where the time goes: means over the questions, then over the sets. `stages` contains "
+        "`rerank`. `reached` is the share of the candidates that the reranker read within its "
+        "budget: on average, and on the worst set. Where it is far below 100 %, the quality above "
+        "is not what this machine delivers within that budget.",
+        _stages(names, [found for found in timed.values() if found]),
+    ]
+    return "\n\n".join(parts)
+
+
+def _stages(names: Sequence[str], timed: Sequence[Mapping[str, Any]]) -> str:
+    met = {stage for found in timed for one in found.values() for stage in one["stages_ms"]}
+    met.discard("total")
+    channels = sorted(met - {*FIRST, *LAST})
+    stages = [stage for stage in (*FIRST, *channels, *LAST) if stage in met]
+    rows = []
+    for name in names:
+        held = [found[name] for found in timed if name in found]
+        if not held or not any(one["stages_ms"] for one in held):
+            continue  # grep has no stages
+        reached = [one["reached"] for one in held if one["reached"] is not None]
+        rows.append(
+            [
+                f"`{name}`",
+                *(
+                    _ms(_mean([one["stages_ms"].get(stage, 0.0) for one in held]))
+                    if any(stage in one["stages_ms"] for one in held)
+                    else ""
+                    for stage in [*stages, "total"]
+                ),
+                f"{_mean(reached):.0%}, {min(reached):.0%}" if reached else "",
+            ]
+        )
+    return table(["recipe", *stages, "total", "reached"], rows)
+
+
+def evidence(results: Results) -> str:
+    """How well the evidence of an answer tells questions that have one from those that do not."""
+    found = results.get("evidence")
+    if not found:
+        return ""
+    parts = ["## Knowing when there is nothing"]
+    if shown := found.get("curves"):
+        rows = [
+            [name, f"{one['auc']:.3f}", f"{one['positives']:,}", f"{one['negatives']:,}"]
+            for name, one in shown.items()
+        ]
+        parts += [
+            "How well it tells questions that have an answer from those that have none. AUC: how "
+            "often a question with an answer stands above one without, in all pairs; 0.5: chance.",
+            table(["told by", "AUC", "with an answer", "without"], rows),
+            f"![ROC curves]({EVIDENCE_PICTURE})",
+        ]
+    if levels := found.get("levels"):
+        names = list(dict.fromkeys(level for shares in levels.values() for level in shares))
+        rows = [
+            [name, *(f"{shares[level]:.0%}" if level in shares else "" for level in names)]
+            for name, shares in levels.items()
+        ]
+        parts += ["What the answer said of itself:", table(["questions", *names], rows)]
+    if thresholds := found.get("thresholds"):
+        rows = [[name, _plain(value)] for name, value in thresholds.items()]
+        parts += ["The thresholds in use:", table(["threshold", "value"], rows)]
+    return "\n\n".join(parts)
+
+
+def remarks(results: Results) -> str:
+    """What is wrong with the data, and what could not take part."""
+    lines = [
+        f"- {name}: {count:,} × {reason}."
+        for name, found in results["sets"].items()
+        for reason, count in found["problems"].items()
+    ]
+    lines += [
+        f"- {name}, `{one}`, {_counted(count, 'question')}: {reason}."
+        for name, found in results["sets"].items()
+        for one, row in found["contestants"].items()
+        for reason, count in row["degraded"].items()
+    ]
+    return "## What was wrong\n\n" + "\n".join(lines) if lines else ""
+
+
+# Pictures' data.
+
+
+def _panels(results: Results) -> list[tuple[str, list[Dot]]]:
+    parts = [(name, found["contestants"]) for name, found in results["sets"].items()]
+    if average := results["average"]["contestants"]:
+        parts.append(("average", average))
+    return [(name, [_dot(one, row) for one, row in ran.items()]) for name, ran in parts]
+
+
+def _spots(results: Results) -> list[Spot]:
+    """Those that were timed on all sets of the average."""
+    sets = [results["sets"][name]["contestants"] for name in results["average"]["sets"]]
+    return [
+        Spot(_dot(name, row), _mean([ran[name]["timing"]["p50_ms"] for ran in sets]))
+        for name, row in results["average"]["contestants"].items()
+        if all(ran[name]["timing"] for ran in sets)
+    ]
+
+
+def _curves(results: Results) -> list[Curve]:
+    """All of them, or where they are too many, those of all sets."""
+    shown: Mapping[str, Any] = results.get("evidence", {}).get("curves", {})
+    if len(shown) > len(HUES):
+        shown = {name: one for name, one in shown.items() if "all sets" in name}
+    return [
+        Curve(f"{name} ({one['auc']:.3f})", [(x, y) for x, y in one["points"]], colour)
+        for (name, one), colour in zip(shown.items(), HUES, strict=False)
+    ]
+
+
+def _dot(name: str, row: Mapping[str, Any]) -> Dot:
+    colour = {BLEND: RED, ALONE: ORANGE}.get(name, GREY if name in BASELINES else BLUE)
+    low, high = row["ci95"][BEST]
+    return Dot(name, row[BEST], low, high, colour)
+
+
+# Cells and tables.
+
+
+def _by_set(results: Results, measure: str, *, marks: bool) -> str:
+    names = _names(results)
+    parts = [(name, found["contestants"]) for name, found in results["sets"].items()]
+    if average := results["average"]["contestants"]:
+        parts.append(("**average**", average))
+    rows = []
+    for name, ran in parts:
+        best = max(_bare(row[measure]) for row in ran.values())
+        cells = []
+        for one in names:
+            if one not in ran:
+                cells.append("")
+                continue
+            cell = _bare(ran[one][measure])
+            cells.append(f"**{cell}**" if cell == best else cell)
+            if marks:
+                cells[-1] += _mark(ran[one]["against"].get(BLEND))
+        rows.append([name, *cells])
+    return table(["set", *(f"`{one}`" for one in names)], rows)
+
+
+def _names(results: Results) -> list[str]:
+    """Those that were measured on any set, in their order."""
+    ran = {one for found in results["sets"].values() for one in found["contestants"]}
+    return [one for one in results["contestants"] if one in ran]
+
+
+def _mark(apart: Mapping[str, Any] | None) -> str:
+    if apart is None or apart["p"] >= SURE:
+        return ""
+    return f" {ABOVE}" if apart["difference"] > 0 else f" {BELOW}"
+
+
+def _figures(row: Mapping[str, Any], measure: str) -> list[str]:
+    low, high = row["ci95"][measure]
+    return [_bare(row[measure]), f"{_bare(low)}–{_bare(high)}"]
+
+
+def _apart(apart: Mapping[str, Any] | None) -> str:
+    if apart is None:
+        return ""
+    p = "p < 0.001" if apart["p"] < 0.001 else f"p = {apart['p']:.3f}"
+    return f"{apart['difference']:+.3f}, {p}"
+
+
+def _bare(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _ms(value: float) -> str:
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.1f}"
+
+
+def _times(timing: Mapping[str, Any] | None) -> str:
+    return "" if timing is None else f"{_ms(timing['p50_ms'])} / {_ms(timing['p95_ms'])}"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_plain(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """The first column to the left, the others to the right."""
+    lines = [heading, ["---", *["---:"] * (len(heading) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

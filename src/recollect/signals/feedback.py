@@ -1,0 +1,29 @@
+"""`feedback`: what people said of a memory when they asked something like this before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recollect.at import At
+from recollect.query.terms import keywords
+from recollect.signals.base import Signal, Value
+from recollect.signals.tags import jaccard
+
+
+class Feedback(Signal, frozen=True, tag="feedback", kw_only=True):
+    """The sum of +1 for each time it was accepted and −1 for each time it was dismissed, each
+    counted by how alike the questions are (Jaccard of their keywords), within −1…1: what was
+    dismissed for another question is not worse for this one."""
+
+    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+        given = at.store.feedback.about(ids)
+        asked = frozenset(keywords(at.query.text)) if given else frozenset[str]()
+        totals: dict[str, float] = {}
+        for memory_id, query, accepted in given:
+            alike = jaccard(asked, frozenset(keywords(query)))
+            totals[memory_id] = totals.get(memory_id, 0.0) + (alike if accepted else -alike)
+        return {
+            id: Value(max(-1.0, min(1.0, total)), "accepted" if total > 0 else "dismissed")
+            for id, total in totals.items()
+            if total
+        }

@@ -1,0 +1,138 @@
+"""A search at any point of its way, for tests of one channel, fusion, signal or stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from recollect.at import At
+from recollect.errors import ProviderError
+from recollect.ingest.draft import complete, draft
+from recollect.models.base import Embedder, Reranker
+from recollect.store.sqlite.store import SqliteStore
+from recollect.types import Filter, Hit, Query, Ranking, leaf
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+IDENTITY = "toy:planned"
+
+
+class PlannedModels:
+    """An embedder that gives every query one vector, and a reranker; either may be absent."""
+
+    def __init__(
+        self, asked: Sequence[float] | None, reranker: Reranker | None, budget_ms: int
+    ) -> None:
+        self.budget_ms = budget_ms
+        self._asked = asked
+        self._reranker = reranker
+
+    def embedder(self) -> Embedder:
+        if self._asked is None:
+            raise ProviderError('embedding.provider is "none"', transient=False)
+        return PlannedEmbedder(self._asked)
+
+    def reranker(self) -> Reranker:
+        if self._reranker is None:
+            raise ProviderError('rerank.provider is "none"', transient=False)
+        return self._reranker
+
+
+class PlannedEmbedder:
+    identity = IDENTITY
+    local = True
+
+    def __init__(self, asked: Sequence[float]) -> None:
+        self._asked = asked
+
+    def warm(self) -> bool:
+        return True
+
+    def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([self._asked] * len(texts), np.float32)
+
+    documents = queries
+
+
+class PlannedReranker:
+    """Scores by the beginning of a document; what is not planned scores 0."""
+
+    identity = "toy:reranker"
+
+    def __init__(self, scores: Mapping[str, float]) -> None:
+        self.planned = scores
+        self.read: list[str] = []
+
+    def ready(self) -> None:
+        """It is."""
+
+    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
+        self.read += documents
+        return [
+            next((said for text, said in self.planned.items() if one.startswith(text)), 0.0)
+            for one in documents
+        ]
+
+
+def ranking(channel: str, scores: Mapping[str, float]) -> Ranking:
+    """A channel's hits as given, in this order."""
+    return Ranking(tuple(Hit(id, leaf(channel, score, "")) for id, score in scores.items()))
+
+
+@pytest.fixture
+def search_at(tmp_path: Path) -> Iterator[Callable[..., At]]:
+    """`search_at(query, {id: text or fields}, vectors={id: vector}, channels={name: {id: score}},
+    scores={text: score})`: the memories are stored and read, the vectors are there, the channels
+    found what is given. Without `asked`, the query's vector, there is no embedding model."""
+    store = SqliteStore(tmp_path / "vault.db")
+
+    def build(
+        text: str,
+        memories: Mapping[str, str | Mapping[str, Any]] | None = None,
+        *,
+        vectors: Mapping[str, Sequence[float]] | None = None,
+        asked: Sequence[float] | None = None,
+        channels: Mapping[str, Mapping[str, float]] | None = None,
+        scores: Mapping[str, float] | None = None,
+        reranker: Reranker | None = None,
+        budget_ms: int = 60_000,
+        limit: int = 10,
+        now: datetime = NOW,
+        read_time: bool = True,
+        filter: Filter | None = None,
+    ) -> At:
+        fields = {
+            id: {"text": held} if isinstance(held, str) else dict(held)
+            for id, held in (memories or {}).items()
+        }
+        with store.writing() as write:
+            keys = {
+                id: write.add(complete(draft(held), id, None, now)).key
+                for id, held in fields.items()
+            }
+        if vectors:
+            rows = {id: np.array(row, np.float32) for id, row in vectors.items()}
+            unit = [(keys[id], row / np.linalg.norm(row)) for id, row in rows.items()]
+            store.vectors.put(IDENTITY, len(unit[0][1]), unit)
+        reads = PlannedReranker(scores) if scores is not None else reranker
+        at = At(
+            recipe="r",
+            query=Query(text=text, filter=filter or Filter(), read_time=read_time),
+            limit=limit,
+            now=now,
+            store=store,
+            models=PlannedModels(asked, reads, budget_ms),
+        )
+        at.channels |= {name: ranking(name, held) for name, held in (channels or {}).items()}
+        at.load(fields)
+        return at
+
+    yield build
+    store.close()

@@ -1,0 +1,39 @@
+"""`blend` as declared: the default, and what it is made of."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from recollect.errors import UserError
+from recollect.recipes import BUILT_IN
+from recollect.recipes.base import Recipe, check, fused_channels
+from recollect.settings import Settings
+
+BLEND = BUILT_IN["blend"]
+
+
+def test_it_is_the_default_and_the_first_that_is_listed() -> None:
+    assert Settings().search.recipe == "blend"
+    assert next(iter(BUILT_IN)) == "blend"
+
+
+def test_it_hangs_together() -> None:
+    check(BLEND)
+    assert [channel.name for channel in BLEND.recall] == ["keyword", "parts", "exact", "vector"]
+    stages = ["bonus", "rerank", "newer", "twins", "exact_floor", "cut"]
+    assert [stage.name for stage in BLEND.stages] == stages
+    assert set(fused_channels(BLEND.fuse)) == {"keyword", "parts", "exact", "vector"}
+
+
+def test_it_survives_being_written_down() -> None:
+    written = msgspec.json.decode(msgspec.json.encode(BLEND), type=Recipe)
+    assert written == BLEND
+    assert written.fingerprint == BLEND.fingerprint
+
+
+@pytest.mark.parametrize("lost", ["parts", "exact", "vector"])
+def test_a_channel_that_fusion_names_must_be_there(lost: str) -> None:
+    recall = tuple(channel for channel in BLEND.recall if channel.name != lost)
+    with pytest.raises(UserError, match=f"fuse names the channel '{lost}'"):
+        check(msgspec.structs.replace(BLEND, recall=recall))

@@ -1,0 +1,61 @@
+"""`exact`: what the query means literally, as a share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from recollect.at import At
+from recollect.signals.exact import Exact
+
+Search = Callable[..., At]
+SIGNAL = Exact(weight=1.0)
+FILLED = {f"other-{number}": "a plain word" for number in range(18)}
+
+
+def test_the_share_of_exact_things_that_a_memory_holds(search_at: Search) -> None:
+    memories = {
+        "both": "getUserByID is in 1.4.",
+        "one": "getUserByID is in 1.4.2.",
+        "none": "Users have ids.",
+    }
+    found = SIGNAL.values(search_at("getUserByID 1.4", memories), list(memories))
+    assert found == {
+        "both": (1.0, "holds 2 of 2 exact terms: getUserByID, 1.4"),
+        "one": (0.5, "holds 1 of 2 exact terms: getUserByID"),
+        "none": (0.0, "holds 0 of 2 exact terms"),
+    }
+
+
+def test_a_word_that_hardly_any_memory_has_is_exact_too(search_at: Search) -> None:
+    """`zephyr` is in one of twenty memories, `plain` in eighteen: one in ten is few."""
+    at = search_at("plain zephyr", {"a": "Zephyr is here.", "b": "Zephyrs are not.", **FILLED})
+    found = SIGNAL.values(at, ["a", "b", "other-1"])
+    assert found == {
+        "a": (1.0, "holds 1 of 1 exact terms: zephyr"),
+        "b": (0.0, "holds 0 of 1 exact terms"),
+        "other-1": (0.0, "holds 0 of 1 exact terms"),
+    }
+
+
+@pytest.mark.parametrize("query", ["", "plain word", "zebra", "?"])
+def test_a_query_without_exact_things_says_nothing(search_at: Search, query: str) -> None:
+    assert SIGNAL.values(search_at(query, FILLED), list(FILLED)) == {}
+
+
+def test_title_context_and_tags_count_and_case_does_not(search_at: Search) -> None:
+    memories = {
+        "title": {"title": "CAFÉ_CENTRAL"},
+        "context": {"title": "x", "context": "cafe_central"},
+        "tag": {"title": "x", "tags": ["Café_Central"]},
+    }
+    at = search_at("café_central", memories)
+    assert {value.raw for value in SIGNAL.values(at, list(memories)).values()} == {1.0}
+
+
+@pytest.mark.parametrize("query", ["file_sync_service", "file-sync-service", "fileSyncService"])
+def test_an_identifier_in_another_spelling_is_the_same_name(search_at: Search, query: str) -> None:
+    memories = {"name": "FileSyncService retries.", "longer": "FileSyncServiceTest is flaky."}
+    found = SIGNAL.values(search_at(query, memories), list(memories))
+    assert {id: value.raw for id, value in found.items()} == {"name": 1.0, "longer": 0.0}
