@@ -43,9 +43,12 @@ class Reading:
     """A memory's words, read when they are needed: as stems, and as a text without case and
     accents."""
 
-    def __init__(self, memory: Memory, tokens: Callable[[str], list[str]]) -> None:
+    def __init__(
+        self, memory: Memory, tokens: Callable[[str], list[str]], *, has_parts: bool
+    ) -> None:
         self._memory = memory
         self._tokens = tokens
+        self._has_parts = has_parts
 
     @cached_property
     def body(self) -> tuple[str, ...]:
@@ -54,8 +57,8 @@ class Reading:
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """What identifiers and unspaced scripts hold beside words."""
-        return tuple(parts(self._text))
+        """What identifiers and unspaced scripts hold beside words, where the query asks for it."""
+        return tuple(parts(self._text)) if self._has_parts else ()
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
@@ -174,8 +177,16 @@ class At:
     def reading(self, id: str) -> Reading:
         """A memory as words, for the stages that read texts; each is read once."""
         if id not in self._readings:
-            self._readings[id] = Reading(self._memories[id], self.store.keyword.tokens)
+            self._readings[id] = Reading(
+                self._memories[id], self.store.keyword.tokens, has_parts=id in self._with_parts
+            )
         return self._readings[id]
+
+    @cached_property
+    def _with_parts(self) -> frozenset[str]:
+        """The memories whose parts the query asks for: reading those of all takes as long as the
+        rest of a search."""
+        return frozenset(self.channels.get("parts", Ranking()).ids)
 
     @cached_property
     def stems(self) -> tuple[str, ...]:

@@ -427,7 +427,7 @@ def test_a_rare_term_in_a_long_question_keeps_a_place_in_the_answer(ask: Ask, qu
 
 def test_the_pool_is_counted_as_what_was_left_to_rank(ask: Ask) -> None:
     response = ask(NEAR, "how is the database backed up at night to Quorra")
-    assert response.counts["pool"] == 51  # the best fifty, and the cat
+    assert response.counts["pool"] == 31  # the best thirty, and the cat
 
 
 # Time

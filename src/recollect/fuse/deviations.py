@@ -55,7 +55,7 @@ class Deviations(Struct, frozen=True, tag="deviations", forbid_unknown_fields=Tr
     weights: dict[str, Weight]
     added: dict[str, str] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
-    pool: Depth = Depth(per_result=3, at_least=50)
+    pool: Depth = Depth(per_result=3, at_least=30)
     least_deviation: dict[str, Weight] = field(default_factory=dict)
     name: str = "fused"
 

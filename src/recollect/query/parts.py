@@ -52,8 +52,10 @@ LONGEST = 200
 FEW_PIECES = 3
 # Compounds come again and again; as many as a large import uses often, in about a megabyte.
 MOST_KNOWN = 4096
-# A query of so many words may be a part of a name; a longer one is a sentence.
+# A query of so many words may be a part of a name, and of so many a name; a longer one is a
+# sentence.
 FEW_WORDS = 2
+MOST_NAMED = 6
 # An identifier of more words is asked for as it is written.
 MOST_JOINED = 4
 
@@ -112,7 +114,9 @@ def parts_query(text: str) -> str:
             whole += chain.from_iterable(map(_asked_whole, names))
             words += [name.parts for name in names if _asked_alone(name)]
             neighbours[-1] += [name.joined for name in names[-1:]]
-    joined = [[one] for row in neighbours for one in _joined_neighbours(row)]
+    joined: list[list[str]] = []
+    if len(words) <= MOST_NAMED:
+        joined = [[one] for row in neighbours for one in _joined_neighbours(row)]
     if len(words) > FEW_WORDS:
         words = [pair for row in neighbours for pair in _neighbouring(row)]
     return any_phrase_of([*whole, *joined, *single, *words])

@@ -56,7 +56,7 @@ BLEND = Recipe(
         added={"parts": "keyword"},
         kept=("exact",),
         least_deviation={"keyword": 0.2, "vector": 0.02},
-        pool=Depth(per_result=3, at_least=50),
+        pool=Depth(per_result=3, at_least=30),
     ),
     stages=(
         Bonus(

@@ -40,17 +40,18 @@ def said(memory: Memory, at: At) -> frozenset[str]:
 
 
 class Twins(Struct, frozen=True, tag="twins", forbid_unknown_fields=True):
-    """Of the best `top`, memories of one project and space that say the same are shown as one: the
-    best of them. The others are counted, and named beside it. `alike` is the share of words they
-    must have in common."""
+    """Of the best `top`, or as many as will be returned, memories of one project and space that say
+    the same are shown as one: the best of them. The others are counted, and named beside it.
+    `alike` is the share of words they must have in common."""
 
     alike: Share = ALIKE
-    top: AtLeastOne = 50
+    top: AtLeastOne = 20
     name: str = "twins"
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:
         families: list[tuple[frozenset[str], list[Hit]]] = []
-        for hit in ranking.hits[: self.top]:
+        top = max(self.top, at.limit)
+        for hit in ranking.hits[:top]:
             words = said(at.memory(hit.memory_id), at)
             family = self._family(words, at.memory(hit.memory_id), families, at)
             if family is None:
@@ -59,11 +60,11 @@ class Twins(Struct, frozen=True, tag="twins", forbid_unknown_fields=True):
                 family.append(hit)
         kept = [self._shown(hits, at) for _, hits in families]
         self._forget_hidden({hit.memory_id for _, hits in families for hit in hits[1:]}, at)
-        gone = len(ranking.hits[: self.top]) - len(kept)
+        gone = len(ranking.hits[:top]) - len(kept)
         if not gone:
             return ranking
         dropped = ranking.dropped | {self.name: gone}
-        return Ranking((*kept, *ranking.hits[self.top :]), dropped)
+        return Ranking((*kept, *ranking.hits[top:]), dropped)
 
     def _family(
         self,

@@ -116,9 +116,11 @@ def test_projects_and_spaces_are_apart(search_at: Search) -> None:
 
 
 def test_only_the_best_are_compared(search_at: Search) -> None:
-    at = search_at("", {"a": "Same words.", "b": "Other words.", "c": "Same words."})
+    """As many as are asked for, and `top` at least."""
+    memories = {"a": "Same words.", "b": "Other words.", "c": "Same words."}
     before = fused(a=3.0, b=2.0, c=1.0)
-    assert Twins(top=2).apply(before, at) is before
+    assert Twins(top=2).apply(before, search_at("", memories, limit=1)) is before
+    assert Twins(top=2).apply(before, search_at("", memories, limit=3)).ids == ("a", "b")
 
 
 @pytest.mark.parametrize("scores", [{}, {"a": 1.0}, {"a": 2.0, "b": 1.0}])

@@ -8,6 +8,7 @@ import pytest
 
 from recollect.at import At
 from recollect.signals.exact import Exact
+from recollect.types import Hit, Ranking, leaf
 
 Search = Callable[..., At]
 SIGNAL = Exact(weight=1.0)
@@ -57,5 +58,7 @@ def test_title_context_and_tags_count_and_case_does_not(search_at: Search) -> No
 @pytest.mark.parametrize("query", ["file_sync_service", "file-sync-service", "fileSyncService"])
 def test_an_identifier_in_another_spelling_is_the_same_name(search_at: Search, query: str) -> None:
     memories = {"name": "FileSyncService retries.", "longer": "FileSyncServiceTest is flaky."}
-    found = SIGNAL.values(search_at(query, memories), list(memories))
+    at = search_at(query, memories)
+    at.channels["parts"] = Ranking(tuple(Hit(id, leaf("parts", 1.0, "bm25")) for id in memories))
+    found = SIGNAL.values(at, list(memories))
     assert {id: value.raw for id, value in found.items()} == {"name": 1.0, "longer": 0.0}
