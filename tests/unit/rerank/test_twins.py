@@ -115,12 +115,12 @@ def test_projects_and_spaces_are_apart(search_at: Search) -> None:
     assert STAGE.apply(fused(a=4.0, b=3.0, c=2.0, d=1.0), at).ids == ("a", "b", "c")
 
 
-def test_only_the_best_are_compared(search_at: Search) -> None:
+@pytest.mark.parametrize(("limit", "shown"), [(1, ("a", "b", "c")), (3, ("a", "b"))])
+def test_only_the_best_are_compared(search_at: Search, limit: int, shown: tuple[str, ...]) -> None:
     """As many as are asked for, and `top` at least."""
     memories = {"a": "Same words.", "b": "Other words.", "c": "Same words."}
-    before = fused(a=3.0, b=2.0, c=1.0)
-    assert Twins(top=2).apply(before, search_at("", memories, limit=1)) is before
-    assert Twins(top=2).apply(before, search_at("", memories, limit=3)).ids == ("a", "b")
+    at = search_at("", memories, limit=limit)
+    assert Twins(top=2).apply(fused(a=3.0, b=2.0, c=1.0), at).ids == shown
 
 
 @pytest.mark.parametrize("scores", [{}, {"a": 1.0}, {"a": 2.0, "b": 1.0}])
