@@ -61,7 +61,7 @@ SEED = 0
 COMPARED = (BLEND.name, quality_page.ALONE)
 BEST = quality_page.BEST
 # It reads 64 candidates for each question; nobody waits for all questions of all sets.
-MOST = {"gnosis": 150}
+MOST = {"gnosis": 60}
 WRONG_USAGE = 2
 
 

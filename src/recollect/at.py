@@ -101,6 +101,7 @@ class At:
         self.opinions: dict[str, float] = {}
         self.unreached: frozenset[str] = frozenset()
         self.understood: tuple[Period, ...] = ()
+        self.mended: dict[str, list[str]] = {}
         self.twins: dict[str, tuple[Memory, ...]] = {}
         self.newer: dict[str, tuple[Memory, ...]] = {}
         self.degraded: list[Degraded] = []

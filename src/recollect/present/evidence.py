@@ -84,14 +84,21 @@ def _kept(cosines: dict[str, float], ids: tuple[str, ...]) -> dict[str, float]:
 
 def coverage(at: At, ids: tuple[str, ...]) -> list[float]:
     """For each memory the share of the query's keywords it holds, each counted by its rarity; a
-    word that stands nowhere in the vault is the rarest, and is in none."""
+    word that stands nowhere in the vault is the rarest, and in none, unless a typing error made it
+    of one that is."""
     words = list(dict.fromkeys(keywords(at.timeless)))
     counts = at.store.vocabulary.frequencies(words)
     documents = at.store.vocabulary.documents()
     weights = {word: rarity(documents, counts.get(word, 0)) for word in words}
-    stems = {word: frozenset(at.store.keyword.tokens(word)) for word in words}
+    stems = {
+        word: [frozenset(at.store.keyword.tokens(one)) for one in (word, *at.mended.get(word, ()))]
+        for word in words
+    }
     total = sum(weights.values())
     if not total:
         return [0.0] * len(ids)
     held = [at.reading(id).stem_set for id in ids]
-    return [sum(weights[word] for word in words if stems[word] <= one) / total for one in held]
+    return [
+        sum(weights[word] for word in words if any(some <= one for some in stems[word])) / total
+        for one in held
+    ]

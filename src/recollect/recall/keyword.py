@@ -83,7 +83,7 @@ def mended(at: At) -> list[str]:
     words = list(dict.fromkeys(keywords(at.query.text)))
     known = at.store.vocabulary.frequencies(words)
     unknown = [word for word in words if word not in known and not _stands(word, at)]
-    similar = at.store.vocabulary.similar(unknown) if unknown else {}
+    similar = at.mended = at.store.vocabulary.similar(unknown) if unknown else {}
     for word, others in similar.items():
         if others:
             at.note(f"No memory holds {word!r}: searched for {', '.join(others)} as well.")

@@ -75,3 +75,9 @@ class BrowsingContract(Contract):
         for accepted in (True, False, True):
             store.feedback.add("where is the anchor?", "a", accepted, NOON)
         assert store.feedback.counts() == other.feedback.counts() == (2, 1)
+        store.feedback.add("anchor", "b", False, NOON)
+        asked = "where is the anchor?"
+        said = [("a", asked, True), ("a", asked, False), ("a", asked, True)]
+        assert other.feedback.about(["a", "c"]) == said
+        assert store.feedback.about(["b", "a"]) == [*said, ("b", "anchor", False)]
+        assert store.feedback.about([]) == []
