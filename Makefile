@@ -33,6 +33,7 @@ bench: setup
 	$(BIN)/python benchmarks/bench_import.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_vectors.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_models.py --data $(DATA)
+	$(BIN)/python benchmarks/bench_blend.py --data $(DATA)
 
 # Its data must be named, other than bench's: it says which they are. ARGS: see quality.py --help.
 eval: setup

@@ -73,7 +73,7 @@ BLEND = Recipe(
             ),
         ),
         SecondOpinion(weight=0.25, bound=10.0, top=20, characters=450),
-        Newer(cosine=0.82, overlap=0.5, gap=4.0, longest=300),
+        Newer(cosine=0.82, overlap=0.5, longest=300),
         Twins(alike=0.9),
         ExactFloor(share=0.1),
         Cut(),

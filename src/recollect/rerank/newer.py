@@ -8,10 +8,10 @@ from math import inf, nextafter
 from msgspec import Struct
 
 from recollect.at import At
-from recollect.bounds import AtLeastOne, Cosine, Share, Weight
+from recollect.bounds import AtLeastOne, Cosine, Share
 from recollect.rerank.twins import ALIKE, said, same
 from recollect.times import iso
-from recollect.types import Hit, Ranking, combine, leaf, ranked
+from recollect.types import Hit, Memory, Ranking, combine, leaf, ranked
 
 
 class Newer(Struct, frozen=True, tag="newer", forbid_unknown_fields=True):
@@ -19,14 +19,12 @@ class Newer(Struct, frozen=True, tag="newer", forbid_unknown_fields=True):
     changed later is placed above the other, which stays, with both dates shown.
 
     They state the same thing when their vectors' cosine is at least `cosine`, the shorter shares
-    `overlap` of its words with the longer, both are statements of at most `longest` characters
-    rather than pages, and they answer the query about as well: scores at most `gap` apart. Looked
-    for among the best `top`. Needs vectors.
+    `overlap` of its words with the longer, and both are statements of at most `longest` characters
+    rather than pages. Looked for among the best `top`. Needs vectors.
     """
 
     cosine: Cosine = 0.82
     overlap: Share = 0.5
-    gap: Weight = 4.0
     longest: AtLeastOne = 300
     top: AtLeastOne = 20
     name: str = "newer"
@@ -37,7 +35,7 @@ class Newer(Struct, frozen=True, tag="newer", forbid_unknown_fields=True):
         hits = {hit.memory_id: hit for hit in self._statements(ranking, at)}
         # Oldest first, so that what is raised above something is above it for good.
         order = sorted(hits, key=lambda id: (at.memory(id).updated_at, id))
-        older = self._older(order, hits, at)
+        older = self._older(order, at)
         raised: dict[str, Hit] = {}
         for id in order:
             above = max((raised.get(one, hits[one]) for one in older[id]), key=_score, default=None)
@@ -59,26 +57,22 @@ class Newer(Struct, frozen=True, tag="newer", forbid_unknown_fields=True):
             if len(at.memory(hit.memory_id).text) <= self.longest:
                 yield hit
 
-    def _older(self, order: Sequence[str], hits: dict[str, Hit], at: At) -> dict[str, list[str]]:
+    def _older(self, order: Sequence[str], at: At) -> dict[str, list[str]]:
         """For each memory those before it that state the same thing."""
         cosines = at.cosines_between(order) if len(order) > 1 else {}
         words = {id: said(at.memory(id), at) for pair in cosines for id in pair}
         found: dict[str, list[str]] = {id: [] for id in order}
         for (before, after), cosine in cosines.items():
-            if cosine < self.cosine or not self._comparable(hits[before], hits[after], at):
+            if cosine < self.cosine or not self._comparable(at.memory(before), at.memory(after)):
                 continue
             shared = len(words[before] & words[after])
             if shared >= self.overlap * min(len(words[before]), len(words[after])):
                 found[after].append(before)
         return found
 
-    def _comparable(self, before: Hit, after: Hit, at: At) -> bool:
-        one, other = at.memory(before.memory_id), at.memory(after.memory_id)
-        return (
-            (one.project, one.space) == (other.project, other.space)
-            and one.updated_at < other.updated_at
-            and before.score - after.score <= self.gap
-        )
+    def _comparable(self, before: Memory, after: Memory) -> bool:
+        together = (before.project, before.space) == (after.project, after.space)
+        return together and before.updated_at < after.updated_at
 
     def _above(self, hit: Hit, older: Hit, at: At) -> Hit:
         dates = (iso(at.memory(one.memory_id).updated_at) for one in (hit, older))
