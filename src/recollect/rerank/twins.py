@@ -7,7 +7,7 @@ from collections.abc import Iterable, Set
 from msgspec import Struct
 
 from recollect.at import At
-from recollect.bounds import AtLeastOne, Share
+from recollect.bounds import Count, Share
 from recollect.query.terms import STOP_WORDS
 from recollect.types import Hit, Memory, Ranking
 
@@ -42,15 +42,15 @@ def said(memory: Memory, at: At) -> frozenset[str]:
 class Twins(Struct, frozen=True, tag="twins", forbid_unknown_fields=True):
     """Of the best `top`, or as many as will be returned, memories of one project and space that say
     the same are shown as one: the best of them. The others are counted, and named beside it.
-    `alike` is the share of words they must have in common."""
+    `alike` is the share of words they must have in common; with `top` 0 all are shown."""
 
     alike: Share = ALIKE
-    top: AtLeastOne = 20
+    top: Count = 20
     name: str = "twins"
 
     def apply(self, ranking: Ranking, at: At) -> Ranking:
         families: list[tuple[frozenset[str], list[Hit]]] = []
-        top = max(self.top, at.limit)
+        top = max(self.top, at.limit) if self.top else 0
         for hit in ranking.hits[:top]:
             words = said(at.memory(hit.memory_id), at)
             family = self._family(words, at.memory(hit.memory_id), families, at)

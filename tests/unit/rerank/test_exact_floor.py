@@ -73,3 +73,9 @@ def test_where_no_place_is_missing_nothing_changes(
 ) -> None:
     before = fused(*ids)
     assert STAGE.apply(before, search_at(query, MEMORIES, limit=limit)) is before
+
+
+def test_without_a_share_nothing_is_lifted(search_at: Search) -> None:
+    at = search_at("printer E1234", MEMORIES, limit=2)
+    before = fused("near-0", "near-1", "near-2", "code")
+    assert ExactFloor(share=0.0).apply(before, at) is before

@@ -132,3 +132,9 @@ def test_where_nothing_is_said_twice_nothing_changes(
     before = fused(**scores)
     assert STAGE.apply(before, at) is before
     assert at.twins == {}
+
+
+def test_none_are_hidden_where_that_is_switched_off(search_at: Search) -> None:
+    at = search_at("", {"a": "Same words.", "b": "Same words."})
+    before = fused(a=2.0, b=1.0)
+    assert Twins(top=0).apply(before, at) is before
