@@ -16,8 +16,8 @@ from recollect.types import Hit, Ranking, combine, leaf, ranked
 class ExactFloor(Struct, frozen=True, tag="exact_floor", forbid_unknown_fields=True):
     """Where none of the memories that will be returned holds one of the query's exact things, the
     best memory that does is lifted onto the last places: a name is found however many memories are
-    nearer in meaning. Of the places `share` is given away so, one at least, and never the first; with
-    0 none is."""
+    nearer in meaning. Of the places `share` is given away so, one at least, and never the first;
+    with 0 none is."""
 
     share: Share = 0.1
     name: str = "exact_floor"
