@@ -52,7 +52,7 @@ BLEND = Recipe(
         Vector(depth=DEPTH),
     ),
     fuse=Deviations(
-        weights={"keyword": 1.0, "vector": 1.2},
+        weights={"keyword": 1.0, "vector": 1.5},
         added={"parts": "keyword"},
         kept=("exact",),
         least_deviation={"keyword": 0.2, "vector": 0.02},
