@@ -97,9 +97,10 @@ class KeptTime(Struct, frozen=True):
 class Store:
     """What was measured, a file each, by what it depends on."""
 
-    def __init__(self, folder: Path, depends: Sequence[object]) -> None:
+    def __init__(self, folder: Path, depends: Sequence[object], whole: Sequence[str]) -> None:
         self._folder = folder
         self._depends = depends
+        self._whole = whole
         self._data: dict[Path, str] = {}
 
     def quality(self, folder: Path, one: Contestant) -> Kept | None:
@@ -117,6 +118,8 @@ class Store:
             self._data[folder] = data_digest(folder)
         recipe = "" if one.recipe is None else one.recipe.fingerprint
         parts = [self._data[folder], one.name, recipe, MOST.get(one.name), *self._depends]
+        if kind == "quality" and folder.name in self._whole:
+            parts.append("whole")
         key = content_digest(json.dumps(parts), 8).hex()
         name = re.sub(r"\W+", "-", one.name)
         return self._folder / f"{folder.name}.{name}.{kind}.{key}.json"
@@ -135,6 +138,7 @@ class Measuring(NamedTuple):
     settings: Settings
     cache: Cache
     queries: int | None
+    whole: Sequence[str]
     publish: Callable[[], None]
 
 
@@ -167,6 +171,9 @@ def arguments() -> argparse.Namespace:
     names = [one.name for one in contestants()]
     parser.add_argument("--recipes", nargs="+", metavar="R", choices=names, help=", ".join(names))
     parser.add_argument("--queries", type=int, metavar="N", help="so many questions of each set")
+    parser.add_argument(
+        "--whole", nargs="+", default=[], metavar="SET", help="ask all questions of these, still"
+    )
     parser.add_argument("--no-times", action="store_true", help="the quality only")
     parser.add_argument("--retime", action="store_true", help="measure all times anew")
     parser.add_argument(
@@ -198,12 +205,13 @@ def run(told: argparse.Namespace) -> None:
         print("dense is left out: there is no embedding model.")
     code = code_digest()
     depends = (code, models, msgspec.to_builtins(settings), told.queries, SEED)
-    store = Store(cache_folder(os.environ) / "quality", depends)
+    store = Store(cache_folder(os.environ) / "quality", depends, told.whole)
     facts = {
         "version": __version__,
         **commit(),
         "code": code,
         "queries": told.queries,
+        "whole": told.whole if told.queries else [],
         "seed": SEED,
         "most": MOST,
         "models": models,
@@ -226,7 +234,7 @@ def run(told: argparse.Namespace) -> None:
         raise UserError(f"There is no judged set {name} in {told.data}.")
     chosen = [one for one in able if not told.recipes or one.name in told.recipes]
     cache = Cache(cache_folder(os.environ) / FILE)
-    measuring = Measuring(store, settings, cache, told.queries, publish)
+    measuring = Measuring(store, settings, cache, told.queries, told.whole, publish)
     try:
         for folder in chosen_sets:
             quality_pass(folder, chosen, measuring)
@@ -245,7 +253,7 @@ def quality_pass(folder: Path, chosen: Sequence[Contestant], now: Measuring) -> 
         return
     with opened(folder, now.settings, os.environ, now.cache) as bench:
         problems = bench.dataset.problems | prepared(bench, folder, missing)
-        asked = bench.questions(now.queries, SEED)
+        asked = bench.questions(None if folder.name in now.whole else now.queries, SEED)
         unscored = len(bench.dataset.questions) - len(bench.dataset.scored)
         for one in missing:
             start = time.perf_counter()

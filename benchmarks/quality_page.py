@@ -202,7 +202,8 @@ def measured_with(results: Results) -> str:
     ]
     if facts["queries"]:
         lines.append(
-            f"- **A part only:** at most {facts['queries']} questions of each set were asked."
+            f"- **A part only:** at most {facts['queries']} questions of each set were asked"
+            + (f", and all of {', '.join(facts['whole'])}." if facts.get("whole") else ".")
         )
     return "\n".join(lines)
 
