@@ -112,7 +112,7 @@ class At:
         self._asked = False
         self._ahead: threading.Thread | None = None
         self._vector: Vector | None = None
-        self._failure: str | None = None
+        self._failure: Exception | None = None
         self.waited_ms = 0.0
 
     @cached_property
@@ -136,16 +136,18 @@ class At:
             else:
                 self._ahead.join()
             self.waited_ms = (time.perf_counter() - start) * 1000
-            if self._failure is not None:
-                self.lose_vectors(self._failure)
+            if isinstance(self._failure, ProviderError):
+                self.lose_vectors(str(self._failure))
+            elif self._failure is not None:
+                raise self._failure
         return self._vector
 
     def _embed(self) -> None:
         with self.timed("embed"):
             try:
                 self._vector = self.models.embedder().queries([self.query.text])[0]
-            except ProviderError as error:
-                self._failure = str(error)
+            except Exception as error:  # perhaps in a thread: `query_vector` says it, or raises it
+                self._failure = error
 
     def lose_vectors(self, reason: str) -> None:
         """From here on this search has no vectors."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from recollect.at import At
+from recollect.errors import UserError
+from recollect.models.base import Embedder
 
 Search = Callable[..., At]
 
@@ -81,3 +83,16 @@ def test_without_the_vector_channel_there_are_no_cosines(search_at: Search) -> N
     at = search_at("q", THREE, asked=(1.0, 0.0), vectors=VECTORS)
     assert at.cosines(["a"]) == {}
     assert at.cosines_between(["a", "b"]) == {}
+
+
+def test_wrong_settings_are_raised_though_the_query_is_embedded_ahead(search_at: Search) -> None:
+    """Only a model that does not answer degrades; what the user can mend is an error."""
+    at = search_at("anything", {"a": "Text."})
+
+    def refuse() -> Embedder:
+        raise UserError("embedding.model must be set.")
+
+    at.models.embedder = refuse  # type: ignore[method-assign]
+    at.embed_ahead()
+    with pytest.raises(UserError, match="must be set"):
+        _ = at.query_vector

@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from recollect.at import At
 from recollect.bounds import AtLeastOne, Count
-from recollect.errors import ProviderError
-from recollect.rerank.deadline import Verdict
+from recollect.rerank.deadline import opinions
 from recollect.rerank.reading import whole
 from recollect.rerank.skip import Skip
 from recollect.types import Hit, Ranking, combine, leaf, ranked
@@ -33,7 +32,8 @@ class CrossEncoder(Struct, frozen=True, tag="cross_encoder", forbid_unknown_fiel
     def apply(self, ranking: Ranking, at: At) -> Ranking:
         if not ranking.hits or len(ranking) < self.skip_below:
             return self._unverified(ranking, at)
-        scores = self._scores(ranking, at)
+        candidates = [(id, whole(at.memory(id))) for id in ranking.ids]
+        scores = opinions(self.name, candidates, self.batch, at)
         if not scores:
             return self._unverified(ranking, at)
         at.verified = frozenset(scores)
@@ -65,20 +65,3 @@ class CrossEncoder(Struct, frozen=True, tag="cross_encoder", forbid_unknown_fiel
             ),
             ranking.dropped,
         )
-
-    def _scores(self, ranking: Ranking, at: At) -> dict[str, float]:
-        """What the reranker said by the deadline; empty, and said why, when it said nothing."""
-        with at.timed(self.name):
-            try:
-                verdict = Verdict(at.models.reranker(), at.query.text, self.batch)
-            except ProviderError as error:
-                at.degrade(self.name, str(error))
-                return {}
-            candidates = [(id, whole(at.memory(id))) for id in ranking.ids]
-            scores = verdict.by(at.models.budget_ms / 1000, candidates)
-        if verdict.failure is not None:
-            at.degrade(self.name, verdict.failure)
-        elif len(scores) < len(ranking):
-            reached = f"reranked {len(scores)} of {len(ranking)} within the deadline"
-            at.degrade(self.name, reached)
-        return scores

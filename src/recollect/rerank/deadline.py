@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from recollect.at import At
 from recollect.errors import ProviderError
 from recollect.models.base import Reranker
 
@@ -47,3 +48,22 @@ class Verdict:
             self.failure = str(error)
         finally:
             self._ready.set()
+
+
+def opinions(
+    stage: str, candidates: Sequence[tuple[str, str]], batch: int, at: At
+) -> dict[str, float]:
+    """What the reranker said of the candidates, (id, text) best first, by the search's deadline;
+    empty, and said why under the stage's name, when it said nothing."""
+    with at.timed(stage):
+        try:
+            verdict = Verdict(at.models.reranker(), at.query.text, batch)
+        except ProviderError as error:
+            at.degrade(stage, str(error))
+            return {}
+        scores = verdict.by(at.models.budget_ms / 1000, candidates)
+    if verdict.failure is not None:
+        at.degrade(stage, verdict.failure)
+    elif len(scores) < len(candidates):
+        at.degrade(stage, f"reranked {len(scores)} of {len(candidates)} within the deadline")
+    return scores

@@ -8,10 +8,9 @@ from msgspec import Struct
 
 from recollect.at import At
 from recollect.bounds import AtLeastOne, Count, Weight
-from recollect.errors import ProviderError
 from recollect.maths import logit
 from recollect.query.terms import words
-from recollect.rerank.deadline import Verdict
+from recollect.rerank.deadline import opinions
 from recollect.rerank.reading import focused
 from recollect.signals.base import added
 from recollect.types import Hit, Ranking, ranked, weighted
@@ -45,38 +44,23 @@ class SecondOpinion(Struct, frozen=True, tag="second_opinion", forbid_unknown_fi
     def apply(self, ranking: Ranking, at: At) -> Ranking:
         if len(ranking) < 2 or len(readable(at.query.text)) < self.least_words:
             return ranking
-        opinions = {id: self._bounded(score) for id, score in self._scores(ranking, at).items()}
-        if not opinions:
+        candidates = [
+            (id, focused(at.memory(id), at.query.text, self.characters))
+            for id in ranking.ids[: self.top]
+        ]
+        scores = opinions(self.name, candidates, self.batch, at)
+        if not scores:
             return ranking
-        at.opinions, at.verified = opinions, frozenset(opinions)
-        worst = min(opinions.values())
-        return ranked((self._hit(hit, opinions, worst) for hit in ranking), ranking.dropped)
+        said = {id: self._bounded(score) for id, score in scores.items()}
+        at.opinions, at.verified = said, frozenset(said)
+        worst = min(said.values())
+        return ranked((self._hit(hit, said, worst) for hit in ranking), ranking.dropped)
 
     def _bounded(self, score: float) -> float:
         return max(-self.bound, min(self.bound, logit(score)))
 
-    def _hit(self, hit: Hit, opinions: dict[str, float], worst: float) -> Hit:
-        said, how = opinions.get(hit.memory_id), "cross-encoder's logit"
+    def _hit(self, hit: Hit, logits: dict[str, float], worst: float) -> Hit:
+        said, how = logits.get(hit.memory_id), "cross-encoder's logit"
         if said is None:
             said, how = worst, "not read by the cross-encoder: the lowest logit it gave"
         return Hit(hit.memory_id, added(hit.why, weighted(self.name, self.weight, said, how)))
-
-    def _scores(self, ranking: Ranking, at: At) -> dict[str, float]:
-        """What the reranker said by the deadline; empty, and said why, when it said nothing."""
-        with at.timed(self.name):
-            try:
-                verdict = Verdict(at.models.reranker(), at.query.text, self.batch)
-            except ProviderError as error:
-                at.degrade(self.name, str(error))
-                return {}
-            candidates = [
-                (id, focused(at.memory(id), at.query.text, self.characters))
-                for id in ranking.ids[: self.top]
-            ]
-            scores = verdict.by(at.models.budget_ms / 1000, candidates)
-        if verdict.failure is not None:
-            at.degrade(self.name, verdict.failure)
-        elif len(scores) < len(candidates):
-            reached = f"reranked {len(scores)} of {len(candidates)} within the deadline"
-            at.degrade(self.name, reached)
-        return scores
