@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from recollect.errors import UserError
+from recollect.errors import NotFound, UserError
 from recollect.types import Filter
 
 # More than any vault can answer with; larger limits mean the same and overflow nothing.
@@ -98,5 +98,5 @@ def checked_filter(filter: Filter) -> Filter:
     return Filter(**sound)
 
 
-def unknown_memory(id: str) -> UserError:
-    return UserError(f"There is no memory {id!r}; `recollect list` shows what there is.")
+def unknown_memory(id: str) -> NotFound:
+    return NotFound(f"There is no memory {id!r}; `recollect list` shows what there is.")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
+from recollect.hashing import content_digest
 from recollect.times import iso
 from recollect.types import Memory
 
@@ -12,6 +15,12 @@ from recollect.types import Memory
 def memory_json(memory: Memory) -> dict[str, Any]:
     """Every field, times in UTC."""
     return {name: _plain(getattr(memory, name)) for name in Memory.__struct_fields__}
+
+
+def revision(memory: Memory) -> str:
+    """Which state of the memory this is: another one whenever any field differs."""
+    told = msgspec.json.encode(memory_json(memory)).decode()
+    return content_digest(told, 12).hex()
 
 
 def _plain(value: object) -> object:

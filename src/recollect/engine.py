@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,27 +23,34 @@ from recollect.checks import (
     unknown_memory,
     zoned,
 )
-from recollect.errors import ProviderError, UserError
+from recollect.codec import revision
+from recollect.errors import Changed, NotFound, ProviderError, RecollectError, UserError
 from recollect.ingest.draft import Draft, complete, draft
 from recollect.ingest.jsonl import Line
-from recollect.ingest.saving import Saved, save_drafts
+from recollect.ingest.repeats import repeated
+from recollect.ingest.saving import Saved, save_again, save_drafts
 from recollect.models.active import ActiveModels
 from recollect.models.embedding import Background, TextsRefused, embed_waiting
-from recollect.pipeline import run
+from recollect.pipeline import MOST_FACETS, run
 from recollect.present.views import checked_view, token_estimate
 from recollect.recipes import Recipes
 from recollect.recipes.base import Recipe
+from recollect.recipes.related import RELATED
 from recollect.settings import Settings, home_folder, load_settings
-from recollect.store.base import Stored
+from recollect.signals.weigh import WeightedSum
+from recollect.store.base import Dates, Facets, Stored, Writing
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.upkeep import Finding
 from recollect.times import parse_time
-from recollect.types import Filter, Memory, Query, Response, View
+from recollect.types import Context, Filter, Memory, Place, Query, Response, View
 
 IMPORT_BATCH = 2000  # long enough to be quick, short enough that other writers wait little
 EXPORT_BATCH = 1000
 CONTEXT_RECIPE = "echovault"
 CONTEXT_LIMIT = 10
+# Enough words for the reranker to be asked as well.
+WARMING_WORDS = "what did we decide about this"
+RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
 # A remote model gets this long to take in what a command saved before the command ends.
 PATIENCE_S = 3.0
 EVERYTHING = Filter()
@@ -55,16 +63,6 @@ class Imported(NamedTuple):
     updated: int
     unchanged: int
     bad: list[tuple[int, str]]
-
-
-class Context(NamedTuple):
-    """What an agent should know when it starts: memories, and how they were found."""
-
-    memories: tuple[Memory, ...]
-    response: Response | None
-    matched: int
-    topped_up: int
-    left_out: int
 
 
 class Recollect:
@@ -83,13 +81,14 @@ class Recollect:
         environment: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] | None = None,
         brief: bool = False,
+        lasting: bool = False,
     ) -> None:
         """`brief` says that this process asks but once or twice: what pays off only for later
-        questions is not made."""
+        questions is not made. `lasting` says that it stays and is asked the same again."""
         self.home = Path(home) if home is not None else home_folder(environment)
         self.settings = settings or load_settings(self.home, environment)
         self.recipes = Recipes(self.home / "recipes")
-        self.models = ActiveModels(self.settings, environment)
+        self.models = ActiveModels(self.settings, environment, remember=lasting)
         self.path = sayable_path(Path(path) if path is not None else self.home / "vault.db")
         if path is None:
             _make_home(self.home)
@@ -125,11 +124,21 @@ class Recollect:
         return saved.memory
 
     def save_all(self, drafts: Sequence[Draft]) -> list[Saved]:
-        """Keep these memories, all or none; then embed them, or let them be embedded."""
+        """Keep these memories, all or none; then embed them, or let them be embedded.
+
+        One without an id that repeats a memory of its project updates that one.
+        """
         self.models.embeds()  # settings that name no model are refused before anything is kept
         with self.store.writing() as write:
-            saved = save_drafts(write, drafts, self.now())
+            saved = [self._saved(write, given) for given in drafts]
         self._embed_soon()
+        return saved
+
+    def _saved(self, write: Writing, given: Draft) -> Saved:
+        before = repeated(self.store, given)
+        if before is not None:
+            return save_again(write, given, before, self.now())
+        [saved] = save_drafts(write, [given], self.now())
         return saved
 
     def import_lines(
@@ -176,15 +185,18 @@ class Recollect:
         *,
         add_tags: Sequence[str] = (),
         remove_tags: Sequence[str] = (),
+        if_revision: str | None = None,
         **changes: object,
     ) -> Memory:
-        """Change fields of a memory; None puts a field back to its default."""
+        """Change fields of a memory; None puts a field back to its default. With `if_revision`
+        (see `codec.revision`) only if it is still as it was then."""
         if "id" in changes:
             raise UserError("An id cannot be changed; save a new memory and forget this one.")
         self.models.embeds()  # as for `save_all`
         added, removed = several(add_tags, "add_tags"), several(remove_tags, "remove_tags")
         with self.store.writing() as write:
             before = _live(write.find(named_ids([id])), id)
+            _check_revision(before.memory, if_revision)
             if added or removed:
                 if "tags" in changes:
                     raise UserError("Give either tags, or add_tags and remove_tags.")
@@ -210,11 +222,21 @@ class Recollect:
                 pinned.append(after)
         return pinned
 
-    def forget(self, ids: Sequence[str], *, undo: bool = False, purge: bool = False) -> None:
-        """Take memories out of every answer; `undo` brings them back, `purge` is for good."""
+    def forget(
+        self,
+        ids: Sequence[str],
+        *,
+        undo: bool = False,
+        purge: bool = False,
+        if_revision: str | None = None,
+    ) -> None:
+        """Take memories out of every answer; `undo` brings them back, `purge` is for good. With
+        `if_revision` only if they are still as they were then."""
         with self.store.writing() as write:
             found = write.find(named_ids(ids))
             for id in dict.fromkeys(ids):
+                if id in found:
+                    _check_revision(found[id].memory, if_revision)
                 if purge and id in found:
                     write.purge(found[id])
                 elif undo:
@@ -250,12 +272,16 @@ class Recollect:
         read_time: bool | None = None,
         now: datetime | None = None,
         mark: bool = False,
+        facets: bool = False,
+        changes: Mapping[str, object] | None = None,
         **narrow: object,
     ) -> Response:
         """Search. `narrow` takes the filter's fields by name: `project="harbor"`, `tags=("a",)`.
 
         `mark` cuts a snippet with the match marked for every result, whatever the view.
-        `read_time=False` takes "last week" and the like as mere words.
+        `read_time=False` takes "last week" and the like as mere words. `facets` counts what all
+        that was found has in common. `changes` sets constants of the recipe otherwise, for this
+        search alone: `{"fuse.weights.vector": 2.0}`.
         """
         if narrow:
             filter = narrowed(filter, narrow)
@@ -269,7 +295,10 @@ class Recollect:
             read_time=self.settings.search.read_time if read_time is None else read_time,
         )
         shown = None if view is None else checked_view(view)
-        return self._run(self.recipe(recipe), query, shown, now, mark)
+        declared = self.recipe(recipe)
+        if changes:
+            declared = self.recipes.changed(declared.name, changes)
+        return self._run(declared, query, shown, now, mark=mark, facets=facets)
 
     def run_recipe(
         self,
@@ -305,7 +334,9 @@ class Recollect:
         query: Query,
         view: View | None = None,
         now: datetime | None = None,
+        *,
         mark: bool = False,
+        facets: bool = False,
     ) -> Response:
         return run(
             recipe,
@@ -315,7 +346,18 @@ class Recollect:
             models=self.models,
             view=view,
             mark=mark,
+            facets=facets,
         )
+
+    def related(self, id: str, limit: int | None = None) -> Response:
+        """Other memories about what this one is about, best first."""
+        [memory] = self.show([id])
+        told = f"{memory.title} {memory.text}"[:RELATED_READS]
+        limit = bounded(RELATED.limits.default if limit is None else limit)
+        query = Query(text=clean_query(told), limit=limit + 1, read_time=False)
+        found = self._run(RELATED, query)
+        others = tuple(result for result in found if result.id != id)[:limit]
+        return msgspec.structs.replace(found, results=others)
 
     def show(self, ids: Sequence[str]) -> list[Memory]:
         """Whole memories, in the order asked for."""
@@ -329,12 +371,40 @@ class Recollect:
         self,
         filter: Filter = EVERYTHING,
         limit: int = 20,
-        after: str | None = None,
+        after: str | Place | None = None,
     ) -> list[Memory]:
-        """Browse: core, then capture, then file; newest first in each."""
-        if after is not None:
-            self.show([after])
+        """Browse: core, then capture, then file; newest first in each; behind a memory, or behind
+        the place where one stood."""
+        if isinstance(after, str):
+            [memory] = self.show([after])
+            after = Place(memory.tier, memory.updated_at, memory.id)
         return self.store.memories.browse(checked_filter(filter), bounded(limit), after)
+
+    def facets(self, filter: Filter = EVERYTHING) -> Facets:
+        """How many memories have each project, kind, source and tag, most first."""
+        return self.store.memories.facets(checked_filter(filter), MOST_FACETS)
+
+    def dates(self, filter: Filter = EVERYTHING) -> Dates:
+        """On which days memories were made, and on which they expire."""
+        return self.store.memories.dates(checked_filter(filter))
+
+    def learned(self, recipe: str | None = None) -> dict[str, tuple[float, float]]:
+        """What feedback made of the recipe's weights: declared, and as they are now; empty for a
+        recipe whose weights do not learn."""
+        counts = self.store.feedback.counts()
+        for stage in self.recipe(recipe).stages:
+            if isinstance(stage, WeightedSum) and stage.adaptive is not None:
+                declared = stage.declared(vectors=self.models.embeds())
+                now = stage.adaptive.adapted(declared, *counts)
+                return {name: (declared[name], now[name]) for name in declared}
+        return {}
+
+    def save_recipe(
+        self, name: str, *, extends: str, changes: Mapping[str, object], replace: bool = False
+    ) -> Recipe:
+        """Keep constants set otherwise as a recipe of one's own, under `recipes/NAME.toml`."""
+        self.recipes.save(name, extends, changes, replace=replace)
+        return self.recipes.get(name)
 
     def export(self) -> Iterator[Memory]:
         """Every memory that is live when this begins, in browsing order, as it is when its turn
@@ -426,6 +496,12 @@ class Recollect:
             findings = [*self.store.examine()]
         return findings
 
+    def warm_up(self) -> None:
+        """Load the models and the vectors, so that the next search waits for neither. What cannot
+        be loaded says so when it is asked for."""
+        with suppress(RecollectError):
+            self.search(WARMING_WORDS, limit=1)
+
     def stats(self) -> dict[str, Any]:
         """What the vault holds, which models are active, and how many vectors wait."""
         model = self.models.embedder().identity if self.models.embeds() else None
@@ -496,6 +572,11 @@ def _within(memories: Sequence[Memory], max_tokens: int | None) -> list[Memory]:
     return kept
 
 
+def _check_revision(memory: Memory, expected: str | None) -> None:
+    if expected is not None and revision(memory) != expected:
+        raise Changed(f"The memory {memory.id!r} has changed meanwhile; look at it again first.")
+
+
 def _live(found: Mapping[str, Stored], id: str) -> Stored:
     if id not in found or found[id].forgotten:
         raise unknown_memory(id)
@@ -504,7 +585,7 @@ def _live(found: Mapping[str, Stored], id: str) -> Stored:
 
 def _forgotten(found: Mapping[str, Stored], id: str) -> Stored:
     if id not in found or not found[id].forgotten:
-        raise UserError(f"The memory {id!r} is not among the forgotten ones.")
+        raise NotFound(f"The memory {id!r} is not among the forgotten ones.")
     return found[id]
 
 

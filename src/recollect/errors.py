@@ -9,6 +9,18 @@ class UserError(RecollectError):
     """The request cannot be served as asked: a bad value, an unknown name, a missing memory."""
 
 
+class NotFound(UserError):
+    """What the request names is not there: a memory, a recipe."""
+
+
+class Exists(UserError):
+    """What would be made is there already, and stays as it is."""
+
+
+class Changed(UserError):
+    """The memory is no longer as the caller last saw it, so nothing was written."""
+
+
 class Forbidden(RecollectError):
     """The caller lacks a capability; raised before the database is touched."""
 

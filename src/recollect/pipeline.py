@@ -16,7 +16,10 @@ from recollect.query.when import understood
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Channel, Recipe, fused_channels
 from recollect.store.base import Store
-from recollect.types import Hit, Query, Ranking, Response, Result, Term, View, combine
+from recollect.types import Filter, Hit, Query, Ranking, Response, Result, Term, View, combine
+
+# A chip for each; nobody reads more of them.
+MOST_FACETS = 12
 
 
 def run(
@@ -29,8 +32,10 @@ def run(
     view: View | None = None,
     vault: str = "agent",
     mark: bool = False,
+    facets: bool = False,
 ) -> Response:
-    """Answer a query as the recipe declares; `mark` cuts marked snippets for every view."""
+    """Answer a query as the recipe declares; `mark` cuts marked snippets for every view, `facets`
+    counts what everything that was found has in common."""
     start = time.perf_counter()
     declared = _variant(recipe, query)
     limit, note = _limit(declared, query)
@@ -42,7 +47,7 @@ def run(
     ranking = at.fused = _fused(declared, at)
     pool = len(ranking)
     for stage in declared.stages:
-        with at.timed("stages"):
+        with at.timed("stages"), at.timed(f"stages.{stage.name}"):
             ranking = stage.apply(ranking, at)
     shown = view or declared.view
     with at.timed("present"):
@@ -50,6 +55,7 @@ def run(
             at.snippets = marked(at, [at.memory(id) for id in ranking.ids])
         results = _results(ranking, at, shown, vault)
         judged = declared.evidence.judged(ranking, at) if declared.evidence else None
+    common = _facets(at) if facets else {}
     at.timings["total"] = (time.perf_counter() - start) * 1000
     return Response(
         query=query.text,
@@ -65,6 +71,7 @@ def run(
         understood=tuple(map(understood, at.understood)),
         evidence=judged.evidence if judged else None,
         confidence=judged.confidence if judged else None,
+        facets=common,
     )
 
 
@@ -131,6 +138,13 @@ def _fused(declared: Recipe, at: At) -> Ranking:
             channel.dropped,
         )
     return Ranking(tuple(hit for hit in fused if at.has(hit.memory_id)), fused.dropped)
+
+
+def _facets(at: At) -> dict[str, dict[str, int]]:
+    """Counted over what any channel found, not over the few that are returned."""
+    with at.timed("facets"):
+        found = {id for channel in at.channels.values() for id in channel.ids}
+        return at.store.memories.facets(Filter(among=tuple(found)), MOST_FACETS)._asdict()
 
 
 def _results(ranking: Ranking, at: At, view: View, vault: str) -> tuple[Result, ...]:

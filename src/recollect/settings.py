@@ -18,6 +18,7 @@ from recollect.errors import UserError
 
 EmbeddingProvider = Literal["builtin", "onnx", "openai", "ollama", "none"]
 RerankProvider = Literal["builtin", "onnx", "http", "none"]
+SemanticMode = Literal["auto", "always", "never"]
 VaultTier = Literal["agent", "project", "team", "dynamic"]
 
 # What a number may be; the text is what the error says is allowed.
@@ -59,8 +60,13 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Context(Struct, frozen=True, forbid_unknown_fields=True):
-    semantic: Literal["auto", "always", "never"] = "auto"
+    semantic: SemanticMode = "auto"
     topup_recent: bool = True
+
+
+class Serve(Struct, frozen=True, forbid_unknown_fields=True):
+    token_env: str = "RECOLLECT_TOKEN"
+    hosts: str = ""
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,6 +74,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     rerank: Rerank = Rerank()
     search: Search = Search()
     context: Context = Context()
+    serve: Serve = Serve()
 
 
 def home_folder(environment: Mapping[str, str]) -> Path:

@@ -49,6 +49,14 @@ class Span(NamedTuple):
     end: int
 
 
+class Place(NamedTuple):
+    """Where a memory stands in browsing order; a page can begin behind it even when it is gone."""
+
+    tier: Tier
+    updated_at: datetime
+    id: str
+
+
 class Filter(Struct, frozen=True, kw_only=True):
     """What a memory must satisfy to be considered at all. Every given part must hold."""
 
@@ -211,7 +219,8 @@ class Result(Struct, frozen=True, kw_only=True):
 
 class Response(Struct, frozen=True, kw_only=True):
     """What a search answers. `understood` is the time it read in the query's words; `confidence`,
-    0…1, is what `evidence` was judged by. Both are None where the recipe does not judge."""
+    0…1, is what `evidence` was judged by. Both are None where the recipe does not judge. `facets`,
+    where asked for, is what all that was found has in common: project, kind, source, tags."""
 
     query: str
     recipe: str
@@ -226,9 +235,20 @@ class Response(Struct, frozen=True, kw_only=True):
     understood: tuple[str, ...] = ()
     evidence: Evidence | None = None
     confidence: float | None = None
+    facets: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
 
     def __len__(self) -> int:
         return len(self.results)
+
+
+class Context(NamedTuple):
+    """What an agent should know when it starts: memories, and how they were found."""
+
+    memories: tuple[Memory, ...]
+    response: Response | None
+    matched: int
+    topped_up: int
+    left_out: int

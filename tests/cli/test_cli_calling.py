@@ -198,4 +198,7 @@ def test_an_interrupt_is_one_line_and_130(home: Home) -> None:
 def _opened(pid: int, file: Path) -> bool:
     """Whether the process holds the file; Python has set up its signals before that."""
     held = Path(f"/proc/{pid}/fd")
-    return any(link.readlink() == file for link in held.iterdir())
+    try:
+        return any(link.readlink() == file for link in held.iterdir())
+    except FileNotFoundError:  # one of its files was closed while this looked
+        return False

@@ -8,15 +8,18 @@ from typing import NamedTuple
 
 from recollect.ingest.draft import Draft, complete
 from recollect.ingest.ids import LONG_SUFFIX, SAID, made_id, said
+from recollect.ingest.repeats import merged
 from recollect.store.base import Outcome, Stored, Writing
 from recollect.types import Memory
 
 
 class Saved(NamedTuple):
-    """What became of one draft."""
+    """What became of one draft; `repeated`: it said again, in nearly the same words, what a memory
+    of its project says, and that one was updated."""
 
     memory: Memory
     outcome: Outcome
+    repeated: bool = False
 
 
 def save_drafts(write: Writing, drafts: Sequence[Draft], now: datetime) -> list[Saved]:
@@ -24,6 +27,17 @@ def save_drafts(write: Writing, drafts: Sequence[Draft], now: datetime) -> list[
     wanted = [given.id or made_id(given.fields) for given in drafts]
     stored = write.find(set(wanted))
     return [_save(write, stored, id, given, now) for id, given in zip(wanted, drafts, strict=True)]
+
+
+def save_again(write: Writing, given: Draft, memory: Memory, now: datetime) -> Saved:
+    """Update the memory that the draft repeats."""
+    before = write.find([memory.id])[memory.id]
+    told = Draft(merged(before.memory, given.fields))
+    after = complete(told, memory.id, before.memory, now)
+    if after == before.memory:
+        return Saved(after, "unchanged", repeated=True)
+    write.replace(before, after)
+    return Saved(after, "updated", repeated=True)
 
 
 def _save(write: Writing, stored: dict[str, Stored], id: str, given: Draft, now: datetime) -> Saved:

@@ -9,13 +9,19 @@ from typing import Any, TypeVar
 from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Reranker
 from recollect.models.registry import Absent, open_embedder, open_reranker
+from recollect.models.remembering import Remembering
 from recollect.settings import Settings
 
 
 class ActiveModels:
     """Both models; asking for one that is switched off raises ProviderError with the reason."""
 
-    def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: Settings, environment: Mapping[str, str], *, remember: bool = False
+    ) -> None:
+        """`remember` keeps what the reranker said of the last few thousand texts, for a process
+        that is asked the same again."""
+        self._remember = remember
         self._settings = settings
         self._environment = environment
         self.budget_ms = settings.rerank.budget_ms
@@ -30,9 +36,12 @@ class ActiveModels:
     @cached_property
     def _reranker(self) -> Reranker | Absent:
         try:
-            return open_reranker(self._settings.rerank, self._environment)
+            opened = open_reranker(self._settings.rerank, self._environment)
         except ProviderError as error:  # as above
             return Absent(str(error))
+        if isinstance(opened, Absent) or not self._remember:
+            return opened
+        return Remembering(opened)
 
     def embedder(self) -> Embedder:
         return _present(self._embedder)

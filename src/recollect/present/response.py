@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from recollect.codec import memory_json
 from recollect.present.explain import as_json as term_json
 from recollect.times import iso
-from recollect.types import Response, Result
+from recollect.types import Context, Response, Result
 
 
 def as_json(response: Response, explain: bool = False) -> dict[str, Any]:
@@ -24,7 +25,19 @@ def as_json(response: Response, explain: bool = False) -> dict[str, Any]:
         "confidence": response.confidence,
         "degraded": degraded_json(response),
         "notes": list(response.notes),
+        **({"facets": response.facets} if response.facets else {}),
         "timings_ms": response.timings_ms,
+    }
+
+
+def context_json(found: Context) -> dict[str, Any]:
+    """What an agent should know when it starts, and how it was found."""
+    return {
+        "memories": [memory_json(one) for one in found.memories],
+        "matched": found.matched,
+        "topped_up": found.topped_up,
+        "left_out": found.left_out,
+        "degraded": degraded_json(found.response) if found.response else [],
     }
 
 

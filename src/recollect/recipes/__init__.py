@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from recollect.errors import UserError
+from recollect.errors import NotFound, UserError
 from recollect.recipes.base import Recipe
 from recollect.recipes.blend import BLEND
 from recollect.recipes.covalence import COVALENCE
@@ -34,7 +35,29 @@ class Recipes:
             if file.stem == name:
                 return self.read(file)
         known = ", ".join(self.names())
-        raise UserError(f"There is no recipe {name!r}; there are: {known}.")
+        raise NotFound(f"There is no recipe {name!r}; there are: {known}.")
+
+    def changed(self, name: str, changes: Mapping[str, object]) -> Recipe:
+        """The named recipe with these constants, by dotted name, set otherwise."""
+        from recollect.recipes.overrides import nested_changes, overridden  # noqa: PLC0415  start-up time
+
+        return overridden(self.get(name), nested_changes(changes), name)
+
+    def save(
+        self, name: str, extends: str, changes: Mapping[str, object], *, replace: bool = False
+    ) -> Path:
+        """Write a recipe of one's own: `folder/NAME.toml`, whole or not at all. It is checked
+        before anything is written; one that is there stays unless it is to be replaced."""
+        from recollect.recipes.saving import write_recipe  # noqa: PLC0415  start-up time
+
+        if self._folder is None:
+            raise UserError("There is no folder for recipes of one's own.")
+        if name in BUILT_IN:
+            raise UserError(f"{name!r} is a recipe that comes with Recollect; choose another name.")
+        if name == extends:
+            raise UserError("A recipe cannot extend itself.")
+        self.changed(extends, changes)
+        return write_recipe(self._folder, name, extends, changes, replace=replace)
 
     def read(self, file: Path) -> Recipe:
         """The recipe a TOML file declares, checked."""

@@ -7,7 +7,7 @@ A recipe is shown, overridden and compared as one tree of names: `recall.keyword
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -87,6 +87,22 @@ def overridden(recipe: Recipe, asked: Tree, place: str) -> Recipe:
     except UserError as error:
         raise UserError(f"{place}: {error}") from error
     return changed
+
+
+def nested_changes(changes: Mapping[str, object]) -> Tree:
+    """`{"fuse.weights.vector": 2}` as `{"fuse": {"weights": {"vector": 2}}}`."""
+    nested: Tree = {}
+    for name, value in changes.items():
+        *tables, key = name.split(".")
+        table = nested
+        for part in tables:
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                raise UserError(f"{name} and a name before it cannot both be changed.")
+        if key in table:
+            raise UserError(f"{name} and a name below it cannot both be changed.")
+        table[key] = value
+    return nested
 
 
 def _override(nested: Tree, asked: Tree, place: str, prefix: str, whole: Tree) -> None:

@@ -16,7 +16,13 @@ def as_toml(recipe: Recipe) -> str:
     in a recipe of your own."""
     nested = tree(recipe)
     heading = [f"# {recipe.name} · {recipe.about}", f"# {recipe.source} · {recipe.fingerprint}", ""]
-    return "\n".join([*heading, *_lines(nested, "")]).rstrip() + "\n"
+    return "\n".join([*heading, *toml_lines(nested, "")]).rstrip() + "\n"
+
+
+def facts(recipe: Recipe) -> dict[str, str]:
+    """What a recipe is, in short."""
+    names = ("name", "about", "source", "view", "fingerprint")
+    return {name: getattr(recipe, name) for name in names}
 
 
 def differences(one: Recipe, other: Recipe) -> list[tuple[str, Any, Any]]:
@@ -31,7 +37,8 @@ def differences(one: Recipe, other: Recipe) -> list[tuple[str, Any, Any]]:
     ]
 
 
-def _lines(nested: Tree, prefix: str) -> Iterator[str]:
+def toml_lines(nested: Tree, prefix: str = "") -> Iterator[str]:
+    """A tree as TOML, values before tables."""
     plain = {key: value for key, value in nested.items() if not isinstance(value, dict)}
     if prefix and plain:
         yield f"[{prefix.rstrip('.')}]"
@@ -41,7 +48,7 @@ def _lines(nested: Tree, prefix: str) -> Iterator[str]:
         yield ""
     for key, value in nested.items():
         if isinstance(value, dict):
-            yield from _lines(value, f"{prefix}{_key(key)}.")
+            yield from toml_lines(value, f"{prefix}{_key(key)}.")
 
 
 def _key(name: str) -> str:

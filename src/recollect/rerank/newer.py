@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from recollect.at import At
 from recollect.bounds import AtLeastOne, Cosine, Share
-from recollect.rerank.twins import ALIKE, said, same
+from recollect.query.sameness import ALIKE, same
+from recollect.rerank.twins import said
 from recollect.times import iso
 from recollect.types import Hit, Memory, Ranking, combine, leaf, ranked
 

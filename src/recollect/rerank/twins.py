@@ -8,28 +8,8 @@ from msgspec import Struct
 
 from recollect.at import At
 from recollect.bounds import Count, Share
-from recollect.query.terms import STOP_WORDS
+from recollect.query.sameness import ALIKE, FILLERS, same
 from recollect.types import Hit, Memory, Ranking
-
-# Words that turn a sentence round: two that differ by one of them are no twins. Both as stems,
-# since memories are compared by those: "befor", and "ar" for "are".
-TURNING = frozenset("no not never none without except unless until befor after".split())
-FILLERS = STOP_WORDS | frozenset("ar wa doe ha thi".split())
-
-# So large a share of the longer one's words makes two the same.
-ALIKE = 0.9
-
-
-def same(one: Set[str], other: Set[str], alike: float) -> bool:
-    """Whether two sets of words say the same: equal, or one has a few words more, of which none is
-    a number or turns the meaning round. Facts that differ in a number, a name or a "not" are
-    different facts, however many words they share."""
-    smaller, larger = (one, other) if len(one) <= len(other) else (other, one)
-    # Sizes tell most pairs apart, quicker than their words.
-    if not smaller or len(smaller) < alike * len(larger) or not smaller <= larger:
-        return False
-    more = larger - smaller
-    return not any(word in TURNING or any(map(str.isdigit, word)) for word in more)
 
 
 def said(memory: Memory, at: At) -> frozenset[str]:

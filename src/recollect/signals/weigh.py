@@ -79,14 +79,17 @@ class WeightedSum(Struct, frozen=True, tag="weighted_sum", forbid_unknown_fields
     adaptive: Adaptive | None = None
     name: str = "score"
 
+    def declared(self, *, vectors: bool) -> dict[str, float]:
+        """The weights as the recipe has them, with or without a model that answers."""
+        return {
+            signal.name: signal.weight_with_vectors if vectors else signal.weight
+            for signal in self.signals
+        }
+
     def weights(self, at: At) -> dict[str, float]:
         """The weights that hold for this query in this vault. A vector channel that took part is a
         model that answered."""
-        answered = "vector" in at.channels
-        weights = {
-            signal.name: signal.weight_with_vectors if answered else signal.weight
-            for signal in self.signals
-        }
+        weights = self.declared(vectors="vector" in at.channels)
         if self.adaptive is None:
             return weights
         return self.adaptive.adapted(weights, *at.store.feedback.counts())

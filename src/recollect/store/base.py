@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from recollect.types import Filter, Memory, Span
+from recollect.types import Filter, Memory, Place, Span
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
@@ -74,6 +74,22 @@ class Stored(NamedTuple):
     key: int
     memory: Memory
     forgotten: bool
+
+
+class Facets(NamedTuple):
+    """What memories have in common: value → how many, most first."""
+
+    project: dict[str, int]
+    kind: dict[str, int]
+    source: dict[str, int]
+    tags: dict[str, int]
+
+
+class Dates(NamedTuple):
+    """Day → how many memories, earliest first."""
+
+    made: dict[date, int]
+    expiring: dict[date, int]
 
 
 class KeywordIndex(Protocol):
@@ -167,11 +183,20 @@ class Memories(Protocol):
     def ids(self) -> list[str]:
         """Every live memory's id at one moment, in browsing order."""
 
-    def browse(self, filter: Filter, limit: int, after: str | None = None) -> list[Memory]:
-        """Core, then capture, then file; newest first in each; after the memory with that id."""
+    def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
+        """Core, then capture, then file; newest first in each; behind that place."""
 
     def newest(self, filter: Filter, limit: int) -> list[Memory]:
         """The memories changed last, newest first."""
+
+    def facets(self, filter: Filter, most: int) -> Facets:
+        """How many of the live memories that pass the filter have each project, kind, source and
+        tag, the `most` common ones, then by name; empty values are left out. Tags that differ only
+        in case count as one."""
+
+    def dates(self, filter: Filter) -> Dates:
+        """On which days (UTC) the memories that pass the filter were made, and on which those that
+        expire do."""
 
 
 class FeedbackLog(Protocol):

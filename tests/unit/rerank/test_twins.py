@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from recollect.at import At
+from recollect.query.sameness import FILLERS, TURNING, same
 from recollect.query.terms import STOP_WORDS
-from recollect.rerank.twins import FILLERS, TURNING, Twins, said, same
+from recollect.rerank.twins import Twins, said
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., At]

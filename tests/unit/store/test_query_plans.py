@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
@@ -16,7 +17,7 @@ import pytest
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.asking import put, save, weights
 from recollect.testing.stores.samples import EVERYTHING, MODEL, NOON, axis, memory
-from recollect.types import Filter
+from recollect.types import Filter, Place
 
 SNAPSHOT = Path(__file__).with_name("plans.snapshot.txt")
 HOW_TO_UPDATE = (
@@ -42,7 +43,9 @@ HOT: dict[str, Ask] = {
     "parts match": lambda s: s.keyword.match("parts", WORDS, weights(), 5, EVERYTHING),
     "find by ids": lambda s: s.memories.get(["m1", "m2"]),
     "browse": lambda s: s.memories.browse(EVERYTHING, 5),
-    "browse the next page": lambda s: s.memories.browse(EVERYTHING, 5, "m3"),
+    "browse the next page": lambda s: s.memories.browse(
+        EVERYTHING, 5, Place("capture", datetime(2026, 1, 1, tzinfo=UTC), "m3")
+    ),
     "newest": lambda s: s.memories.newest(EVERYTHING, 5),
     "newest in a project": lambda s: s.memories.newest(HARBOR, 5),
     "topics": lambda s: s.topics.carrying(["deep", "sea"], 5, EVERYTHING),

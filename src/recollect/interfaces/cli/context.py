@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.codec import memory_json
 from recollect.engine import CONTEXT_LIMIT, Recollect
 from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
-from recollect.interfaces.cli.output import (
-    BOLD,
-    DIM,
-    YELLOW,
-    counted,
-    print_json,
-    styled,
-    visible,
-)
+from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, styled, visible
 from recollect.interfaces.cli.results import about
-from recollect.present.response import degraded_json
+from recollect.present.response import context_json
+from recollect.present.words import counted
 
 EXAMPLE = (
     "  recollect context --here --max-tokens 2000\n  recollect context auth --project harbor-api"
@@ -49,12 +41,8 @@ def run(told: argparse.Namespace) -> int:
             semantic=told.semantic,
             topup_recent=False if told.no_topup else None,
         )
-    degraded = degraded_json(found.response) if found.response else []
     if told.json:
-        print_json(
-            {"memories": [memory_json(one) for one in found.memories], "matched": found.matched,
-             "topped_up": found.topped_up, "left_out": found.left_out, "degraded": degraded}
-        )  # fmt: skip
+        print_json(context_json(found))
         return 0
     for one in found.memories:
         print(styled(visible(one.title or one.id), BOLD))
@@ -64,6 +52,6 @@ def run(told: argparse.Namespace) -> int:
     told_counts = f"{found.matched} by search, {found.topped_up} newest"
     left = f", {found.left_out} left out for the token budget" if found.left_out else ""
     print(styled(f"{counted(len(found.memories), 'memory')}: {told_counts}{left}", DIM))
-    for part in degraded:
-        print(styled(f"! {part['channel']}: {part['reason']}", YELLOW))
+    for part in found.response.degraded if found.response else ():
+        print(styled(f"! {part.channel}: {part.reason}", YELLOW))
     return 0

@@ -9,17 +9,9 @@ from pathlib import Path
 from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.cli.output import (
-    BOLD,
-    CYAN,
-    DIM,
-    YELLOW,
-    counted,
-    shortened,
-    styled,
-    width,
-)
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, shortened, styled, width
 from recollect.interfaces.cli.results import explained
+from recollect.present.words import counted
 from recollect.recipes import BUILT_IN
 from recollect.types import Response
 

@@ -19,13 +19,13 @@ from recollect.interfaces.cli.output import (
     BOLD,
     DIM,
     YELLOW,
-    counted,
     on_terminal,
     print_json,
     progress,
     styled,
     visible,
 )
+from recollect.present.words import counted
 from recollect.settings import Rerank, home_folder, load_settings
 
 EXAMPLE = (

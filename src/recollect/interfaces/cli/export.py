@@ -10,7 +10,7 @@ from pathlib import Path
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.jsonl import as_line
-from recollect.interfaces.cli.output import counted
+from recollect.present.words import counted
 
 EXAMPLE = "  recollect export backup.jsonl\n  recollect export | gzip > backup.jsonl.gz"
 

@@ -6,7 +6,8 @@ import argparse
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
-from recollect.interfaces.cli.output import counted, print_json
+from recollect.interfaces.cli.output import print_json
+from recollect.present.words import counted
 
 EXAMPLE = "  recollect forget auth-jwt-000\n  recollect forget --undo auth-jwt-000"
 

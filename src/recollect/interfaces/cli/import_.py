@@ -14,7 +14,8 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.jsonl import read_lines
 from recollect.interfaces.cli.arguments import add_json, standard_input
-from recollect.interfaces.cli.output import counted, print_json, progress
+from recollect.interfaces.cli.output import print_json, progress
+from recollect.present.words import counted
 
 EXAMPLE = "  recollect import memories.jsonl\n  other-tool | recollect import -"
 

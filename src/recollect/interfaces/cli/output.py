@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -18,13 +17,6 @@ PICTURES = {
     0x7F: 0x2421,
     **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
 }
-AGES = (
-    (timedelta(days=365), "year"),
-    (timedelta(days=30), "month"),
-    (timedelta(days=1), "day"),
-    (timedelta(hours=1), "hour"),
-    (timedelta(minutes=1), "minute"),
-)
 
 
 def print_json(value: Any) -> None:
@@ -66,23 +58,6 @@ def shortened(text: str, length: int) -> str:
     """One line of at most that many characters."""
     line = " ".join(visible(text).split())
     return line if len(line) <= length else line[: max(1, length - 1)].rstrip() + "…"
-
-
-def age(moment: datetime, now: datetime) -> str:
-    """`3 days ago`, `in 2 months`, `just now`."""
-    passed = now - moment
-    for unit, name in AGES:
-        count = abs(passed) // unit
-        if count:
-            amount = f"{count} {name}{'s' if count > 1 else ''}"
-            return f"{amount} ago" if passed > timedelta(0) else f"in {amount}"
-    return "just now"
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 memory`, `2 memories`."""
-    plural = many or (one[:-1] + "ies" if one.endswith("y") else one + "s")
-    return f"{number:,} {one if number == 1 else plural}"
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled
 from recollect.recipes import Recipes
 from recollect.recipes.base import Recipe
 from recollect.recipes.overrides import tree
-from recollect.recipes.show import as_toml, differences
+from recollect.recipes.show import as_toml, differences, facts
 from recollect.settings import home_folder, load_settings
 
 EXAMPLE = (
@@ -46,7 +46,7 @@ def _list(recipes: Recipes, names: list[str], as_json: bool) -> None:
     default = load_settings(home_folder(os.environ)).search.recipe
     every = [recipes.get(name) for name in recipes.names()]
     if as_json:
-        print_json([_facts(recipe) | {"default": recipe.name == default} for recipe in every])
+        print_json([facts(recipe) | {"default": recipe.name == default} for recipe in every])
         return
     for recipe in every:
         note = "  (default)" if recipe.name == default else ""
@@ -57,7 +57,7 @@ def _list(recipes: Recipes, names: list[str], as_json: bool) -> None:
 def _show(recipes: Recipes, names: list[str], as_json: bool) -> None:
     recipe = recipes.get(names[0])
     if as_json:
-        print_json(_facts(recipe) | {"declared": tree(recipe)})
+        print_json(facts(recipe) | {"declared": tree(recipe)})
     else:
         print(as_toml(recipe), end="")
 
@@ -65,7 +65,7 @@ def _show(recipes: Recipes, names: list[str], as_json: bool) -> None:
 def _check(recipes: Recipes, names: list[str], as_json: bool) -> None:
     recipe = recipes.read(Path(names[0]))
     if as_json:
-        print_json(_facts(recipe) | {"ok": True})
+        print_json(facts(recipe) | {"ok": True})
     else:
         print(f"{names[0]} is in order: {recipe.source}, fingerprint {recipe.fingerprint}.")
 
@@ -80,11 +80,6 @@ def _diff(recipes: Recipes, names: list[str], as_json: bool) -> None:
         print(f"{name}: {_text(before)} → {_text(after)}")
     if not found:
         print(f"{one.name} and {other.name} rank the same way.")
-
-
-def _facts(recipe: Recipe) -> dict[str, Any]:
-    names = ("name", "about", "source", "view", "fingerprint")
-    return {name: getattr(recipe, name) for name in names}
 
 
 def _text(value: object) -> str:

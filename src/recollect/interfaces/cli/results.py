@@ -12,8 +12,6 @@ from recollect.interfaces.cli.output import (
     DIM,
     GREEN,
     YELLOW,
-    age,
-    counted,
     marked,
     shortened,
     styled,
@@ -22,6 +20,7 @@ from recollect.interfaces.cli.output import (
 )
 from recollect.present.explain import as_lines, bar
 from recollect.present.response import summary
+from recollect.present.words import age, counted
 from recollect.types import Memory, Response, Result, Term
 
 # What `evidence` says, where it is worth a line.

@@ -9,14 +9,15 @@ import apsw
 import msgspec
 
 from recollect.hashing import content_digest
-from recollect.store.base import Stored
+from recollect.store.base import Dates, Facets, Stored
 from recollect.store.sqlite.connection import Database, as_json_list
+from recollect.store.sqlite.facets import dates, facets
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.parts import PartsChange
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import from_micros, to_micros
-from recollect.types import Filter, Memory
+from recollect.types import Filter, Memory, Place
 
 TEXTS = (
     "id", "title", "text", "context", "why", "impact", "details", "kind", "severity", "domain",
@@ -38,6 +39,7 @@ UPDATE = (
     "WHERE key = ?"
 )
 BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
+TIERS = ("core", "capture", "file")
 
 
 def content_hash(memory: Memory) -> bytes:
@@ -63,20 +65,25 @@ class SqliteMemories:
         sql = f"SELECT m.id FROM memories m WHERE m.forgotten_at IS NULL ORDER BY {order}"
         return [str(id) for (id,) in self._database.rows(sql)]
 
-    def browse(self, filter: Filter, limit: int, after: str | None = None) -> list[Memory]:
+    def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         condition, values = where(filter, self._topics.hashed)
         if after is not None:
-            condition += (
-                f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > "
-                f"(SELECT {BROWSE_TIER}, -updated_at, id FROM memories WHERE id = ?)"
-            )
-            values.append(after)
+            condition += f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > (?, ?, ?)"
+            values += (TIERS.index(after.tier), -to_micros(after.updated_at), after.id)
         order = f"{BROWSE_TIER}, m.updated_at DESC, m.id"
         return self._listed(condition, values, order, limit)
 
     def newest(self, filter: Filter, limit: int) -> list[Memory]:
         condition, values = where(filter, self._topics.hashed)
         return self._listed(condition, values, "m.updated_at DESC, m.id", limit)
+
+    def facets(self, filter: Filter, most: int) -> Facets:
+        condition, values = where(filter, self._topics.hashed)
+        return facets(self._database, condition, values, most)
+
+    def dates(self, filter: Filter) -> Dates:
+        condition, values = where(filter, self._topics.hashed)
+        return dates(self._database, condition, values)
 
     def _listed(
         self, condition: str, values: list[apsw.SQLiteValue], order: str, limit: int

@@ -12,7 +12,7 @@ from recollect.errors import DimensionMismatch
 from recollect.query.terms import semantic_text, tokens
 from recollect.store.base import COLUMNS, Coverage, KeywordIndexName, Store, Stored
 from recollect.testing.stores.samples import DAY, EVERYTHING, MODEL, NOON, PLENTY, memory
-from recollect.types import Filter, Memory
+from recollect.types import Filter, Memory, Place
 
 if TYPE_CHECKING:  # exists for type checkers only
     from recollect.store.base import Vector
@@ -147,8 +147,10 @@ def check_all_given(made: Memory) -> None:
 
 
 def pages(store: Store, filter: Filter, size: int) -> Iterator[Memory]:
-    after: str | None = None
+    after: Place | None = None
     while page := store.memories.browse(filter, size, after):
-        assert after not in ids(page), "A page begins behind the last memory of the one before."
+        behind = after is None or after.id not in ids(page)
+        assert behind, "A page begins behind the last memory of the one before."
         yield from page
-        after = page[-1].id
+        last = page[-1]
+        after = Place(last.tier, last.updated_at, last.id)

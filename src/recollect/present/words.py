@@ -1,0 +1,30 @@
+"""Numbers and times as people say them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+AGES = (
+    (timedelta(days=365), "year"),
+    (timedelta(days=30), "month"),
+    (timedelta(days=1), "day"),
+    (timedelta(hours=1), "hour"),
+    (timedelta(minutes=1), "minute"),
+)
+
+
+def age(moment: datetime, now: datetime) -> str:
+    """`3 days ago`, `in 2 months`, `just now`."""
+    passed = now - moment
+    for unit, name in AGES:
+        count = abs(passed) // unit
+        if count:
+            amount = f"{count} {name}{'s' if count > 1 else ''}"
+            return f"{amount} ago" if passed > timedelta(0) else f"in {amount}"
+    return "just now"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 memory`, `2 memories`."""
+    plural = many or (one[:-1] + "ies" if one.endswith("y") else one + "s")
+    return f"{number:,} {one if number == 1 else plural}"

@@ -1,0 +1,69 @@
+"""Every number a recipe declares, with the range it may be set within."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Meta, Struct
+
+from recollect.recipes.base import Recipe
+from recollect.recipes.overrides import NAMED_LISTS
+
+
+class Constant(NamedTuple):
+    """A number by its dotted name; `least` and `most` are what the recipe's check allows, and
+    `least` itself only where it is not `above`."""
+
+    name: str
+    value: float
+    whole: bool
+    least: float
+    most: float
+    above: bool
+
+
+def constants(recipe: Recipe) -> list[Constant]:
+    """In the order in which the recipe declares them; those of its deep search are left out: deep
+    search is a recipe of its own."""
+    return [one for one in _within(recipe, "") if not one.name.startswith("deep.")]
+
+
+def _within(part: Struct, prefix: str) -> Iterator[Constant]:
+    kinds = get_type_hints(type(part), include_extras=True)
+    for field in part.__struct_fields__:
+        value = getattr(part, field)
+        if isinstance(value, Struct):
+            yield from _within(value, f"{prefix}{field}.")
+        elif field in NAMED_LISTS:
+            for member in value:
+                name = getattr(member, NAMED_LISTS[field], None) or member.__struct_config__.tag
+                yield from _within(member, f"{prefix}{field}.{name}.")
+        elif isinstance(value, dict):
+            kind = get_args(kinds[field])[1]
+            for key, held in value.items():
+                yield from _number(f"{prefix}{field}.{key}", held, kind)
+        else:
+            yield from _number(prefix + field, value, kinds[field])
+
+
+def _number(name: str, value: object, kind: Any) -> Iterator[Constant]:
+    found = _bounded(kind)
+    if isinstance(value, bool) or not isinstance(value, int | float) or found is None:
+        return
+    base, bounds = found
+    least = bounds.gt if bounds.gt is not None else bounds.ge
+    assert least is not None, f"{name} has no lower bound"
+    assert bounds.le is not None, f"{name} has no upper bound"
+    yield Constant(name, value, base is int, least, bounds.le, above=bounds.gt is not None)
+
+
+def _bounded(kind: Any) -> tuple[type, Meta] | None:
+    """A field's bare type and its range; of `Weight | None`, those of Weight."""
+    if get_origin(kind) is Annotated:
+        base, *notes = get_args(kind)
+        return next(((base, note) for note in notes if isinstance(note, Meta)), None)
+    if get_origin(kind) in (Union, types.UnionType):
+        return next((found for one in get_args(kind) if (found := _bounded(one))), None)
+    return None

@@ -1,0 +1,31 @@
+"""`related`: what else is about the same thing as a memory. Not for questions, so not by name."""
+
+from recollect.depth import Depth
+from recollect.fuse.deviations import Deviations
+from recollect.recall.keyword import Keyword
+from recollect.recall.vector import Vector
+from recollect.recipes.base import Limits, Recipe
+from recollect.signals.cut import Cut
+
+RELATED = Recipe(
+    name="related",
+    about="Memories near another one, by its words and its meaning.",
+    source="docs/recipes.md, related",
+    view="scan",
+    recall=(
+        Keyword(
+            index="stemmed",
+            columns={"title": 5.0, "text": 1.0, "context": 1.0, "tags": 2.0},
+            reading="keywords",
+            depth=Depth(at_least=30),
+        ),
+        Vector(depth=Depth(at_least=30)),
+    ),
+    fuse=Deviations(
+        weights={"keyword": 1.0, "vector": 1.5},
+        least_deviation={"keyword": 0.2, "vector": 0.02},
+        pool=Depth(at_least=30),
+    ),
+    stages=(Cut(),),
+    limits=Limits(default=5),
+)

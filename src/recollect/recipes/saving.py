@@ -1,0 +1,52 @@
+"""Writing a recipe of one's own as a TOML file."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from recollect.errors import Exists, UserError
+from recollect.recipes.overrides import nested_changes
+from recollect.recipes.show import toml_lines
+
+# Also a file's name, on every system, and a part of a URL.
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")  # names that Windows keeps for devices
+
+
+def write_recipe(
+    folder: Path, name: str, extends: str, changes: Mapping[str, object], *, replace: bool
+) -> Path:
+    """`folder/NAME.toml`, which holds what the recipe extends and what it sets otherwise."""
+    if not NAME.fullmatch(name) or RESERVED.fullmatch(name):
+        raise UserError(
+            f"A recipe cannot be named {name!r}: a name has up to 64 small letters, digits, "
+            "hyphens and underscores, and begins with a letter or digit."
+        )
+    file = folder / f"{name}.toml"
+    if file.exists() and not replace:
+        raise Exists(f"There is a recipe {name!r} already; say that it is to be replaced.")
+    tree = {"extends": extends} | nested_changes(changes)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_whole(file, "\n".join(toml_lines(tree)).rstrip() + "\n")
+    except OSError as error:
+        raise UserError(f"{file} cannot be written: {error.strerror}.") from error
+    return file
+
+
+def _write_whole(file: Path, text: str) -> None:
+    """Whoever reads meanwhile sees the old file or the new one, and never half of it."""
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.stem}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).replace(file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

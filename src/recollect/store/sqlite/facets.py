@@ -1,0 +1,67 @@
+"""What the memories that pass a filter have in common, and when they were made and expire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+import apsw
+
+from recollect.store.base import Dates, Facets
+from recollect.store.sqlite.connection import Database
+
+DAY = 86_400_000_000  # microseconds
+EPOCH = date(1970, 1, 1)
+
+
+def facets(
+    database: Database, condition: str, values: Sequence[apsw.SQLiteValue], most: int
+) -> Facets:
+    """Counted by SQL: none of the memories is read as a whole."""
+    return Facets(
+        project=_counted(database, "project", condition, values, most),
+        kind=_counted(database, "kind", condition, values, most),
+        source=_counted(database, "source", condition, values, most),
+        tags=_tags(database, condition, values, most),
+    )
+
+
+def _counted(
+    database: Database, column: str, condition: str, values: Sequence[apsw.SQLiteValue], most: int
+) -> dict[str, int]:
+    sql = (
+        f"SELECT m.{column}, count(*) FROM memories m WHERE {condition} AND m.{column} <> '' "
+        "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?"
+    )
+    return dict(database.rows(sql, *values, most))  # type: ignore[arg-type]
+
+
+def _tags(
+    database: Database, condition: str, values: Sequence[apsw.SQLiteValue], most: int
+) -> dict[str, int]:
+    """Tags of one topic are one: the spelling that comes first in the alphabet stands for all."""
+    sql = (
+        "SELECT min(t.name), count(DISTINCT m.key) FROM memories m "
+        "JOIN memory_tags mt ON mt.memory = m.key JOIN tags t ON t.key = mt.tag "
+        f"WHERE {condition} GROUP BY t.topic ORDER BY 2 DESC, 1 LIMIT ?"
+    )
+    return dict(database.rows(sql, *values, most))  # type: ignore[arg-type]
+
+
+def dates(database: Database, condition: str, values: Sequence[apsw.SQLiteValue]) -> Dates:
+    return Dates(
+        _by_day(database, "created_at", condition, values),
+        _by_day(database, "valid_until", condition, values),
+    )
+
+
+def _by_day(
+    database: Database, column: str, condition: str, values: Sequence[apsw.SQLiteValue]
+) -> dict[date, int]:
+    # Division truncates towards zero; a day before 1970 has to be rounded down as well.
+    sql = (
+        f"SELECT (m.{column} - (m.{column} % {DAY} + {DAY}) % {DAY}) / {DAY}, count(*) "
+        f"FROM memories m WHERE {condition} AND m.{column} IS NOT NULL GROUP BY 1 ORDER BY 1"
+    )
+    rows = database.rows(sql, *values)
+    return {EPOCH + timedelta(days=int(day)): int(count) for day, count in rows}  # type: ignore[arg-type]
