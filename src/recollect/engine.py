@@ -42,7 +42,7 @@ from recollect.store.base import Dates, Facets, Stored, Writing
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.upkeep import Finding
 from recollect.times import parse_time
-from recollect.types import Context, Filter, Memory, Place, Query, Response, View
+from recollect.types import Context, Filter, Memory, Place, Query, Response, View, place_of
 
 IMPORT_BATCH = 2000  # long enough to be quick, short enough that other writers wait little
 EXPORT_BATCH = 1000
@@ -377,7 +377,7 @@ class Recollect:
         the place where one stood."""
         if isinstance(after, str):
             [memory] = self.show([after])
-            after = Place(memory.tier, memory.updated_at, memory.id)
+            after = place_of(memory)
         return self.store.memories.browse(checked_filter(filter), bounded(limit), after)
 
     def facets(self, filter: Filter = EVERYTHING) -> Facets:
@@ -498,9 +498,11 @@ class Recollect:
 
     def warm_up(self) -> None:
         """Load the models and the vectors, so that the next search waits for neither. What cannot
-        be loaded says so when it is asked for."""
+        be loaded says so when it is asked for. A remote model is not asked: it is not ours to wake,
+        and each question may cost something."""
         with suppress(RecollectError):
-            self.search(WARMING_WORDS, limit=1)
+            if self.models.embeds() and self.models.embedder().local:
+                self.search(WARMING_WORDS, limit=1)
 
     def stats(self) -> dict[str, Any]:
         """What the vault holds, which models are active, and how many vectors wait."""

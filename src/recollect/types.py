@@ -57,6 +57,10 @@ class Place(NamedTuple):
     id: str
 
 
+def place_of(memory: Memory) -> Place:
+    return Place(memory.tier, memory.updated_at, memory.id)
+
+
 class Filter(Struct, frozen=True, kw_only=True):
     """What a memory must satisfy to be considered at all. Every given part must hold."""
 

@@ -31,6 +31,9 @@ COMMANDS = {
     "reindex": ("reindex", "rebuild the indexes and make missing vectors"),
     "doctor": ("doctor", "check the vault, and mend what can be mended"),
     "stats": ("stats", "what the vault holds and what waits"),
+    "setup": ("setup", "register the MCP server with Claude Code, Cursor, Codex and others"),
+    "mcp": ("mcp", "serve the memories to agents over the Model Context Protocol"),
+    "serve": ("serve", "HTTP API, MCP and the web page, on this machine"),
     "demo": ("demo", "a throw-away vault, searched and explained"),
 }
 USAGE = 2
@@ -138,4 +141,4 @@ def overview() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

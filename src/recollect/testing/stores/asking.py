@@ -12,7 +12,7 @@ from recollect.errors import DimensionMismatch
 from recollect.query.terms import semantic_text, tokens
 from recollect.store.base import COLUMNS, Coverage, KeywordIndexName, Store, Stored
 from recollect.testing.stores.samples import DAY, EVERYTHING, MODEL, NOON, PLENTY, memory
-from recollect.types import Filter, Memory, Place
+from recollect.types import Filter, Memory, Place, place_of
 
 if TYPE_CHECKING:  # exists for type checkers only
     from recollect.store.base import Vector
@@ -152,5 +152,4 @@ def pages(store: Store, filter: Filter, size: int) -> Iterator[Memory]:
         behind = after is None or after.id not in ids(page)
         assert behind, "A page begins behind the last memory of the one before."
         yield from page
-        last = page[-1]
-        after = Place(last.tier, last.updated_at, last.id)
+        after = place_of(page[-1])

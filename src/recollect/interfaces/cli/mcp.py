@@ -1,0 +1,32 @@
+"""`recollect mcp`."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+
+from recollect.engine import Recollect
+from recollect.interfaces.cli.arguments import here
+
+EXAMPLE = "  recollect mcp\n  recollect mcp --project harbor-api"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--project", metavar="P", help="the project that calls mean where they name none"
+    )
+    where.add_argument(
+        "--here", action="store_true", help="the project named after the working directory"
+    )
+
+
+def run(told: argparse.Namespace) -> int:
+    gc.disable()  # the SDK makes a thousand classes; looking for garbage among them takes longer
+    from recollect.interfaces.mcp.stdio import serve  # noqa: PLC0415  start-up time: not for --help
+    from recollect.interfaces.mcp.tools import Served  # noqa: PLC0415  as above
+
+    gc.freeze()
+    gc.enable()
+    with Recollect(lasting=True) as memory:
+        return serve(Served(memory, here() if told.here else told.project))

@@ -1,0 +1,90 @@
+"""`recollect serve`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+
+import uvicorn
+
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.interfaces.http import logs
+from recollect.interfaces.http.app import create_app
+from recollect.interfaces.http.guard import Tokens, is_loopback
+from recollect.interfaces.http.service import Service
+from recollect.settings import Settings
+
+EXAMPLE = "  recollect serve\n  recollect serve --port 8080"
+PORT = 7117
+SHORTEST_TOKEN = 16
+# A search that is under way may end; whoever waits longer than that is cut off.
+GRACE_S = 3
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="H",
+        help="address to listen on (default: 127.0.0.1); any but loopback needs a token",
+    )  # fmt: skip
+    parser.add_argument(
+        "--port", type=int, default=PORT, metavar="N", help=f"default: {PORT}; 0 takes a free one"
+    )
+
+
+def run(told: argparse.Namespace) -> int:
+    with Recollect(lasting=True) as memory:
+        tokens = _tokens(memory.settings, told.host)
+        listening = _listening(told.host, told.port)
+        own = f"[{told.host}]" if ":" in told.host else told.host
+        names = [own, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
+        app = create_app(Service(memory), names=names, tokens=tokens)
+        logs.set_up()
+        _tell(listening, memory)
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, lifespan="on",
+            timeout_graceful_shutdown=GRACE_S,
+        )  # fmt: skip
+        uvicorn.Server(config).run([listening])
+    return 0
+
+
+def _tokens(settings: Settings, host: str) -> Tokens:
+    """The token that the environment holds; any address but loopback is refused without one."""
+    name = settings.serve.token_env
+    token = os.environ.get(name, "").strip()
+    if token and len(token) < SHORTEST_TOKEN:
+        raise UserError(
+            f"The token in {name} is too short; use {SHORTEST_TOKEN} characters or more."
+        )
+    if not token and not is_loopback(host):
+        raise UserError(
+            f"Serving on {host} would let others in: set {name} to a secret of {SHORTEST_TOKEN} "
+            "characters or more, which callers must then send, or serve on 127.0.0.1."
+        )
+    return Tokens([token] if token else [])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(128)
+    except (OSError, OverflowError) as error:
+        told = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"{host}, port {port}, cannot be listened on: {told}.") from error
+    listening.set_inheritable(True)
+    return listening
+
+
+def _tell(listening: socket.socket, memory: Recollect) -> None:
+    """Where it is, on standard output: a script can wait for this line."""
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    print(f"Recollect serves {memory.path} at http://{shown}:{port}/ (Ctrl+C ends it)", flush=True)
+    print(f"MCP: http://{shown}:{port}/mcp   API: http://{shown}:{port}/openapi.json", flush=True)
+    sys.stdout.flush()

@@ -1,0 +1,179 @@
+"""`recollect setup`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from recollect.errors import UserError
+from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, print_json, styled, visible
+from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, client
+from recollect.interfaces.setup.registration import (
+    Change,
+    checked_name,
+    planned,
+    server,
+    state,
+    unplanned,
+)
+
+EXAMPLE = """\
+  recollect setup --list
+  recollect setup claude-code --dry-run
+  recollect setup cursor --project
+  recollect setup codex --remove"""
+RED = "31"
+COLOURS = {"+": GREEN, "-": RED, "@": CYAN}
+STATES = {"yes": "registered", "no": "-", "differs": "starts another", "unreadable": "unreadable"}
+DONE = {
+    "added": "{name} is registered with {title}.",
+    "updated": "{name} was registered with {title} already, and is brought up to date.",
+    "removed": "{name} is no longer registered with {title}.",
+}
+WOULD = {
+    "added": "{name} would be registered with {title}.",
+    "updated": "{name} is registered with {title}, and would be brought up to date.",
+    "removed": "{name} would no longer be registered with {title}.",
+}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("client", metavar="CLIENT", nargs="?", help=", ".join(CLIENTS))
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--list", action="store_true", help="the clients, their files, who is registered"
+    )
+    how.add_argument("--remove", action="store_true", help="take the entry out again")
+    parser.add_argument(
+        "--project", action="store_true", help="the project's file instead of your own"
+    )
+    parser.add_argument(
+        "--name", metavar="N", default="recollect", help="the entry's name (default: recollect)"
+    )
+    parser.add_argument(
+        "--home", metavar="PATH", help="the vault's folder for this client (RECOLLECT_HOME)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show the change and write nothing")
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    name = checked_name(told.name)
+    machine = Machine(os.environ)
+    project = _project() if told.project else None
+    if told.client is None:
+        if told.remove or told.home or told.dry_run:
+            raise WrongUsage("Which client? `recollect setup --list` names them.")
+        return _list(machine, name, project, as_json=told.json)
+    if told.list:
+        raise WrongUsage("--list is about every client, so leave CLIENT out.")
+    if told.remove and told.home:
+        raise WrongUsage("--home says what to write, and --remove writes nothing; leave one out.")
+    one = client(told.client)
+    file = one.file(machine, project)
+    if told.remove:
+        change = unplanned(one, file, name)
+    else:
+        home = None if told.home is None else _folder(machine, told.home)
+        change = planned(one, file, name, server(machine.environment, home))
+    fresh = not file.parent.exists()
+    if not told.dry_run:
+        change.carry_out()
+    if told.json:
+        _print_json(one, change, told)
+    else:
+        _print(one, change, told, fresh=fresh)
+    return 0
+
+
+def _project() -> Path:
+    """The root of the repository that the working directory is in, else that directory."""
+    try:
+        folder = Path.cwd()
+    except OSError as error:
+        raise UserError("--project: the working directory is gone.") from error
+    above = (one for one in (folder, *folder.parents) if (one / ".git").exists())
+    return next(above, folder)
+
+
+def _folder(machine: Machine, told: str) -> Path:
+    if not told:
+        raise WrongUsage("--home: name a folder.")
+    return Path(os.path.abspath(machine.expanded(told)))  # noqa: PTH100  `..` goes, links stay
+
+
+def _list(machine: Machine, name: str, project: Path | None, *, as_json: bool) -> int:
+    started = server(machine.environment, None)
+    rows = []
+    for one in CLIENTS.values():
+        if project is not None and not one.project:
+            continue
+        file = one.file(machine, project)
+        rows.append(
+            {
+                "client": one.name,
+                "title": one.title,
+                "file": str(file),
+                "installed": one.installed(machine),
+                "registered": state(one, file, name, started),
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return 0
+    heads = f"{'CLIENT':<15}{'INSTALLED':<11}{'REGISTERED':<16}FILE"
+    print(styled(heads, BOLD))
+    for row in rows:
+        installed = "yes" if row["installed"] else "-"
+        registered = STATES[str(row["registered"])]
+        line = f"{row['client']:<15}{installed:<11}{registered:<16}{visible(str(row['file']))}"
+        print(line if row["installed"] else styled(line, DIM))
+    return 0
+
+
+def _print_json(one: Client, change: Change, told: argparse.Namespace) -> None:
+    print_json(
+        {
+            "client": one.name,
+            "file": str(change.file),
+            "changed": change.action != "none" and not told.dry_run,
+            "action": change.action,
+            "diff": "".join(f"{line}\n" for line in change.diff()),
+        }
+    )
+
+
+def _print(one: Client, change: Change, told: argparse.Namespace, *, fresh: bool) -> None:
+    words = {"name": told.name, "title": one.title}
+    if change.action == "none":
+        said = "not registered" if told.remove else "already registered"
+        print(f"{told.name} is {said} with {one.title}; {change.file} is unchanged.")
+        return
+    for line in change.diff():
+        colour = COLOURS.get(line[:1])
+        print(styled(visible(line), colour) if colour else visible(line))
+    print()
+    print((WOULD if told.dry_run else DONE)[change.action].format(**words))
+    for note in _notes(one, change, told, fresh=fresh):
+        print(note)
+
+
+def _notes(one: Client, change: Change, told: argparse.Namespace, *, fresh: bool) -> list[str]:
+    """What the person should know besides, and what to do next."""
+    notes = []
+    if not told.remove and not told.home and os.environ.get("RECOLLECT_HOME"):
+        notes.append(
+            f"RECOLLECT_HOME is set here, so the entry sets it too: {one.title} need not know the "
+            "variables of your shell."
+        )
+    if not told.remove and told.project:
+        notes.append("The entry names the command by its path on this machine; others have others.")
+    if told.dry_run:
+        return [*notes, f"Nothing was written to {change.file}."]
+    if fresh:
+        notes.append(f"{change.file.parent} is new; is {one.title} installed?")
+    if told.remove:
+        return [*notes, f"{one.title} forgets it when it is started anew."]
+    return [*notes, f"Next: {one.next}"]

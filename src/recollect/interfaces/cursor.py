@@ -1,0 +1,39 @@
+"""Where a page of a listing ended, as one word that can stand in an address."""
+
+from __future__ import annotations
+
+from base64 import b64decode, urlsafe_b64encode
+from typing import get_args
+
+import msgspec
+
+from recollect.checks import is_text
+from recollect.errors import UserError
+from recollect.times import from_micros, to_micros
+from recollect.types import Place, Tier
+
+LONGEST = 2000  # an id of 200 characters of four bytes each, as base64, with room to spare
+
+
+def encode_place(place: Place) -> str:
+    """Opaque to whoever gets it, so that what it holds may change."""
+    told = [place.tier, to_micros(place.updated_at), place.id]
+    return urlsafe_b64encode(msgspec.json.encode(told)).rstrip(b"=").decode()
+
+
+def decode_place(cursor: str) -> Place:
+    """The place again; UserError for anything that `encode_place` did not make."""
+    try:
+        if len(cursor) > LONGEST:
+            raise ValueError("longer than any that was made")
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        told = msgspec.json.decode(
+            b64decode(padded, altchars=b"-_", validate=True), type=tuple[str, int, str]
+        )
+        tier, micros, id = told
+        if tier not in get_args(Tier) or not is_text(id):
+            raise ValueError("no tier, or no id")
+        place = Place(tier, from_micros(micros), id)  # type: ignore[arg-type]
+    except (ValueError, OverflowError) as error:  # msgspec's and base64's errors are ValueErrors
+        raise UserError("The cursor is not one that was handed out.") from error
+    return place

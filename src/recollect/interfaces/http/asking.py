@@ -1,0 +1,148 @@
+"""What a search is asked for over HTTP: the same fields as JSON, as a query string, on the page."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.datastructures import QueryParams
+
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.times import parse_moment, parse_time
+from recollect.types import Filter, Response, View
+
+LONGEST_QUERY = 10_000
+MOST_RESULTS = 1000
+MOST_NAMES = 100
+
+Text = Annotated[str, Meta(max_length=1000)]
+Moment = Annotated[
+    str, Meta(max_length=100, description="ISO 8601, or 7d, 12h, 2w for that long ago")
+]
+Names = Annotated[tuple[Text, ...], Meta(max_length=MOST_NAMES)]
+Constants = Annotated[dict[Text, bool | int | float | str], Meta(max_length=MOST_NAMES)]
+
+
+class Narrowing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a memory must satisfy; every part that is given must hold."""
+
+    project: Text | None = None
+    source: Text | None = None
+    domain: Text | None = None
+    kind: Text | None = None
+    space: Text | None = None
+    tags: Names = ()
+    since: (
+        Annotated[Text, Meta(description="2026-03-01, or 7d, 12h, 2w for that long ago")] | None
+    ) = None
+    until: Text | None = None
+
+    def filter(self, engine: Recollect) -> Filter:
+        """The Filter that is asked for."""
+        now = engine.now()
+        return Filter(
+            project=self.project,
+            source=self.source,
+            domain=self.domain,
+            kind=self.kind,
+            space=self.space,
+            tags=self.tags,
+            since=parse_moment(self.since, now, "since") if self.since else None,
+            until=parse_moment(self.until, now, "until") if self.until else None,
+        )
+
+
+class Asked(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One search."""
+
+    query: Annotated[str, Meta(max_length=LONGEST_QUERY)]
+    recipe: Text | None = None
+    view: View | None = None
+    limit: Annotated[int, Meta(ge=1, le=MOST_RESULTS)] | None = None
+    deep: bool = False
+    prefer_tags: Names = ()
+    prefer_domain: Text | None = None
+    explain: bool = False
+    facets: bool = False
+    read_time: bool | None = None
+    now: Text | None = None
+    set: Constants = {}
+
+    def answered(self, engine: Recollect, *, mark: bool = False) -> Response:
+        """What the engine answers."""
+        return engine.search(
+            self.query,
+            recipe=self.recipe,
+            view=self.view,
+            limit=self.limit,
+            deep=self.deep,
+            filter=self.filter(engine),
+            prefer_tags=self.prefer_tags,
+            prefer_domain=self.prefer_domain,
+            read_time=self.read_time,
+            now=parse_time(self.now, "now") if self.now else None,
+            mark=mark,
+            facets=self.facets,
+            changes=self.set,
+        )
+
+
+# How a field of several values, or one with a shorter name, is called in a query string.
+PARAMETERS = {"query": "q", "tags": "tag", "prefer_tags": "prefer_tag"}
+SETS = "set."
+
+
+def from_parameters(kind: type[Struct], parameters: QueryParams) -> Any:
+    """A query string as `kind`: `?q=tokens&tag=auth&tag=api&set.fuse.weights.vector=2`.
+
+    A parameter that is not known is refused by name; an empty one counts as not given.
+    """
+    fields: dict[str, Any] = {}
+    names = {PARAMETERS.get(field, field): field for field in kind.__struct_fields__}
+    for name in dict.fromkeys(parameters.keys()):
+        given = [value for value in parameters.getlist(name) if value != ""]
+        if name.startswith(SETS) and "set" in names.values():
+            fields.setdefault("set", {})[name.removeprefix(SETS)] = _number(given[-1:])
+            continue
+        if name not in names or name == "set":
+            known = ", ".join(one for one in names if one != "set")
+            raise UserError(f"{name!r} is not a parameter; there are: {known}.")
+        if names[name] in ("tags", "prefer_tags"):
+            fields[names[name]] = given
+        elif len(given) > 1:
+            raise UserError(f"{name} is given {len(given)} times; it takes one value.")
+        elif given or names[name] == "query":
+            fields[names[name]] = given[0] if given else ""
+    made = converted(kind, fields, strict=False)
+    for field in fields:
+        if getattr(made, field) is None:  # msgspec reads "null" as nothing
+            raise UserError(f"{PARAMETERS.get(field, field)}: null is not a value.")
+    return made
+
+
+def _number(given: list[str]) -> object:
+    """`2` and `0.5` as numbers, `true` and `false` as what they say, everything else as text."""
+    text = given[0] if given else ""
+    try:
+        value: object = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+    return value if isinstance(value, bool | int | float) else text
+
+
+def converted(kind: type[Any], value: object, *, strict: bool = True) -> Any:
+    """The value as `kind`, or UserError that names the field that is wrong."""
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        raise UserError(sentence(error)) from error
+
+
+def sentence(error: msgspec.ValidationError) -> str:
+    """`limit: expected an integer`, from what msgspec says."""
+    told, _, place = str(error).partition(" - at `$")
+    told = told.replace("`", "")
+    where = place.rstrip("`").lstrip(".")
+    return f"{where}: {told[:1].lower()}{told[1:]}." if where else f"{told}."

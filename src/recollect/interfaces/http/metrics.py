@@ -1,0 +1,69 @@
+"""What Prometheus reads: requests, and how long each stage of a search takes."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from recollect.types import Response
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Metrics:
+    """One registry a server, so that two in one process do not count together."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "recollect_requests_total",
+            "Requests answered.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self._spent = Histogram(
+            "recollect_request_seconds",
+            "From the request's arrival to the end of its answer.",
+            ("route",),
+            buckets=SECONDS,
+            registry=self._registry,
+        )
+        self._stages = Histogram(
+            "recollect_search_stage_seconds",
+            "How long each stage of a search took; `total` is the whole.",
+            ("recipe", "stage"),
+            buckets=SECONDS,
+            registry=self._registry,
+        )
+        self._degraded = Counter(
+            "recollect_search_degraded_total",
+            "Searches in which a part could not do its work.",
+            ("recipe", "part"),
+            registry=self._registry,
+        )
+        self._memories = Gauge(
+            "recollect_memories", "Memories that can be found.", registry=self._registry
+        )
+        self._waiting = Gauge(
+            "recollect_vectors_waiting",
+            "Memories that wait for a vector of the active model.",
+            registry=self._registry,
+        )
+
+    def request(self, method: str, route: str, status: int, spent: float) -> None:
+        # Anyone can make a method up; a label that anyone can fill grows without end.
+        self._requests.labels(method if method in METHODS else "other", route, status).inc()
+        self._spent.labels(route).observe(spent)
+
+    def search(self, response: Response) -> None:
+        for stage, spent in response.timings_ms.items():
+            self._stages.labels(response.recipe, stage).observe(spent / 1000)
+        for part in response.degraded:
+            self._degraded.labels(response.recipe, part.channel).inc()
+
+    def vault(self, memories: int, waiting: int) -> None:
+        self._memories.set(memories)
+        self._waiting.set(waiting)
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)

@@ -1,0 +1,162 @@
+"""The OpenAPI document, made from the operations and the types they name: nothing is said twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from recollect.interfaces.http.asking import PARAMETERS
+from recollect.interfaces.http.operations import BODIES, JSON, Answer, Operation
+from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
+from recollect.version import __version__
+
+REFERENCE = "#/components/schemas/{name}"
+# What any route may answer; those that take a body may also find it too large or not JSON.
+ALWAYS = (400, 401, 403, 414, 421, 500, 502, 503)
+WITH_BODY = (413, 415)
+CONVERTOR = re.compile(r":\w+}")
+PROBLEMS = {
+    400: "What was asked for cannot be served as asked; `detail` says why.",
+    401: "A token is needed.",
+    403: "A page of another origin may not call this server.",
+    404: "What the request names is not there.",
+    409: "It is there already.",
+    412: "It has changed meanwhile, so nothing was written.",
+    413: "The request is too large.",
+    414: "The address is too long.",
+    415: "The body is not JSON.",
+    421: "The server does not go by that name.",
+    500: "Something went wrong that should not have.",
+    502: "A model's server did not deliver.",
+    503: "The vault, or the server, is too busy or cannot be read.",
+}
+
+
+def document(operations: Sequence[Operation]) -> dict[str, Any]:
+    """OpenAPI 3.1."""
+    kinds: list[Any] = [Problem]
+    for operation in operations:
+        kinds += [one.type for one in operation.answers.values() if one.type is not None]
+        kinds += [kind for kind in (operation.body, operation.parameters) if kind is not None]
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=REFERENCE)
+    schema_of = {str(kind): schema for kind, schema in zip(kinds, schemas, strict=True)}
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        path = CONVERTOR.sub("}", operation.path)
+        told = _operation(operation, schema_of, components)
+        paths.setdefault(path, {})[operation.method.lower()] = told
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Recollect",
+            "version": __version__,
+            "description": "Memory search for AI agents and the people they work for.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
+
+
+def _operation(
+    operation: Operation, schema_of: dict[str, Any], components: dict[str, Any]
+) -> dict[str, Any]:
+    told: dict[str, Any] = {"summary": operation.about, "operationId": _name(operation)}
+    if operation.details:
+        told["description"] = operation.details
+    told["parameters"] = [
+        *_in_path(operation),
+        *_in_query(operation, components),
+        *_headers(operation),
+    ]
+    if operation.body is not None:
+        told_once = {"schema": schema_of[str(operation.body)], "example": operation.example}
+        held = dict.fromkeys(_media(operation), told_once)
+        told["requestBody"] = {"required": True, "content": held}
+    statuses = (*ALWAYS, *(WITH_BODY if operation.body is not None else ()), *operation.problems)
+    told["responses"] = {
+        **{str(status): _problem(status, schema_of) for status in sorted(statuses)},
+        **{str(status): _answer(one, schema_of) for status, one in operation.answers.items()},
+    }
+    return told
+
+
+def _name(operation: Operation) -> str:
+    """`get_memories_id`: one for each operation, and what generated clients call it."""
+    words = re.findall(r"[a-z]+", CONVERTOR.sub("}", operation.path).removeprefix("/api/v1"))
+    return "_".join([operation.method.lower(), *words])
+
+
+def _media(operation: Operation) -> Sequence[str]:
+    return BODIES if operation.method == "PATCH" else (JSON,)
+
+
+def _in_path(operation: Operation) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", "minLength": 1},
+            "description": "Percent-encoded, slashes included.",
+        }
+        for name in re.findall(r"{(\w+)", operation.path)
+    ]
+
+
+def _in_query(operation: Operation, components: dict[str, Any]) -> list[dict[str, Any]]:
+    if operation.parameters is None:
+        return []
+    schema = components[operation.parameters.__name__]
+    required = schema.get("required", ())
+    return [
+        {"name": PARAMETERS.get(field, field), "in": "query", "required": field in required}
+        | {"schema": _without_null(held)}
+        for field, held in schema["properties"].items()
+        if field != "set"
+    ]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A query string cannot say null: a parameter is there or it is not."""
+    told = {name: value for name, value in schema.items() if name != "default" or value is not None}
+    if "anyOf" in told:
+        kept = [one for one in told.pop("anyOf") if one != {"type": "null"}]
+        told |= kept[0] if len(kept) == 1 else {"anyOf": kept}
+    if isinstance(told.get("enum"), list):
+        told["enum"] = [one for one in told["enum"] if one is not None]
+    return told
+
+
+def _headers(operation: Operation) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "header", "required": False, "description": about}
+        | {"schema": {"type": "string"}}
+        for name, about in operation.headers.items()
+    ]
+
+
+def _answer(one: Answer, schema_of: dict[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {"description": one.about}
+    if one.headers:
+        told["headers"] = {
+            name: {"description": about, "schema": {"type": "string"}}
+            for name, about in one.headers.items()
+        }
+    if one.type is not None:
+        told["content"] = {one.media: {"schema": schema_of[str(one.type)]}}
+    return told
+
+
+def _problem(status: int, schema_of: dict[str, Any]) -> dict[str, Any]:
+    content = {MEDIA_TYPE: {"schema": schema_of[str(Problem)]}}
+    about = PROBLEMS.get(status, HTTPStatus(status).phrase)
+    return {"description": about, "content": content}

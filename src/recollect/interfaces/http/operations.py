@@ -1,0 +1,105 @@
+"""A route as data: how it is called, what it takes, what it answers. OpenAPI is made from these."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.interfaces.http.asking import from_parameters, sentence
+from recollect.interfaces.http.metrics import Metrics
+from recollect.interfaces.http.service import Service
+
+JSON = "application/json"
+BODIES = (JSON, "application/merge-patch+json")
+
+
+class Call(NamedTuple):
+    """One request, with what it asks for already checked."""
+
+    service: Service
+    metrics: Metrics
+    request: Request
+    parameters: Any
+    body: Any
+
+    @property
+    def engine(self) -> Recollect:
+        return self.service.engine
+
+    @property
+    def id(self) -> str:
+        return str(self.request.path_params["id"])
+
+
+class Answer(NamedTuple):
+    """One way in which a route answers; None as the type: nothing in the body."""
+
+    about: str
+    type: Any = None
+    media: str = JSON
+    headers: Mapping[str, str] = {}
+
+
+class Operation(NamedTuple):
+    """One method of one path."""
+
+    method: str
+    path: str
+    run: Callable[[Call], Awaitable[Response]]
+    about: str
+    answers: Mapping[int, Answer]
+    parameters: type[msgspec.Struct] | None = None
+    body: Any = None
+    headers: Mapping[str, str] = {}
+    problems: tuple[int, ...] = ()
+    details: str = ""
+    example: Any = None
+
+
+def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    return Response(msgspec.json.encode(value), status, headers, JSON)
+
+
+def routes(operations: Sequence[Operation], service: Service, metrics: Metrics) -> list[BaseRoute]:
+    """One route a path: a method that it does not have is answered with those it has."""
+    by_path: dict[str, dict[str, Operation]] = {}
+    for operation in operations:
+        by_path.setdefault(operation.path, {})[operation.method] = operation
+    return [_route(path, methods, service, metrics) for path, methods in by_path.items()]
+
+
+def _route(
+    path: str, methods: Mapping[str, Operation], service: Service, metrics: Metrics
+) -> Route:
+    async def endpoint(request: Request) -> Response:
+        operation = methods["GET" if request.method == "HEAD" else request.method]
+        parameters = None
+        if operation.parameters is not None:
+            parameters = from_parameters(operation.parameters, request.query_params)
+        elif request.query_params:
+            raise UserError("This address takes no parameters.")
+        body = None if operation.body is None else await _body(request, operation.body)
+        return await operation.run(Call(service, metrics, request, parameters, body))
+
+    return Route(path, endpoint, methods=list(methods))
+
+
+async def _body(request: Request, kind: Any) -> Any:
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media not in BODIES:
+        raise HTTPException(415, f"The body must be JSON: Content-Type: {JSON}.")
+    try:
+        return msgspec.json.decode(await request.body(), type=kind)
+    except msgspec.ValidationError as error:
+        raise UserError(sentence(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"The body is not valid JSON: {error}.") from error

@@ -1,0 +1,269 @@
+"""What goes over the wire, as types: requests are checked by them, OpenAPI is made from them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from recollect.interfaces.http.asking import MOST_NAMES, Constants, Narrowing, Text
+from recollect.settings import SemanticMode
+from recollect.store.base import Outcome
+from recollect.types import Degraded, Evidence, Intent, Memory, Severity, Term, Tier, View
+
+MOST_SAVED = 1000
+
+Id = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^\S+$")]
+Long = Annotated[str, Meta(description="A text of any length, without NUL.")]
+Tags = Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(max_length=MOST_NAMES)]
+Time = Annotated[str, Meta(description="ISO 8601; without a zone it is UTC.")]
+
+
+class NewMemory(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A memory to keep. Only `title` or `text` is required; null counts as not given."""
+
+    id: Id | None = None
+    title: Long | None = None
+    text: Long | None = None
+    context: Long | None = None
+    why: Long | None = None
+    impact: Long | None = None
+    details: Long | None = None
+    tags: Tags | None = None
+    kind: Annotated[str, Meta(min_length=1)] | None = None
+    severity: Severity | None = None
+    domain: Text | None = None
+    project: Text | None = None
+    source: Text | None = None
+    tier: Tier | None = None
+    space: Text | None = None
+    path: Text | None = None
+    created_at: Time | None = None
+    updated_at: Time | None = None
+    valid_from: Time | None = None
+    valid_until: Time | None = None
+
+
+Several = Annotated[list[NewMemory], Meta(min_length=1, max_length=MOST_SAVED)]
+
+
+class Change(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What is to change; null puts a field back to its default, what is not named stays."""
+
+    title: Long | UnsetType | None = UNSET
+    text: Long | UnsetType | None = UNSET
+    context: Long | UnsetType | None = UNSET
+    why: Long | UnsetType | None = UNSET
+    impact: Long | UnsetType | None = UNSET
+    details: Long | UnsetType | None = UNSET
+    tags: Tags | UnsetType | None = UNSET
+    kind: Annotated[str, Meta(min_length=1)] | UnsetType | None = UNSET
+    severity: Severity | UnsetType | None = UNSET
+    domain: Text | UnsetType | None = UNSET
+    project: Text | UnsetType | None = UNSET
+    source: Text | UnsetType | None = UNSET
+    tier: Tier | UnsetType | None = UNSET
+    space: Text | UnsetType | None = UNSET
+    path: Text | UnsetType | None = UNSET
+    valid_from: Time | UnsetType | None = UNSET
+    valid_until: Time | UnsetType | None = UNSET
+    add_tags: Tags | UnsetType = UNSET
+    remove_tags: Tags | UnsetType = UNSET
+
+
+def told(change: Struct) -> dict[str, Any]:
+    """The fields that were given."""
+    pairs = ((name, getattr(change, name)) for name in change.__struct_fields__)
+    return {name: value for name, value in pairs if value is not UNSET}
+
+
+class Saved(Struct):
+    """What became of one memory. `repeated`: it said again what a memory of its project says, and
+    that one was updated."""
+
+    id: str
+    outcome: Outcome
+    repeated: bool
+
+
+class Listing(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to browse."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+    cursor: Annotated[str, Meta(max_length=2000)] | None = None
+
+
+class Listed(Struct):
+    """One page. `next` is the cursor of the page behind it, null at the end."""
+
+    memories: list[Memory]
+    next: str | None
+
+
+class Deletion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How to forget."""
+
+    purge: Annotated[bool, Meta(description="For good: it cannot be brought back.")] = False
+
+
+class Other(Struct):
+    """Another memory, by name."""
+
+    id: str
+    updated_at: str
+
+
+class Shown(Struct):
+    """One result: what every view has, and of the rest what the view asked for has."""
+
+    id: str
+    score: float
+    vault: str
+    title: str | UnsetType = UNSET
+    type: str | UnsetType = UNSET
+    kind: str | UnsetType = UNSET
+    category: str | UnsetType = UNSET
+    domain: str | UnsetType = UNSET
+    tags: list[str] | UnsetType = UNSET
+    topics: list[str] | UnsetType = UNSET
+    snippet: str | UnsetType = UNSET
+    preview: str | UnsetType = UNSET
+    what: str | UnsetType = UNSET
+    why: str | UnsetType = UNSET
+    impact: str | UnsetType = UNSET
+    project: str | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+    has_details: bool | UnsetType = UNSET
+    complete: bool | UnsetType = UNSET
+    verified: bool | UnsetType = UNSET
+    vector_similarity: float | UnsetType | None = UNSET
+    rerank_score: float | UnsetType = UNSET
+    token_estimate: int | UnsetType = UNSET
+    created_at: str | UnsetType = UNSET
+    updated_at: str | UnsetType = UNSET
+    timestamp: str | UnsetType = UNSET
+    memory: Memory | UnsetType = UNSET
+    breakdown: dict[str, float] | UnsetType = UNSET
+    same: list[Other] | UnsetType = UNSET
+    replaces: list[Other] | UnsetType = UNSET
+    explain: Term | UnsetType = UNSET
+
+
+class Found(Struct):
+    """What a search answers."""
+
+    query: str
+    recipe: str
+    view: View
+    intent: Intent
+    results: list[Shown]
+    counts: dict[str, int | dict[str, int]]
+    topics: dict[str, int]
+    understood: list[str]
+    evidence: Evidence | None
+    confidence: float | None
+    degraded: list[Degraded]
+    notes: list[str]
+    timings_ms: dict[str, float]
+    facets: dict[str, dict[str, int]] | UnsetType = UNSET
+
+
+class AskedContext(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an agent is about to work on."""
+
+    query: Annotated[str, Meta(max_length=10_000)] = ""
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 10
+    max_tokens: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
+    semantic: SemanticMode | None = None
+    topup_recent: bool | None = None
+
+
+class ContextFound(Struct):
+    """What an agent should know when it starts."""
+
+    memories: list[Memory]
+    matched: int
+    topped_up: int
+    left_out: int
+    degraded: list[Degraded]
+
+
+class Opinion(Struct, forbid_unknown_fields=True):
+    """Whether a result was right for a query. `recipe`: whose weights the answer tells."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=10_000)]
+    id: Id
+    accepted: bool
+    recipe: Text | None = None
+
+
+class Weights(Struct):
+    """A signal's weight."""
+
+    declared: float
+    now: float
+
+
+class OpinionNoted(Struct):
+    """All opinions so far, and what they made of the weights of a recipe that learns."""
+
+    accepted: int
+    dismissed: int
+    weights: dict[str, Weights]
+
+
+class RecipeFacts(Struct):
+    """A recipe in short."""
+
+    name: str
+    about: str
+    source: str
+    view: View
+    fingerprint: str
+    default: bool
+
+
+class RecipeList(Struct):
+    """Every recipe there is; `broken` says what is wrong with a file that cannot be read."""
+
+    recipes: list[RecipeFacts]
+    broken: dict[str, str]
+
+
+class RecipeShown(RecipeFacts):
+    """A recipe with everything it declares, also as TOML."""
+
+    declared: dict[str, Any]
+    toml: str
+
+
+class NewRecipe(Struct, forbid_unknown_fields=True):
+    """A recipe of one's own: another one with some constants set otherwise."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    extends: Text
+    set: Constants = field(default_factory=dict)
+    replace: bool = False
+
+
+class CommonValues(Struct):
+    """How many memories have each value."""
+
+    project: dict[str, int]
+    kind: dict[str, int]
+    source: dict[str, int]
+    tags: dict[str, int]
+
+
+class Near(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many related memories."""
+
+    limit: Annotated[int, Meta(ge=1, le=100)] = 5
+
+
+class Health(Struct):
+    """How the server is."""
+
+    status: str
+    version: str
+    reason: str | UnsetType = UNSET

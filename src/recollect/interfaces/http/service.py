@@ -1,0 +1,61 @@
+"""The engine behind an event loop: its calls block, so they run in a few threads of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from recollect.engine import Recollect
+from recollect.errors import StoreError
+
+# Whoever comes when so many wait would give up before an answer came.
+MOST_WAITING = 256
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+
+
+def usual_threads() -> int:
+    """A search waits for the disk and for models that compute without Python, so one thread more
+    than there are cores keeps all of them busy; many more would only wait for each other."""
+    return (os.cpu_count() or 1) + 1
+
+
+class Service:
+    """What every route asks. The event loop stays free: `/healthz` answers while searches run."""
+
+    def __init__(self, engine: Recollect, threads: int | None = None) -> None:
+        self.engine = engine
+        self._pool = ThreadPoolExecutor(threads or usual_threads(), "recollect-ask")
+        self._waiting = 0
+        self.warm = threading.Event()
+
+    async def ask(self, call: Callable[P, Answer], *args: P.args, **named: P.kwargs) -> Answer:
+        """What the call returns or raises, without holding up the loop."""
+        if self._waiting >= MOST_WAITING:
+            raise StoreError("The server has more to do than it can; try again in a moment.")
+        bound = partial(call, *args, **named)
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, bound)
+        finally:
+            self._waiting -= 1
+
+    def warm_up(self) -> None:
+        """Load the models beside everything else, so that the first search does not wait."""
+        threading.Thread(target=self._warm_up, name="recollect-warm-up", daemon=True).start()
+
+    def _warm_up(self) -> None:
+        try:
+            self.engine.warm_up()
+        finally:
+            self.warm.set()
+
+    def close(self) -> None:
+        """Wait for nothing: whoever asked has gone."""
+        self._pool.shutdown(wait=False, cancel_futures=True)

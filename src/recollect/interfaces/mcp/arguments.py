@@ -1,0 +1,285 @@
+"""What each tool takes: one struct a tool, which is its check and its JSON Schema at once.
+
+What was not given is UNSET, and null counts as not given: many models fill in every argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from recollect.engine import CONTEXT_LIMIT
+from recollect.errors import UserError
+from recollect.ingest.draft import FIELDS, LONGEST_ID
+from recollect.interfaces.cursor import decode_place
+from recollect.recipes import BUILT_IN
+from recollect.times import parse_moment
+from recollect.types import Filter, Place, Severity, Tier, View
+
+# Eight results, a scan of each, are some 400 tokens of text: enough to choose from.
+SEARCH_LIMIT = 8
+DEEP_LIMIT = 20
+LIST_LIMIT = 20
+CONTEXT_TOKENS = 2000
+# A page of memories, and a page of whole ones: more would fill a model's window in one answer.
+MOST_RESULTS = 100
+MOST_WHOLE = 20
+# As a project, asks for every project where the server was started with one of its own.
+EVERY_PROJECT = "*"
+
+Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
+Tag = Annotated[str, Meta(min_length=1)]
+Limit = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
+Text = str | UnsetType
+Tags = list[Tag] | UnsetType
+
+
+class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a tool was called with."""
+
+    # Said of `project` where it defaults to the server's own: what to give instead.
+    own_project: ClassVar[str | None] = None
+
+    def given(self) -> dict[str, Any]:
+        """The arguments that were given, by name."""
+        told = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in told.items() if value is not UNSET}
+
+
+class Narrowed(Arguments, frozen=True, kw_only=True):
+    """Filters; every one given must hold."""
+
+    own_project = f'; "{EVERY_PROJECT}" for every one'
+
+    project: Annotated[Text, Meta(description="Only this project.")] = UNSET
+    tags: Annotated[Tags, Meta(description="Only with all these tags.")] = UNSET
+    kind: Annotated[Text, Meta(description="Only this kind: decision, bug, preference, …")] = UNSET
+    domain: Annotated[Text, Meta(description="Only this domain.")] = UNSET
+    source: Annotated[Text, Meta(description="Only from this source.")] = UNSET
+    space: Annotated[Text, Meta(description="Only in this space.")] = UNSET
+    since: Annotated[Text, Meta(description="Changed since: 2026-03-01, 7d, 12h, 2w.")] = UNSET
+    until: Annotated[Text, Meta(description="Changed until.")] = UNSET
+
+    def filter(self, project: str | None, now: datetime) -> Filter:
+        """The filter they ask for; `project` is the server's own, for calls that name none."""
+        told = {name: value for name, value in self.given().items() if name in FILTERS}
+        told.setdefault("project", project)
+        if told["project"] == EVERY_PROJECT:
+            told["project"] = None
+        for name in ("since", "until"):
+            if name in told:
+                told[name] = parse_moment(told[name], now, name)
+        return Filter(**told | {"tags": tuple(told.get("tags", ()))})
+
+
+FILTERS = Narrowed.__struct_fields__
+
+
+class Search(Narrowed, frozen=True, kw_only=True):
+    query: Annotated[str, Meta(description="A question, words, a name or an error message.")]
+    limit: Annotated[Limit, Meta(description="At most so many results.")] = SEARCH_LIMIT
+    view: Annotated[
+        View,
+        Meta(
+            description="scan: title and first words. snippet: the matching part. pointer: text, "
+            "why, impact. preview: 240 characters. full: everything."
+        ),
+    ] = "scan"
+    recipe: Annotated[
+        Text, Meta(description=f"Another ranking: {', '.join(BUILT_IN)}, or your own.")
+    ] = UNSET
+    explain: Annotated[bool, Meta(description="Also how each score came about; long.")] = False
+    prefer_tags: Annotated[Tags, Meta(description="Rank these higher; filters nothing.")] = UNSET
+    prefer_domain: Annotated[Text, Meta(description="Rank it higher; filters nothing.")] = UNSET
+    read_time: Annotated[
+        bool | UnsetType, Meta(description='false: "last week" and the like are mere words.')
+    ] = UNSET
+
+
+class DeepSearch(Narrowed, frozen=True, kw_only=True):
+    query: Annotated[str, Meta(description="A whole question, two keywords at least.")]
+    limit: Annotated[Limit, Meta(description="At most so many results.")] = DEEP_LIMIT
+    view: Annotated[View, Meta(description="How much of each; as in memory_search.")] = "preview"
+    explain: Annotated[bool, Meta(description="Also how each score came about; long.")] = False
+
+
+class Context(Narrowed, frozen=True, kw_only=True):
+    query: Annotated[str, Meta(description="What the work is about; empty: the newest.")] = ""
+    limit: Annotated[Limit, Meta(description="At most so many memories.")] = CONTEXT_LIMIT
+    max_tokens: Annotated[
+        Annotated[int, Meta(ge=1, le=1_000_000)],
+        Meta(description="At most about so many tokens of titles and texts."),
+    ] = CONTEXT_TOKENS
+
+
+class Fields(Arguments, frozen=True, kw_only=True):
+    """A memory's fields."""
+
+    title: Annotated[Text, Meta(description="What it is about, in one line.")] = UNSET
+    text: Annotated[Text, Meta(description="What to know, in a few sentences.")] = UNSET
+    context: Annotated[Text, Meta(description="When it came up.")] = UNSET
+    why: Annotated[Text, Meta(description="The reason.")] = UNSET
+    impact: Annotated[Text, Meta(description="What follows from it.")] = UNSET
+    details: Annotated[Text, Meta(description="The long version; only retrieved whole.")] = UNSET
+    tags: Annotated[Tags, Meta(description="Topics, in lower case.")] = UNSET
+    kind: Annotated[
+        Text, Meta(description="decision, bug, preference, pattern, … (default fact).")
+    ] = UNSET
+    severity: Annotated[
+        Severity | UnsetType, Meta(description="How much it hurts to ignore it.")
+    ] = UNSET
+    domain: Annotated[Text, Meta(description="The field it belongs to: auth, billing, …")] = UNSET
+    project: Annotated[Text, Meta(description="The project it belongs to.")] = UNSET
+    source: Annotated[Text, Meta(description="Who or what says so.")] = UNSET
+    tier: Annotated[
+        Tier | UnsetType, Meta(description="core: always trusted (default capture).")
+    ] = UNSET
+    space: Annotated[Text, Meta(description="A collection of its own.")] = UNSET
+    path: Annotated[Text, Meta(description="The file it is about.")] = UNSET
+    created_at: Annotated[Text, Meta(description="ISO 8601 (default now).")] = UNSET
+    updated_at: Annotated[Text, Meta(description="ISO 8601 (default now).")] = UNSET
+    valid_from: Annotated[Text, Meta(description="ISO 8601: true from then on.")] = UNSET
+    valid_until: Annotated[Text, Meta(description="ISO 8601: true until then.")] = UNSET
+
+    def fields(self) -> dict[str, Any]:
+        """Those of a memory that were given."""
+        return {name: value for name, value in self.given().items() if name in FIELDS}
+
+
+class Save(Fields, frozen=True, kw_only=True):
+    own_project = ""
+
+    id: Annotated[
+        Id | UnsetType, Meta(description="An id of your own; else one is made. Same id: update.")
+    ] = UNSET
+
+
+# What can be put back to its default: all that has one.
+Clearable = Literal[
+    "title", "text", "context", "why", "impact", "details", "tags", "kind", "severity", "domain",
+    "project", "source", "tier", "space", "path", "valid_from", "valid_until",
+]  # fmt: skip
+
+
+class Update(Fields, frozen=True, kw_only=True):
+    id: Annotated[Id, Meta(description="Which memory.")]
+    tags: Annotated[Tags, Meta(description="Replace all tags by these.")] = UNSET
+    add_tags: Annotated[list[Tag], Meta(description="Add these tags.")] = []
+    remove_tags: Annotated[list[Tag], Meta(description="Take these tags off.")] = []
+    clear: Annotated[list[Clearable], Meta(description="Empty these fields.")] = []
+
+    def fields(self) -> dict[str, Any]:
+        changed = {name: value for name, value in super().fields().items() if name != "id"}
+        return changed | dict.fromkeys(self.clear)
+
+
+class Retrieve(Arguments, frozen=True, kw_only=True):
+    ids: Annotated[
+        Annotated[list[Id], Meta(min_length=1, max_length=MOST_WHOLE)],
+        Meta(description="Ids, as a search or a list gave them."),
+    ]
+
+
+class Forget(Arguments, frozen=True, kw_only=True):
+    ids: Annotated[
+        Annotated[list[Id], Meta(min_length=1, max_length=MOST_RESULTS)],
+        Meta(description="Which memories."),
+    ]
+    undo: Annotated[bool, Meta(description="Bring forgotten memories back.")] = False
+
+
+class Feedback(Arguments, frozen=True, kw_only=True):
+    query: Annotated[
+        Annotated[str, Meta(min_length=1)], Meta(description="The query that was asked.")
+    ]
+    id: Annotated[Id, Meta(description="The result it is about.")]
+    accepted: Annotated[bool, Meta(description="true: it was what was needed; false: not.")]
+
+
+class Listing(Narrowed, frozen=True, kw_only=True):
+    limit: Annotated[Limit, Meta(description="At most so many.")] = LIST_LIMIT
+    after: Annotated[Text, Meta(description="Go on there: next of the page before, or an id.")] = (
+        UNSET
+    )
+
+    def place(self) -> Place | str | None:
+        """Where to go on: behind a place, which need not hold a memory any more, or behind an
+        id."""
+        if self.after is UNSET:
+            return None
+        try:
+            return decode_place(self.after)
+        except UserError:  # then it is an id
+            return self.after
+
+
+Told = TypeVar("Told", bound=Arguments)
+
+
+def checked(tool: str, kind: type[Told], raw: Mapping[str, object]) -> Told:
+    """The arguments of a call, or UserError with what is wrong with the first bad one."""
+    given = {name: value for name, value in raw.items() if value is not None}
+    known = kind.__struct_fields__
+    for name in given:
+        if name not in known:
+            raise UserError(
+                f"{name!r} is not an argument of {tool}; arguments are: {', '.join(known)}."
+            )
+    for name in input_schema(kind)["required"]:
+        if name not in given:
+            raise UserError(f"{tool} needs the argument {name}.")
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        raise UserError(_sentence(str(error), input_schema(kind))) from error
+
+
+def _sentence(told: str, schema: Mapping[str, Any]) -> str:
+    """msgspec's "Expected `int` >= 1 - at `$.limit`" for whoever called."""
+    what, _, place = told.partition(" - at ")
+    name = place.strip("`").removeprefix("$.")
+    held = schema["properties"].get(re.split(r"[.\[]", name)[0], {})
+    allowed = held.get("enum") or held.get("items", {}).get("enum")
+    if allowed and what.startswith("Invalid enum value"):
+        given = what.removeprefix("Invalid enum value ")
+        return f"{name} cannot be {given}; allowed are: {', '.join(allowed)}."
+    return f"{name}: {what[0].lower()}{what[1:]}.".replace("`", "")
+
+
+def _typed(schema: dict[str, Any]) -> dict[str, Any]:
+    """A choice says that it is a text: some clients take no schema without a type."""
+    if "items" in schema:
+        return schema | {"items": _typed(schema["items"])}
+    return {"type": "string"} | schema if "enum" in schema else schema
+
+
+@cache
+def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str, Any]:
+    """The JSON Schema of a tool's arguments: one object, nothing to be looked up elsewhere.
+
+    On a server that has a project of its own, the argument says that it defaults to it.
+    """
+    _, components = msgspec.json.schema_components([kind])
+    schema: dict[str, Any] = components[kind.__name__]
+    # What a tool has of its own comes first, then what it shares with others.
+    names = dict.fromkeys((*schema["required"], *kind.__annotations__, *schema["properties"]))
+    properties = {
+        name: _typed(schema["properties"][name]) for name in names if name != "own_project"
+    }
+    if project is not None and kind.own_project is not None:
+        held = properties["project"]
+        told = f"{held['description']} Default: {project}{kind.own_project}."
+        properties["project"] = held | {"description": told}
+    # Without the struct's own name and docstring, which would only cost tokens.
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": schema["required"],
+        "additionalProperties": False,
+    }

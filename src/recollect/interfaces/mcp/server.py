@@ -1,0 +1,259 @@
+"""The MCP server: the tools, resources and the prompt, put on the SDK's low-level server.
+
+The low-level one, because it hands out schemas and answers exactly as they are written here. Every
+call of the engine runs in one of a few threads of the server's own, since it blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any, TypeVar
+
+import mcp_types as mcp
+from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from recollect.errors import NotFound, RecollectError
+from recollect.interfaces.mcp import guidance, resources
+from recollect.interfaces.mcp.arguments import input_schema
+from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Answer, Served, Tool, call
+from recollect.version import __version__
+
+# Each thread holds a connection to the vault for as long as it lives; a search keeps a core busy.
+THREADS = 4
+# Loading the models begins this long after the first answer, so that it does not delay that one.
+WARM_AFTER_S = 0.1
+# What is offered does not change while the server runs.
+HOUR = CacheHint(ttl_ms=3_600_000, scope="private")
+
+Context = ServerRequestContext[Any]
+Given = TypeVar("Given")
+log = logging.getLogger("recollect.mcp")
+
+
+def build(served: Served, *, warm: bool = True) -> Server[Any]:
+    """The server. `warm`: the models are loaded in the background once a client is there."""
+    desk = Desk(served)
+    server: Server[Any] = Server(
+        "recollect",
+        version=__version__,
+        title="Recollect",
+        description="Local memory search for AI agents.",
+        instructions=guidance.INSTRUCTIONS,
+        cache_hints={"tools/list": HOUR, "prompts/list": HOUR, "resources/templates/list": HOUR},
+        lifespan=desk.lifespan,
+        get_tool_input_schema=desk.input_schema,
+        on_list_tools=desk.list_tools,
+        on_call_tool=desk.call_tool,
+        on_list_resources=desk.list_resources,
+        on_list_resource_templates=desk.list_templates,
+        on_read_resource=desk.read_resource,
+        on_list_prompts=desk.list_prompts,
+        on_get_prompt=desk.get_prompt,
+        on_completion=desk.complete,
+    )
+    if warm:
+        server.middleware.append(Warming(served))
+    return server
+
+
+class Desk:
+    """Takes the protocol's requests to the engine, and the engine's answers back."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._engine = served.engine
+        self._threads: ThreadPoolExecutor | None = None
+
+    @asynccontextmanager
+    async def lifespan(self, server: Server[Any]) -> AsyncIterator[None]:
+        """The threads. Whoever leaves does not wait for one that is still at work."""
+        self._threads = ThreadPoolExecutor(THREADS, "recollect-mcp")
+        try:
+            yield
+        finally:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _blocking(self, work: Callable[[], Given]) -> Given:
+        """Do it in a thread. A request that is cancelled does not begin, or ends unheard."""
+        assert self._threads is not None, "the lifespan has begun"
+        return await asyncio.wrap_future(self._threads.submit(work))
+
+    async def _read(self, work: Callable[[], Given]) -> Given:
+        """The same for what is not a tool: what goes wrong becomes the protocol's error."""
+        try:
+            return await self._blocking(work)
+        except NotFound as error:
+            raise MCPError(mcp.INVALID_PARAMS, one_line(error)) from error
+        except RecollectError as error:
+            raise MCPError(mcp.INTERNAL_ERROR, one_line(error)) from error
+        except Exception as error:
+            raise MCPError(mcp.INTERNAL_ERROR, unexpected(error)) from error
+
+    # Tools
+
+    async def list_tools(
+        self, ctx: Context, params: mcp.PaginatedRequestParams | None
+    ) -> mcp.ListToolsResult:
+        return mcp.ListToolsResult(tools=[self._offered(tool) for tool in TOOLS])
+
+    def input_schema(self, name: str) -> dict[str, Any] | None:
+        if name not in BY_NAME:
+            return None
+        return input_schema(BY_NAME[name].arguments, self._served.project)
+
+    def _offered(self, tool: Tool) -> mcp.Tool:
+        return mcp.Tool(
+            name=tool.name,
+            title=tool.title,
+            description=tool.about,
+            input_schema=input_schema(tool.arguments, self._served.project),
+            output_schema=tool.output,
+            annotations=mcp.ToolAnnotations(
+                title=tool.title,
+                read_only_hint=tool.reads,
+                destructive_hint=not (tool.reads or tool.adds),
+                idempotent_hint=tool.repeatable,
+                open_world_hint=False,
+            ),
+        )
+
+    async def call_tool(
+        self, ctx: Context, params: mcp.CallToolRequestParams
+    ) -> mcp.CallToolResult:
+        if params.name not in BY_NAME:
+            known = ", ".join(BY_NAME)
+            told = f"There is no tool {params.name!r}; there are: {known}."
+            raise MCPError(mcp.INVALID_PARAMS, told)
+        work = partial(call, self._served, params.name, params.arguments or {})
+        try:
+            return answered(await self._blocking(work))
+        except RecollectError as error:
+            return failed(one_line(error))
+        except Exception as error:
+            return failed(unexpected(error))
+
+    # Resources
+
+    async def list_resources(
+        self, ctx: Context, params: mcp.PaginatedRequestParams | None
+    ) -> mcp.ListResourcesResult:
+        found = await self._read(lambda: resources.listed(self._engine))
+        return mcp.ListResourcesResult(
+            resources=[
+                mcp.Resource(
+                    uri=one.uri, name=one.name, description=one.about, mime_type=one.mime_type
+                )
+                for one in found
+            ]
+        )
+
+    async def list_templates(
+        self, ctx: Context, params: mcp.PaginatedRequestParams | None
+    ) -> mcp.ListResourceTemplatesResult:
+        return mcp.ListResourceTemplatesResult(
+            resource_templates=[
+                mcp.ResourceTemplate(
+                    uri_template=family.template,
+                    name=family.name,
+                    title=family.title,
+                    description=family.about,
+                    mime_type=family.mime_type,
+                )
+                for family in resources.FAMILIES
+            ]
+        )
+
+    async def read_resource(
+        self, ctx: Context, params: mcp.ReadResourceRequestParams
+    ) -> mcp.ReadResourceResult:
+        found = await self._read(lambda: resources.read(self._engine, params.uri))
+        held = mcp.TextResourceContents(uri=params.uri, mime_type=found.mime_type, text=found.text)
+        return mcp.ReadResourceResult(contents=[held])
+
+    async def complete(self, ctx: Context, params: mcp.CompleteRequestParams) -> mcp.CompleteResult:
+        template = params.ref.uri if isinstance(params.ref, mcp.ResourceTemplateReference) else ""
+        values = await self._read(
+            lambda: resources.completed(self._engine, template, params.argument.value)
+        )
+        return mcp.CompleteResult(completion=mcp.Completion(values=values, total=len(values)))
+
+    # The prompt
+
+    async def list_prompts(
+        self, ctx: Context, params: mcp.PaginatedRequestParams | None
+    ) -> mcp.ListPromptsResult:
+        topic = mcp.PromptArgument(name="topic", description=guidance.RECALL_TOPIC, required=True)
+        recall = mcp.Prompt(
+            name=guidance.RECALL, title="Recall", description=guidance.RECALL_ABOUT,
+            arguments=[topic],
+        )  # fmt: skip
+        return mcp.ListPromptsResult(prompts=[recall])
+
+    async def get_prompt(
+        self, ctx: Context, params: mcp.GetPromptRequestParams
+    ) -> mcp.GetPromptResult:
+        if params.name != guidance.RECALL:
+            told = f"There is no prompt {params.name!r}; there is: {guidance.RECALL}."
+            raise MCPError(mcp.INVALID_PARAMS, told)
+        try:
+            text = guidance.recall(params.arguments or {})
+        except RecollectError as error:
+            raise MCPError(mcp.INVALID_PARAMS, one_line(error)) from error
+        message = mcp.PromptMessage(role="user", content=mcp.TextContent(text=text))
+        return mcp.GetPromptResult(description=guidance.RECALL_ABOUT, messages=[message])
+
+
+def answered(answer: Answer) -> mcp.CallToolResult:
+    return mcp.CallToolResult(
+        content=[mcp.TextContent(text=answer.text)], structured_content=answer.structured
+    )
+
+
+def failed(sentence: str) -> mcp.CallToolResult:
+    """What a model can read and act on; the protocol's own errors it may never see."""
+    return mcp.CallToolResult(content=[mcp.TextContent(text=sentence)], is_error=True)
+
+
+def one_line(error: RecollectError) -> str:
+    return " ".join(str(error).split())
+
+
+def unexpected(error: Exception) -> str:
+    """A sentence for the client, and a line in the log. Neither repeats what the error says, which
+    may hold a memory's text."""
+    frames = extract_tb(error.__traceback__)
+    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "unknown place"
+    kind = type(error).__name__
+    log.error("unexpected %s at %s", kind, place)
+    return f"Recollect failed unexpectedly ({kind} at {place}); `recollect doctor` may say more."
+
+
+class Warming:
+    """Begins to load models and vectors once the first request is answered, and only once."""
+
+    def __init__(self, served: Served) -> None:
+        self._engine = served.engine
+        self._begun = False
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        result = await call_next(ctx)
+        if not self._begun:
+            self._begun = True
+            timer = threading.Timer(WARM_AFTER_S, self._load)
+            timer.daemon = True
+            timer.start()
+        return result
+
+    def _load(self) -> None:
+        self._engine.warm_up()

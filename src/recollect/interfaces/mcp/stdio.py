@@ -1,0 +1,131 @@
+"""MCP on standard input and output: one process for one client, gone when the client is.
+
+The event loop runs in a thread of its own and the main thread waits for it, for SIGTERM or for
+SIGINT, whichever comes first. So nothing can hold the process back: neither a thread that waits for
+a line, nor one that waits for a remote model.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
+
+from recollect.interfaces.mcp.server import build, unexpected
+from recollect.interfaces.mcp.tools import Served
+
+if TYPE_CHECKING:  # not a public module
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+
+# A client that has closed standard input may still read, but not for long.
+LAST_ANSWERS_S = 1.0
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Plain(logging.Formatter):
+    """One line a record, without what an exception says: that may hold a memory's text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        kind = record.exc_info[0] if record.exc_info else None
+        told = f"recollect mcp: {record.levelname.lower()}: {record.getMessage()}"
+        return " ".join((f"{told} ({kind.__name__})" if kind else told).split())
+
+
+def serve(served: Served) -> int:
+    """Serve until the client closes standard input, or a signal says stop; the exit code."""
+    _log_to_stderr()
+    ended: SimpleQueue[int] = SimpleQueue()
+    with _stopping(ended):
+        threading.Thread(target=_run, args=(served, ended), daemon=True).start()
+        return ended.get()
+
+
+def _run(served: Served, ended: SimpleQueue[int]) -> None:
+    code = 0
+    try:
+        anyio.run(_serve, served)
+    except* OSError:
+        pass  # the client has gone, and with it whoever would read an answer
+    except* Exception as group:
+        unexpected(group.exceptions[0])
+        code = 1
+    finally:
+        ended.put(code)
+
+
+async def _serve(served: Served) -> None:
+    server = build(served)
+    unanswered = Unanswered()
+    asks, asked = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    answers, answered = anyio.create_memory_object_stream[SessionMessage]()
+    async with stdio_server() as (read, write), anyio.create_task_group() as relays:
+        relays.start_soon(unanswered.ask, read, asks)
+        relays.start_soon(unanswered.answer, answered, write)
+        await server.run(asked, answers, server.create_initialization_options())
+
+
+class Unanswered:
+    """The requests that wait for an answer. The SDK drops them where the input ends; here it ends
+    for the server only once they are answered, so that `recollect mcp < requests.jsonl` works."""
+
+    def __init__(self) -> None:
+        self._waiting: set[RequestId] = set()
+        self._fewer = anyio.Event()
+
+    async def ask(
+        self,
+        read: ReadStream[SessionMessage | Exception],
+        asks: WriteStream[SessionMessage | Exception],
+    ) -> None:
+        async with asks:
+            async for item in read:
+                if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCRequest):
+                    self._waiting.add(item.message.id)
+                await asks.send(item)
+            with anyio.move_on_after(LAST_ANSWERS_S):
+                while self._waiting:
+                    self._fewer = anyio.Event()
+                    await self._fewer.wait()
+
+    async def answer(
+        self, answers: ReadStream[SessionMessage], write: WriteStream[SessionMessage]
+    ) -> None:
+        async with write:
+            async for item in answers:
+                await write.send(item)
+                if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                    self._waiting -= {item.message.id}
+                    self._fewer.set()
+
+
+@contextmanager
+def _stopping(ended: SimpleQueue[int]) -> Iterator[None]:
+    """Signals that ask to stop are heard here, and by whoever heard them before afterwards."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        ended.put(0)
+
+    before = {number: signal.signal(number, stop) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _log_to_stderr() -> None:
+    """Standard output belongs to the protocol."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Plain())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

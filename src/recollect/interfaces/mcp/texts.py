@@ -1,0 +1,139 @@
+"""Answers as short text, for models whose client shows them nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from recollect.codec import memory_json
+from recollect.ingest.saving import Saved
+from recollect.present.explain import as_lines
+from recollect.types import Context, Memory, Response, Result
+
+# As long as a scan's first words: enough to tell a memory without a title from another.
+HEADING = 120
+EVIDENCE = {
+    "weak": "Weak evidence: these may not answer it.",
+    "none": "No evidence: nothing here seems to answer it; these are the nearest.",
+}
+
+
+def response_text(response: Response, *, explain: bool) -> str:
+    """Each result in a few lines, then whatever limits what they are worth."""
+    lines: list[str] = []
+    for place, result in enumerate(response, start=1):
+        lines += _result(place, result, response, explain=explain)
+    if not lines:
+        empty = "The query is empty; memory_list browses."
+        lines = ["No memory matches." if response.query.strip() else empty]
+    return "\n".join([*lines, *_remarks(response)])
+
+
+def _result(place: int, result: Result, response: Response, *, explain: bool) -> Iterator[str]:
+    memory = result.memory
+    yield f"{place}. {_heading(memory)} [{memory.id}] {result.score:.4g}"
+    body = BODIES[response.view](result)
+    if body and (memory.title or response.view == "full"):
+        yield body
+    if result.same:
+        yield f"   the same: {_ids(result.same)}"
+    if result.replaces:
+        yield f"   of {memory.updated_at:%Y-%m-%d}, replaces older: {_ids(result.replaces)}"
+    if explain:
+        yield from (f"   {name} {value:.6g} = {how}" for name, value, how in
+                    as_lines(result.explain))  # fmt: skip
+
+
+def _remarks(response: Response) -> Iterator[str]:
+    if response.evidence in EVIDENCE and response.results:
+        yield EVIDENCE[response.evidence]
+    yield from (f"Read as a time: {period}." for period in response.understood)
+    yield from response.notes
+    yield from (f"Without {part.channel}: {part.reason}" for part in response.degraded)
+
+
+def _indented(text: str) -> str:
+    return f"   {' '.join(text.split())}" if text.strip() else ""
+
+
+def _pointer(result: Result) -> str:
+    memory = result.memory
+    why, impact = memory.why, memory.impact
+    parts = (memory.text, why and f"Why: {why}", impact and f"Impact: {impact}")
+    return _indented(" ".join(part for part in parts if part))
+
+
+# View → what is shown of a result below its heading.
+BODIES: dict[str, Callable[[Result], str]] = {
+    "scan": lambda result: _indented(str(result.fields["snippet"])),
+    "snippet": lambda result: _indented(
+        str(result.fields["snippet"]) or result.memory.text[:HEADING]
+    ),
+    "preview": lambda result: _indented(str(result.fields["preview"])),
+    "pointer": _pointer,
+    "full": lambda result: memory_text(result.memory),
+}
+
+
+def memory_text(memory: Memory) -> str:
+    """Every field that holds something."""
+    told = {name: value for name, value in memory_json(memory).items() if value}
+    return "\n".join(
+        f"{name}: {', '.join(value) if isinstance(value, list) else value}"
+        for name, value in told.items()
+    )
+
+
+def memories_text(memories: Sequence[Memory]) -> str:
+    return "\n\n".join(memory_text(memory) for memory in memories)
+
+
+def context_text(context: Context) -> str:
+    """Titles and texts, then what was left out."""
+    parts = [
+        "\n".join(part for part in (f"{_heading(one)} [{one.id}]", _body(one)) if part)
+        for one in context.memories
+    ]
+    if not parts:
+        parts = ["No memory here yet." if not context.left_out else "Nothing fits max_tokens."]
+    if context.left_out:
+        parts.append(f"{context.left_out} left out: over max_tokens; memory_search finds them.")
+    if context.response:
+        parts += [f"Without {part.channel}: {part.reason}" for part in context.response.degraded]
+    return "\n\n".join(parts)
+
+
+def _body(memory: Memory) -> str:
+    """Its text, where the heading is not the beginning of that already, and its context."""
+    whole = memory.title or len(memory.text) > HEADING
+    return "\n".join(part for part in (memory.text if whole else "", memory.context) if part)
+
+
+def list_text(memories: Sequence[Memory], following: str | None) -> str:
+    lines = [f"{_heading(one)} [{one.id}]" for one in memories] or ["No memory here."]
+    return "\n".join([*lines, *([f"More: after={following}"] if following else [])])
+
+
+# Outcome → what to tell of a memory that was kept.
+SAVED = {
+    "added": "Saved {named}.",
+    "updated": "Updated {named}.",
+    "unchanged": "{named} says exactly that already; nothing changed.",
+}
+REPEATED = {
+    "updated": "This repeats {named}; updated it instead of adding a second one.",
+    "unchanged": "This repeats {named}; nothing new, so nothing was added.",
+}
+
+
+def saved_text(saved: Saved) -> str:
+    told = (REPEATED if saved.repeated else SAVED)[saved.outcome]
+    return told.format(named=f"“{_heading(saved.memory)}” [{saved.memory.id}]")
+
+
+def _heading(memory: Memory) -> str:
+    text = " ".join((memory.title or memory.text).split())
+    return text if len(text) <= HEADING else f"{text[:HEADING]}…"
+
+
+def _ids(memories: Sequence[Memory]) -> str:
+    return ", ".join(memory.id for memory in memories)

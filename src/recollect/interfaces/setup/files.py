@@ -1,0 +1,97 @@
+"""Reading and replacing somebody else's file without ever losing what is in it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+
+from msgspec import Struct
+
+from recollect.errors import UserError
+
+BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
+
+
+class Held(Struct, frozen=True):
+    """What a file holds: its text, and the mark that some editors put before it."""
+
+    text: str
+    bom: str = ""
+    exists: bool = True
+
+    def encoded(self) -> bytes:
+        return (self.bom + self.text).encode()
+
+
+def read(file: Path) -> Held:
+    """The file's text as it is, line ends included; a file that is not there holds nothing."""
+    try:
+        text = file.read_bytes().decode()
+    except (FileNotFoundError, NotADirectoryError):
+        return Held("", exists=False)
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{file} cannot be read, line {line}: it is not UTF-8 text; nothing was changed."
+        ) from error
+    bare = text.removeprefix(BOM)
+    return Held(bare, BOM if bare != text else "")
+
+
+def replace(file: Path, before: Held, after: Held) -> None:
+    """Write the file whole or not at all: beside it first, then in its place.
+
+    A link stays a link, since what it leads to is replaced. A file that a client has written in
+    the meantime is left to the client, and so is one that its owner has made read-only.
+    """
+    target = Path(os.path.realpath(file))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if before.exists and not os.access(target, os.W_OK):
+            raise UserError(f"{file} is read-only, so nothing was changed; make it writable first.")
+        beside = target.with_name(f".{target.name}.{token_hex(4)}.tmp")
+        try:
+            _write(beside, after.encoded(), like=target if before.exists else None)
+            if read(file) != before:
+                raise UserError(f"{file} was changed by someone else meanwhile; run this again.")
+            beside.replace(target)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+        _settle(target.parent)
+    except OSError as error:
+        raise UserError(f"{file} cannot be written: {error.strerror}.") from error
+
+
+def _write(file: Path, content: bytes, like: Path | None) -> None:
+    """A new file with the rights of the old one from the beginning: it may hold keys."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if like else 0o666)
+    with os.fdopen(descriptor, "wb") as stream:
+        if like is not None:
+            _keep_rights(descriptor, file, like)
+        stream.write(content)
+        stream.flush()
+        os.fsync(descriptor)
+
+
+def _keep_rights(descriptor: int, file: Path, like: Path) -> None:
+    held = like.stat()
+    if hasattr(os, "fchown"):
+        with suppress(PermissionError):  # only root gives files away, and only root needs to
+            os.fchown(descriptor, held.st_uid, held.st_gid)
+    file.chmod(stat.S_IMODE(held.st_mode))
+
+
+def _settle(folder: Path) -> None:
+    """Make the new name last through a power cut, where a folder can be opened for that."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

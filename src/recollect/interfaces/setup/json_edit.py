@@ -1,0 +1,319 @@
+"""Changes one value of a JSON text and leaves every other sign as it was.
+
+Clients keep comments and trailing commas in their JSON, and people keep an order and an
+indentation. Reading the text into values and writing those would lose all that, so this reads
+where every part stands and changes only the part in question. What is written is plain JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from recollect.interfaces.setup.malformed import Malformed
+
+GAP = re.compile(r"[ \t\r\n]+|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
+STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
+SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)\b")
+INDENT = re.compile(r"[ \t]*")
+UNIT = "  "  # where the text shows no indentation of its own
+DEEPEST = 200  # far beyond any configuration, and well within Python's own limit
+
+
+class Member(NamedTuple):
+    """One key of an object and where it stands."""
+
+    key: str
+    before: int  # the end of what stands before it: a brace, a comma or a comment
+    open: bool  # whether that is a comment which goes on to the end of its line
+    start: int
+    node: Node
+    comma: int | None  # where the comma after it stands
+
+
+class Node(NamedTuple):
+    """A value and where it stands; only objects have members."""
+
+    value: Any
+    start: int
+    end: int
+    members: tuple[Member, ...] = ()
+    last: int = 0  # in an object: the end of what stands before the closing brace
+
+
+class _Reader:
+    """Reads a text from its beginning to its end, and says in which line it is wrong."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.last = 0  # the end of the last sign or comment, blanks left out
+        self.open = False  # whether that was a comment which goes on to the end of its line
+        self.depth = 0
+
+    def wrong(self, reason: str) -> Malformed:
+        return Malformed(reason, self.text.count("\n", 0, self.at) + 1)
+
+    def skip(self) -> None:
+        """Go past blanks and comments."""
+        while found := GAP.match(self.text, self.at):
+            self.at = found.end()
+            if found["comment"]:
+                self.last = self.at
+                self.open = found["comment"].startswith("//")
+        if self.text.startswith("/*", self.at):
+            raise self.wrong("a comment is not closed")
+
+    def sign(self, wanted: str) -> bool:
+        """Go past this sign, if it is next."""
+        if not self.text.startswith(wanted, self.at):
+            return False
+        self.past(self.at + len(wanted))
+        return True
+
+    def past(self, end: int) -> None:
+        self.at = self.last = end
+        self.open = False
+
+    def document(self) -> Node | None:
+        self.skip()
+        if self.at == len(self.text):
+            return None
+        root = self.value()
+        self.skip()
+        if self.at < len(self.text):
+            raise self.wrong("something stands after the end of the value")
+        return root
+
+    def value(self) -> Node:
+        start = self.at
+        if self.depth > DEEPEST:
+            raise self.wrong(f"values are nested more than {DEEPEST} deep")
+        if self.sign("{"):
+            return self.object(start)
+        if self.sign("["):
+            return self.array(start)
+        if self.text.startswith('"', start):
+            return Node(self.string(), start, self.at)
+        if found := SCALAR.match(self.text, start):
+            self.past(found.end())
+            return Node(json.loads(found[0]), start, self.at)
+        raise self.wrong("a value is expected")
+
+    def string(self) -> str:
+        found = STRING.match(self.text, self.at)
+        if not found:
+            raise self.wrong("a text in double quotes is expected, closed in its line")
+        self.past(found.end())
+        text: str = json.loads(found[0])
+        return text
+
+    def object(self, start: int) -> Node:
+        members: list[Member] = []
+        self.depth += 1
+        while True:
+            self.skip()
+            before = self.last
+            if self.sign("}"):
+                break
+            if members and members[-1].comma is None:
+                raise self.wrong("a comma or a closing brace is expected")
+            members.append(self.member(before))
+        self.depth -= 1
+        value = {member.key: member.node.value for member in members}
+        return Node(value, start, self.at, tuple(members), before)
+
+    def member(self, before: int) -> Member:
+        start, open = self.at, self.open
+        key = self.string()
+        self.skip()
+        if not self.sign(":"):
+            raise self.wrong("a colon is expected")
+        self.skip()
+        node = self.value()
+        self.skip()
+        comma = self.at
+        if self.sign(","):
+            return Member(key, before, open, start, node, comma)
+        self.past(node.end)  # comments after it belong to whatever follows
+        return Member(key, before, open, start, node, None)
+
+    def array(self, start: int) -> Node:
+        values: list[Any] = []
+        self.depth += 1
+        more = True
+        while True:
+            self.skip()
+            if self.sign("]"):
+                break
+            if not more:
+                raise self.wrong("a comma or a closing bracket is expected")
+            values.append(self.value().value)
+            self.skip()
+            more = self.sign(",")
+        self.depth -= 1
+        return Node(values, start, self.at)
+
+
+class _Style(NamedTuple):
+    """How the text is laid out, so that what is added looks like the rest."""
+
+    newline: str
+    unit: str
+    dense: bool  # no blanks at all, as programs write it
+
+    @classmethod
+    def of(cls, text: str, root: Node | None) -> _Style:
+        newline = "\r\n" if "\r\n" in text else "\n"
+        if root is None or not root.members:
+            return cls(newline, UNIT, False)
+        first = root.members[0].start
+        own_line = _indent(text, first)
+        inside = text[root.start : root.end]
+        dense = "\n" not in inside and ": " not in inside and ", " not in inside
+        return cls(newline, own_line or UNIT, dense)
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """The values, comments left out; a blank text is an empty object."""
+    root = _Reader(text).document()
+    if root is None:
+        return {}
+    if not isinstance(root.value, dict):
+        raise Malformed("it holds no object", 1)
+    return root.value
+
+
+def with_value(text: str, path: tuple[str, ...], value: Any) -> str:
+    """The text with the value there; objects on the way to it are made where they are missing."""
+    root = _Reader(text).document()
+    style = _Style.of(text, root)
+    if root is None:
+        gap = style.newline if text.strip() and not text.endswith("\n") else ""
+        kept = text + gap if text.strip() else ""
+        return kept + _written(_nested(path, value), "", style) + style.newline
+    node, line = root, ""
+    for depth, key in enumerate(path):
+        if not isinstance(node.value, dict):
+            raise Malformed(f"`{'.'.join(path[:depth])}` is not an object")
+        member = _found(node, key)
+        if member is None:
+            return _added(text, node, key, _nested(path[depth + 1 :], value), style)
+        node, line = member.node, _indent(text, member.start, anywhere=True) or ""
+    written = _written(value, line, style, inline=_in_one_line(text, node))
+    return text[: node.start] + written + text[node.end :]
+
+
+def without(text: str, path: tuple[str, ...]) -> str:
+    """The text with that key gone, every time that it is there."""
+    while (found := _reached(_Reader(text).document(), path)) is not None:
+        text = _cut(text, *found)
+    return text
+
+
+def _nested(path: tuple[str, ...], value: Any) -> Any:
+    for key in reversed(path):
+        value = {key: value}
+    return value
+
+
+def _found(node: Node, key: str) -> Member | None:
+    """The last one counts, as for every reader of JSON."""
+    return next((member for member in reversed(node.members) if member.key == key), None)
+
+
+def _reached(root: Node | None, path: tuple[str, ...]) -> tuple[Node, Member] | None:
+    node = root
+    member: Member | None = None
+    holder = root
+    for key in path:
+        if node is None or (member := _found(node, key)) is None:
+            return None
+        holder, node = node, member.node
+    return None if holder is None or member is None else (holder, member)
+
+
+def _indent(text: str, place: int, *, anywhere: bool = False) -> str | None:
+    """The blanks that the line begins with; none, unless `anywhere`, if more precedes the place."""
+    start = text.rfind("\n", 0, place) + 1
+    found = INDENT.match(text, start)
+    assert found is not None
+    return found[0] if anywhere or found.end() == place else None
+
+
+def _in_one_line(text: str, node: Node) -> bool:
+    return bool(node.members) and "\n" not in text[node.start : node.end]
+
+
+def _added(text: str, node: Node, key: str, value: Any, style: _Style) -> str:
+    """The text with one more member at the end of the object."""
+    blank = text[node.last : node.end - 1]
+    one_line = "\n" not in text[node.start : node.end]
+    inline = one_line and bool(node.members or blank or style.dense)
+    line = _indent(text, node.start, anywhere=True) or ""
+    first = _indent(text, node.members[0].start) if node.members else None
+    indent = line + style.unit if first is None else first
+    if not inline:
+        gap = style.newline + indent
+    elif node.members:
+        gap = "" if style.dense else " "
+    else:
+        gap = blank
+    written = gap + _member(key, value, indent, style, inline=inline)
+    if not node.members:
+        closing = "" if inline or blank else style.newline + line
+        return text[: node.last] + written + closing + text[node.last :]
+    last = node.members[-1]
+    if last.comma is not None:
+        return text[: node.last] + written + "," + text[node.last :]
+    end = last.node.end
+    return text[:end] + "," + text[end : node.last] + written + text[node.last :]
+
+
+def _cut(text: str, node: Node, member: Member) -> str:
+    """The text without the member, and without the comma that only it needed."""
+    place = node.members.index(member)
+    head, tail = text[: member.before], text[member.node.end :]
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if member.comma is not None:
+        between = text[member.node.end : member.comma]
+        tail = ("" if between.isspace() else between) + text[member.comma + 1 :]
+    elif place:
+        comma = node.members[place - 1].comma
+        assert comma is not None
+        head = text[:comma] + text[comma + 1 : member.before]
+    elif member.before == node.start + 1:
+        own = newline + (_indent(text, node.start, anywhere=True) or "")
+        rest = text[member.node.end : node.end - 1]
+        tail = text[node.end - 1 :] if rest == own else tail
+    if member.open and not tail.lstrip(" \t").startswith(("\n", "\r\n")):
+        head += newline  # else the comment before it would go on over what comes now
+    return head + tail
+
+
+def _member(key: str, value: Any, indent: str, style: _Style, *, inline: bool) -> str:
+    colon = ":" if style.dense else ": "
+    return _string(key) + colon + _written(value, indent, style, inline=inline)
+
+
+def _written(value: Any, indent: str, style: _Style, *, inline: bool = False) -> str:
+    """The value as JSON: objects over several lines, lists of a few words in one."""
+    if isinstance(value, dict) and value:
+        inner = indent + style.unit
+        members = [
+            _member(key, one, inner, style, inline=inline or style.dense)
+            for key, one in value.items()
+        ]
+        if inline or style.dense:
+            return "{" + ("," if style.dense else ", ").join(members) + "}"
+        gap = style.newline + inner
+        return "{" + gap + f",{gap}".join(members) + style.newline + indent + "}"
+    if isinstance(value, list):
+        parts = [_written(one, indent, style, inline=True) for one in value]
+        return "[" + ("," if style.dense else ", ").join(parts) + "]"
+    return _string(value)
+
+
+def _string(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

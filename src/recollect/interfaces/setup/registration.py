@@ -1,0 +1,209 @@
+"""What is to change in a client's file, and the change itself.
+
+`planned` and `unplanned` read and think; only `Change.carry_out` writes. Before anything is written
+the new text is read again: it must hold what was there, with our entry and nothing else changed.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace as changed
+
+from recollect.errors import UserError
+from recollect.interfaces.setup import files, json_edit, toml_edit
+from recollect.interfaces.setup.clients import Client, Server
+from recollect.interfaces.setup.malformed import Malformed
+
+Action = Literal["added", "updated", "removed", "none"]
+State = Literal["yes", "no", "differs", "unreadable"]
+Keys = tuple[str, ...]
+T = TypeVar("T")
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every client takes; Codex takes no other
+AROUND = 1  # lines shown around a change: beside our entry stand others, and their keys
+WIDEST = 400  # a file that is one line would be shown whole, with all that is in it
+
+
+class Format(Protocol):
+    """An editor of texts of one format."""
+
+    def parsed(self, text: str) -> dict[str, Any]: ...
+    def with_value(self, text: str, path: Keys, value: Any) -> str: ...
+    def without(self, text: str, path: Keys) -> str: ...
+
+
+FORMATS: Mapping[str, Format] = {"json": json_edit, "toml": toml_edit}
+
+
+class Change(Struct, frozen=True):
+    """What happens to a client's file."""
+
+    file: Path
+    action: Action
+    before: files.Held
+    after: files.Held
+
+    def carry_out(self) -> None:
+        if self.action != "none":
+            files.replace(self.file, self.before, self.after)
+
+    def diff(self) -> list[str]:
+        """The change for a reader, line by line; nothing where nothing changes."""
+        if self.action == "none":
+            return []
+        told = str(self.file) if self.before.exists else "/dev/null"
+        texts = (_lines(self.before.text), _lines(self.after.text))
+        found = difflib.unified_diff(*texts, told, str(self.file), n=AROUND, lineterm="")
+        return [_shortened(line) for line in found]
+
+
+def server(environment: Mapping[str, str], home: Path | None) -> Server:
+    """How this installation's server is started, from a program that knows no shell and no PATH."""
+    if not sys.executable:
+        raise UserError("Python does not know its own path; start recollect by its full path.")
+    python = Path(sys.executable)
+    command = python.with_name("recollect.exe" if sys.platform == "win32" else "recollect")
+    pinned = str(home) if home is not None else environment.get("RECOLLECT_HOME", "")
+    env = {"RECOLLECT_HOME": pinned} if pinned else {}
+    if command.is_file():
+        return Server(str(command), ("mcp",), env)
+    return Server(str(python), ("-m", "recollect.interfaces.cli.main", "mcp"), env)
+
+
+def checked_name(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise UserError(
+            f"--name {name!r}: an entry's name is 1 to 64 letters, digits, hyphens and underscores."
+        )
+    return name
+
+
+def planned(client: Client, file: Path, name: str, started: Server) -> Change:
+    """Our entry in the file: made, or brought up to date.
+
+    What the person has added to our entry stays: only what says how to start the server is ours.
+    An entry of our name that starts no command is something else, and is replaced.
+    """
+    before, data = _read(client, file)
+    path = (client.container, name)
+    wanted = client.entry(started)
+    held = _at(data, path)
+    if not isinstance(held, dict) or "command" not in held:
+        parts: list[tuple[Keys, Any]] = [(path, wanted)]
+    else:
+        parts = [
+            (path + below, value) for below, value in _leaves(wanted) if _at(held, below) != value
+        ]
+    if not parts:
+        return Change(file, "none", before, before)
+    editor = FORMATS[client.format]
+    text, expected = before.text, data
+    for place, value in parts:
+        text = _asked(file, editor.with_value, text, place, value)
+        expected = _laid(expected, place, value)
+    _check(client, file, text, expected)
+    action: Action = "added" if held is None else "updated"
+    return Change(file, action, before, changed(before, text=text))
+
+
+def unplanned(client: Client, file: Path, name: str) -> Change:
+    """The file without our entry; the object that held it stays, be it empty."""
+    before, data = _read(client, file)
+    path = (client.container, name)
+    if _at(data, path) is None:
+        return Change(file, "none", before, before)
+    text = _asked(file, FORMATS[client.format].without, before.text, path)
+    expected = copy.deepcopy(data)
+    del expected[client.container][name]
+    _check(client, file, text, expected)
+    return Change(file, "removed", before, changed(before, text=text))
+
+
+def state(client: Client, file: Path, name: str, started: Server) -> State:
+    """Whether the client knows the server."""
+    try:
+        _, data = _read(client, file)
+    except UserError:
+        return "unreadable"
+    held = _at(data, (client.container, name))
+    if not isinstance(held, dict):
+        return "no"
+    ours = all(_at(held, below) == value for below, value in _leaves(client.entry(started)))
+    return "yes" if ours else "differs"
+
+
+def _read(client: Client, file: Path) -> tuple[files.Held, dict[str, Any]]:
+    held = files.read(file)
+    data = _asked(file, FORMATS[client.format].parsed, held.text)
+    inside = data.get(client.container, {})
+    if not isinstance(inside, dict):
+        raise UserError(
+            f"{file} cannot be changed: its `{client.container}` does not hold names and entries; "
+            "mend it first."
+        )
+    return held, data
+
+
+def _asked(file: Path, edit: Callable[..., T], *told: Any) -> T:
+    """What the editor answers; where it cannot read the text, a sentence that names the file."""
+    try:
+        return edit(*told)
+    except Malformed as error:
+        raise UserError(f"{file} cannot be read, {error}; nothing was changed.") from error
+
+
+def _check(client: Client, file: Path, text: str, expected: dict[str, Any]) -> None:
+    """Refuse to write a text that does not say what it should."""
+    try:
+        said = FORMATS[client.format].parsed(text)
+    except Malformed:
+        said = {}
+    if _bare(said, client.container) != _bare(expected, client.container):
+        raise UserError(
+            f"{file} writes `{client.container}` in a way that cannot be changed safely, so "
+            "nothing was changed; put its entries into tables of their own, or change it by hand."
+        )
+
+
+def _bare(data: dict[str, Any], container: str) -> dict[str, Any]:
+    """An empty container and none are the same to a client."""
+    return {key: value for key, value in data.items() if key != container or value}
+
+
+def _at(data: Any, path: Keys) -> Any:
+    for key in path:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _laid(data: Any, path: Keys, value: Any) -> Any:
+    if not path:
+        return value
+    inside = data if isinstance(data, dict) else {}
+    return inside | {path[0]: _laid(inside.get(path[0]), path[1:], value)}
+
+
+def _leaves(entry: dict[str, Any]) -> Iterator[tuple[Keys, Any]]:
+    for key, value in entry.items():
+        if isinstance(value, dict):
+            yield from (((key, *below), one) for below, one in _leaves(value))
+        else:
+            yield (key,), value
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _shortened(line: str) -> str:
+    if len(line) <= WIDEST:
+        return line
+    return f"{line[: WIDEST // 2]} … {line[-WIDEST // 2 :]}"

@@ -1,0 +1,120 @@
+"""The lab's address: the query that both sides answer, and what each side does about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from starlette.datastructures import QueryParams
+
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.interfaces.http.asking import SETS, Asked, from_parameters
+from recollect.interfaces.web.sliders import typed, unchanged
+from recollect.recipes.constants import constants
+
+LEFT, RIGHT = "left", "right"
+USUAL = {LEFT: "vault", RIGHT: "blend"}
+# What a side's fields are called when the form is sent without script; none of it is kept.
+PASSING = ("of", "as", "replace")
+# The pieces that can be had alone: a side's list, and what stands below both.
+PIECES = (LEFT, RIGHT, "below")
+
+Pairs = list[tuple[str, str]]
+
+
+class Bench(NamedTuple):
+    """What an address asks for: the two sides, what both share, the memory that is looked at
+    closely, whether the differences are listed; and the one piece that a script wants anew."""
+
+    left: Asked
+    right: Asked
+    kept: Pairs
+    open: str = ""
+    diff: bool = False
+    only: str = ""
+
+    @property
+    def query(self) -> str:
+        return self.left.query
+
+    def pairs(self) -> Pairs:
+        """The address again, with nothing in it that need not be."""
+        found = [("q", self.query), *((name, value) for name, value in self.kept if value)]
+        for name, asked in ((LEFT, self.left), (RIGHT, self.right)):
+            found.append((name, asked.recipe or ""))
+            found += [(f"{name}.{SETS}{one}", text_of(value)) for one, value in asked.set.items()]
+        found += [("open", self.open)] if self.open else []
+        return found + ([("diff", "1")] if self.diff else [])
+
+
+def read(engine: Recollect, given: QueryParams) -> Bench:
+    """The address as what is asked of each side. Constants set to what is declared are no change;
+    those that a form sends along for another recipe than the chosen one are dropped."""
+    pairs = given.multi_items()
+    skipped = {LEFT, RIGHT, "open", "diff", "only", "accept", "dismiss", "save"}
+    kept = [
+        (name, value)
+        for name, value in pairs
+        if name not in skipped and name != "q" and not _sets(name) and not _passing(name)
+    ]
+    return Bench(
+        left=_asked(engine, LEFT, given, kept),
+        right=_asked(engine, RIGHT, given, kept),
+        kept=kept,
+        open=given.get("open", ""),
+        diff=given.get("diff", "") == "1",
+        only=given.get("only", "") if given.get("only") in PIECES else "",
+    )
+
+
+def _asked(engine: Recollect, side: str, given: QueryParams, kept: Pairs) -> Asked:
+    recipe = given.get(side) or USUAL[side]
+    of = given.get(f"{side}.of", recipe)
+    fields = [("q", given.get("q", "")), *_own(side, kept), ("recipe", recipe)]
+    if of == recipe:
+        declared = _declared(engine, recipe)
+        for name, value in _own(side, given.multi_items()):
+            constant = name.removeprefix(SETS)
+            if name != constant and not unchanged(value, declared.get(constant, float("nan"))):
+                fields.append((name, value))
+    asked: Asked = from_parameters(Asked, QueryParams(fields))
+    return asked
+
+
+def _own(side: str, pairs: Iterable[tuple[str, str]]) -> Pairs:
+    """What concerns this side, without its prefix: its own, and what both share."""
+    other = RIGHT if side == LEFT else LEFT
+    return [
+        (name.removeprefix(f"{side}."), value)
+        for name, value in pairs
+        if not name.startswith(f"{other}.")
+    ]
+
+
+def _sets(name: str) -> bool:
+    return name.startswith((SETS, f"{LEFT}.{SETS}", f"{RIGHT}.{SETS}"))
+
+
+def _passing(name: str) -> bool:
+    side, _, rest = name.partition(".")
+    return side in USUAL and rest in PASSING
+
+
+def _declared(engine: Recollect, recipe: str) -> dict[str, float]:
+    try:
+        return {one.name: one.value for one in constants(engine.recipe(recipe))}
+    except UserError:
+        return {}  # said when the side is asked
+
+
+def text_of(value: object) -> str:
+    """A value as a person would type it; nothing for one that is not there."""
+    if value is None:
+        return ""
+    if isinstance(value, bool | str):
+        return value if isinstance(value, str) else str(value).lower()
+    if isinstance(value, int | float):
+        return typed(value)
+    return json.dumps(value, ensure_ascii=False)

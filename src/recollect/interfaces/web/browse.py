@@ -1,0 +1,220 @@
+"""Every memory in the documented order, page by page, and the filters that narrow it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import groupby
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from recollect.errors import NotFound, RecollectError
+from recollect.interfaces.cursor import decode_place, encode_place
+from recollect.interfaces.http.asking import PARAMETERS, Narrowing, from_parameters
+from recollect.interfaces.http.service import Service
+from recollect.interfaces.web.memories import forgotten, heading, problem_piece
+from recollect.interfaces.web.rendering import page, query_string
+from recollect.pipeline import MOST_FACETS
+from recollect.store.base import Facets
+from recollect.types import Memory, place_of
+
+PER_PAGE = 50
+# Pages one can go back step by step; the address stays short enough for every server on the way.
+MOST_BACK = 20
+TIERS = {"core": "Core, pinned", "capture": "Captured", "file": "From files"}
+AGES = {"1d": "Past day", "7d": "Past week", "30d": "Past month", "365d": "Past year"}
+GROUPS = {"project": "Project", "kind": "Kind", "tags": "Tags", "source": "Source"}
+OTHERS = {"domain": "Domain", "space": "Space"}
+
+Cursor = Annotated[str, Meta(max_length=2000)]
+Trail = Annotated[str, Meta(max_length=50_000)]
+
+
+class Browsing(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A page of the listing: behind `after`, having come over the cursors in `back`."""
+
+    after: Cursor | None = None
+    back: Trail | None = None
+    forgotten: Cursor | None = None
+
+
+class Chip(Struct, frozen=True):
+    """One value to narrow by; followed again, it narrows no more."""
+
+    label: str
+    href: str
+    on: bool
+    count: int | None = None
+
+
+class Row(NamedTuple):
+    """A memory as a line of the listing."""
+
+    memory: Memory
+    title: str
+    line: str
+
+
+def routes(service: Service) -> list[BaseRoute]:
+    return [
+        Route("/browse", partial(browse, service)),
+        Route("/browse/filters", partial(filters, service, "/browse")),
+    ]
+
+
+async def browse(service: Service, request: Request) -> Response:
+    """One page. The filters with their counts come afterwards: counting reads every memory."""
+    asked: Browsing = from_parameters(Browsing, request.query_params)
+    narrowed = await service.ask(asked.filter, service.engine)
+    place = decode_place(asked.after) if asked.after else None
+    found = await service.ask(service.engine.list, narrowed, PER_PAGE + 1, place)
+    shown, more = found[:PER_PAGE], len(found) > PER_PAGE
+    values = {
+        "groups": grouped(shown),
+        "tiers": TIERS,
+        "continued": place.tier if place else None,
+        "now": service.engine.now(),
+        "older": _older(asked, shown[-1]) if more else None,
+        "newer": _newer(asked) if asked.after else None,
+        "first": narrowing_path("/browse", asked),
+        "narrows": narrowed.narrows(),
+        "chips": applied("/browse", asked),
+        "filters": f"/browse/filters?{query_string(**parameters(asked))}",
+        "asked": asked,
+        "gone": await _forgotten(service, asked.forgotten),
+    }
+    return page("browse.html", request, values)
+
+
+async def filters(service: Service, path: str, request: Request) -> Response:
+    """The chips with their counts, as a piece of the page at `path`."""
+    try:
+        asked: Narrowing = from_parameters(Narrowing, request.query_params)
+        narrowed = await service.ask(asked.filter, service.engine)
+        facets = await service.ask(service.engine.facets, narrowed)
+    except RecollectError as error:
+        return problem_piece(request, error)
+    values = {"groups": chips(path, asked, facets), "total": total(facets)}
+    return page("_filters.html", request, values)
+
+
+def grouped(memories: list[Memory]) -> list[tuple[str, list[Row]]]:
+    """Runs of one tier, in the order they come."""
+    return [
+        (tier, [Row(one, heading(one), _line(one)) for one in run])
+        for tier, run in groupby(memories, key=lambda memory: memory.tier)
+    ]
+
+
+def _line(memory: Memory) -> str:
+    """The first line of the text; where that already stands for the title, nothing."""
+    if not memory.title.strip():
+        return ""
+    return next((line.strip() for line in memory.text.splitlines() if line.strip()), "")[:300]
+
+
+# Narrowing
+
+
+def parameters(asked: Narrowing) -> dict[str, Any]:
+    """The narrowing as a query string has it; a page's own parameters are left out."""
+    held = {name: value for name, value in asdict(asked).items() if value}
+    names = Narrowing.__struct_fields__
+    return {PARAMETERS.get(name, name): held[name] for name in names if name in held}
+
+
+def narrowing_path(path: str, asked: Narrowing, change: Mapping[str, object] | None = None) -> str:
+    """The page with this narrowing, from its beginning."""
+    query = query_string(**(parameters(asked) | dict(change or {})))
+    return f"{path}?{query}" if query else path
+
+
+def applied(path: str, asked: Narrowing) -> list[Chip]:
+    """What the listing is narrowed by; each leads to the listing without it."""
+    without = partial(narrowing_path, path, asked)
+    named = {**GROUPS, **OTHERS}
+    made = [
+        Chip(f"{label}: {getattr(asked, name)}", without({name: None}), on=True)
+        for name, label in named.items()
+        if name != "tags" and getattr(asked, name) is not None
+    ]
+    for tag in asked.tags:
+        left = [one for one in asked.tags if one != tag]
+        made.append(Chip(f"#{tag}", without({"tag": left}), on=True))
+    if asked.since:
+        label = AGES.get(asked.since, f"Changed since {_day(asked.since)}")
+        made.append(Chip(label, without({"since": None}), on=True))
+    if asked.until:
+        made.append(Chip(f"Changed until {_day(asked.until)}", without({"until": None}), on=True))
+    return made
+
+
+def chips(path: str, asked: Narrowing, facets: Facets) -> list[tuple[str, list[Chip]]]:
+    """What the listing can be narrowed by further, with how many would be left."""
+    to = partial(narrowing_path, path, asked)
+    held = {tag.lower() for tag in asked.tags}
+    made = []
+    for name, label in GROUPS.items():
+        counts = getattr(facets, name)
+        if name == "tags":
+            row = [
+                Chip(tag, to({"tag": [*asked.tags, tag]}), on=False, count=count)
+                for tag, count in counts.items()
+                if tag.lower() not in held
+            ]
+        elif getattr(asked, name) is None:
+            row = [Chip(one, to({name: one}), on=False, count=n) for one, n in counts.items()]
+        else:
+            row = []
+        made.append((label, row))
+    ages = [
+        Chip(label, to({"since": None if asked.since == since else since}), asked.since == since)
+        for since, label in AGES.items()
+    ]
+    return [(label, row) for label, row in (*made, ("Changed", ages)) if row]
+
+
+def total(facets: Facets) -> int | None:
+    """Every memory has one kind, so their counts add up; unless there are more kinds than shown."""
+    return sum(facets.kind.values()) if len(facets.kind) < MOST_FACETS else None
+
+
+def _day(text: str) -> str:
+    """`2026-03-01`, of a whole time as well."""
+    return text[:10] if text[4:5] == "-" else text
+
+
+# Paging
+
+
+def _place(memory: Memory) -> str:
+    return encode_place(place_of(memory))
+
+
+def _older(asked: Browsing, last: Memory) -> str:
+    trail = (asked.back.split(".") if asked.back else []) + ([asked.after] if asked.after else [])
+    back = ".".join(trail[-MOST_BACK:])
+    return narrowing_path("/browse", asked, {"after": _place(last), "back": back})
+
+
+def _newer(asked: Browsing) -> str:
+    """The page before this one; the first, where the trail ends."""
+    trail = asked.back.split(".") if asked.back else []
+    change = {"after": trail[-1], "back": ".".join(trail[:-1])} if trail else {}
+    return narrowing_path("/browse", asked, change)
+
+
+async def _forgotten(service: Service, id: str | None) -> tuple[str, str] | None:
+    """The id and title of what was just forgotten; nothing where it is back by now."""
+    if id is None:
+        return None
+    try:
+        await service.ask(service.engine.show, [id])
+    except NotFound:
+        return id, forgotten(service).title(id)
+    return None

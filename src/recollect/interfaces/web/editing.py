@@ -1,0 +1,235 @@
+"""The form that a memory is written and changed in: its fields, and what was changed in them.
+
+A form is sent whole. What each field held when it was handed out travels along as a digest, so that
+what somebody else changed meanwhile is told apart from what was typed here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from msgspec import Struct
+
+from recollect.errors import UserError
+from recollect.hashing import content_digest
+from recollect.times import iso
+from recollect.types import Memory, Severity, Tier
+
+Shape = Literal["line", "text", "choice", "time", "tags"]
+Form = Mapping[str, Sequence[str]]
+Values = dict[str, Any]
+
+TIME_EXAMPLE = "2026-03-01 or 2026-03-01T09:30:00Z"
+BREAKS = re.compile(r"\r\n?|\n")
+
+
+class Field(Struct, frozen=True):
+    """One field as a person meets it."""
+
+    name: str
+    label: str
+    hint: str = ""
+    shape: Shape = "line"
+    choices: tuple[tuple[str, str], ...] = ()
+    rows: int = 3
+    offered: bool = False  # whether what other memories have is offered while typing
+
+
+class Section(Struct, frozen=True):
+    title: str
+    fields: tuple[Field, ...]
+    columns: bool = False
+
+
+SEVERITIES = (("", "None"), *((one, one.capitalize()) for one in get_args(Severity)))
+TIERS = {"core": "Core: pinned, most trusted", "capture": "Capture", "file": "File"}
+
+SECTIONS = (
+    Section(
+        "What it says",
+        (
+            Field("title", "Title", "One line that says it."),
+            Field("text", "Text", "What is worth keeping. A title or a text is needed.", "text",
+                  rows=8),
+            Field("tags", "Tags", shape="tags"),
+        ),
+    ),
+    Section(
+        "Behind it",
+        (
+            Field("context", "Context", "The situation it belongs to.", "text"),
+            Field("why", "Why", "The reason.", "text"),
+            Field("impact", "Impact", "What follows from it.", "text"),
+            Field("details", "Details", "The long version; shown, not searched.", "text", rows=5),
+        ),
+    ),
+    Section(
+        "Where it belongs",
+        (
+            Field("project", "Project", offered=True),
+            Field("kind", "Kind", "Any word; fact where none is given.", offered=True),
+            Field("severity", "Severity", shape="choice", choices=SEVERITIES),
+            Field("tier", "Tier", shape="choice",
+                  choices=tuple((one, TIERS[one]) for one in ("capture", "core", "file"))),
+            Field("domain", "Domain", "Such as security."),
+            Field("source", "Source", "Who or what recorded it.", offered=True),
+            Field("space", "Space", "Keeps worlds apart, such as work and personal."),
+            Field("path", "Path", "The file it comes from."),
+        ),
+        columns=True,
+    ),
+    Section(
+        "When it holds",
+        (
+            Field("valid_from", "Valid from", shape="time"),
+            Field("valid_until", "Valid until", shape="time"),
+            Field("created_at", "Created", shape="time"),
+        ),
+        columns=True,
+    ),
+)  # fmt: skip
+FIELDS = {field.name: field for section in SECTIONS for field in section.fields}
+assert set(TIERS) == set(get_args(Tier))
+
+
+def labels() -> dict[str, str]:
+    return {name: field.label for name, field in FIELDS.items()}
+
+
+def shown(memory: Memory | None) -> Values:
+    """What each field of the form holds for this memory; for none, an empty form."""
+    if memory is None:
+        return {"tags": ()} | {name: "" for name in FIELDS if name != "tags"} | {"tier": "capture"}
+    values: Values = {}
+    for name, field in FIELDS.items():
+        held = getattr(memory, name)
+        if field.shape == "tags":
+            values[name] = tuple(map(_unbroken, held))
+        elif field.shape == "time":
+            values[name] = iso(held) if held else ""
+        else:
+            values[name] = _as_sent(field, held or "")
+    return values
+
+
+def typed(form: Form) -> Values:
+    """What was typed; a field that the form does not hold is left out."""
+    values: Values = {}
+    for name, field in FIELDS.items():
+        if field.shape == "tags" and ("tags" in form or "add_tags" in form):
+            kept = [_unbroken(tag) for tag in form.get("tags", ())]
+            added = re.split(r"[,\n]", _unbroken("\n".join(form.get("add_tags", ()))))
+            tags = [*kept, *(tag.strip() for tag in added)]
+            values[name] = tuple(dict.fromkeys(tag for tag in tags if tag.strip()))
+        elif name in form:
+            values[name] = _as_sent(field, form[name][-1])
+    return values
+
+
+def digests(values: Values) -> str:
+    """What the fields held when the form was handed out: `title:1f0c… text:…`."""
+    return " ".join(f"{name}:{_digest(value)}" for name, value in values.items())
+
+
+def changed(form: Form) -> Values:
+    """The fields that were typed over. A field for which the other's words were chosen is not."""
+    before = _before(form)
+    theirs = {name for name in FIELDS if form.get(f"choose-{name}", ("",))[-1] == "theirs"}
+    return {
+        name: value
+        for name, value in typed(form).items()
+        if name not in theirs and _digest(value) != before.get(name, "")
+    }
+
+
+def as_edit(values: Values, memory: Memory) -> dict[str, Any]:
+    """The changes as the engine takes them: an emptied field goes back to its default."""
+    edit: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "tags":
+            known = {_unbroken(tag): tag for tag in memory.tags}
+            edit[name] = [known.get(tag, tag) for tag in value]
+        elif name == "created_at" and not value.strip():
+            raise UserError(f"created_at cannot be empty; write it like {TIME_EXAMPLE}.")
+        else:
+            edit[name] = value if value.strip() else None
+    return edit
+
+
+def as_draft(form: Form) -> dict[str, object]:
+    """A new memory's fields: those that hold something."""
+    values = {
+        name: list(value) if name == "tags" else value
+        for name, value in typed(form).items()
+        if (value if name == "tags" else value.strip())
+    }
+    id = form.get("id", ("",))[-1].strip()
+    return values | ({"id": id} if id else {})
+
+
+class Difference(Struct, frozen=True):
+    """A field that somebody else changed meanwhile; `mine` is None where it was not typed over."""
+
+    name: str
+    label: str
+    now: str
+    mine: str | None
+
+
+def conflict(form: Form, memory: Memory) -> tuple[Values, list[Difference]]:
+    """What the form shows next, and what changed meanwhile. What was typed is kept; a field that
+    was not typed over follows the memory."""
+    before, now, mine = _before(form), shown(memory), changed(form)
+    differences = [
+        Difference(name, FIELDS[name].label, _told(value), None)
+        if name not in mine
+        else Difference(name, FIELDS[name].label, _told(value), _told(mine[name]))
+        for name, value in now.items()
+        if _digest(value) != before.get(name) and mine.get(name) != value
+    ]
+    return now | mine, differences
+
+
+def field_of(problem: str) -> str | None:
+    """The field that an error names, as its sentence begins with it."""
+    word = problem.split(maxsplit=1)[0] if problem.strip() else ""
+    return word if word in FIELDS else None
+
+
+def unfolded(values: Values, problem: str, *, all_of_them: bool = False) -> set[str]:
+    """The sections that are open: the first, those that hold something, and the one that an error
+    is about."""
+    empty = {"", (), shown(None)["tier"]}
+    wrong = field_of(problem)
+    return {
+        section.title
+        for section in SECTIONS
+        if all_of_them
+        or section is SECTIONS[0]
+        or any(field.name == wrong or values[field.name] not in empty for field in section.fields)
+    }
+
+
+def _before(form: Form) -> dict[str, str]:
+    pairs = form.get("was", ("",))[-1].split()
+    return dict(pair.split(":", 1) for pair in pairs if ":" in pair)
+
+
+def _digest(value: object) -> str:
+    held = "\0".join(value) if isinstance(value, tuple) else str(value)
+    return content_digest(held, 8).hex()
+
+
+def _told(value: object) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _as_sent(field: Field, text: str) -> str:
+    """As a browser sends it back untouched: one kind of line break, and none in a single line."""
+    return _unbroken(text) if field.shape == "text" else BREAKS.sub(" ", text)
+
+
+def _unbroken(text: str) -> str:
+    return BREAKS.sub("\n", text)

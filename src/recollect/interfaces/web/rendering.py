@@ -1,0 +1,87 @@
+"""Templates, and the few functions that every page uses in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from recollect.present.words import age, counted
+from recollect.version import __version__
+
+HERE = Path(__file__).parent
+STATIC = HERE / "static"
+
+
+@cache
+def static(name: str) -> str:
+    """Where a file stands; its address changes with what it holds, so that it can be kept."""
+    digest = blake2b((STATIC / name).read_bytes(), digest_size=6).hexdigest()
+    return f"/static/{name}?v={digest}"
+
+
+def marked(snippet: str) -> Markup:
+    """A snippet with its matches in `<mark>`; everything else in it is text, whatever it holds."""
+    parts = snippet.replace("</mark>", "<mark>").split("<mark>")
+    shown = [escape(part) for part in parts]
+    return Markup("").join(
+        Markup("<mark>{}</mark>").format(part) if place % 2 else part
+        for place, part in enumerate(shown)
+    )
+
+
+def path_of(id: str) -> str:
+    """An id as the end of a path. A dot alone, or two, would mean another folder."""
+    return quote(id, safe="").replace(".", "%2E")
+
+
+def query_string(**parameters: object) -> str:
+    """`q=tokens&tag=auth`; what is empty is left out."""
+    pairs: list[tuple[str, object]] = []
+    for name, value in parameters.items():
+        values = value if isinstance(value, list | tuple) else [value]
+        pairs += [(name, one) for one in values if one not in (None, "", False)]
+    return urlencode(pairs)
+
+
+def day(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d")
+
+
+def number(value: float) -> str:
+    """A score or a weight, short: `0.6931`, `12.5`, `3`."""
+    return f"{value:.4g}" if abs(value) >= 0.001 or value == 0 else f"{value:.2e}"
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "age": age, "counted": counted, "day": day, "marked": marked, "number": number,
+        "path_of": path_of,
+    }  # fmt: skip
+    made.globals |= {"static": static, "query_string": query_string, "version": __version__}
+    return made
+
+
+def page(
+    name: str, request: Request, values: Mapping[str, Any], *, status: int = 200
+) -> HTMLResponse:
+    """A template as a response. `here` is the path, by which the menu knows where one is."""
+    text = environment().get_template(name).render({"here": request.url.path, **values})
+    return HTMLResponse(text, status, headers={"Cache-Control": "no-store"})

@@ -1,0 +1,123 @@
+"""A recipe's constants as sliders: in groups, each with a range in which a hand finds its way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import floor, isclose, log10
+from typing import NamedTuple
+
+from recollect.recipes.constants import Constant
+
+# What a recipe's ranking turns on most: shown first, and open.
+WEIGHTS = "weights"
+WEIGHING = {"weight", "with_vectors", "factor"}
+WEIGHED = {"weights", "factors"}
+NOTCHES = 200  # steps along a slider: finer than a hand, coarse enough for round numbers
+TINY = 0.05  # a smaller constant gets a range of its own size, not one up to 1
+
+
+class Slider(NamedTuple):
+    """One constant. `value` and `declared` are as a person would type them; `low`, `high` and
+    `step` are the slider's alone: the number beside it may be anything the recipe allows."""
+
+    name: str
+    label: str
+    value: str
+    declared: str
+    changed: bool
+    constant: Constant
+    low: float
+    high: float
+    step: float
+
+
+class Group(NamedTuple):
+    """The sliders of one part of a recipe."""
+
+    name: str
+    sliders: tuple[Slider, ...]
+    open: bool
+
+    @property
+    def changed(self) -> int:
+        return sum(slider.changed for slider in self.sliders)
+
+
+def grouped(declared: list[Constant], changes: Mapping[str, object]) -> tuple[Group, ...]:
+    """Weights first, then part by part in the order of the recipe."""
+    held: dict[str, list[Slider]] = {WEIGHTS: []}
+    for constant in declared:
+        group, label = _place(constant.name)
+        held.setdefault(group, []).append(_slider(constant, label, changes.get(constant.name)))
+    found = {name: sliders for name, sliders in held.items() if sliders}
+    opened = WEIGHTS if WEIGHTS in found else "fuse"
+    return tuple(Group(name, tuple(held), name == opened) for name, held in found.items())
+
+
+def unchanged(value: object, declared: float) -> bool:
+    """Whether a value that was typed or sent is the declared one."""
+    try:
+        return isclose(float(str(value)), declared, rel_tol=1e-11)
+    except ValueError:
+        return value == ""
+
+
+def typed(value: float) -> str:
+    """`0.18` for 0.18000000000000002, `60` for 60.0."""
+    return f"{value:.12g}"
+
+
+def _place(name: str) -> tuple[str, str]:
+    """The group a constant belongs to, and what it is called there."""
+    parts = name.split(".")
+    if parts[-1] in WEIGHING or parts[-2] in WEIGHED:
+        return WEIGHTS, _weight_label(parts)
+    depth = 2 if parts[0] in ("recall", "stages") else 1
+    rest = [part for part in parts[depth:] if part not in ("signals", "depth")]
+    return ".".join(parts[:depth]), ".".join(rest)
+
+
+def _weight_label(parts: list[str]) -> str:
+    """`fuse.vector`, `proximity`, `semantic.with_vectors`, `rerank`."""
+    if parts[-2] in WEIGHED:
+        return f"{parts[-3]}.{parts[-1]}"
+    return parts[-2] if parts[-1] != "with_vectors" else f"{parts[-2]}.with_vectors"
+
+
+def _slider(constant: Constant, label: str, asked: object) -> Slider:
+    low, high = _range(constant)
+    value = typed(constant.value) if asked is None else _said(asked)
+    return Slider(
+        name=constant.name,
+        label=label,
+        value=value,
+        declared=typed(constant.value),
+        changed=asked is not None,
+        constant=constant,
+        low=low,
+        high=high,
+        step=1 if constant.whole else _step(high - low),
+    )
+
+
+def _said(asked: object) -> str:
+    number = isinstance(asked, int | float) and not isinstance(asked, bool)
+    return typed(float(str(asked))) if number else str(asked)
+
+
+def _range(constant: Constant) -> tuple[float, float]:
+    """From 0 to a few times the declared value, or the whole range where that is small."""
+    least, most, size = constant.least, constant.most, abs(constant.value)
+    if most - least <= 2:
+        low, high = least, most
+    else:
+        reach = 4 * size if 0 < size < TINY else max(10.0 if constant.whole else 1.0, 4 * size)
+        low, high = max(least, -reach), min(most, reach)
+    return (low + _step(high - low) if constant.above else low), high
+
+
+def _step(width: float) -> float:
+    """A round number, near to the width over NOTCHES: 0.01, 0.02, 0.05, 0.1, …"""
+    raw = width / NOTCHES
+    power = 10.0 ** floor(log10(raw))
+    return next(power * times for times in (1, 2, 5, 10) if raw <= power * times * 1.000001)

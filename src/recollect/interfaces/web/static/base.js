@@ -1,0 +1,50 @@
+// What every page shares: short messages, and asking the server.
+
+// A message that goes away by itself; `action` is { label, run } for a button in it.
+export function toast(text, { action, bad = false } = {}) {
+  const box = document.createElement("div");
+  box.className = bad ? "toast bad" : "toast";
+  box.append(text);
+  if (action) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "quiet";
+    button.textContent = action.label;
+    button.addEventListener("click", () => { box.remove(); action.run(); });
+    box.append(button);
+  }
+  document.querySelector("[data-toasts]").append(box);
+  setTimeout(() => box.remove(), bad || action ? 10000 : 5000);
+  return box;
+}
+
+// JSON from the API; what went wrong is thrown as one sentence.
+export async function ask(path, { method = "GET", body, headers = {}, signal } = {}) {
+  const told = { method, signal, headers: { Accept: "application/json", ...headers } };
+  if (body !== undefined) {
+    told.body = JSON.stringify(body);
+    told.headers["Content-Type"] = "application/json";
+  }
+  const answer = await reach(path, told);
+  if (answer.status === 204) return null;
+  const said = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(said.detail ?? said.title ?? `The server answered ${answer.status}.`);
+  return said;
+}
+
+// A piece of a page as HTML text.
+export async function piece(path, { signal } = {}) {
+  const answer = await reach(path, { signal, headers: { Accept: "text/html" } });
+  const said = await answer.text();
+  if (!answer.ok && !said.includes("data-problem")) throw new Error(`The server answered ${answer.status}.`);
+  return said;
+}
+
+async function reach(path, told) {
+  try {
+    return await fetch(path, told);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("The server cannot be reached; is it still running?");
+  }
+}

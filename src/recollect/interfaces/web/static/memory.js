@@ -1,0 +1,83 @@
+// A memory's page and the form. Everything works without this too, with a click more.
+
+// By the address the page loaded it from: under any other it would be a second one.
+const { piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
+
+// What was just done is said once, not again on every reload.
+if (document.querySelector("[data-done]")) history.replaceState(null, "", location.pathname);
+
+const copy = document.querySelector("[data-copy]");
+if (copy && navigator.clipboard) {
+  copy.hidden = false;
+  copy.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(document.querySelector("[data-id]").textContent);
+      toast("The id is copied.");
+    } catch {
+      toast("The browser does not allow copying here.", { bad: true });
+    }
+  });
+}
+
+const related = document.querySelector("[data-related]");
+if (related) {
+  related.innerHTML = '<div class="waiting" aria-label="Looking for related memories"><span></span><span></span><span></span></div>';
+  related.setAttribute("aria-busy", "true");
+  try {
+    related.innerHTML = await piece(related.dataset.related);
+  } catch (error) {
+    const told = document.createElement("p");
+    told.className = "notice bad";
+    told.dataset.problem = "";
+    told.textContent = error.message;
+    related.replaceChildren(told);
+  }
+  related.removeAttribute("aria-busy");
+}
+
+const form = document.querySelector("[data-edit-form]");
+if (form) {
+  let typed = document.querySelector("[data-problem], [data-conflict]") !== null;
+  form.addEventListener("input", () => { typed = true; });
+  form.addEventListener("submit", () => { typed = false; });
+  addEventListener("beforeunload", (event) => { if (typed) event.preventDefault(); });
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+  tags(form.querySelector("#field-add-tags"), form.querySelector("[data-tag-list]"));
+  const values = document.querySelector("[data-values]");
+  // Counting them takes a moment in a large vault, and nobody waits for it.
+  piece(values.dataset.values).then((said) => { values.innerHTML = said; }, () => {});
+}
+
+// Enter or a comma makes a tag of what was typed; without script all of it is read when saving.
+function tags(field, list) {
+  const add = () => {
+    const names = field.value.split(",").map((name) => name.trim()).filter(Boolean);
+    for (const name of names) list.append(choice(list, name));
+    field.value = "";
+  };
+  field.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.ctrlKey || event.metaKey) return;
+    if (event.key !== "," && (event.key !== "Enter" || !field.value.trim())) return;
+    event.preventDefault();
+    add();
+  });
+  field.addEventListener("input", (event) => { if (event.inputType === "insertReplacementText" || !event.inputType) add(); });
+}
+
+function choice(list, name) {
+  const held = [...list.querySelectorAll("input")].find((one) => one.value === name);
+  const box = held ?? document.createElement("input");
+  box.type = "checkbox";
+  box.checked = true;
+  if (held) return held.closest("li");
+  box.name = "tags";
+  box.value = name;
+  const label = document.createElement("label");
+  label.className = "chip tag-choice";
+  label.append(box, name);
+  const item = document.createElement("li");
+  item.append(label);
+  return item;
+}

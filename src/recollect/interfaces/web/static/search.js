@@ -1,0 +1,341 @@
+// Results as they are typed for. The server draws them; here is only when to ask, and the keys.
+//
+// While someone types, the page asks for a quick answer, which leaves out the model that reads
+// query and memory together. After a pause it asks for the whole answer, and what changes its place
+// glides there. It never moves under a hand: whoever is already among the results is asked first.
+
+// By the address the page loaded it from: another one would be another module.
+const { ask, piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
+
+const QUICK_MS = 120; // after a key: a quick answer
+const LONGEST_MS = 300; // after the first key: a quick answer, however fast the next ones come
+const WHOLE_MS = 350; // after a key: the whole answer
+const SETTLED_MS = 1500; // after a key: the query is meant, and Back leads to it
+
+const form = document.querySelector("[data-ask]");
+const box = form.querySelector("[data-box]");
+const recipe = form.querySelector("[data-recipe]");
+const found = document.querySelector("[data-found]");
+const said = document.querySelector("[data-said]");
+const away = document.querySelector("[data-away]");
+const keys = document.querySelector("[data-keys]");
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+let asked = new URLSearchParams(location.search); // what the address says
+let settled = true; // whether the next key begins another entry of the history
+let turn = 0; // the newest request; answers to older ones are not shown
+let request = null;
+let timers = [];
+let unasked = 0; // when the first key was typed that no request knows of
+let failed = null;
+
+// The address
+
+function wanted() {
+  const next = new URLSearchParams(asked);
+  const text = box.value.trim();
+  if (text) next.set("q", box.value); else next.delete("q");
+  if (recipe.value === recipe.dataset.default) next.delete("recipe"); else next.set("recipe", recipe.value);
+  return next;
+}
+
+function pathOf(parameters) {
+  return parameters.size ? `/?${parameters}` : "/";
+}
+
+function go(parameters, { push }) {
+  asked = parameters;
+  if (pathOf(parameters) !== location.pathname + location.search) {
+    history[push ? "pushState" : "replaceState"](null, "", pathOf(parameters));
+  }
+  const text = parameters.get("q")?.trim();
+  document.title = text ? `${text} · Recollect` : "Recollect";
+}
+
+// Asking
+
+async function load({ quick = false, keepPlace = false } = {}) {
+  const mine = ++turn;
+  unasked = 0;
+  request?.abort();
+  request = new AbortController();
+  const parameters = new URLSearchParams(asked);
+  if (quick) parameters.set("quick", "1");
+  document.documentElement.toggleAttribute("data-busy", true);
+  found.setAttribute("aria-busy", "true");
+  try {
+    const html = await piece(`/results?${parameters}`, { signal: request.signal });
+    if (mine !== turn) return;
+    show(html, { keepPlace });
+    tell(null);
+  } catch (error) {
+    if (error.name === "AbortError" || mine !== turn) return;
+    failed = { quick: false, keepPlace };
+    tell(error.message);
+  }
+  document.documentElement.removeAttribute("data-busy");
+  found.removeAttribute("aria-busy");
+}
+
+function tell(problem) {
+  away.hidden = !problem;
+  away.querySelector("[data-away-why]").textContent = problem ? `${problem} What is shown is what was found before.` : "";
+}
+
+function later(run, ms) {
+  timers.push(setTimeout(run, ms));
+}
+
+function forgetTimers() {
+  timers.forEach(clearTimeout);
+  timers = [];
+}
+
+function typed() {
+  forgetTimers();
+  const next = wanted();
+  next.delete("limit");
+  go(next, { push: settled });
+  settled = false;
+  unasked ||= Date.now();
+  later(() => load({ quick: true }), Math.max(0, Math.min(QUICK_MS, unasked + LONGEST_MS - Date.now())));
+  later(() => { if (!away.hidden || found.querySelector("[data-pending]") || found.hasAttribute("aria-busy")) load(); }, WHOLE_MS);
+  later(() => { settled = true; }, SETTLED_MS);
+}
+
+function search(parameters, { push = true, keepPlace = false } = {}) {
+  forgetTimers();
+  go(parameters, { push: push && settled });
+  settled = true;
+  return load({ keepPlace });
+}
+
+// Showing
+
+function parsed(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content.querySelector("[data-answer]") ?? template.content.querySelector("[data-problem]");
+}
+
+function show(html, { keepPlace }) {
+  const next = parsed(html);
+  if (!next) throw new Error("The server answered with something else than results.");
+  const before = found.querySelector("[data-answer]");
+  if (before?.hasAttribute("data-pending") && sameQuestion(before, next) && busyInList() && reordered(before, next)) {
+    offer(before, next);
+    return;
+  }
+  swap(next, keepPlace);
+}
+
+function sameQuestion(before, next) {
+  return before.dataset.asked === next.dataset.asked;
+}
+
+function busyInList() {
+  const list = found.querySelector("[data-results]");
+  return Boolean(list && (list.contains(document.activeElement) || list.querySelector("[data-why][open]")));
+}
+
+const idsIn = (root) => [...root.querySelectorAll("[data-result]")].map((one) => one.dataset.result);
+
+function reordered(before, next) {
+  const old = idsIn(before);
+  return idsIn(next).some((id, place) => id !== old[place]);
+}
+
+// The order would change while someone is in the list: they say when.
+function offer(before, next) {
+  const line = before.querySelector("[data-opinion]");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "plain small";
+  button.dataset.reorder = "";
+  button.textContent = "Show the order after it";
+  button.addEventListener("click", () => swap(next, true));
+  before.removeAttribute("data-pending");
+  line?.classList.remove("reading");
+  line?.replaceChildren("The second opinion is there. ", button);
+}
+
+function swap(next, keepPlace) {
+  const places = new Map([...found.querySelectorAll("[data-result]")].map((one) => [one.dataset.result, one.getBoundingClientRect().top]));
+  const open = new Set([...found.querySelectorAll("details[data-keep][open]")].map((one) => one.dataset.keep));
+  const focus = focused();
+  const top = scrollY;
+  found.replaceChildren(next);
+  for (const one of found.querySelectorAll("details[data-keep]")) one.open = open.has(one.dataset.keep);
+  if (keepPlace) scrollTo({ top, behavior: "instant" });
+  refocus(focus);
+  glide(places);
+  announce();
+}
+
+function focused() {
+  const here = document.activeElement;
+  if (!found.contains(here)) return null;
+  return { chip: here.dataset.chip, result: here.closest("[data-result]")?.dataset.result };
+}
+
+function refocus(focus) {
+  if (!focus) return;
+  const all = (name) => [...found.querySelectorAll(`[data-${name}]`)];
+  const chip = focus.chip && all("chip").find((one) => one.dataset.chip === focus.chip);
+  const result = all("result").find((one) => one.dataset.result === focus.result)?.querySelector("[data-open]");
+  (chip || result || box).focus({ preventScroll: true });
+}
+
+function glide(places) {
+  if (still.matches) return;
+  for (const one of found.querySelectorAll("[data-result]")) {
+    const moved = places.get(one.dataset.result) - one.getBoundingClientRect().top;
+    if (moved && Math.abs(moved) < 2 * innerHeight) {
+      one.animate([{ transform: `translateY(${moved}px)` }, { transform: "none" }], { duration: 180, easing: "ease-out" });
+    }
+  }
+}
+
+// One sentence for who cannot see the list change; not for every key.
+function announce() {
+  const parts = [found.querySelector("[data-count]"), found.querySelector("[data-evidence]"), found.querySelector("[data-problem] p")];
+  const text = parts.filter(Boolean).map((one) => one.textContent.trim()).join(", ");
+  if (!found.querySelector("[data-pending]")) said.textContent = text;
+}
+
+// What people do
+
+box.addEventListener("input", typed);
+recipe.addEventListener("change", () => {
+  const next = wanted();
+  next.delete("deep");
+  next.delete("limit");
+  search(next);
+});
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  search(wanted());
+});
+away.querySelector("[data-retry]").addEventListener("click", () => load(failed ?? {}));
+
+addEventListener("popstate", () => {
+  forgetTimers();
+  asked = new URLSearchParams(location.search);
+  box.value = asked.get("q") ?? "";
+  recipe.value = asked.get("recipe") ?? recipe.dataset.default;
+  settled = true;
+  go(asked, { push: false });
+  load();
+});
+
+found.addEventListener("click", (event) => {
+  const chip = event.target.closest("a[data-chip]");
+  if (chip && !event.metaKey && !event.ctrlKey && !event.shiftKey && event.button === 0) {
+    event.preventDefault();
+    follow(chip);
+  }
+  const copied = event.target.closest("[data-copy]");
+  if (copied) copy(copied.closest("[data-result]").dataset.result);
+});
+
+function follow(chip) {
+  const next = new URL(chip.href).searchParams;
+  if ("example" in chip.dataset) box.value = next.get("q") ?? "";
+  else if (box.value.trim()) next.set("q", box.value);
+  settled = true;
+  search(next, { keepPlace: "more" in chip.dataset });
+}
+
+async function copy(id) {
+  try {
+    await navigator.clipboard.writeText(id);
+    toast(`Copied ${id}`);
+  } catch {
+    toast(`The browser does not allow copying. The id is ${id}`, { bad: true });
+  }
+}
+
+found.addEventListener("submit", (event) => {
+  if (!event.target.matches("[data-judge]")) return;
+  event.preventDefault();
+  decide(event.target, event.submitter);
+});
+
+async function decide(form, pressed) {
+  const accepted = pressed.name === "right";
+  const body = { query: form.elements.query.value, id: pressed.value, accepted, recipe: recipe.value };
+  try {
+    const answer = await ask("/api/v1/feedback", { method: "POST", body });
+    for (const button of pressed.parentElement.querySelectorAll("[form=judge]")) {
+      button.setAttribute("aria-pressed", String(button === pressed));
+    }
+    toast(outcome(answer, accepted));
+  } catch (error) {
+    toast(error.message, { bad: true });
+  }
+}
+
+function outcome({ accepted, dismissed, weights }, right) {
+  const moved = Object.entries(weights ?? {}).filter(([, one]) => Math.abs(one.now - one.declared) >= 0.0005);
+  const learned = moved.map(([name, one]) => `${name} ${one.declared.toFixed(3)} → ${one.now.toFixed(3)}`).join(", ");
+  const counts = `So far ${accepted} right, ${dismissed} not.`;
+  return `Noted: ${right ? "this was right" : "not this"}. ${counts}${learned ? ` Weights: ${learned}.` : ""}`;
+}
+
+// Keys
+
+const typing = (target) => target.closest("input:not([type=checkbox]), select, textarea, [contenteditable]");
+const links = () => [...found.querySelectorAll("[data-open]")];
+
+function move(step) {
+  const all = links();
+  const here = document.activeElement.closest("[data-result]")?.querySelector("[data-open]");
+  const place = all.indexOf(here) + step;
+  if (place < 0) box.focus();
+  else all[Math.min(place, all.length - 1)]?.focus();
+}
+
+function pick(name) {
+  return document.activeElement.closest("[data-result]")?.querySelector(name);
+}
+
+function letters(key) {
+  switch (key) {
+    case "/": box.focus(); box.select(); return true;
+    case "?": keys.showModal(); return true;
+    case "j": move(1); return true;
+    case "k": move(-1); return true;
+    case "w": return Boolean(pick("[data-why] > summary")?.click() ?? pick("[data-why]"));
+    case "a": return press("right");
+    case "d": return press("wrong");
+  }
+  return false;
+}
+
+function press(name) {
+  const button = pick(`[form=judge][name=${name}]`);
+  button?.click();
+  return Boolean(button);
+}
+
+function escape() {
+  forgetTimers();
+  if (document.activeElement !== box) box.focus();
+  else if (box.value) { box.value = ""; typed(); }
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.metaKey || event.ctrlKey || event.altKey || keys.open || event.isComposing) return;
+  const { key, target } = event;
+  const inBox = target === box;
+  if (key === "Escape" && (inBox || !typing(target))) escape();
+  else if ((key === "ArrowDown" || key === "ArrowUp") && (inBox || found.contains(target))) move(key === "ArrowDown" ? 1 : -1);
+  else if (key === " " && target.matches?.("a[role=button]")) target.click();
+  else if (typing(target) || localStorage.getItem("letters") === "off" || !letters(key)) return;
+  event.preventDefault();
+});
+
+document.querySelector("[data-keys-open]").addEventListener("click", () => keys.showModal());
+const on = keys.querySelector("[data-keys-on]");
+on.checked = localStorage.getItem("letters") !== "off";
+on.addEventListener("change", () => localStorage.setItem("letters", on.checked ? "on" : "off"));

@@ -1,0 +1,82 @@
+// The parts of the page that take long: checking, mending, making vectors. Without script each is
+// a form that leads back to the page.
+
+const { piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
+
+const health = document.querySelector("[data-check-piece]");
+const vectors = document.querySelector("[data-vectors-piece]");
+const EVERY = 1000;
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  const checking = form.matches("[data-check], [data-mend]");
+  if (!checking && !form.matches("[data-embed]")) return;
+  event.preventDefault();
+  form.querySelector("button").disabled = true;
+  if (checking) {
+    const stop = busy(health, form.matches("[data-mend]") ? "Mending and checking" : "Checking");
+    await show(health, () => send(form));
+    stop();
+    const found = health.querySelector("[data-checked] .badge");
+    if (found) toast(`The check is done: ${found.textContent}.`);
+    const again = document.querySelector("[data-check] button");
+    if (again) again.disabled = false;
+  } else {
+    await show(vectors, () => send(form));
+    watch();
+  }
+});
+
+if (vectors.querySelector("[data-running]")) watch();
+
+function watch() {
+  if (!vectors.querySelector("[data-running]")) return settle();
+  setTimeout(async () => {
+    await show(vectors, () => piece("/upkeep/vectors"));
+    watch();
+  }, EVERY);
+}
+
+// The numbers change every second, which nobody wants read aloud; the end is.
+function settle() {
+  if (vectors.querySelector("[data-waiting], [data-problem]")) return;
+  const notes = document.querySelector("[data-degraded]");
+  document.querySelector("[data-waiting-note]")?.remove();
+  if (notes && !notes.children.length) notes.remove();
+  toast("Every memory has a vector now.");
+}
+
+async function send(form) {
+  const answer = await fetch(`${form.getAttribute("action")}?piece=1`, { method: "POST", headers: { Accept: "text/html" } })
+    .catch(() => { throw new Error("The server cannot be reached; is it still running?"); });
+  const said = await answer.text();
+  if (!answer.ok && !said.includes("data-problem")) throw new Error(`The server answered ${answer.status}.`);
+  return said;
+}
+
+async function show(place, asked) {
+  try {
+    place.innerHTML = await asked();
+  } catch (error) {
+    const told = document.createElement("p");
+    told.className = "notice bad";
+    told.dataset.problem = "";
+    told.textContent = error.message;
+    place.replaceChildren(told);
+  }
+}
+
+// How long it has been going on: nobody can tell how long it will.
+function busy(place, what) {
+  const bar = document.createElement("progress");
+  bar.setAttribute("aria-label", what);
+  const told = document.createElement("p");
+  told.className = "small muted";
+  told.dataset.busy = "";
+  const start = Date.now();
+  const tell = () => { told.textContent = `${what} … ${Math.round((Date.now() - start) / 1000)} s`; };
+  tell();
+  place.replaceChildren(bar, told);
+  const clock = setInterval(tell, 1000);
+  return () => clearInterval(clock);
+}

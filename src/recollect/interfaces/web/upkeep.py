@@ -1,0 +1,296 @@
+"""The vault's state: what it holds, what takes part in a search, and what to mend."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from recollect.engine import Recollect
+from recollect.errors import ProviderError, RecollectError
+from recollect.interfaces.http.service import Service
+from recollect.interfaces.web.memories import problem_piece
+from recollect.interfaces.web.rendering import page, query_string
+from recollect.store.sqlite.upkeep import Finding
+
+SIZES = ("bytes", "kB", "MB", "GB", "TB")
+MOST_NAMED = 10  # kinds and projects; the rest is added up
+ABOUT = {
+    "file": "The file itself, by SQLite's own check",
+    "references": "Rows that point at each other",
+    "stemmed index": "Keyword index of word stems",
+    "plain index": "Keyword index of whole words",
+    "parts index": "Keyword index of parts of identifiers",
+    "memory count": "How many memories there are",
+    "vocabulary": "How often each word occurs",
+    "vectors": "Vectors, each of the right size and of a live memory",
+    "waiting vectors": "What is noted as waiting for a vector",
+    "topic hashes": "Hashes that tags are filtered by",
+}
+
+
+class Model(NamedTuple):
+    """A model that takes part, or why none does."""
+
+    name: str
+    identity: str
+    problem: str = ""
+
+
+class Part(Struct, frozen=True):
+    """A value and how many memories have it; `share` is a percentage."""
+
+    label: str
+    count: int
+    share: float
+    href: str = ""
+
+
+class Checked(NamedTuple):
+    """What the last check found."""
+
+    at: datetime
+    seconds: float
+    findings: Sequence[Finding]
+    mended: bool
+
+    @property
+    def problems(self) -> int:
+        return sum(finding.problem is not None for finding in self.findings)
+
+    @property
+    def mendable(self) -> bool:
+        return any(finding.problem and finding.mendable for finding in self.findings)
+
+
+class Upkeep:
+    """What runs for long, at most once at a time, and what came of it last."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._engine = service.engine
+        self._guard = threading.Lock()
+        self._check: asyncio.Task[Checked] | None = None
+        self.checked: Checked | None = None
+        self.embedding = False
+        self.failure: str | None = None
+
+    async def check(self, *, fix: bool = False) -> Checked:
+        """Examine the vault; who asks while that is under way waits for the same answer."""
+        if self._check is not None and not self._check.done():
+            await asyncio.wait([self._check])
+            if not fix and self.checked is not None:
+                return self.checked
+        self._check = asyncio.create_task(self._examined(fix=fix))
+        return await asyncio.shield(self._check)
+
+    async def _examined(self, *, fix: bool) -> Checked:
+        start = asyncio.get_running_loop().time()
+        findings = await self._service.ask(self._engine.doctor, fix=fix)
+        spent = asyncio.get_running_loop().time() - start
+        self.checked = Checked(self._engine.now(), spent, findings, fix)
+        return self.checked
+
+    def embed(self) -> None:
+        """Begin to make the vectors that are missing. A thread of its own, that ends with the
+        process: each batch is kept when it is made, so nothing is lost."""
+        with self._guard:
+            if self.embedding:
+                return
+            self.embedding = True
+        threading.Thread(target=self._embed, name="recollect-embed", daemon=True).start()
+
+    def _embed(self) -> None:
+        try:
+            self.failure = self._engine.embed_now()
+        except RecollectError as error:  # the vault is away, or read-only
+            self.failure = str(error)
+        finally:
+            self.embedding = False
+
+
+def routes(service: Service) -> list[BaseRoute]:
+    kept = Upkeep(service)
+    return [
+        Route("/upkeep", partial(overview, service, kept)),
+        Route("/upkeep/vectors", partial(vectors, service, kept)),
+        Route("/upkeep/check", partial(examine, service, kept, False), methods=["POST"]),
+        Route("/upkeep/mend", partial(examine, service, kept, True), methods=["POST"]),
+        Route("/upkeep/embed", partial(embed, service, kept), methods=["POST"]),
+    ]
+
+
+async def overview(service: Service, kept: Upkeep, request: Request) -> Response:
+    stats = await service.ask(service.engine.stats)
+    models = await service.ask(active, service.engine)
+    values = {
+        "stats": stats,
+        "size": sized(stats["bytes"]),
+        "models": models,
+        "groups": shares(stats),
+        "settings": settings(service.engine),
+        "config": str(service.engine.home / "config.toml"),
+        "degraded": degraded(service.engine, models),
+    }
+    return page("upkeep.html", request, values | state(service, kept, stats))
+
+
+def state(service: Service, kept: Upkeep, stats: dict[str, Any]) -> dict[str, Any]:
+    """What the pieces show that change while one looks."""
+    made, waiting = stats["vectors"], stats["waiting"]
+    return {
+        "model": stats["embedding"],
+        "made": made,
+        "waiting": waiting,
+        "share": 100 * made / (made + waiting) if made + waiting else 100,
+        "embedding": kept.embedding,
+        "failure": kept.failure,
+        "frozen": service.engine.store.database.frozen,
+        "checked": kept.checked,
+        "about": ABOUT,
+        "now": service.engine.now(),
+    }
+
+
+async def vectors(service: Service, kept: Upkeep, request: Request) -> Response:
+    """How far the vectors are, as a piece that is asked for again and again."""
+    return await _in_place(request, partial(_vectors, service, kept, request))
+
+
+async def _vectors(service: Service, kept: Upkeep, request: Request) -> Response:
+    def counted(engine: Recollect) -> dict[str, Any]:
+        if not engine.models.embeds():
+            return {"embedding": "none", "vectors": 0, "waiting": 0}
+        identity = engine.models.embedder().identity
+        embedded, memories = engine.store.vectors.coverage(identity)
+        return {"embedding": identity, "vectors": embedded, "waiting": memories - embedded}
+
+    stats = await service.ask(counted, service.engine)
+    return page("_vectors.html", request, state(service, kept, stats))
+
+
+async def examine(service: Service, kept: Upkeep, fix: bool, request: Request) -> Response:
+    """Check, and mend where asked to; a piece of the page, or back to the page without script."""
+    if "piece" not in request.query_params:
+        await kept.check(fix=fix)
+        return RedirectResponse("/upkeep#check", status_code=303)
+
+    async def answered() -> Response:
+        checked = await kept.check(fix=fix)
+        values = {"checked": checked, "about": ABOUT, "now": service.engine.now()}
+        values["frozen"] = service.engine.store.database.frozen
+        return page("_check.html", request, values)
+
+    return await _in_place(request, answered)
+
+
+async def embed(service: Service, kept: Upkeep, request: Request) -> Response:
+    kept.embed()
+    if "piece" in request.query_params:
+        return await vectors(service, kept, request)
+    return RedirectResponse("/upkeep#vectors", status_code=303)
+
+
+async def _in_place(request: Request, answered: Callable[[], Any]) -> Response:
+    """A piece says what went wrong where it would have stood."""
+    try:
+        response: Response = await answered()
+    except RecollectError as error:
+        return problem_piece(request, error)
+    return response
+
+
+# What is shown
+
+
+def active(engine: Recollect) -> list[Model]:
+    """Both models; asking for one may open it."""
+    found = []
+    for name, opened in (
+        ("Embedding", engine.models.embedder),
+        ("Reranking", engine.models.reranker),
+    ):
+        try:
+            found.append(Model(name, opened().identity))
+        except ProviderError as error:
+            found.append(Model(name, "none", str(error)))
+    return found
+
+
+def degraded(engine: Recollect, models: list[Model]) -> list[str]:
+    """What does not take part as it should, in sentences; what waits for a vector is told too."""
+    told = []
+    if engine.store.database.frozen:
+        told.append("The vault is read-only: memories can be found, but not saved or changed.")
+    told += [
+        f"{model.name}: no model takes part, because {model.problem.rstrip('.')}."
+        for model in models
+        if model.problem
+    ]
+    return told
+
+
+def shares(stats: dict[str, Any]) -> list[tuple[str, list[Part]]]:
+    """Memories by tier, kind and project, as parts of all of them."""
+    whole = max(stats["memories"], 1)
+    groups = []
+    for key, label, name in (
+        ("tiers", "By tier", ""),
+        ("projects", "By project", "project"),
+        ("kinds", "By kind", "kind"),
+    ):
+        counts = list(stats[key].items())
+        named = len(counts) if len(counts) == MOST_NAMED + 1 else MOST_NAMED
+        parts = [
+            Part(
+                value or "none",
+                count,
+                round(100 * count / whole, 2),
+                f"/browse?{query_string(**{name: value})}" if name and value else "",
+            )
+            for value, count in counts[:named]
+        ]
+        if rest := counts[named:]:
+            count = sum(count for _, count in rest)
+            parts.append(Part(f"{len(rest):,} others", count, round(100 * count / whole, 2)))
+        groups.append((label, parts))
+    return groups
+
+
+def settings(engine: Recollect) -> list[tuple[str, str]]:
+    """The settings that decide how searches go."""
+    held = engine.settings
+    rows: list[tuple[str, object]] = [
+        ("search.recipe", held.search.recipe),
+        ("search.read_time", held.search.read_time),
+        ("embedding.provider", held.embedding.provider),
+        ("embedding.model", held.embedding.model),
+        ("embedding.base_url", held.embedding.base_url),
+        ("rerank.provider", held.rerank.provider),
+        ("rerank.model", held.rerank.model),
+        ("rerank.base_url", held.rerank.base_url),
+        ("rerank.budget_ms", held.rerank.budget_ms),
+        ("context.semantic", held.context.semantic),
+        ("context.topup_recent", held.context.topup_recent),
+    ]
+    return [(name, _said(value)) for name, value in rows if value != ""]
+
+
+def _said(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def sized(count: int) -> str:
+    """`403 MB`."""
+    size, unit = float(count), 0
+    while size >= 1000 and unit < len(SIZES) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.1f} {SIZES[unit]}" if unit and size < 10 else f"{size:.0f} {SIZES[unit]}"

@@ -1,0 +1,229 @@
+"""A score, and the time of a search, as pictures: where each bar begins, ends, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import floor, log10
+from typing import NamedTuple
+
+from recollect.interfaces.web.rendering import number
+from recollect.types import OPERATIONS, Term
+
+# What a signal says, in a few words, and its colour in base.css: one signal has the same colour in
+# every picture. Names that are not here come from a person's own recipe.
+SIGNALS: Mapping[str, tuple[int, str]] = {
+    "vector": (1, "near in meaning"),
+    "vector_rank": (1, "rank by meaning"),
+    "keyword": (2, "holds the words"),
+    "keyword_rank": (2, "rank by words"),
+    "semantic": (2, "holds the words"),
+    "parts": (2, "holds parts of names"),
+    "topic": (2, "tagged with the words"),
+    "proximity": (3, "words that stand together"),
+    "title": (3, "words in the title"),
+    "exact": (4, "holds an exact term"),
+    "exact_floor": (4, "holds an exact term"),
+    "keyword_floor": (4, "literal matches are never buried"),
+    "rarest": (5, "shares a rare word"),
+    "rerank": (6, "the model that reads query and memory together"),
+    "lowest_verified": (6, "below everything that was read"),
+    "when": (7, "made in the time asked for"),
+    "recency": (7, "how new it is"),
+    "recent": (7, "how new it is"),
+    "temporal_decay": (7, "how new it is"),
+    "newer": (7, "newer than what it replaces"),
+    "feedback": (5, "what was said of it before"),
+    "voice": (3, "who says it"),
+    "tag_overlap": (3, "tags asked for"),
+    "domain_match": (4, "domain asked for"),
+    "severity": (5, "how grave it is"),
+    "standing": (8, "pinned, or grave"),
+    "tier": (8, "how much it is trusted"),
+    "session": (8, "kept apart: one score for all"),
+    "base": (8, "where every score begins"),
+    "fused": (1, "where the channels placed it"),
+}
+OTHER = (8, "")
+# What a part does to the value before it, where the value is not a sum.
+DOES = {"product": "×", "max": "at least", "min": "at most"}
+# Parts named for what they are: only with the term they belong to do they say whose they are.
+NAMELESS = ("factor", "cap")
+
+DROPPED = {
+    "pool": "too far behind when the channels were merged",
+    "limit": "ranked below those shown",
+    "twins": "says the same as one that is shown",
+    "score_floor": "scored under the recipe's floor",
+    "least_cosine": "too far away in meaning",
+}
+TIMED = {
+    "embed": "embed the query",
+    "fuse": "merge the channels",
+    "load": "read the memories",
+    "present": "cut and mark the text",
+    "facets": "count for the filters",
+}
+
+
+class Step(NamedTuple):
+    """What one signal adds to a score, or takes from it."""
+
+    name: str
+    value: float
+    formula: str
+    how: str
+
+
+class Bar(NamedTuple):
+    """A step in the picture: from `x` over `width`, in percent, to `end`, where the next begins."""
+
+    name: str
+    value: float
+    told: str
+    formula: str
+    how: str
+    means: str
+    tone: int
+    x: float
+    width: float
+    end: float
+
+
+class Waterfall(NamedTuple):
+    """Bars that lead from 0 to the total, where 0 stands, and the strip of all in one line."""
+
+    name: str
+    bars: tuple[Bar, ...]
+    total: Bar
+    zero: float
+    strip: tuple[Bar, ...]
+
+
+class Scale(NamedTuple):
+    """The smallest and the largest value that has to be drawn; 0 is always between them."""
+
+    least: float
+    most: float
+
+    def place(self, value: float) -> float:
+        span = self.most - self.least
+        return round(100 * (value - self.least) / span, 2) if span else 0.0
+
+    def told(self, value: float) -> str:
+        """As many decimals for all that is on the scale, so that figures stand below each other:
+        four digits of the largest."""
+        largest = max(abs(self.least), abs(self.most))
+        decimals = min(8, max(0, 3 - floor(log10(largest)))) if largest else 0
+        return f"{value:.{decimals}f}".replace("-", "−")
+
+    def signed(self, value: float) -> str:
+        """`+3.35`, `−0.50`: a sign that can be read, so that colour is not needed to tell."""
+        return f"+{self.told(value)}" if value > 0 else self.told(value)
+
+
+class Took(NamedTuple):
+    """A part of the search and its time; `share` is in percent of the longest."""
+
+    name: str
+    means: str
+    ms: float
+    share: float
+
+
+def steps(term: Term) -> list[Step]:
+    """The score as steps that add up to it, in order.
+
+    A sum is the steps of its parts. Of a product, a largest or a smallest value the first part is
+    what it begins with, and every other part the step it makes of that.
+    """
+    if not term.parts:
+        return [Step(term.name, term.value, term.formula, term.how)]
+    if term.formula == "sum":
+        return [step for part in term.parts for step in steps(part)]
+    first, *others = term.parts
+    found, before = steps(first), first.value
+    for part in others:
+        after = float(OPERATIONS[term.formula]([before, part.value]))
+        name = f"{term.name} {part.name}" if part.name in NAMELESS else part.name
+        does = f"{DOES.get(term.formula, term.formula)} {number(part.value)}"
+        found.append(Step(name, after - before, does, _reason(part)))
+        before = after
+    return found
+
+
+def _reason(part: Term) -> str:
+    """Why a part changes a score by as much: its own words, or what it is made of."""
+    if part.parts:
+        return f"{part.formula} of " + ", ".join(
+            f"{one.name} {number(one.value)}" for one in part.parts
+        )
+    return ", ".join(text for text in (part.formula, part.how) if text)
+
+
+def scale_of(terms: Iterable[Term]) -> Scale:
+    """One scale for several pictures, so that their bars can be compared."""
+    ends = [0.0]
+    for term in terms:
+        reached = 0.0
+        for step in steps(term):
+            reached += step.value
+            ends.append(reached)
+    return Scale(min(ends), max(ends))
+
+
+def waterfall(term: Term, scale: Scale | None = None) -> Waterfall:
+    """The picture of one score; on a scale of its own unless one is given."""
+    scale = scale or scale_of([term])
+    bars, reached = [], 0.0
+    for step in steps(term):
+        bars.append(_bar(step, reached, reached + step.value, scale))
+        reached += step.value
+    total = _bar(Step(term.name, term.value, "sum of the above", ""), 0.0, term.value, scale)
+    total = total._replace(told=scale.told(term.value))
+    strip = [bar for bar in bars if bar.width > 0]
+    return Waterfall(term.name, tuple(bars), total, scale.place(0.0), tuple(strip))
+
+
+def _bar(step: Step, start: float, end: float, scale: Scale) -> Bar:
+    tone, means = SIGNALS.get(step.name, OTHER)
+    x, stop = sorted((scale.place(start), scale.place(end)))
+    return Bar(
+        step.name, step.value, scale.signed(step.value), step.formula, step.how,
+        means, tone,
+        x, round(stop - x, 2), scale.place(end),
+    )  # fmt: skip
+
+
+def signed(value: float) -> str:
+    """`+3.35`, `−0.5`, `0`, for a figure that stands alone."""
+    sign = "+" if value > 0 else "−" if value < 0 else ""
+    return sign + number(abs(value))
+
+
+def took(timings: Mapping[str, float]) -> list[Took]:
+    """How long each part of a search took, in its order. `stages` is the sum of its stages, and a
+    stage that asks a model times that once more under its own name: neither is told twice."""
+    own = {name for name in timings if f"stages.{name}" in timings}
+    parts = {
+        name: spent
+        for name, spent in timings.items()
+        if name not in ("total", "stages") and name not in own
+    }
+    longest = max(parts.values(), default=0.0) or 1.0
+    return [
+        Took(name.removeprefix("stages."), _part(name), spent, round(100 * spent / longest, 2))
+        for name, spent in parts.items()
+    ]
+
+
+def _part(name: str) -> str:
+    kind, _, stage = name.partition("stages.")
+    return f"stage {stage}" if stage else TIMED.get(kind, f"channel {kind}")
+
+
+def left_out(dropped: Mapping[str, int]) -> list[tuple[int, str]]:
+    """How many memories were left out for which reason, most first."""
+    told = [
+        (count, DROPPED.get(reason, f"left out by {reason}")) for reason, count in dropped.items()
+    ]
+    return sorted(told, key=lambda one: -one[0])

@@ -1,0 +1,166 @@
+"""The server as a client meets it, with the SDK's own client: in a process of its own on stdio, or
+over HTTP on a free local port; with the handshake of 2025, or without one as since 2026.
+
+A `Door` holds one connection open, in an event loop of its own, so that tests are plain functions
+and share a server.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import mcp_types as mcp
+import uvicorn
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.shared.exceptions import MCPError
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from recollect import Recollect
+from recollect.demo.load import sample
+from recollect.interfaces.mcp.http import http_app
+from recollect.settings import load_settings
+
+RECOLLECT = str(Path(sys.executable).with_name("recollect"))
+NOW = "2026-03-01T12:00:00Z"
+Mode = Literal["legacy", "2026-07-28"]
+MODES: tuple[Mode, ...] = ("legacy", "2026-07-28")
+Given = TypeVar("Given")
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """Nothing of the machine's own settings; no models, unless `more` says otherwise."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "RECOLLECT_HOME": str(home),
+        "RECOLLECT_NOW": NOW,
+        "RECOLLECT_EMBEDDING__PROVIDER": "none",
+        "RECOLLECT_RERANK__PROVIDER": "none",
+        **more,
+    }
+
+
+def opened(home: Path, **more: str) -> Recollect:
+    """The vault of a home, as the server opens it."""
+    told = environment(home, **more)
+    return Recollect(home=home, settings=load_settings(home, told), environment=told)
+
+
+def fill(home: Path) -> None:
+    """The sample memories."""
+    with opened(home) as memory:
+        memory.save_all(list(sample(memory.now())))
+
+
+class Door:
+    """One connection to a server."""
+
+    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+        self._portal = portal
+        self.client = client
+        self.tools = {tool.name: tool for tool in self.ask(client.list_tools).tools}
+
+    def ask(self, request: Callable[..., Awaitable[Given]], *given: object) -> Given:
+        return self._portal.call(request, *given)
+
+    def call(self, name: str, **given: object) -> mcp.CallToolResult:
+        result = self.ask(self.client.call_tool, name, given)
+        assert isinstance(result, mcp.CallToolResult)
+        return result
+
+    def answer(self, name: str, **given: object) -> Any:
+        """The structured answer of a call that succeeds, checked against the tool's schema."""
+        result = self.call(name, **given)
+        assert not result.is_error, text_of(result)
+        schema = self.tools[name].output_schema
+        assert schema is not None
+        Draft202012Validator(schema).validate(result.structured_content)
+        assert text_of(result)
+        return result.structured_content
+
+    def refused(self, name: str, **given: object) -> str:
+        """The one sentence of a call that fails as it should."""
+        result = self.call(name, **given)
+        assert result.is_error
+        assert result.structured_content is None
+        told = text_of(result)
+        assert told.endswith((".", "?"))
+        assert "\n" not in told
+        assert "Traceback" not in told
+        return told
+
+    def fails(self, request: Callable[..., Awaitable[Any]], *given: object) -> mcp.ErrorData:
+        """The protocol's own error."""
+        try:
+            self.ask(request, *given)
+        except MCPError as error:
+            return error.error
+        raise AssertionError("It succeeded.")
+
+
+def text_of(result: mcp.CallToolResult) -> str:
+    [content] = result.content
+    assert isinstance(content, mcp.TextContent)
+    return content.text
+
+
+@contextmanager
+def door_to(server: Any, mode: Mode) -> Iterator[Door]:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(server, mode=mode)) as client,
+    ):
+        yield Door(portal, client)
+
+
+@contextmanager
+def on_stdio(home: Path, mode: Mode, *told: str, **more: str) -> Iterator[Door]:
+    """`recollect mcp`, in a process of its own."""
+    command = StdioServerParameters(
+        command=RECOLLECT, args=["mcp", *told], env=environment(home, **more), cwd=home
+    )
+    with door_to(command, mode) as door:
+        yield door
+
+
+@contextmanager
+def on_http(home: Path, mode: Mode) -> Iterator[Door]:
+    """The application that is mounted at /mcp, in a real server."""
+    with opened(home) as engine, serving(engine) as url, door_to(url, mode) as door:
+        yield door
+
+
+@contextmanager
+def serving(engine: Recollect) -> Iterator[str]:
+    """The address of a server that offers /mcp."""
+    mcp_app = http_app(engine, warm=False)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with mcp_app.session_manager.run():
+            yield
+
+    app = Starlette(routes=[Route("/mcp", endpoint=mcp_app)], lifespan=lifespan)
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{held.getsockname()[1]}/mcp"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+DOORS = {"stdio": on_stdio, "http": on_http}

@@ -1,0 +1,147 @@
+"""What no client can bring about from outside: the same numbers as the library's, failures that
+nobody expected, the start of the models, a project of the server's own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+from mcp_doors import Door, door_to, fill, opened, text_of
+
+from recollect import Recollect
+from recollect.interfaces.mcp import server as serving
+from recollect.interfaces.mcp.server import Warming, build
+from recollect.interfaces.mcp.stdio import Plain
+from recollect.interfaces.mcp.tools import Served
+from recollect.present.response import as_json
+
+SECRET = "the launch code is 0000"
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
+    home = tmp_path_factory.mktemp("home")
+    fill(home)
+    with opened(home) as memory:
+        yield memory
+
+
+@pytest.fixture(scope="module")
+def door(engine: Recollect) -> Iterator[Door]:
+    with door_to(build(Served(engine), warm=False), "2026-07-28") as held:
+        yield held
+
+
+def bare(response: Any) -> Any:
+    """Without the milliseconds, which differ from one time to the next."""
+    return {name: value for name, value in response.items() if name != "timings_ms"}
+
+
+@pytest.mark.parametrize("recipe", ["blend", "vault", "echovault", "gnosis", "router", "covalence"])
+def test_a_search_answers_what_the_library_answers(
+    engine: Recollect, door: Door, recipe: str
+) -> None:
+    told = {"query": "token refresh", "recipe": recipe, "limit": 8, "project": "harbor-api"}
+    found = door.answer("memory_search", **told, view="full", explain=True)
+    wanted = engine.search(
+        "token refresh", recipe=recipe, limit=8, project="harbor-api", view="full"
+    )
+    assert bare(found) == bare(as_json(wanted, explain=True))
+
+
+def test_a_deep_search_answers_what_the_library_answers(engine: Recollect, door: Door) -> None:
+    found = door.answer("memory_deep_search", query="auth tokens", explain=True)
+    wanted = engine.search("auth tokens", recipe="gnosis", deep=True, limit=20, view="preview")
+    assert bare(found) == bare(as_json(wanted, explain=True))
+
+
+def test_an_unexpected_failure_tells_nothing_of_what_was_being_read(
+    engine: Recollect,
+    door: Door,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(*told: object, **named: object) -> None:
+        raise ValueError(SECRET)
+
+    monkeypatch.setattr(engine, "search", broken)
+    monkeypatch.setattr(engine, "show", broken)
+    with caplog.at_level(logging.DEBUG):
+        result = door.call("memory_search", query="x")
+        error = door.fails(door.client.read_resource, "recollect://memory/x")
+    assert result.is_error
+    assert "ValueError at test_mcp_inside.py" in text_of(result)
+    assert "ValueError at test_mcp_inside.py" in error.message
+    assert SECRET not in text_of(result) + error.message + caplog.text
+    assert door.answer("memory_list")["memories"]
+
+
+def test_the_log_has_no_text_of_exceptions() -> None:
+    try:
+        raise ValueError(SECRET)
+    except ValueError as error:
+        held = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("mcp", logging.ERROR, "x.py", 1, "it\nbroke", (), held)
+    assert Plain().format(record) == "recollect mcp: error: it broke (ValueError)"
+
+
+def test_a_project_of_the_servers_own_is_meant_where_none_is_named(engine: Recollect) -> None:
+    with door_to(build(Served(engine, "ledger"), warm=False), "legacy") as door:
+        told = door.tools["memory_search"].input_schema["properties"]["project"]["description"]
+        assert told == 'Only this project. Default: ledger; "*" for every one.'
+        saved = door.answer("memory_save", title="Closing day is the fifth")
+        other = door.answer("memory_save", title="Ships on Monday", project="lantern-web")
+        own = {row["project"] for row in door.answer("memory_list", limit=100)["memories"]}
+        every = door.answer("memory_list", limit=100, project="*")["memories"]
+        found = door.answer("memory_search", query="ships monday", limit=100)["results"]
+        context = door.answer("memory_context")["memories"]
+    assert engine.show([saved["id"]])[0].project == "ledger"
+    assert engine.show([other["id"]])[0].project == "lantern-web"
+    assert own == {"ledger"}
+    assert {row["project"] for row in every} > {"ledger", "lantern-web"}
+    assert other["id"] not in [result["id"] for result in found]
+    assert {memory["project"] for memory in context} == {"ledger"}
+
+
+class Loading:
+    """An engine that notes when it is made to load its models."""
+
+    def __init__(self) -> None:
+        self.loaded = threading.Event()
+
+    def warm_up(self) -> None:
+        self.loaded.set()
+
+
+async def answers(ctx: Any) -> dict[str, Any]:
+    return {}
+
+
+def asked(warming: Warming) -> None:
+    """A request comes and is answered."""
+    anyio.run(partial(warming, None, answers))  # type: ignore[arg-type]
+
+
+def test_models_are_loaded_after_the_first_answer_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[threading.Timer] = []
+    monkeypatch.setattr(threading.Timer, "start", lambda timer: begun.append(timer))
+    warming = Warming(Served(Loading()))  # type: ignore[arg-type]
+    assert not begun
+    asked(warming)
+    asked(warming)
+    assert len(begun) == 1
+
+
+def test_loading_goes_on_beside_the_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "WARM_AFTER_S", 0.0)
+    before = set(threading.enumerate())
+    engine = Loading()
+    asked(Warming(Served(engine)))  # type: ignore[arg-type]
+    for thread in set(threading.enumerate()) - before:
+        thread.join()
+    assert engine.loaded.is_set()

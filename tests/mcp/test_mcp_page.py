@@ -1,0 +1,99 @@
+"""docs/mcp.md says what the server really offers, and how large its answers really are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_doors import Door, door_to, fill, opened, text_of
+
+from recollect.ingest.draft import FIELDS
+from recollect.interfaces.mcp import guidance
+from recollect.interfaces.mcp.arguments import FILTERS, input_schema
+from recollect.interfaces.mcp.resources import FAMILIES
+from recollect.interfaces.mcp.server import build
+from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Served, Tool
+
+PAGE = Path(__file__).parents[2].joinpath("docs", "mcp.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| `(?P<name>\w+)` \| (?P<default>[^|]*?) ?\|", re.MULTILINE)
+SIZE = re.compile(r"^\| (?P<what>[^|]+?) \| (?P<text>\d*) ?\| (?P<data>\d+) \|$", re.MULTILINE)
+# So far an answer may be from what the page says of it before the page must be changed.
+NEAR = 0.15
+CALLS: dict[str, dict[str, object]] = {
+    "`memory_search`": {"query": "how do we refresh tokens"},
+    "`memory_deep_search`": {"query": "how do we refresh tokens"},
+    "`memory_context`": {"query": "auth"},
+    "`memory_retrieve`, one memory": {"ids": ["auth-jwt-000"]},
+    "`memory_list`": {},
+    "`memory_save`": {"title": "Tokens are opaque", "text": "Clients must not look inside them."},
+}
+
+
+def section(name: str) -> str:
+    found = re.search(rf"^### {re.escape(name)}$(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL)
+    assert found, f"{name} has no section"
+    return found[1]
+
+
+def test_every_tool_has_a_section_and_no_other_has_one() -> None:
+    assert re.findall(r"^### `(memory_\w+)`$", PAGE, re.MULTILINE) == [*BY_NAME]
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=[*BY_NAME])
+def test_a_section_lists_the_arguments_and_their_defaults(tool: Tool) -> None:
+    text = section(f"`{tool.name}`")
+    properties = input_schema(tool.arguments)["properties"]
+    shared: set[str] = set()
+    shared |= set(FILTERS) if "(#filters)" in text else set()
+    shared |= set(FIELDS) if "(memory-format.md)" in text else set()
+    rows = {row["name"]: row["default"] for row in ROW.finditer(text)}
+    assert set(rows) | (shared & set(properties)) == set(properties)
+    for name, default in rows.items():
+        if name in input_schema(tool.arguments)["required"]:
+            assert default == "required"
+        elif properties[name].get("default"):
+            assert default == str(properties[name]["default"])
+
+
+def test_the_filters_are_those_there_are() -> None:
+    assert {row["name"] for row in ROW.finditer(section("Filters"))} == set(FILTERS)
+
+
+def test_resources_and_the_prompt_are_named() -> None:
+    for family in FAMILIES:
+        assert f"| `{family.template}` |" in PAGE
+    assert f"prompt `{guidance.RECALL}`" in PAGE
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    home = tmp_path_factory.mktemp("home")
+    fill(home)
+    with opened(home) as engine, door_to(build(Served(engine), warm=False), "legacy") as held:
+        yield held
+
+
+def tokens(value: Any) -> int:
+    written = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return round(len(written) / 4)
+
+
+def near(measured: int, told: str) -> bool:
+    return abs(measured - int(told)) <= max(NEAR * int(told), 15)
+
+
+def test_answers_are_as_large_as_the_page_says(door: Door) -> None:
+    rows = {row["what"]: row for row in SIZE.finditer(PAGE)}
+    told = rows.pop("the tools' names, descriptions and input schemas")
+    offered = [[tool.name, tool.description, tool.input_schema] for tool in door.tools.values()]
+    assert near(tokens(offered), told["data"]), tokens(offered)
+    assert set(rows) == set(CALLS)
+    for what, row in rows.items():
+        result = door.call(re.findall(r"`(\w+)`", what)[0], **CALLS[what])
+        size = tokens(text_of(result)), tokens(result.structured_content)
+        assert near(size[0], row["text"]), (what, size)
+        assert near(size[1], row["data"]), (what, size)

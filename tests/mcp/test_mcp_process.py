@@ -1,0 +1,261 @@
+"""`recollect mcp` as a process: what it prints, and that it goes when it should."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_doors import RECOLLECT, environment, opened
+
+from recollect.testing.servers import ModelServer
+
+LONGEST_S = 20  # far beyond what it needs to go; a hanging one shall fail its test
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
+class Running:
+    """The process, spoken to line by line."""
+
+    def __init__(self, home: Path, *told: str, **more: str) -> None:
+        self.process = subprocess.Popen(
+            [RECOLLECT, "mcp", *told],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(home, **more),
+            cwd=home,
+        )
+        self.send("initialize", INITIALIZE, 0)
+        assert self.answer()["id"] == 0
+        self.send("notifications/initialized")
+
+    def send(self, method: str, params: object = None, id: int | None = None) -> None:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        message |= {"params": params} if params is not None else {}
+        message |= {"id": id} if id is not None else {}
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def search(self, query: str, id: int) -> None:
+        self.send("tools/call", {"name": "memory_search", "arguments": {"query": query}}, id)
+
+    def answer(self) -> Any:
+        """The next line, which is a message of the protocol like every line."""
+        assert self.process.stdout is not None
+        message = json.loads(self.process.stdout.readline())
+        assert message["jsonrpc"] == "2.0"
+        return message
+
+    def ended(self) -> tuple[int, bytes, bytes]:
+        """Exit code, and what was still printed."""
+        out, err = self.process.communicate(timeout=LONGEST_S)
+        return self.process.returncode, out, err
+
+    def close_stdin(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.stdin = None
+
+
+@contextmanager
+def running(home: Path, *told: str, **more: str) -> Iterator[Running]:
+    held = Running(home, *told, **more)
+    try:
+        yield held
+    finally:
+        held.process.kill()
+        held.process.communicate()
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[tuple[ModelServer, dict[str, str]]]:
+    """A remote model that has embedded one memory, and takes a minute for whatever is next."""
+    with ModelServer() as server:
+        more = {
+            "RECOLLECT_EMBEDDING__PROVIDER": "openai",
+            "RECOLLECT_EMBEDDING__MODEL": "toy",
+            "RECOLLECT_EMBEDDING__BASE_URL": server.openai_url,
+            "RECOLLECT_EMBEDDING__TIMEOUT_S": "60",
+            "OPENAI_API_KEY": "key",
+        }
+        with opened(tmp_path, **more) as memory:
+            memory.save(title="Tokens are refreshed hourly", text="By the gateway.")
+            assert memory.embed_now() is None
+        server.delay_s = 60.0
+        server.requests.clear()
+        yield server, more
+
+
+def until(condition: Callable[[], object]) -> None:
+    give_up = time.monotonic() + LONGEST_S
+    while not condition():
+        assert time.monotonic() < give_up, "It never came about."
+        time.sleep(0.01)
+
+
+Ending = Callable[[Running], object]
+ENDINGS: dict[str, Ending] = {
+    "closed": Running.close_stdin,
+    "SIGTERM": lambda held: held.process.send_signal(signal.SIGTERM),
+    "SIGINT": lambda held: held.process.send_signal(signal.SIGINT),
+}
+
+
+@pytest.mark.parametrize("how", ENDINGS)
+def test_it_ends_quietly_when_the_client_leaves_or_says_stop(tmp_path: Path, how: str) -> None:
+    with running(tmp_path) as held:
+        ENDINGS[how](held)
+        assert held.ended() == (0, b"", b"")
+
+
+@pytest.mark.parametrize("how", ["closed", "SIGTERM"])
+def test_it_ends_while_a_search_waits_for_a_remote_model(
+    tmp_path: Path, slow: tuple[ModelServer, dict[str, str]], how: str
+) -> None:
+    server, more = slow
+    with running(tmp_path, **more) as held:
+        held.search("how are tokens refreshed", 1)
+        until(lambda: server.requests)
+        ENDINGS[how](held)
+        code, _, err = held.ended()
+    assert (code, err) == (0, b"")
+
+
+def test_a_cancelled_request_is_not_answered_and_the_next_one_is(
+    tmp_path: Path, slow: tuple[ModelServer, dict[str, str]]
+) -> None:
+    server, more = slow
+    with running(tmp_path, **more) as held:
+        for id in range(1, 7):  # more than there are threads
+            held.search(f"how are tokens refreshed {id}", id)
+        until(lambda: server.requests)
+        for id in range(1, 7):
+            held.send("notifications/cancelled", {"requestId": id})
+        held.send("ping", id=7)
+        assert held.answer() == {"jsonrpc": "2.0", "id": 7, "result": {}}
+
+
+PARENT = """
+import subprocess, sys, time
+child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdin.write(b'{"jsonrpc": "2.0", "id": 0, "method": "ping"}\\n')
+child.stdin.flush()
+print(child.stdout.readline(), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs kill -9")
+def test_it_ends_when_its_client_is_killed(tmp_path: Path) -> None:
+    """The server inherits its parent's standard error, which ends when both are gone."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, RECOLLECT, "mcp"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(tmp_path),
+    )
+    assert parent.stdout is not None
+    assert b'"id":0' in parent.stdout.readline()
+    parent.kill()
+    _, err = parent.communicate(timeout=LONGEST_S)
+    assert err == b""
+
+
+def test_a_client_that_no_longer_reads_does_not_keep_it(tmp_path: Path) -> None:
+    with running(tmp_path) as held:
+        assert held.process.stdout is not None
+        held.process.stdout.close()
+        held.process.stdout = None
+        held.send("ping", id=1)
+        held.close_stdin()
+        code, _, err = held.ended()
+    assert (code, err) == (0, b"")
+
+
+def test_what_was_asked_before_the_input_ends_is_answered(tmp_path: Path) -> None:
+    with running(tmp_path) as held:
+        held.search("tokens", 1)
+        held.close_stdin()
+        code, out, _ = held.ended()
+    assert (code, json.loads(out)["id"]) == (0, 1)
+    assert json.loads(out)["result"]["structuredContent"]["results"] == []
+
+
+def test_lines_that_are_no_messages_are_passed_over(tmp_path: Path) -> None:
+    with running(tmp_path) as held:
+        assert held.process.stdin is not None
+        for line in (b"hello", b"", b"[]", b'{"jsonrpc": "2.0"}', b"\xff\xfe", b'{"id": 1'):
+            held.process.stdin.write(line + b"\n")
+        held.send("ping", id=1)
+        assert held.answer()["id"] == 1
+        held.close_stdin()
+        assert held.ended() == (0, b"", b"")
+
+
+def test_one_client_may_ask_many_things_at_once(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.save(title="Tokens are refreshed hourly")
+    with running(tmp_path) as held:
+        for id in range(1, 41):
+            held.search("tokens", id)
+        answers = [held.answer() for _ in range(40)]
+    assert sorted(answer["id"] for answer in answers) == list(range(1, 41))
+    assert all(answer["result"]["structuredContent"]["results"] for answer in answers)
+
+
+def test_two_servers_share_a_vault(tmp_path: Path) -> None:
+    with running(tmp_path) as one, running(tmp_path) as other:
+        told = {"name": "memory_save", "arguments": {"id": "shared", "title": "Seen by both"}}
+        one.send("tools/call", told, 1)
+        assert one.answer()["result"]["structuredContent"]["outcome"] == "added"
+        other.search("seen by both", 1)
+        [result] = other.answer()["result"]["structuredContent"]["results"]
+    assert result["id"] == "shared"
+
+
+@pytest.mark.parametrize(
+    ("told", "more", "part", "code"),
+    [
+        ((), {"RECOLLECT_SEARCH__RECIPES": "x"}, "search.recipes is not a setting", 1),
+        (("--project", "a", "--here"), {}, "not allowed with", 2),
+    ],
+)
+def test_what_keeps_it_from_starting_is_said_on_stderr(
+    tmp_path: Path, told: tuple[str, ...], more: dict[str, str], part: str, code: int
+) -> None:
+    done = subprocess.run(
+        [RECOLLECT, "mcp", *told],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environment(tmp_path, **more),
+        timeout=LONGEST_S,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (code, b"")
+    assert part.encode() in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_here_is_the_project_named_after_the_working_directory(tmp_path: Path) -> None:
+    home = tmp_path / "lighthouse"
+    home.mkdir()
+    with running(home, "--here") as held:
+        told = {"name": "memory_save", "arguments": {"id": "lamp", "title": "The lamp is LED"}}
+        held.send("tools/call", told, 1)
+        held.answer()
+    with opened(home) as memory:
+        assert memory.show(["lamp"])[0].project == "lighthouse"

@@ -1,0 +1,223 @@
+"""The nine tools, over stdio and over HTTP, by both ways to connect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as mcp
+import pytest
+from mcp_doors import NOW, Door, text_of
+
+from recollect.present.views import VIEWS
+from recollect.types import Memory
+
+READS = {"memory_search", "memory_deep_search", "memory_context", "memory_retrieve", "memory_list"}
+WRITES = {"memory_save", "memory_update", "memory_forget", "memory_feedback"}
+QUERY = "how do we refresh tokens"
+
+
+def saved(door: Door, **fields: object) -> str:
+    id: str = door.answer("memory_save", **fields)["id"]
+    return id
+
+
+def whole(door: Door, id: str) -> Any:
+    [memory] = door.answer("memory_retrieve", ids=[id])["memories"]
+    return memory
+
+
+def test_there_are_nine_tools_and_each_says_what_it_may_do(door: Door) -> None:
+    assert set(door.tools) == READS | WRITES
+    for name, tool in door.tools.items():
+        hints = tool.annotations
+        assert hints is not None
+        assert hints.read_only_hint is (name in READS)
+        assert hints.destructive_hint is (name in {"memory_update", "memory_forget"})
+        assert hints.idempotent_hint is (name != "memory_feedback")
+        assert hints.open_world_hint is False
+        assert hints.title
+        assert tool.description
+
+
+def test_every_argument_is_described_and_no_other_is_taken(door: Door) -> None:
+    for name, tool in door.tools.items():
+        assert tool.input_schema["additionalProperties"] is False
+        for argument, schema in tool.input_schema["properties"].items():
+            assert schema["description"], f"{name}: {argument}"
+        assert not {"anyOf", "oneOf", "allOf"} & set(tool.input_schema), "some clients refuse these"
+
+
+def test_a_search_answers_briefly_and_says_how_good_it_is(door: Door) -> None:
+    response = door.answer("memory_search", query=QUERY)
+    assert response["view"] == "scan"
+    assert response["query"] == QUERY
+    assert 1 <= len(response["results"]) <= 8
+    assert response["evidence"] in ("strong", "weak", "none")
+    assert all("explain" not in result for result in response["results"])
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_what_the_schema_says(door: Door, view: str) -> None:
+    response = door.answer("memory_search", query=QUERY, view=view, limit=3, explain=True)
+    assert response["view"] == view
+    for result in response["results"]:
+        assert result["explain"]["value"] == result["score"]
+
+
+def test_the_text_of_a_search_names_every_result(door: Door) -> None:
+    result = door.call("memory_search", query=QUERY)
+    assert result.structured_content is not None
+    for found in result.structured_content["results"]:
+        assert f"[{found['id']}]" in text_of(result)
+
+
+def test_filters_and_preferences_reach_the_engine(door: Door) -> None:
+    response = door.answer(
+        "memory_search", query=QUERY, project="harbor-api", prefer_tags=["auth"], limit=50
+    )
+    ids = [result["id"] for result in response["results"]]
+    memories = door.answer("memory_retrieve", ids=ids[:20])["memories"]
+    assert {memory["project"] for memory in memories} == {"harbor-api"}
+    assert not door.answer("memory_search", query=QUERY, project="nowhere")["results"]
+
+
+def test_a_deep_search_is_that_of_gnosis(door: Door) -> None:
+    response = door.answer("memory_deep_search", query="auth tokens refresh", limit=5)
+    assert (response["recipe"], response["view"]) == ("gnosis", "preview")
+
+
+def test_null_counts_as_not_given(door: Door) -> None:
+    told = {"query": QUERY, "limit": None, "project": None, "tags": None}
+    assert door.answer("memory_search", **told)["results"]
+
+
+def test_context_keeps_to_its_budget_and_says_what_was_left_out(door: Door) -> None:
+    all_of_it = door.answer("memory_context", query="auth", limit=10, max_tokens=100_000)
+    little = door.call("memory_context", query="auth", limit=10, max_tokens=60)
+    assert little.structured_content is not None
+    assert all_of_it["left_out"] == 0
+    assert little.structured_content["left_out"] > 0
+    assert "over max_tokens" in text_of(little)
+    assert len(little.structured_content["memories"]) < len(all_of_it["memories"])
+
+
+def test_a_memory_is_saved_whole_and_read_back(door: Door) -> None:
+    fields = {
+        "title": "Rotate the signing key",
+        "text": "Every ninety days.",
+        "why": "The auditors ask.",
+        "details": "Line one.\nLine two.",
+        "tags": ["keys", "audit"],
+        "kind": "decision",
+        "severity": "warning",
+        "project": "vaulted",
+        "valid_until": "2027-01-01",
+    }
+    memory = whole(door, saved(door, **fields))
+    assert list(memory) == list(Memory.__struct_fields__)
+    assert memory["valid_until"] == "2027-01-01T00:00:00Z"
+    assert memory["created_at"] == NOW
+    assert {name: memory[name] for name in fields if name != "valid_until"} == {
+        name: value for name, value in fields.items() if name != "valid_until"
+    }
+
+
+def test_what_repeats_a_memory_updates_it_and_says_so(door: Door) -> None:
+    words = "The staging database is restored from the production snapshot each Sunday night."
+    first = saved(door, title="Staging restore", text=words, project="repeats")
+    again = door.call(
+        "memory_save", title="Staging Restore", text=words, project="repeats", tags=["ops"]
+    )
+    assert again.structured_content is not None
+    assert again.structured_content["id"] == first
+    assert again.structured_content["outcome"] == "updated"
+    assert again.structured_content["repeated"] is True
+    assert "repeats" in text_of(again)
+    assert "instead of adding a second one" in text_of(again)
+
+
+def test_an_id_of_ones_own_is_kept(door: Door) -> None:
+    assert saved(door, id="note/ä#1", title="An odd id") == "note/ä#1"
+    assert whole(door, "note/ä#1")["title"] == "An odd id"
+
+
+def test_an_update_changes_what_it_names_and_nothing_else(door: Door) -> None:
+    id = saved(door, title="Retry twice", text="Then give up.", tags=["http"], project="updates")
+    changed = door.answer(
+        "memory_update", id=id, text="Then fall back.", add_tags=["retry"], clear=["project"]
+    )
+    assert changed["changed"] == ["text", "tags", "project"]
+    memory = whole(door, id)
+    assert (memory["title"], memory["text"]) == ("Retry twice", "Then fall back.")
+    assert (memory["tags"], memory["project"]) == (["http", "retry"], "")
+    assert door.answer("memory_update", id=id, text="Then fall back.")["changed"] == []
+
+
+def test_what_is_forgotten_is_gone_until_it_is_brought_back(door: Door) -> None:
+    id = saved(door, title="Zanzibar is the code name")
+    assert door.answer("memory_forget", ids=[id, id])["ids"] == [id]
+    assert id in door.refused("memory_retrieve", ids=[id])
+    assert door.answer("memory_forget", ids=[id], undo=True)["outcome"] == "restored"
+    assert whole(door, id)["title"] == "Zanzibar is the code name"
+
+
+def test_feedback_is_counted(door: Door) -> None:
+    id = saved(door, title="Use tabs in Makefiles")
+    before = door.answer("memory_feedback", query="tabs or spaces", id=id, accepted=True)
+    after = door.answer("memory_feedback", query="tabs or spaces", id=id, accepted=False)
+    assert after == {"accepted": before["accepted"], "dismissed": before["dismissed"] + 1}
+
+
+def test_pages_follow_each_other_without_gap_even_where_a_page_was_forgotten(door: Door) -> None:
+    ids = {saved(door, title=f"Page {number}", project="pages") for number in range(5)}
+    seen: list[str] = []
+    after: str | None = None
+    for _ in range(3):
+        page = door.answer("memory_list", project="pages", limit=2, after=after)
+        seen += [row["id"] for row in page["memories"]]
+        door.answer("memory_forget", ids=[row["id"] for row in page["memories"]])
+        after = page["next"]
+    assert (set(seen), len(seen), after) == (ids, 5, None)
+
+
+def test_a_list_goes_on_behind_an_id_too(door: Door) -> None:
+    everything = [row["id"] for row in door.answer("memory_list", limit=4)["memories"]]
+    rest = door.answer("memory_list", limit=2, after=everything[1])["memories"]
+    assert [row["id"] for row in rest] == everything[2:]
+
+
+REFUSALS = [
+    ("memory_search", {}, "needs the argument query"),
+    ("memory_search", {"query": "a", "limt": 3}, "'limt' is not an argument"),
+    ("memory_search", {"query": "a", "limit": 0}, "limit: expected int >= 1"),
+    ("memory_search", {"query": "a", "limit": "9"}, "limit: expected int"),
+    ("memory_search", {"query": "a", "view": "wide"}, "allowed are: full, pointer"),
+    ("memory_search", {"query": "a", "recipe": "soup"}, "There is no recipe 'soup'"),
+    ("memory_search", {"query": "a", "since": "yesterdayish"}, "since 'yesterdayish'"),
+    ("memory_save", {"tags": ["x"]}, "needs a title or a text"),
+    ("memory_save", {"title": "a", "severity": "huge"}, "severity cannot be 'huge'"),
+    ("memory_save", {"title": "a", "valid_until": "soon"}, "valid_until 'soon' is not a time"),
+    ("memory_retrieve", {"ids": []}, "ids: expected array of length >= 1"),
+    ("memory_retrieve", {"ids": ["nobody"]}, "There is no memory 'nobody'"),
+    ("memory_update", {"id": "nobody", "text": "x"}, "There is no memory 'nobody'"),
+    ("memory_update", {"id": "nobody"}, "Nothing to change"),
+    ("memory_update", {"id": "nobody", "clear": ["id"]}, "allowed are: context"),
+    ("memory_forget", {"ids": ["nobody"]}, "There is no memory 'nobody'"),
+    ("memory_forget", {"ids": ["nobody"], "undo": True}, "not among the forgotten"),
+    ("memory_feedback", {"query": "q", "id": "nobody", "accepted": True}, "no memory 'nobody'"),
+    ("memory_feedback", {"query": "q", "id": "x", "accepted": "yes"}, "accepted: expected bool"),
+    ("memory_list", {"after": "nobody"}, "There is no memory 'nobody'"),
+]
+
+
+@pytest.mark.parametrize(("name", "told", "part"), REFUSALS)
+def test_a_bad_call_is_refused_in_one_sentence(
+    door: Door, name: str, told: dict[str, object], part: str
+) -> None:
+    assert part in door.refused(name, **told)
+
+
+def test_a_tool_that_does_not_exist_is_the_protocols_error(door: Door) -> None:
+    error = door.fails(door.client.call_tool, "memory_burn", {})
+    assert error.code == mcp.INVALID_PARAMS
+    assert "There is no tool 'memory_burn'" in error.message

@@ -1,0 +1,219 @@
+"""What changes in a client's file, how it is written, and what is never lost."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import UserError
+from recollect.interfaces.setup import files, registration
+from recollect.interfaces.setup.clients import Client, Server, client
+from recollect.interfaces.setup.registration import Change, planned, server, state, unplanned
+
+SERVER = Server("/x/recollect", ("mcp",))
+PINNED = Server("/x/recollect", ("mcp",), {"RECOLLECT_HOME": "/v"})
+CURSOR, CODEX = client("cursor"), client("codex")
+
+
+def written(file: Path, text: str) -> Path:
+    file.write_bytes(text.encode())
+    return file
+
+
+def done(change: Change) -> str:
+    change.carry_out()
+    return change.file.read_bytes().decode()
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [
+        (CURSOR, '\ufeff{\r\n\t// mine\r\n\t"mcpServers": {}, /* x */\r\n}'),
+        (CURSOR, '{"mcpServers":{"a":{"url":"u"}},"z":[1,2]}'),
+        (CODEX, '\ufeffmodel = "o" # why\r\n\r\n[mcp_servers.a]\r\ncommand = "x"'),
+        (CODEX, ""),
+    ],
+)
+def test_setup_and_remove_give_back_the_bytes(tmp_path: Path, one: Client, text: str) -> None:
+    file = written(tmp_path / "config", text)
+    first = done(planned(one, file, "recollect", PINNED))
+    assert first != text
+    assert planned(one, file, "recollect", PINNED).action == "none"
+    assert done(planned(one, file, "recollect", SERVER)) == first, "What is pinned stays pinned."
+    assert done(unplanned(one, file, "recollect")) == text
+    assert unplanned(one, file, "recollect").action == "none"
+
+
+def test_what_a_person_added_to_our_entry_stays(tmp_path: Path) -> None:
+    text = """{
+  "mcpServers": {
+    "recollect": {
+      "command": "/old/recollect", // moved
+      "args": ["mcp"],
+      "disabled": false,
+      "env": {"OTHER": "1"}
+    }
+  }
+}
+"""
+    file = written(tmp_path / "mcp.json", text)
+    change = planned(CURSOR, file, "recollect", PINNED)
+    assert change.action == "updated"
+    assert done(change) == text.replace("/old/", "/x/").replace(
+        '"1"}', '"1", "RECOLLECT_HOME": "/v"}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [
+        (CURSOR, '{"mcpServers": {"recollect": {"url": "http://x"}, "b": {}}}'),
+        (CURSOR, '{"mcpServers": {"recollect": "x", "b": {}}}'),
+        (CODEX, '[mcp_servers.recollect]\nurl = "http://x"\n\n[mcp_servers.b]\n'),
+    ],
+)
+def test_an_entry_that_starts_no_command_is_replaced(
+    tmp_path: Path, one: Client, text: str
+) -> None:
+    file = written(tmp_path / "config", text)
+    change = planned(one, file, "recollect", SERVER)
+    assert change.action == "updated"
+    after = registration.FORMATS[one.format].parsed(done(change))
+    assert after[one.container] == {"recollect": one.entry(SERVER), "b": {}}
+
+
+def test_the_state_of_a_registration(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    assert state(CURSOR, file, "recollect", SERVER) == "no"
+    planned(CURSOR, file, "recollect", SERVER).carry_out()
+    assert state(CURSOR, file, "recollect", SERVER) == "yes"
+    assert state(CURSOR, file, "recollect", PINNED) == "differs"
+    assert state(CURSOR, file, "other", SERVER) == "no"
+    assert state(CURSOR, written(file, "{"), "recollect", SERVER) == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("one", "text", "holding"),
+    [
+        (CURSOR, b'{\n"a": 1\n"b": 2}', "line 3: a comma"),
+        (CURSOR, b"[]", "line 1: it holds no object"),
+        (CURSOR, b'{"mcpServers": []}', "`mcpServers` does not hold"),
+        (CURSOR, b'{\n\n"\xff"}', "line 3: it is not UTF-8"),
+        (CODEX, b"a = 1\n[x", "line 2: "),
+        (CODEX, b"mcp_servers = 1\n", "`mcp_servers` does not hold"),
+        (CODEX, b"mcp_servers.recollect.command = 'a'\n", "cannot be extended"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_and_left(
+    tmp_path: Path, one: Client, text: bytes, holding: str
+) -> None:
+    file = tmp_path / "config"
+    file.write_bytes(text)
+    with pytest.raises(UserError) as caught:
+        planned(one, file, "recollect", SERVER)
+    assert str(caught.value).startswith(f"{file} ")
+    assert holding in str(caught.value)
+    assert str(caught.value).count(". ") == 0
+    assert file.read_bytes() == text
+
+
+def test_a_result_that_says_something_else_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever an editor does wrong, the file does not suffer."""
+    file = written(tmp_path / "mcp.json", '{"a": 1}')
+    broken = '{"mcpServers": {"recollect": {}}}'
+    monkeypatch.setattr("recollect.interfaces.setup.json_edit.with_value", lambda *told: broken)
+    with pytest.raises(UserError, match="nothing was changed"):
+        planned(CURSOR, file, "recollect", SERVER)
+
+
+def test_the_rights_and_the_link_stay(tmp_path: Path) -> None:
+    real = written(tmp_path / "real.json", "{}")
+    real.chmod(0o640)
+    link = tmp_path / "mcp.json"
+    link.symlink_to(real)
+    planned(CURSOR, link, "recollect", SERVER).carry_out()
+    assert link.is_symlink()
+    assert "recollect" in real.read_text()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["mcp.json", "real.json"]
+
+
+def test_a_link_that_leads_nowhere_yet_stays_one(tmp_path: Path) -> None:
+    link = tmp_path / "mcp.json"
+    link.symlink_to(tmp_path / "dotfiles" / "mcp.json")
+    planned(CURSOR, link, "recollect", SERVER).carry_out()
+    assert link.is_symlink()
+    assert "recollect" in (tmp_path / "dotfiles" / "mcp.json").read_text()
+
+
+def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
+    file = written(tmp_path / "mcp.json", "{}")
+    change = planned(CURSOR, file, "recollect", SERVER)
+    written(file, '{"new": 1}')
+    with pytest.raises(UserError, match="run this again"):
+        change.carry_out()
+    assert file.read_text() == '{"new": 1}'
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path / "mcp.json", "{}")
+    change = planned(CURSOR, file, "recollect", SERVER)
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("recollect.interfaces.setup.files.os.fsync", full)
+    with pytest.raises(UserError, match="cannot be written: No space left on device"):
+        change.carry_out()
+    assert file.read_text() == "{}"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anything")
+def test_a_read_only_file_is_left(tmp_path: Path) -> None:
+    file = written(tmp_path / "mcp.json", "{}")
+    file.chmod(0o444)
+    with pytest.raises(UserError, match="read-only"):
+        planned(CURSOR, file, "recollect", SERVER).carry_out()
+    assert file.read_text() == "{}"
+
+
+def test_a_folder_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        files.read(tmp_path)
+
+
+def test_the_command_is_the_one_beside_the_interpreter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    module = ("-m", "recollect.interfaces.cli.main", "mcp")
+    assert server({}, None) == Server(str(tmp_path / "python"), module)
+    beside = written(tmp_path / "recollect", "")
+    assert server({}, None) == Server(str(beside), ("mcp",))
+    told = {"RECOLLECT_HOME": "/from/shell"}
+    assert server(told, None).env == told
+    assert server(told, Path("/told")).env == {"RECOLLECT_HOME": "/told"}
+    monkeypatch.setattr(sys, "executable", "")
+    with pytest.raises(UserError, match="full path"):
+        server({}, None)
+
+
+def test_the_diff_does_not_show_what_is_not_ours(tmp_path: Path) -> None:
+    """Beside our entry stand others, with keys in them."""
+    other = (
+        '{\n  "mcpServers": {\n    "a": {\n      "env": {\n        "KEY": "secret"\n      }\n    }'
+    )
+    file = written(tmp_path / "mcp.json", other + "\n  }\n}\n")
+    told = planned(CURSOR, file, "recollect", SERVER).diff()
+    assert "secret" not in "\n".join(told)
+    one_line = written(tmp_path / "one.json", '{"a":"' + "x" * 9000 + '","mcpServers":{}}')
+    assert all(len(line) < 500 for line in planned(CURSOR, one_line, "recollect", SERVER).diff())
