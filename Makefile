@@ -26,6 +26,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	for one in tests/*/conftest.py; do $(BIN)/mypy $$one || exit 1; done
 
 bench: setup
 	$(BIN)/python benchmarks/bench_startup.py --data $(DATA)
@@ -34,6 +35,7 @@ bench: setup
 	$(BIN)/python benchmarks/bench_vectors.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_models.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_blend.py --data $(DATA)
+	$(BIN)/python benchmarks/bench_serving.py --data $(DATA)
 
 # Its data must be named, other than bench's: it says which they are. ARGS: see quality.py --help.
 eval: setup

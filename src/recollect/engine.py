@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -31,14 +31,14 @@ from recollect.ingest.repeats import repeated
 from recollect.ingest.saving import Saved, save_again, save_drafts
 from recollect.models.active import ActiveModels
 from recollect.models.embedding import Background, TextsRefused, embed_waiting
-from recollect.pipeline import MOST_FACETS, run
+from recollect.pipeline import MOST_FACETS, run, topics
 from recollect.present.views import checked_view, token_estimate
 from recollect.recipes import Recipes
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
 from recollect.settings import Settings, home_folder, load_settings
 from recollect.signals.weigh import WeightedSum
-from recollect.store.base import Dates, Facets, Stored, Writing
+from recollect.store.base import Coverage, Dates, Facets, Stored, Writing
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.upkeep import Finding
 from recollect.times import parse_time
@@ -48,8 +48,7 @@ IMPORT_BATCH = 2000  # long enough to be quick, short enough that other writers 
 EXPORT_BATCH = 1000
 CONTEXT_RECIPE = "echovault"
 CONTEXT_LIMIT = 10
-# Enough words for the reranker to be asked as well.
-WARMING_WORDS = "what did we decide about this"
+WARMING_WORDS = "warming up"
 RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
 # A remote model gets this long to take in what a command saved before the command ends.
 PATIENCE_S = 3.0
@@ -254,7 +253,12 @@ class Recollect:
             raise UserError("Feedback needs the query that the result answered.")
         self.show([id])
         self.store.feedback.add(clean_query(query), id, accept, self.now())
-        return self.store.feedback.counts()
+        return self.opinions()
+
+    def judged(self, query: str, ids: Sequence[str]) -> dict[str, bool]:
+        """What was said last of these memories as answers to this query: whether accepted."""
+        said = self.store.feedback.about(named_ids(ids))
+        return {id: accepted for id, asked, accepted in said if asked == clean_query(query)}
 
     # Reading
 
@@ -357,7 +361,12 @@ class Recollect:
         query = Query(text=clean_query(told), limit=limit + 1, read_time=False)
         found = self._run(RELATED, query)
         others = tuple(result for result in found if result.id != id)[:limit]
-        return msgspec.structs.replace(found, results=others)
+        return msgspec.structs.replace(
+            found,
+            results=others,
+            counts=found.counts | {"returned": len(others)},
+            topics=topics(others),
+        )
 
     def show(self, ids: Sequence[str]) -> list[Memory]:
         """Whole memories, in the order asked for."""
@@ -381,17 +390,36 @@ class Recollect:
         return self.store.memories.browse(checked_filter(filter), bounded(limit), after)
 
     def facets(self, filter: Filter = EVERYTHING) -> Facets:
-        """How many memories have each project, kind, source and tag, most first."""
-        return self.store.memories.facets(checked_filter(filter), MOST_FACETS)
+        """How many memories have each project, kind, source and tag, most first, and each age."""
+        return self.store.memories.facets(checked_filter(filter), MOST_FACETS, self.now())
 
     def dates(self, filter: Filter = EVERYTHING) -> Dates:
         """On which days memories were made, and on which they expire."""
         return self.store.memories.dates(checked_filter(filter))
 
+    def expiring(
+        self, filter: Filter = EVERYTHING, limit: int = 20, *, within: timedelta
+    ) -> Sequence[Memory]:
+        """What expires within that time from now, soonest first."""
+        now = self.now()
+        return self.store.memories.expiring(
+            checked_filter(filter), bounded(limit), since=now, until=now + within
+        )
+
+    def expired(self, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
+        """What has expired, latest first."""
+        return self.store.memories.expiring(
+            checked_filter(filter), bounded(limit), until=self.now()
+        )
+
+    def opinions(self) -> tuple[int, int]:
+        """How many results were accepted and dismissed so far."""
+        return self.store.feedback.counts()
+
     def learned(self, recipe: str | None = None) -> dict[str, tuple[float, float]]:
         """What feedback made of the recipe's weights: declared, and as they are now; empty for a
         recipe whose weights do not learn."""
-        counts = self.store.feedback.counts()
+        counts = self.opinions()
         for stage in self.recipe(recipe).stages:
             if isinstance(stage, WeightedSum) and stage.adaptive is not None:
                 declared = stage.declared(vectors=self.models.embeds())
@@ -502,27 +530,38 @@ class Recollect:
         and each question may cost something."""
         with suppress(RecollectError):
             if self.models.embeds() and self.models.embedder().local:
-                self.search(WARMING_WORDS, limit=1)
+                self._run(RELATED, Query(text=WARMING_WORDS, limit=1))
+        with suppress(RecollectError):
+            if self.settings.rerank.provider != "http":
+                self.models.reranker().ready()
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the vault can be searched but not written."""
+        return self.store.database.frozen
+
+    def coverage(self) -> Coverage:
+        """How many memories have a vector of the active model, of how many; none without one."""
+        if not self.models.embeds():
+            return Coverage(0, self.store.vocabulary.documents())
+        return self.store.vectors.coverage(self.models.embedder().identity)
 
     def stats(self) -> dict[str, Any]:
         """What the vault holds, which models are active, and how many vectors wait."""
         model = self.models.embedder().identity if self.models.embeds() else None
-        embedded = self.store.vectors.coverage(model).embedded if model else 0
         return {
             "vault": str(self.path),
             **self.store.counts(),
             "embedding": model or "none",
-            "vectors": embedded,
+            "vectors": self.coverage().embedded,
             "waiting": self.waiting(),
             "recipe": self.settings.search.recipe,
         }
 
     def waiting(self) -> int:
         """How many live memories have no vector of the active model; 0 without a model."""
-        if not self.models.embeds():
-            return 0
-        embedded, memories = self.store.vectors.coverage(self.models.embedder().identity)
-        return memories - embedded
+        embedded, memories = self.coverage()
+        return memories - embedded if self.models.embeds() else 0
 
     def embed_now(self, progress: Callable[[int], None] = lambda done: None) -> str | None:
         """Embed what waits, now; the reason when the model did not deliver, else None."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 
 from recollect.at import At, Models
@@ -64,7 +65,7 @@ def run(
         intent=at.intent,
         results=results,
         counts=_counts(ranking, at, pool),
-        topics=dict(Counter(tag for result in results for tag in result.memory.tags).most_common()),
+        topics=topics(results),
         degraded=tuple(at.degraded),
         notes=tuple(at.notes),
         timings_ms={part: round(spent, 3) for part, spent in at.timings.items()},
@@ -144,7 +145,12 @@ def _facets(at: At) -> dict[str, dict[str, int]]:
     """Counted over what any channel found, not over the few that are returned."""
     with at.timed("facets"):
         found = {id for channel in at.channels.values() for id in channel.ids}
-        return at.store.memories.facets(Filter(among=tuple(found)), MOST_FACETS)._asdict()
+        return at.store.memories.facets(Filter(among=tuple(found)), MOST_FACETS, at.now)._asdict()
+
+
+def topics(results: Sequence[Result]) -> dict[str, int]:
+    """The results' tags, most common first."""
+    return dict(Counter(tag for result in results for tag in result.memory.tags).most_common())
 
 
 def _results(ranking: Ranking, at: At, view: View, vault: str) -> tuple[Result, ...]:

@@ -224,7 +224,7 @@ class Result(Struct, frozen=True, kw_only=True):
 class Response(Struct, frozen=True, kw_only=True):
     """What a search answers. `understood` is the time it read in the query's words; `confidence`,
     0…1, is what `evidence` was judged by. Both are None where the recipe does not judge. `facets`,
-    where asked for, is what all that was found has in common: project, kind, source, tags."""
+    where asked for, is what all that was found has in common: project, kind, source, tags, age."""
 
     query: str
     recipe: str

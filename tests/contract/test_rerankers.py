@@ -1,4 +1,4 @@
-"""The reranker contract, held by the HTTP provider through real HTTP."""
+"""The reranker contract, held by the HTTP provider through real HTTP, remembered or not."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from recollect.models.base import Reranker
 from recollect.models.http import HttpReranker
+from recollect.models.remembering import Remembering
 from recollect.settings import Rerank
 from recollect.testing.rerankers import RerankerContract
 from recollect.testing.servers import ModelServer
@@ -29,3 +30,14 @@ class TestHttp(RerankerContract):
         reranker = HttpReranker(settings, {})
         self.opened.append(reranker)
         return reranker
+
+
+class TestRemembering(TestHttp):
+    """In front of a provider, with room for a few texts and for many."""
+
+    @pytest.fixture(autouse=True, params=[1, 3, 8192])
+    def _room(self, request: pytest.FixtureRequest) -> None:
+        self.most = request.param
+
+    def reranker(self) -> Reranker:
+        return Remembering(super().reranker(), self.most)

@@ -202,3 +202,19 @@ def test_the_home_is_the_variable_or_the_platform_s_folder() -> None:
     assert home_folder({"RECOLLECT_HOME": "~/mine"}) == Path.home() / "mine"
     assert home_folder({}).name == "recollect"
     assert home_folder({"RECOLLECT_HOME": ""}) == home_folder({})
+
+
+def test_serving_is_set_by_two_keys(tmp_path: Path) -> None:
+    serve = loaded(tmp_path).serve
+    assert (serve.token_env, serve.hosts) == ("RECOLLECT_TOKEN", "")
+    serve = loaded(tmp_path, '[serve]\ntoken_env = "MY_TOKEN"\nhosts = "pi.local, pi"\n').serve
+    assert (serve.token_env, serve.hosts) == ("MY_TOKEN", "pi.local, pi")
+    assert loaded(tmp_path, RECOLLECT_SERVE__HOSTS="pi").serve.hosts == "pi"
+    told = refusal(tmp_path, '[serve]\ntoken = "secret"\n')
+    assert "serve.token is not a setting; allowed are: token_env, hosts" in told
+    assert "secret" not in told
+
+
+def test_the_token_itself_is_no_setting(tmp_path: Path) -> None:
+    """`RECOLLECT_TOKEN` looks like one, and is the secret."""
+    assert loaded(tmp_path, RECOLLECT_TOKEN="secret") == Settings()

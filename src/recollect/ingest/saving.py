@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from recollect.ingest.draft import Draft, complete
 from recollect.ingest.ids import LONG_SUFFIX, SAID, made_id, said
-from recollect.ingest.repeats import merged
+from recollect.ingest.repeats import VALIDITY, merged, told_apart
 from recollect.store.base import Outcome, Stored, Writing
 from recollect.types import Memory
 
@@ -69,5 +69,9 @@ def _another_place(write: Writing, given: Draft) -> tuple[str, Stored | None]:
 
 
 def _says_the_same(memory: Memory, given: Draft) -> bool:
-    """Whether a made id points at the memory it was made from."""
-    return said(given.fields) == said({name: getattr(memory, name) for name in SAID})
+    """Whether a made id points at the memory it was made from, of the same time: what holds until
+    March and what holds until May are two."""
+    fields = given.fields
+    if told_apart(memory, fields, VALIDITY):
+        return False
+    return said(fields) == said({name: getattr(memory, name) for name in SAID})

@@ -1,4 +1,4 @@
-"""Whether two texts say the same, judged by their stems.
+"""Whether two texts say the same: by their stems, to show them as one; by their words, to keep one.
 
 Facts that differ in a number, a name or a "not" are different facts, however many words they share.
 """
@@ -7,12 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 
-from recollect.query.terms import STOP_WORDS
+from recollect.query.terms import STOP_WORDS, composed
 
 # Words that turn a sentence round: two that differ by one of them do not say the same. Both as
 # stems, since texts are compared by those: "befor", and "ar" for "are".
 TURNING = frozenset("no not never none without except unless until befor after".split())
 FILLERS = STOP_WORDS | frozenset("ar wa doe ha thi".split())
+
+# The same as they are written, and others that one word more must not bring in unnoticed: modes and
+# tenses, and "not" in a few other languages.
+REVERSING = frozenset(
+    "no not never none nor neither nothing nobody nowhere without except unless until before after "
+    "non off only cannot hardly rarely seldom barely almost nearly instead if maybe perhaps former "
+    "formerly once against despite unlike but or than less more to from was were been had will "
+    "would should could might may must "
+    "nicht kein keine keinen keinem keiner nie niemals ohne ne pas jamais sans aucun aucune nunca "
+    "sin ni mai senza não nem sem niet geen nooit inte ikke aldrig bez не нет ни без".split()
+)
+# What stands around a word and is no part of it. Signs are: C++, #7, 50%, <, and a `?`.
+QUOTES = "\"'`“”„‘«»‹›"
+BEFORE, BEHIND = "(", ").,;:!…。、"
+SILENT = frozenset(("an", "the", "–", "—"))
 
 # So large a share of the longer one's words makes two the same.
 ALIKE = 0.9
@@ -28,15 +43,36 @@ def same(one: Set[str], other: Set[str], alike: float) -> bool:
     return not any(map(_tells_apart, larger - smaller))
 
 
-def same_in_order(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Like `same`, and the words stand in the same order: who replaced whom is told by nothing
-    else. What was left out may be a few words, none of them a number or a turning word."""
-    first, second = (tuple(word for word in told if word not in FILLERS) for told in (one, other))
-    shorter, longer = sorted((first, second), key=len)
+def same_in_order(one: str, other: str) -> bool:
+    """Whether two texts say the same in the same words, one perhaps with a few words more.
+
+    Stricter than `same`, since of two that are the same only one is kept. The words are compared as
+    they are written and in their order: who replaced whom, `to` and `from`, `is` and `was`, `C++`
+    and `C#`, -5 and 5 are told by nothing else. Case, accents' encoding and the punctuation
+    around a word do not count. What one has more may be neither a number, a name or a sign, nor a
+    word that turns the meaning round.
+    """
+    shorter, longer = sorted((spoken(one), spoken(other)), key=len)
+    if not shorter:
+        return one == other
     if len(shorter) < ALIKE * len(longer):
         return False
     more = _left_out(shorter, longer)
-    return more is not None and not any(map(_tells_apart, more))
+    return more is not None and not any(map(_adds, more))
+
+
+def spoken(text: str) -> list[str]:
+    """The words as they stand between white space, without the punctuation around them; articles
+    and dashes are left out."""
+    pieces = composed(text).replace("\u2019", "'").split()
+    words = map(_bare, pieces)
+    return [word for word in words if word != "a" and word.lower() not in SILENT]  # A: plan A
+
+
+def _bare(piece: str) -> str:
+    # Behind a number a quote is a measure: 5' are not 5".
+    quotes = "" if any(map(str.isdigit, piece)) else QUOTES
+    return piece.lstrip(BEFORE + quotes).rstrip(BEHIND + quotes) or piece
 
 
 def _left_out(shorter: Sequence[str], longer: Iterable[str]) -> list[str] | None:
@@ -44,11 +80,19 @@ def _left_out(shorter: Sequence[str], longer: Iterable[str]) -> list[str] | None
     more = []
     place = 0
     for word in longer:
-        if place < len(shorter) and word == shorter[place]:
+        if place < len(shorter) and word.lower() == shorter[place].lower():
             place += 1
         else:
             more.append(word)
     return more if place == len(shorter) else None
+
+
+def _adds(word: str) -> bool:
+    """Whether one word more says another thing: a number, a sign, a name, or a turning word."""
+    plain = word.replace("'", "").replace("-", "")
+    if not plain.isalpha() or word != word.lower():
+        return True
+    return word in REVERSING or word.endswith("n't") or word.startswith("non-")
 
 
 def _tells_apart(word: str) -> bool:

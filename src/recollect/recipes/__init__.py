@@ -29,11 +29,17 @@ class Recipes:
         return [*BUILT_IN, *sorted(file.stem for file in self._files())]
 
     def get(self, name: str) -> Recipe:
+        return self._found(name, None)
+
+    def _found(self, name: str, never: str | None) -> Recipe:
+        """The recipe; refused where it is `never`, or rests on it."""
         if name in BUILT_IN:
             return BUILT_IN[name]
+        if name == never:
+            raise UserError("A recipe cannot extend itself, not by way of others either.")
         for file in self._files():
             if file.stem == name:
-                return self.read(file)
+                return self._read(file, never)
         known = ", ".join(self.names())
         raise NotFound(f"There is no recipe {name!r}; there are: {known}.")
 
@@ -54,16 +60,18 @@ class Recipes:
             raise UserError("There is no folder for recipes of one's own.")
         if name in BUILT_IN:
             raise UserError(f"{name!r} is a recipe that comes with Recollect; choose another name.")
-        if name == extends:
-            raise UserError("A recipe cannot extend itself.")
+        self._found(extends, never=name)
         self.changed(extends, changes)
         return write_recipe(self._folder, name, extends, changes, replace=replace)
 
     def read(self, file: Path) -> Recipe:
         """The recipe a TOML file declares, checked."""
+        return self._read(file, None)
+
+    def _read(self, file: Path, never: str | None) -> Recipe:
         from recollect.recipes.overrides import read_recipe  # noqa: PLC0415  start-up time
 
-        return read_recipe(file, self.get)
+        return read_recipe(file, lambda name: self._found(name, never))
 
     def _files(self) -> list[Path]:
         if self._folder is None or not self._folder.is_dir():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, get_args
 
@@ -101,7 +102,7 @@ def nested_changes(changes: Mapping[str, object]) -> Tree:
                 raise UserError(f"{name} and a name before it cannot both be changed.")
         if key in table:
             raise UserError(f"{name} and a name below it cannot both be changed.")
-        table[key] = value
+        table[key] = deepcopy(value)  # a later name may go into it
     return nested
 
 

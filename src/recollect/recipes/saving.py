@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from recollect.errors import Exists, UserError
-from recollect.recipes.overrides import nested_changes
+from recollect.recipes.overrides import Tree, nested_changes
 from recollect.recipes.show import toml_lines
 
 # Also a file's name, on every system, and a part of a URL.
@@ -27,15 +28,25 @@ def write_recipe(
             "hyphens and underscores, and begins with a letter or digit."
         )
     file = folder / f"{name}.toml"
-    if file.exists() and not replace:
-        raise Exists(f"There is a recipe {name!r} already; say that it is to be replaced.")
-    tree = {"extends": extends} | nested_changes(changes)
+    text = _as_toml({"extends": extends} | nested_changes(changes))
     try:
+        if file.exists() and not replace:
+            raise Exists(f"There is a recipe {name!r} already; say that it is to be replaced.")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_whole(file, "\n".join(toml_lines(tree)).rstrip() + "\n")
+        _write_whole(file, text)
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from error
     return file
+
+
+def _as_toml(tree: Tree) -> str:
+    """TOML has no null and few control characters: what could not be read again is refused."""
+    text = "\n".join(toml_lines(tree)).rstrip() + "\n"
+    try:
+        tomllib.loads(text.encode().decode())
+    except (UnicodeEncodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"These changes cannot be written as TOML: {error}.") from error
+    return text
 
 
 def _write_whole(file: Path, text: str) -> None:

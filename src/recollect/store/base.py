@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from recollect.types import Filter, Memory, Place, Span
@@ -76,6 +76,10 @@ class Stored(NamedTuple):
     forgotten: bool
 
 
+# As `since` takes them.
+AGES = {f"{days}d": timedelta(days=days) for days in (1, 7, 30, 365)}
+
+
 class Facets(NamedTuple):
     """What memories have in common: value → how many, most first."""
 
@@ -83,6 +87,7 @@ class Facets(NamedTuple):
     kind: dict[str, int]
     source: dict[str, int]
     tags: dict[str, int]
+    age: dict[str, int]
 
 
 class Dates(NamedTuple):
@@ -189,10 +194,16 @@ class Memories(Protocol):
     def newest(self, filter: Filter, limit: int) -> list[Memory]:
         """The memories changed last, newest first."""
 
-    def facets(self, filter: Filter, most: int) -> Facets:
+    def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
         """How many of the live memories that pass the filter have each project, kind, source and
         tag, the `most` common ones, then by name; empty values are left out. Tags that differ only
-        in case count as one."""
+        in case count as one. And how many were changed within each of AGES before now."""
+
+    def expiring(
+        self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None
+    ) -> list[Memory]:
+        """The memories that expire in that time, soonest first; without `since` those that expired
+        before `until`, latest first. Equal times by id."""
 
     def dates(self, filter: Filter) -> Dates:
         """On which days (UTC) the memories that pass the filter were made, and on which those that

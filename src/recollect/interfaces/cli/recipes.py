@@ -6,14 +6,12 @@ import argparse
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled
 from recollect.recipes import Recipes
-from recollect.recipes.base import Recipe
 from recollect.recipes.overrides import tree
 from recollect.recipes.show import as_toml, differences, facts
 from recollect.settings import home_folder, load_settings

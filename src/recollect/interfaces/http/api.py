@@ -246,7 +246,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{PREFIX}/facets", common, "What memories have in common",
-        {200: Answer("Counts by project, kind, source and tag.", schemas.CommonValues)},
+        {200: Answer("Counts by project, kind, source, tag and age.", schemas.CommonValues)},
         parameters=Narrowing,
     ),
     Operation(

@@ -14,7 +14,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.http import api, login, openapi, operations, schemas
 from recollect.interfaces.http.guard import LARGEST_BODY, Guard, SafeHeaders, Tokens
@@ -54,13 +53,10 @@ def _unready(service: Service) -> str | None:
 
 
 async def metrics(call: Call) -> Response:
-    memories, waiting = await call.service.ask(_vault, call.engine)
-    call.metrics.vault(memories, waiting)
+    coverage = await call.service.ask(call.engine.coverage)
+    waiting = await call.service.ask(call.engine.waiting)
+    call.metrics.vault(coverage.memories, waiting)
     return Response(call.metrics.text(), media_type=METRICS_TYPE)
-
-
-def _vault(engine: Recollect) -> tuple[int, int]:
-    return engine.store.vocabulary.documents(), engine.waiting()
 
 
 STATE = (

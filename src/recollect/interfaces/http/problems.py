@@ -21,7 +21,7 @@ from recollect.errors import (
     StoreError,
     UserError,
 )
-from recollect.interfaces.web.pages import problem_page
+from recollect.interfaces.web.rendering import page
 
 MEDIA_TYPE = "application/problem+json"
 # From the most particular to the most general: the first that fits.
@@ -62,7 +62,8 @@ def problem(
     """The document, or a page where a browser asks for one."""
     title = HTTPStatus(status).phrase
     if _wants_page(request):
-        response = problem_page(request, status, title, detail)
+        shown = {"title": title, "detail": detail}
+        response: Response = page("problem.html", request, shown, status=status)
         response.headers.update(headers or {})
         return response
     document = Problem(title, status, detail, request.scope.get("request_id", ""))

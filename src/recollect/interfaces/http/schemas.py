@@ -253,6 +253,7 @@ class CommonValues(Struct):
     kind: dict[str, int]
     source: dict[str, int]
     tags: dict[str, int]
+    age: dict[str, int]
 
 
 class Near(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,7 +18,7 @@ from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http.asking import PARAMETERS, Narrowing, from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.memories import forgotten, heading, problem_piece
-from recollect.interfaces.web.rendering import page, query_string
+from recollect.interfaces.web.rendering import AGES, page, query_string
 from recollect.pipeline import MOST_FACETS
 from recollect.store.base import Facets
 from recollect.types import Memory, place_of
@@ -27,7 +27,6 @@ PER_PAGE = 50
 # Pages one can go back step by step; the address stays short enough for every server on the way.
 MOST_BACK = 20
 TIERS = {"core": "Core, pinned", "capture": "Captured", "file": "From files"}
-AGES = {"1d": "Past day", "7d": "Past week", "30d": "Past month", "365d": "Past year"}
 GROUPS = {"project": "Project", "kind": "Kind", "tags": "Tags", "source": "Source"}
 OTHERS = {"domain": "Domain", "space": "Space"}
 
@@ -173,7 +172,12 @@ def chips(path: str, asked: Narrowing, facets: Facets) -> list[tuple[str, list[C
             row = []
         made.append((label, row))
     ages = [
-        Chip(label, to({"since": None if asked.since == since else since}), asked.since == since)
+        Chip(
+            label,
+            to({"since": None if asked.since == since else since}),
+            asked.since == since,
+            facets.age[since],
+        )
         for since, label in AGES.items()
     ]
     return [(label, row) for label, row in (*made, ("Changed", ages)) if row]

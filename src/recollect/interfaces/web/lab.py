@@ -251,7 +251,7 @@ def looked(engine: Recollect, name: str, asked: Asked, *, search: bool) -> Side:
 def _learning(engine: Recollect, name: str, recipe: Recipe) -> Learning:
     held = {one.name.split(".", 2)[-1]: one.value for one in constants(recipe)}
     return Learning(
-        *engine.store.feedback.counts(),
+        *engine.opinions(),
         after=int(held.get("adaptive.after", 0)),
         weights=engine.learned(name),
         signal=held.get("signals.feedback.weight", 0.0),
@@ -260,11 +260,7 @@ def _learning(engine: Recollect, name: str, recipe: Recipe) -> Learning:
 
 def _rows(engine: Recollect, answer: Answer) -> tuple[Row, ...]:
     shown = answer.results[:MOST_ROWS]
-    said = {
-        id: accepted
-        for id, query, accepted in engine.store.feedback.about([one.id for one in shown])
-        if query == answer.query
-    }
+    said = engine.judged(answer.query, [one.id for one in shown])
     return tuple(
         Row(rank, one, title_of(one), said.get(one.id), None)
         for rank, one in enumerate(shown, start=1)

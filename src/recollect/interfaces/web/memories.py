@@ -17,8 +17,10 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from recollect.codec import revision
+from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, RecollectError, StoreError, UserError
 from recollect.ingest.draft import draft
+from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web import editing
 from recollect.interfaces.web.rendering import page, path_of, query_string
@@ -41,8 +43,6 @@ DONE = {
     "pinned": "Pinned: this memory is core now, the most trusted tier.",
     "restored": "The memory is back.",
 }
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Fact(NamedTuple):
@@ -177,10 +177,8 @@ async def save_new(service: Service, request: Request) -> Response:
     form = await submitted(request)
     try:
         [saved] = await service.ask(service.engine.save_all, [draft(editing.as_draft(form))])
-    except UserError as error:
-        values = editing.shown(None) | editing.typed(form)
-        id = form.get("id", [""])[-1]
-        return _form(request, None, values, problem=str(error), given_id=id, status=400)
+    except (UserError, StoreError) as error:
+        return _refused(request, None, form, error)
     outcome = saved.outcome
     done = "repeated" if saved.repeated and outcome == "updated" else outcome
     return _seen(saved.memory.id, done)
@@ -193,30 +191,50 @@ async def edit(service: Service, request: Request) -> Response:
 
 
 async def save_edit(service: Service, request: Request) -> Response:
-    """Change what was typed over, unless somebody else was quicker."""
+    """Change what was typed over, unless somebody else was quicker; what was typed stays in the
+    form when that fails."""
     id, form = _id(request), await submitted(request)
     try:
         [memory] = await service.ask(service.engine.show, [id])
-        changes = editing.as_edit(editing.changed(form), memory)
-        if changes:
-            held = form.get("revision", [""])[-1] or None
-            change = partial(service.engine.edit, id, if_revision=held, **changes)
-            await service.ask(change)
-    except Changed:
-        return await _conflict(service, request, form)
     except NotFound:
         return _gone(request, form)
-    except UserError as error:
-        values = editing.shown(memory) | editing.typed(form)
-        return _form(request, memory, values, problem=str(error), form=form, status=400)
-    return _seen(id, "changed" if changes else "same")
+    try:
+        done = await service.ask(_changed, service.engine, memory, form)
+    except NotFound:
+        return _gone(request, form)
+    except Changed:
+        return await _conflict(service, request, form)
+    except (UserError, StoreError) as error:
+        return _refused(request, memory, form, error)
+    return _seen(id, done)
+
+
+def _changed(engine: Recollect, memory: Memory, form: editing.Form) -> str:
+    """Change the memory; which of DONE that was."""
+    changes = editing.as_edit(editing.changed(form), memory)
+    if not changes:
+        return "same"
+    engine.edit(memory.id, if_revision=form.get("revision", [""])[-1] or None, **changes)
+    return "changed"
 
 
 async def _conflict(service: Service, request: Request, form: editing.Form) -> Response:
     """The form again, from the memory as it is now, with what was typed laid over it."""
-    [memory] = await service.ask(service.engine.show, [_id(request)])
+    try:
+        [memory] = await service.ask(service.engine.show, [_id(request)])
+    except NotFound:
+        return _gone(request, form)
     values, differences = editing.conflict(form, memory)
     return _form(request, memory, values, differences=differences, status=412)
+
+
+def _refused(
+    request: Request, memory: Memory | None, form: editing.Form, error: RecollectError
+) -> Response:
+    """The form again, with what was typed and what is wrong with it."""
+    values = editing.shown(memory) | editing.typed(form)
+    status = 503 if isinstance(error, StoreError) else 400
+    return _form(request, memory, values, problem=str(error), form=form, status=status)
 
 
 def _gone(request: Request, form: editing.Form) -> Response:
@@ -237,7 +255,6 @@ def _form(
     problem: str = "",
     differences: list[editing.Difference] | None = None,
     form: editing.Form | None = None,
-    given_id: str = "",
     status: int = 200,
 ) -> Response:
     """The form. What it was handed out with stays the same when it comes back with an error."""
@@ -259,7 +276,7 @@ def _form(
         "problem": problem,
         "wrong": editing.field_of(problem),
         "differences": differences or [],
-        "given_id": given_id,
+        "given_id": form.get("id", [""])[-1] if form else "",
         "example": editing.TIME_EXAMPLE,
     }
     return page("edit.html", request, told, status=status)
@@ -300,9 +317,7 @@ async def pin(service: Service, request: Request) -> Response:
 
 def problem_piece(request: Request, error: RecollectError) -> Response:
     """What went wrong, to stand where a piece of a page would have stood."""
-    statuses = ((NotFound, 404), (UserError, 400), (StoreError, 503))
-    status = next((status for kind, status in statuses if isinstance(error, kind)), 500)
-    return page("_problem.html", request, {"detail": str(error)}, status=status)
+    return page("_problem.html", request, {"detail": str(error)}, status=status_of(error))
 
 
 async def submitted(request: Request) -> dict[str, list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
@@ -10,7 +9,7 @@ from starlette.types import Scope
 
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web import browse, lab, memories, search, timeline, upkeep
-from recollect.interfaces.web.rendering import STATIC, page
+from recollect.interfaces.web.rendering import STATIC
 
 PAGES = (search, lab, memories, browse, timeline, upkeep)
 
@@ -30,7 +29,3 @@ def routes(service: Service) -> list[BaseRoute]:
     found = [route for module in PAGES for route in module.routes(service)]
     return [*found, Mount("/static", KeptFiles(directory=STATIC))]
 
-
-def problem_page(request: Request, status: int, title: str, detail: str) -> Response:
-    """What went wrong, for a person: the same as a problem document says to a program."""
-    return page("problem.html", request, {"title": title, "detail": detail}, status=status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -20,6 +21,10 @@ from recollect.version import __version__
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
+# The ages that facets count, as a chip says them.
+AGES = {"1d": "Past day", "7d": "Past week", "30d": "Past month", "365d": "Past year"}
+# In pairs: one that stands alone is the memory's own text.
+MARKED = re.compile("<mark>(.*?)</mark>", re.DOTALL)
 
 
 @cache
@@ -31,8 +36,7 @@ def static(name: str) -> str:
 
 def marked(snippet: str) -> Markup:
     """A snippet with its matches in `<mark>`; everything else in it is text, whatever it holds."""
-    parts = snippet.replace("</mark>", "<mark>").split("<mark>")
-    shown = [escape(part) for part in parts]
+    shown = [escape(part) for part in MARKED.split(snippet)]
     return Markup("").join(
         Markup("<mark>{}</mark>").format(part) if place % 2 else part
         for place, part in enumerate(shown)

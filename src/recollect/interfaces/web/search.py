@@ -14,10 +14,11 @@ from starlette.routing import BaseRoute, Route
 
 from recollect import types
 from recollect.engine import Recollect
-from recollect.errors import NotFound, RecollectError, StoreError, UserError
+from recollect.errors import RecollectError, StoreError
 from recollect.interfaces.http.asking import SETS, Asked, from_parameters
+from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.rendering import environment, page
+from recollect.interfaces.web.rendering import AGES, environment, page
 from recollect.interfaces.web.waterfall import left_out, scale_of, took, waterfall
 from recollect.pipeline import MOST_FACETS
 from recollect.recipes.base import Recipe
@@ -30,7 +31,6 @@ NEWEST = 6
 CHIPS = 6  # of each filter; the others are behind "more"
 EXAMPLES = 5
 START_CHARACTERS = 240
-SHORT = 60  # characters: a reason that fits into the line above the results
 # As many words as no query has, and candidates as no recall finds: that stage has nothing to read.
 NEVER = 1_000_000
 
@@ -41,7 +41,6 @@ FACETS = (
     ("tags", "tag", "Tags"),
     ("source", "source", "Source"),
 )
-AGES = {"1d": "Past day", "7d": "Past week", "30d": "Past month", "365d": "Past year"}
 # Parameters that choose among memories or change the ranking, as a person calls them.
 CHOSEN = {
     "project": "project", "kind": "kind", "tag": "tag", "source": "source", "since": "since",
@@ -167,14 +166,8 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
         else:
             values |= _start(engine, asked, address)
     except RecollectError as error:
-        return {"deep": None, "about": "", **values, "error": error, "status": _status(error)}
+        return {"deep": None, "about": "", **values, "error": error, "status": status_of(error)}
     return values
-
-
-def _status(error: RecollectError) -> int:
-    if isinstance(error, UserError):
-        return 404 if isinstance(error, NotFound) else 400
-    return 503
 
 
 def _asked(address: Address) -> Asked:
@@ -198,6 +191,8 @@ def _found(
     if pending:
         asked = msgspec.structs.replace(asked, deep=False, set=asked.set | deferred)
     response = asked.answered(engine, mark=True)
+    degraded = [_degraded(part, response) for part in response.degraded]
+    read = response.counts["reranked"]
     kinds = response.facets.get("kind", {})
     among = sum(kinds.values()) if len(kinds) < MOST_FACETS else None
     return {
@@ -205,11 +200,12 @@ def _found(
         "pending": pending,
         "evidence": EVIDENCE.get(response.evidence or ""),
         "opinion": ("", "The second opinion follows") if pending else _opinion(response),
-        "degraded": [_degraded(part, response) for part in response.degraded],
+        "degraded": degraded,
+        "warned": [told for told in degraded if told[0] != PARTS["rerank"] or not read],
         "among": among,
-        "groups": [*_groups(address, response.facets, among), _ages(address)],
+        "groups": _groups(address, response.facets, among),
         "scale": scale_of(result.explain for result in response),
-        "judged": _judged(engine, response),
+        "judged": engine.judged(response.query, [result.id for result in response]),
         "more": _more(asked, response, address),
         "did": _did(response),
         "untimed": address.putting("read_time", "false").link() if response.understood else None,
@@ -233,14 +229,12 @@ def _deferred(engine: Recollect, recipe: Recipe, asked: Asked) -> dict[str, obje
 
 
 def _opinion(response: types.Response) -> tuple[str, str] | None:
-    """What came of the second opinion, in the line that said before that it follows: a warning or
-    not, and the words."""
-    for part in response.degraded:
-        if part.channel == "rerank":
-            told = part.reason if len(part.reason) <= SHORT else "not given"
-            return "warn", f"Second opinion: {told}"
+    """What came of the second opinion, in the place that said before that it follows: a warning or
+    not, and the words. Why it is a warning, `_degraded` says."""
     read = response.counts["reranked"]
-    return ("", f"Second opinion: read {read}") if read else None
+    if any(part.channel == "rerank" for part in response.degraded):
+        return "warn", f"Second opinion: only {read} read" if read else "No second opinion"
+    return ("", f"Second opinion: {read} read") if read else None
 
 
 def _degraded(part: types.Degraded, response: types.Response) -> tuple[str, str, str]:
@@ -255,12 +249,6 @@ def _degraded(part: types.Degraded, response: types.Response) -> tuple[str, str,
     else:
         means = "It took part as far as it could."
     return PARTS.get(part.channel, f"The channel {part.channel}"), reason, means
-
-
-def _judged(engine: Recollect, response: types.Response) -> dict[str, bool]:
-    """What was said of these results as answers to this query; what was said last holds."""
-    said = engine.store.feedback.about([result.id for result in response])
-    return {id: accepted for id, query, accepted in said if query == response.query}
 
 
 def _more(asked: Asked, response: types.Response, address: Address) -> tuple[int, str] | None:
@@ -319,7 +307,7 @@ def _start(engine: Recollect, asked: Asked, address: Address) -> dict[str, Any]:
     limit = asked.limit if narrowed and asked.limit else NEWEST
     memories = engine.list(filter, limit)
     return {
-        "groups": [*_groups(address, counts, total), _ages(address)],
+        "groups": _groups(address, counts, total) if memories or narrowed else [],
         "among": None,
         "counts": counts,
         "total": total,
@@ -349,7 +337,7 @@ def _groups(
     made = [
         _group(address, _telling(facets.get(facet, {}), among), *told) for facet, *told in FACETS
     ]
-    return [group for group in made if group.shown]
+    return [*(group for group in made if group.shown), _ages(address, facets["age"])]
 
 
 def _telling(counts: Mapping[str, int], among: int | None) -> dict[str, int]:
@@ -377,11 +365,10 @@ def _group(address: Address, counts: Mapping[str, int], name: str, label: str) -
     return Group(name, label, chips[:CHIPS], chips[CHIPS:])
 
 
-def _ages(address: Address) -> Group:
-    """Ages have no counts: to count them, everything that was found would have to be read."""
+def _ages(address: Address, counts: Mapping[str, int]) -> Group:
     on = address.values("since")[-1:]
     chips = [
-        Chip(f"since:{age}", label, None, [age] == on, address.toggled("since", age).link())
+        Chip(f"since:{age}", label, counts[age], [age] == on, address.toggled("since", age).link())
         for age, label in AGES.items()
     ]
     anything = [Chip("since:", "Any time", None, False, address.without("since").link())]

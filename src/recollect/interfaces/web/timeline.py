@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -31,6 +32,8 @@ MOST_BARS = 130
 USUAL_BARS = 64
 # By itself the picture looks this far ahead: one memory that expires in 2099 must not flatten it.
 AHEAD = timedelta(days=400)
+# A vault of today is still drawn as days, not as one bar as wide as the page.
+LEAST = timedelta(days=13)
 # Even everything ends somewhere: what lies farther from today is told in words.
 FARTHEST = timedelta(days=64 * 365)
 SPANS: dict[Span, tuple[str, timedelta | None]] = {
@@ -46,8 +49,6 @@ HEIGHT = 240  # of both sides together, in pixels; the labels stand outside
 LEAST_SIDE = 28
 SOON = timedelta(days=30)
 LISTED = 20
-# Reading this many memories to find those that expire takes a blink; more would be felt.
-SMALL_VAULT = 3000
 
 
 class Looking(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -121,25 +122,29 @@ async def timeline(service: Service, request: Request) -> Response:
 
 
 class Expiry(Struct, frozen=True):
-    """What expires soon, soonest first, and what has expired, latest first; how many they are. The
-    memories are None where finding them would read too many; then whole days are counted."""
+    """What expires soon, soonest first, and what has expired, latest first: the first of them, and
+    how many there are. Where there are more than are listed, whole days are counted."""
 
     coming: int
     past: int
-    soon: tuple[Memory, ...] | None = None
-    gone: tuple[Memory, ...] | None = None
+    soon: tuple[Memory, ...] = ()
+    gone: tuple[Memory, ...] = ()
 
 
 def expiry(engine: Recollect, narrowed: Filter, dates: Dates, now: datetime) -> Expiry:
-    if sum(dates.made.values()) > SMALL_VAULT:
-        today = now.astimezone(UTC).date()
-        coming = sum(n for day, n in dates.expiring.items() if today <= day <= today + SOON)
-        return Expiry(coming, sum(n for day, n in dates.expiring.items() if day < today))
-    listed = engine.list(narrowed, SMALL_VAULT) if dates.expiring else []
-    ends = sorted((one.valid_until, one.id, one) for one in listed if one.valid_until is not None)
-    soon = tuple(one for end, _, one in ends if now < end <= now + SOON)
-    gone = tuple(one for end, _, one in reversed(ends) if end <= now)
-    return Expiry(len(soon), len(gone), soon[:LISTED], gone[:LISTED])
+    if not dates.expiring:
+        return Expiry(0, 0)
+    today = now.astimezone(UTC).date()
+    soon = tuple(engine.expiring(narrowed, LISTED + 1, within=SOON))
+    gone = tuple(engine.expired(narrowed, LISTED + 1))
+    coming = sum(n for day, n in dates.expiring.items() if today <= day <= today + SOON)
+    past = sum(n for day, n in dates.expiring.items() if day < today)
+    return Expiry(
+        coming if len(soon) > LISTED else len(soon),
+        past if len(gone) > LISTED else len(gone),
+        soon[:LISTED],
+        gone[:LISTED],
+    )
 
 
 # Stretches of time
@@ -153,10 +158,23 @@ def spanned(dates: Dates, span: Span, today: date) -> tuple[date, date] | None:
     around = SPANS[span][1]
     if around is not None:
         return _moved(today, -around), _moved(today, around)
-    first, last = max(min(*days, today), _moved(today, -FARTHEST)), max(*days, today)
-    if span == "fit":
-        last = min(last, max([*dates.made, _moved(today, AHEAD)]))
-    return first, min(last, _moved(today, FARTHEST))
+    first, last = min(*days, today), max(*days, today)
+    if span == "fit" and dates.made:
+        first = min(_begun(dates.made, today), _moved(today, -LEAST))
+        last = min(last, max(*dates.made, _moved(today, AHEAD)))
+    return max(first, _moved(today, -FARTHEST)), min(last, _moved(today, FARTHEST))
+
+
+def _begun(made: Mapping[date, int], today: date) -> date:
+    """The first day on which memories were made, without the few that are by far older than all
+    others: a wrong date must not flatten the picture."""
+    few = max(1, sum(made.values()) // 50)
+    days, passed = sorted(made), 0
+    for day in days:
+        passed += made[day]
+        if passed > few:
+            return day if (today - day) * 3 < today - days[0] else days[0]
+    return days[0]
 
 
 def start_of(day: date, grain: Grain) -> date:
@@ -179,8 +197,7 @@ def end_of(start: date, grain: Grain) -> date:
         case "week":
             return _moved(start, timedelta(days=6))
         case "month":
-            following = date(start.year + start.month // 12, start.month % 12 + 1, 1)
-            return following - timedelta(days=1)
+            return start.replace(day=monthrange(start.year, start.month)[1])
     return start.replace(month=12, day=31)
 
 

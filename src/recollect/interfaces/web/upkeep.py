@@ -153,7 +153,7 @@ def state(service: Service, kept: Upkeep, stats: dict[str, Any]) -> dict[str, An
         "share": 100 * made / (made + waiting) if made + waiting else 100,
         "embedding": kept.embedding,
         "failure": kept.failure,
-        "frozen": service.engine.store.database.frozen,
+        "frozen": service.engine.read_only,
         "checked": kept.checked,
         "about": ABOUT,
         "now": service.engine.now(),
@@ -170,7 +170,7 @@ async def _vectors(service: Service, kept: Upkeep, request: Request) -> Response
         if not engine.models.embeds():
             return {"embedding": "none", "vectors": 0, "waiting": 0}
         identity = engine.models.embedder().identity
-        embedded, memories = engine.store.vectors.coverage(identity)
+        embedded, memories = engine.coverage()
         return {"embedding": identity, "vectors": embedded, "waiting": memories - embedded}
 
     stats = await service.ask(counted, service.engine)
@@ -186,7 +186,7 @@ async def examine(service: Service, kept: Upkeep, fix: bool, request: Request) -
     async def answered() -> Response:
         checked = await kept.check(fix=fix)
         values = {"checked": checked, "about": ABOUT, "now": service.engine.now()}
-        values["frozen"] = service.engine.store.database.frozen
+        values["frozen"] = service.engine.read_only
         return page("_check.html", request, values)
 
     return await _in_place(request, answered)
@@ -228,7 +228,7 @@ def active(engine: Recollect) -> list[Model]:
 def degraded(engine: Recollect, models: list[Model]) -> list[str]:
     """What does not take part as it should, in sentences; what waits for a vector is told too."""
     told = []
-    if engine.store.database.frozen:
+    if engine.read_only:
         told.append("The vault is read-only: memories can be found, but not saved or changed.")
     told += [
         f"{model.name}: no model takes part, because {model.problem.rstrip('.')}."

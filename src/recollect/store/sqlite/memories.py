@@ -77,9 +77,21 @@ class SqliteMemories:
         condition, values = where(filter, self._topics.hashed)
         return self._listed(condition, values, "m.updated_at DESC, m.id", limit)
 
-    def facets(self, filter: Filter, most: int) -> Facets:
+    def expiring(
+        self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None
+    ) -> list[Memory]:
         condition, values = where(filter, self._topics.hashed)
-        return facets(self._database, condition, values, most)
+        condition += " AND m.valid_until <= ?"
+        values.append(to_micros(until))
+        if since is None:
+            return self._listed(condition, values, "m.valid_until DESC, m.id", limit)
+        condition += " AND m.valid_until > ?"
+        values.append(to_micros(since))
+        return self._listed(condition, values, "m.valid_until, m.id", limit)
+
+    def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
+        condition, values = where(filter, self._topics.hashed)
+        return facets(self._database, condition, values, most, now)
 
     def dates(self, filter: Filter) -> Dates:
         condition, values = where(filter, self._topics.hashed)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, timedelta
+
+from recollect.store.base import AGES, Dates, Facets, Store
 from recollect.testing.stores.asking import (
     Contract,
+    forget,
     ids,
     matches,
     nearest,
@@ -13,6 +17,7 @@ from recollect.testing.stores.asking import (
     save,
 )
 from recollect.testing.stores.samples import (
+    DAY,
     EVERYTHING,
     FILTERS,
     MODEL,
@@ -23,7 +28,10 @@ from recollect.testing.stores.samples import (
     memory,
     shuffled,
 )
-from recollect.types import Filter
+from recollect.types import Filter, Memory, Place
+
+NOTHING = Facets({}, {}, {}, {}, dict.fromkeys(AGES, 0))
+AGED = dict.fromkeys(AGES, 4)
 
 
 class BrowsingContract(Contract):
@@ -43,6 +51,41 @@ class BrowsingContract(Contract):
             assert whole
             for size in (1, 2, 5, len(whole)):
                 assert list(pages(store, filter, size)) == whole, f"{filter}, pages of {size}"
+
+    def test_a_page_begins_behind_a_place_whose_memory_is_gone_or_moved(self) -> None:
+        """Whoever turns the page gets what stands below, even if the last one read was forgotten,
+        purged, or pinned meanwhile."""
+        store = self.store()
+        made = browsing_memories()
+        for number, last in enumerate(made):
+            save(store, *made)
+            behind = _place(last)
+            with store.writing() as write:
+                held = write.find([last.id])[last.id]
+                if number % 3 == 0:
+                    write.forget(held, NOON)
+                elif number % 3 == 1:
+                    write.purge(held)
+                else:
+                    write.replace(held, memory(last.id, tier="core", updated_at=NOON + DAY))
+            assert store.memories.browse(EVERYTHING, PLENTY, behind) == made[number + 1 :]
+            _purge_forgotten(store, last.id)
+            purge_everything(store)
+
+    def test_a_place_needs_no_memory(self) -> None:
+        store = self.store()
+        made = browsing_memories()
+        save(store, *shuffled(made))
+        core = [one for one in made if one.tier == "core"]
+        places = {
+            Place("core", NOON + DAY, ""): 0,
+            Place("core", datetime(1, 1, 1, tzinfo=UTC), ""): len(core),
+            Place("capture", datetime(9999, 12, 31, tzinfo=UTC), ""): len(core),
+            Place("file", datetime(1, 1, 1, tzinfo=UTC), "\U0010ffff"): len(made),
+            Place("core", made[0].updated_at, made[0].id + "!"): 1,
+        }
+        for place, above in places.items():
+            assert store.memories.browse(EVERYTHING, PLENTY, place) == made[above:], place
 
     def test_browsing_filters_hold_before_the_limit(self) -> None:
         for filter, passing, failing in FILTERS:
@@ -69,6 +112,108 @@ class BrowsingContract(Contract):
         for limit in (0, 1, 7, PLENTY):
             assert store.memories.newest(EVERYTHING, limit) == made[:limit]
 
+    def test_facets_count_what_memories_have_in_common_most_first_then_by_name(self) -> None:
+        store = self.store()
+        assert _facets(store, EVERYTHING, 5) == NOTHING
+        save(
+            store,
+            memory("a", project="tower", kind="task", source="chat", tags=("ops", "auth")),
+            memory("b", project="harbor", kind="task", source="mail", tags=("ops",)),
+            memory("c", project="Harbor", kind="fact", tags=("keys",)),
+            memory("d", project="harbor", kind="decision"),
+        )
+        found = _facets(store, EVERYTHING, PLENTY)
+        assert [list(part.items()) for part in found] == [
+            [("harbor", 2), ("Harbor", 1), ("tower", 1)],
+            [("task", 2), ("decision", 1), ("fact", 1)],
+            [("chat", 1), ("mail", 1)],
+            [("ops", 2), ("auth", 1), ("keys", 1)],
+            list(AGED.items()),
+        ]
+        first = _facets(store, EVERYTHING, 1)
+        assert first == NOTHING._replace(
+            project={"harbor": 2}, kind={"task": 2}, source={"chat": 1}, tags={"ops": 2}, age=AGED
+        )
+        assert _facets(store, EVERYTHING, 0) == NOTHING._replace(age=AGED)
+
+    def test_ages_count_from_now_to_the_moment(self) -> None:
+        """As `since` does: exactly so old still counts, and so does what is of tomorrow."""
+        store = self.store()
+        moment = timedelta(microseconds=1)
+        for name, span in AGES.items():
+            save(
+                store,
+                memory(f"{name}-just", updated_at=NOON - span, project="just"),
+                memory(f"{name}-over", updated_at=NOON - span - moment, project="over"),
+            )
+        save(store, memory("tomorrow", updated_at=NOON + DAY, created_at=NOON - 999 * DAY))
+        found = _facets(store, EVERYTHING, PLENTY).age
+        assert list(found.items()) == [
+            (name, 2 * place) for place, name in enumerate(AGES, start=1)
+        ]
+        just = _facets(store, Filter(project="just"), PLENTY).age
+        assert list(just.values()) == [1, 2, 3, 4]
+        for name, span in AGES.items():
+            since = Filter(since=NOON - span)
+            assert len(store.memories.browse(since, PLENTY)) == found[name]
+
+    def test_tags_that_differ_in_case_are_one_facet_and_count_a_memory_once(self) -> None:
+        store = self.store()
+        save(
+            store,
+            memory("a", tags=("Auth", "auth", "AUTH")),
+            memory("b", tags=("auth",)),
+            memory("c", tags=("ÜBER", "über", "anchor")),
+        )
+        assert list(_facets(store, EVERYTHING, PLENTY).tags.items()) == [
+            ("AUTH", 2),
+            ("anchor", 1),
+            ("ÜBER", 1),
+        ]
+        # The spelling is one that the counted memories have.
+        assert _facets(store, Filter(among=("b",)), PLENTY).tags == {"auth": 1}
+        assert _facets(store, Filter(tags=("aUTH",)), PLENTY).tags == {"AUTH": 2}
+
+    def test_facets_and_dates_count_what_passes_the_filter_and_is_live(self) -> None:
+        for filter, passing, failing in FILTERS:
+            store = self.store()
+            gone = {"source": "gone", "valid_until": NOON} | dict(passing)
+            save(store, *(memory(f"outside-{n}", **failing) for n in range(4)))
+            save(store, *(memory(f"inside-{n}", **passing) for n in range(3)))
+            save(store, memory("inside-8", **gone))
+            forget(store, "inside-8")
+            kind = memory("x", **passing).kind
+            assert _facets(store, filter, PLENTY).kind == {kind: 3}, filter
+            assert store.memories.dates(filter) == Dates({NOON.date(): 3}, {}), filter
+            assert "gone" not in _facets(store, EVERYTHING, PLENTY).source
+            _purge_forgotten(store, "inside-8")
+            purge_everything(store)
+
+    def test_among_no_ids_nothing_is_counted(self) -> None:
+        store = self.store()
+        save(store, memory("a", tags=("anchor",), project="harbor"))
+        none = Filter(among=())
+        assert _facets(store, none, PLENTY) == NOTHING
+        assert store.memories.dates(none) == Dates({}, {})
+
+    def test_a_day_ends_at_midnight_utc_in_every_century(self) -> None:
+        store = self.store()
+        moment = timedelta(microseconds=1)
+        days = [
+            date(1, 1, 2), date(1899, 12, 31), date(1969, 12, 30), date(1969, 12, 31),
+            date(1970, 1, 1), date(1970, 1, 2), date(2026, 3, 1), date(9999, 12, 30),
+        ]  # fmt: skip
+        made = []
+        for day in shuffled(days):
+            begins = datetime(day.year, day.month, day.day, tzinfo=UTC)
+            for place, at in enumerate((begins, begins + DAY / 2, begins + DAY - moment)):
+                expires = at if place else None
+                made.append(memory(f"{day}-{place}", created_at=at, valid_until=expires))
+        save(store, *made)
+        found = store.memories.dates(EVERYTHING)
+        assert list(found.made.items()) == [(day, 3) for day in days]
+        assert list(found.expiring.items()) == [(day, 2) for day in days]
+
     def test_feedback_is_counted_by_what_was_said(self) -> None:
         store, other = self.store(), self.store()
         assert store.feedback.counts() == (0, 0)
@@ -81,3 +226,17 @@ class BrowsingContract(Contract):
         assert other.feedback.about(["a", "c"]) == said
         assert store.feedback.about(["b", "a"]) == [*said, ("b", "anchor", False)]
         assert store.feedback.about([]) == []
+
+
+def _place(one: Memory) -> Place:
+    return Place(one.tier, one.updated_at, one.id)
+
+
+def _purge_forgotten(store: Store, id: str) -> None:
+    with store.writing() as write:
+        for before in write.find([id]).values():
+            write.purge(before)
+
+
+def _facets(store: Store, filter: Filter, most: int) -> Facets:
+    return store.memories.facets(filter, most, NOON)

@@ -12,7 +12,7 @@ const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 const PAUSE = 50; // milliseconds between two requests of one side: as quick as an eye can follow
 const SETTLED = 250; // after the last answer: then what stands below, and what is said aloud
 
-const state = { left: fresh(), right: fresh(), open: "", diff: false, query: "", head: [], shown: "left", groups: new Map() };
+const state = { left: fresh(), right: fresh(), open: "", from: "", diff: false, query: "", head: [], shown: "left", groups: new Map() };
 
 function fresh() {
   return { running: false, wanted: false, asked: false, said: [] };
@@ -491,7 +491,7 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = event.submitter;
   if (button?.dataset.vote) return vote(button);
-  if (button?.name === "open") return open(button.value);
+  if (button?.name === "open") return open(button.value, button.closest("[data-side]").dataset.side);
   if (button?.dataset.save !== undefined) return save(button.value);
   const before = [state.head, state.query, state.open];
   if (form.elements.q.value !== state.query) state.open = "";
@@ -538,9 +538,10 @@ form.addEventListener("click", (event) => {
   }
 });
 
-function open(id) {
+function open(id, from) {
   if (id === state.open) return close();
   state.open = id;
+  state.from = from;
   write({ push: true });
   label();
   below({ focus: true });
@@ -552,7 +553,7 @@ function close() {
   write({ push: true });
   label();
   body.querySelector("[data-compare]")?.remove();
-  const row = [...rowsOf(state.shown), ...rowsOf("right")].find((one) => one.dataset.id === id);
+  const row = [state.from || state.shown, ...NAMES].flatMap(rowsOf).find((one) => one.dataset.id === id);
   row?.querySelector("[data-why]").focus();
 }
 

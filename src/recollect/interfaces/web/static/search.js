@@ -339,3 +339,6 @@ document.querySelector("[data-keys-open]").addEventListener("click", () => keys.
 const on = keys.querySelector("[data-keys-on]");
 on.checked = localStorage.getItem("letters") !== "off";
 on.addEventListener("change", () => localStorage.setItem("letters", on.checked ? "on" : "off"));
+
+// What was typed before this script was there.
+if (box.value.trim() !== (asked.get("q") ?? "").trim()) typed();

@@ -1,0 +1,172 @@
+"""Every number of a recipe by its name, with the range it may be set within."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import NotFound, UserError
+from recollect.recipes import BUILT_IN, Recipes
+from recollect.recipes.constants import Constant, constants
+from recollect.recipes.overrides import flat, nested_changes, tree
+from recollect.recipes.related import RELATED
+
+NAMES = list(BUILT_IN)
+EVERY = [*BUILT_IN.values(), RELATED]
+
+
+def refusal(name: str, changes: dict[str, object]) -> str:
+    with pytest.raises(UserError) as caught:
+        Recipes().changed(name, changes)
+    told = str(caught.value)
+    assert told.endswith(".")
+    assert "\n" not in told
+    return told
+
+
+def test_every_number_is_listed_once() -> None:
+    for one in EVERY:
+        numbers = {
+            name: value
+            for name, value in flat(tree(one))
+            if isinstance(value, int | float) and not isinstance(value, bool)
+            if not name.startswith("deep.")
+        }
+        listed = constants(one)
+        assert {held.name: held.value for held in listed} == numbers, one.name
+        assert len(listed) == len(numbers), one.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_value_lies_within_its_bounds(name: str) -> None:
+    for one in constants(BUILT_IN[name]):
+        assert one.least <= one.value <= one.most, one
+        assert one.value > one.least or not one.above, one
+        assert math.isfinite(one.least), one
+        assert math.isfinite(one.most), one
+        assert isinstance(one.value, int) or not one.whole, one
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_setting_a_number_to_what_it_is_changes_nothing(name: str) -> None:
+    recipes, recipe = Recipes(), BUILT_IN[name]
+    listed = constants(recipe)
+    for one in listed:
+        assert recipes.changed(name, {one.name: one.value}).fingerprint == recipe.fingerprint
+    every = recipes.changed(name, {one.name: one.value for one in listed})
+    assert every == recipe
+    assert recipes.changed(name, {}) == recipe
+
+
+def beyond(one: Constant) -> list[float]:
+    step = 1 if one.whole else 0.5
+    return [one.least if one.above else one.least - step, one.most + step]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_bounds_are_those_of_the_check(name: str) -> None:
+    """What a slider offers is accepted at both ends, and nothing beyond them."""
+    for one in constants(BUILT_IN[name]):
+        for value in beyond(one):
+            assert f"{name}: {one.name} cannot be {value!r}; expected " in refusal(
+                name, {one.name: value}
+            )
+        if one.whole:
+            assert "expected int" in refusal(name, {one.name: one.value + 0.5})
+        inside = (one.least + one.most) / 2
+        convert(int(inside) if one.whole else inside, one)
+        convert(one.most, one)
+
+
+def convert(value: float, one: Constant) -> None:
+    """No refusal for the range; that a number has to fit another one is another matter."""
+    recipe = next(name for name in NAMES if one in constants(BUILT_IN[name]))
+    told = ""
+    try:
+        Recipes().changed(recipe, {one.name: value})
+    except UserError as error:
+        told = str(error)
+    assert "expected" not in told, f"{one}: {told}"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "changes", "parts"),
+    [
+        ("blend", {"fuse.weights.vektor": 2}, ["fuse", "'vektor'", "vector"]),
+        ("blend", {"fuse.k": 2}, ["blend: fuse.k is not a field", "weights, added, kept"]),
+        ("blend", {"colour": 2}, ["blend: colour", "recall, fuse, stages"]),
+        ("blend", {"": 2}, ["not a field"]),
+        ("blend", {"fuse.": 2}, ["not a field"]),
+        ("blend", {"fuse..weights": 2}, ["not a field"]),
+        ("blend", {"name": "x"}, ["blend: name is not a field"]),
+        ("blend", {"extends": "vault"}, ["blend: extends is not a field"]),
+        ("blend", {"fuse.weights": 2}, ["fuse.weights is a table", "keyword, vector"]),
+        ("blend", {"fuse.weights.vector.x": 2}, ["fuse.weights.vector", "expected float"]),
+        ("blend", {"fuse.weights.vector": "2"}, ["fuse.weights.vector", "'2'", "got str"]),
+        ("blend", {"fuse.weights.vector": True}, ["fuse.weights.vector", "True", "got bool"]),
+        ("blend", {"fuse.weights.vector": None}, ["fuse.weights.vector", "None", "got null"]),
+        ("blend", {"fuse.weights.vector": [1]}, ["fuse.weights.vector", "got array"]),
+        ("blend", {"fuse.weights.vector": -0.1}, ["fuse.weights.vector", ">= 0.0"]),
+        ("blend", {"fuse.weights.vector": float("nan")}, ["fuse.weights.vector", "nan"]),
+        ("blend", {"limits.default": 2.5}, ["limits.default", "expected int"]),
+        ("vault", {"stages.score.signals.semantic.weight": 1001}, ["semantic.weight", "<= 1000"]),
+        ("nowhere", {"limits.default": 2}, ["'nowhere'", "blend, vault"]),
+    ],
+)
+def test_a_change_that_does_not_fit_is_refused_by_name(
+    recipe: str, changes: dict[str, object], parts: list[str]
+) -> None:
+    told = refusal(recipe, changes)
+    for part in parts:
+        assert part in told
+
+
+def test_one_wrong_change_among_right_ones_is_the_one_named() -> None:
+    told = refusal("blend", {"fuse.weights.vector": 2.0, "limits.default": 0, "fuse.pool": {}})
+    assert "limits.default cannot be 0" in told
+
+
+def test_an_unknown_recipe_is_not_found() -> None:
+    with pytest.raises(NotFound, match="'nowhere'"):
+        Recipes().changed("nowhere", {})
+
+
+def test_dotted_names_become_tables() -> None:
+    changes = {"fuse.weights.vector": 2, "fuse.weights.keyword": 1, "limits.default": 3}
+    assert nested_changes(changes) == {
+        "fuse": {"weights": {"vector": 2, "keyword": 1}},
+        "limits": {"default": 3},
+    }
+    assert nested_changes({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"fuse": 1, "fuse.weights": 2}, "fuse.weights and a name before it"),
+        ({"fuse.weights": 1, "fuse.weights.vector": 2}, "fuse.weights.vector and a name before it"),
+        ({"fuse.weights.vector": 2, "fuse.weights": 1}, "fuse.weights and a name below it"),
+        ({"fuse.weights.vector": 2, "fuse": {"weights": {}}}, "fuse and a name below it"),
+        ({"fuse": {"k": 1}, "fuse.k": 2}, "fuse.k and a name below it"),
+    ],
+)
+def test_a_name_and_one_inside_it_cannot_both_be_changed(
+    changes: dict[str, object], named: str
+) -> None:
+    with pytest.raises(UserError, match=named):
+        nested_changes(changes)
+
+
+def test_what_was_handed_in_stays_as_it_was() -> None:
+    table = {"weights": {"vector": 2.0}}
+    nested_changes({"fuse": table, "fuse.weights.keyword": 1.0})
+    assert table == {"weights": {"vector": 2.0}}
+
+
+def test_the_built_in_recipes_stay_as_they_are(tmp_path: Path) -> None:
+    before = BUILT_IN["blend"].fingerprint
+    changed = Recipes(tmp_path).changed("blend", {"fuse.weights.vector": 2.0})
+    assert changed.fingerprint != before == BUILT_IN["blend"].fingerprint
+    assert changed.name == "blend"
