@@ -91,8 +91,8 @@ def test_save_says_the_same_again_without_a_twin(home: Home) -> None:
     first = home.json("save", "--title", "Same", "--text", "thing")
     again = home.json("save", "--title", "Same", "--text", "thing")
     other = home.json("save", "--title", "Same", "--text", "another thing")
-    assert first == {"id": first["id"], "outcome": "added"}
-    assert again == {"id": first["id"], "outcome": "unchanged"}
+    assert first == {"id": first["id"], "outcome": "added", "repeated": False}
+    assert again == {"id": first["id"], "outcome": "unchanged", "repeated": True}
     assert other["outcome"] == "added"
     assert other["id"] != first["id"]
     assert len(home.listed()) == 2

@@ -22,6 +22,10 @@ class Saved(NamedTuple):
     repeated: bool = False
 
 
+def saved_json(saved: Saved) -> dict[str, object]:
+    return {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
+
+
 def save_drafts(write: Writing, drafts: Sequence[Draft], now: datetime) -> list[Saved]:
     """Add, update, or leave alone, in order; the same id again updates."""
     wanted = [given.id or made_id(given.fields) for given in drafts]

@@ -7,6 +7,7 @@ import sys
 
 from recollect.engine import Recollect
 from recollect.ingest.draft import draft
+from recollect.ingest.saving import saved_json
 from recollect.interfaces.cli.arguments import add_fields, add_json, fields_of
 from recollect.interfaces.cli.output import print_json
 
@@ -14,6 +15,8 @@ EXAMPLE = (
     '  recollect save --title "Switched to JWT" --text "Sessions became signed tokens." \\\n'
     "      --tag auth --kind decision --project harbor-api"
 )
+
+REPEATED = "recollect: It repeats that memory of its project, which was updated."
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,9 +31,11 @@ def run(told: argparse.Namespace) -> int:
     with Recollect() as memory:
         [saved] = memory.save_all([draft(fields)])
         if told.json:
-            print_json({"id": saved.memory.id, "outcome": saved.outcome})
+            print_json(saved_json(saved))
         else:
             print(saved.memory.id)
+            if saved.repeated and saved.outcome == "updated":
+                print(REPEATED, file=sys.stderr)
         # Acknowledged before a remote model is waited for: closing the vault lets it finish.
         sys.stdout.flush()
     return 0

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import socket
 import sys
+from contextlib import suppress
+from types import FrameType
 
 import uvicorn
 
@@ -34,21 +37,35 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+class Stopped(BaseException):
+    """SIGTERM: the usual end of a server, and no error."""
+
+
 def run(told: argparse.Namespace) -> int:
+    # uvicorn lets requests end, then raises the signal once more for whoever heard it before.
+    signal.signal(signal.SIGTERM, _stop)
+    with suppress(Stopped):
+        _serve(told)
+    return 0
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise Stopped
+
+
+def _serve(told: argparse.Namespace) -> None:
     with Recollect(lasting=True) as memory:
         tokens = _tokens(memory.settings, told.host)
         listening = _listening(told.host, told.port)
-        own = f"[{told.host}]" if ":" in told.host else told.host
-        names = [own, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
+        names = [told.host, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
         app = create_app(Service(memory), names=names, tokens=tokens)
         logs.set_up()
         _tell(listening, memory)
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, lifespan="on",
+            app, log_config=None, ws="none", access_log=False, server_header=False, lifespan="on",
             timeout_graceful_shutdown=GRACE_S,
         )  # fmt: skip
         uvicorn.Server(config).run([listening])
-    return 0
 
 
 def _tokens(settings: Settings, host: str) -> Tokens:
@@ -70,11 +87,13 @@ def _tokens(settings: Settings, host: str) -> Tokens:
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio switches Nagle's delay off only where the socket says that it is TCP; with it,
+        # every answer on a kept connection would come 40 ms later.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(128)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         told = getattr(error, "strerror", None) or str(error)
         raise UserError(f"{host}, port {port}, cannot be listened on: {told}.") from error
     listening.set_inheritable(True)

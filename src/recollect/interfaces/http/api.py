@@ -11,7 +11,7 @@ from recollect.codec import memory_json, revision
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.draft import draft
-from recollect.ingest.saving import Saved as Outcome
+from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.asking import Asked, Narrowing
@@ -27,7 +27,8 @@ IF_MATCH = {"If-Match": "Change it only if it is still in the state with this ET
 
 
 def etag(memory: Memory) -> dict[str, str]:
-    return {"ETag": f'"{revision(memory)}"'}
+    """A browser may keep a memory, if it asks each time whether it is still the same."""
+    return {"ETag": f'"{revision(memory)}"', "Cache-Control": "private, no-cache"}
 
 
 def expected(call: Call) -> str | None:
@@ -41,20 +42,33 @@ def expected(call: Call) -> str | None:
 # Memories
 
 
+def refuse_memories(body: object) -> None:
+    """What the engine says of the first memory that is wrong, and which of several it is."""
+    for place, one in enumerate(body if isinstance(body, list) else [body]):
+        try:
+            if isinstance(one, dict):
+                draft(one)
+        except UserError as error:
+            which = f"[{place}]: " if isinstance(body, list) else ""
+            raise UserError(f"{which}{error}") from error
+
+
+def refuse_change(body: object) -> None:
+    told = dict(body) if isinstance(body, dict) else {}
+    others = told.keys() - {"add_tags", "remove_tags"}
+    draft({name: told[name] for name in told if name in others}, change=True)
+
+
 async def save(call: Call) -> Response:
     many = isinstance(call.body, list)
     drafts = [draft(schemas.told(one)) for one in (call.body if many else [call.body])]
     saved = await call.service.ask(call.engine.save_all, drafts)
     if many:
-        return answer([_outcome(one) for one in saved])
+        return answer([saved_json(one) for one in saved])
     [one] = saved
     place = quote(one.memory.id, safe="")
     headers = {"Location": f"{PREFIX}/memories/{place}", **etag(one.memory)}
-    return answer(_outcome(one), 201 if one.outcome == "added" else 200, headers)
-
-
-def _outcome(saved: Outcome) -> dict[str, Any]:
-    return {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
+    return answer(saved_json(one), 201 if one.outcome == "added" else 200, headers)
 
 
 async def browse(call: Call) -> Response:
@@ -70,8 +84,9 @@ async def browse(call: Call) -> Response:
 
 async def show(call: Call) -> Response:
     [memory] = await call.service.ask(call.engine.show, [call.id])
-    known = [tag.strip() for tag in call.request.headers.get("if-none-match", "").split(",")]
-    if etag(memory)["ETag"] in known:
+    told = call.request.headers.get("if-none-match", "").split(",")
+    known = {tag.strip().removeprefix("W/") for tag in told}  # a proxy that packs weakens it
+    if {etag(memory)["ETag"], "*"} & known:
         return Response(status_code=304, headers=etag(memory))
     return answer(memory_json(memory), headers=etag(memory))
 
@@ -199,7 +214,7 @@ OPERATIONS = (
                 headers={"Location": "Where it is.", **ETAG},
             ),
         },
-        body=schemas.NewMemory | schemas.Several,
+        body=schemas.NewMemory | schemas.Several, refuse=refuse_memories,
         example={
             "title": "Switched to JWT", "text": "Sessions became signed tokens.",
             "tags": ["auth"], "kind": "decision", "project": "harbor-api",
@@ -228,7 +243,7 @@ OPERATIONS = (
         "PATCH", f"{PREFIX}/memories/{{id:path}}", change, "Change a memory",
         {200: Answer("The memory as it is now.", Memory, headers=ETAG)},
         body=schemas.Change, example={"severity": "warning", "add_tags": ["auth"]},
-        headers=IF_MATCH, problems=(404, 412),
+        headers=IF_MATCH, problems=(404, 412), refuse=refuse_change,
     ),
     Operation(
         "DELETE", f"{PREFIX}/memories/{{id:path}}", forget, "Forget a memory",

@@ -33,6 +33,8 @@ def is_loopback(host: str) -> bool:
 def hostname(host: str) -> str:
     """`localhost:7117` and `[::1]:7117` without the port, in small letters."""
     name = host.lower()
+    if name.count(":") > 1 and not name.startswith("["):
+        return f"[{name}]"  # an IPv6 address as people write it
     if name.startswith("["):
         return name.partition("]")[0] + "]"
     return name.partition(":")[0].rstrip(".")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -62,11 +63,13 @@ class Operation(NamedTuple):
     problems: tuple[int, ...] = ()
     details: str = ""
     example: Any = None
+    refuse: Callable[[object], object] | None = None  # says in the engine's words what is wrong
 
 
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as JSON."""
-    return Response(msgspec.json.encode(value), status, headers, JSON)
+    """A value as JSON, which nobody between here and the caller may keep."""
+    told = {"Cache-Control": "no-store"} | dict(headers or {})
+    return Response(msgspec.json.encode(value), status, told, JSON)
 
 
 def routes(operations: Sequence[Operation], service: Service, metrics: Metrics) -> list[BaseRoute]:
@@ -87,19 +90,24 @@ def _route(
             parameters = from_parameters(operation.parameters, request.query_params)
         elif request.query_params:
             raise UserError("This address takes no parameters.")
-        body = None if operation.body is None else await _body(request, operation.body)
+        body = None if operation.body is None else await _body(request, operation)
         return await operation.run(Call(service, metrics, request, parameters, body))
 
     return Route(path, endpoint, methods=list(methods))
 
 
-async def _body(request: Request, kind: Any) -> Any:
+async def _body(request: Request, operation: Operation) -> Any:
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media not in BODIES:
         raise HTTPException(415, f"The body must be JSON: Content-Type: {JSON}.")
+    raw = await request.body()
     try:
-        return msgspec.json.decode(await request.body(), type=kind)
+        return msgspec.json.decode(raw, type=operation.body)
     except msgspec.ValidationError as error:
+        # What comes behind the first wrong field may not even be JSON.
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            if operation.refuse is not None:
+                operation.refuse(msgspec.json.decode(raw))
         raise UserError(sentence(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"The body is not valid JSON: {error}.") from error

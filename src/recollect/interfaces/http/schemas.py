@@ -65,6 +65,8 @@ class Change(Struct, forbid_unknown_fields=True, omit_defaults=True):
     tier: Tier | UnsetType | None = UNSET
     space: Text | UnsetType | None = UNSET
     path: Text | UnsetType | None = UNSET
+    created_at: Time | UnsetType = UNSET
+    updated_at: Time | UnsetType = UNSET
     valid_from: Time | UnsetType | None = UNSET
     valid_until: Time | UnsetType | None = UNSET
     add_tags: Tags | UnsetType = UNSET

@@ -15,6 +15,7 @@ from recollect.codec import memory_json
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, draft
+from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import encode_place
 from recollect.interfaces.mcp import arguments as given
 from recollect.interfaces.mcp import schemas
@@ -111,12 +112,7 @@ def save(at: Served, told: given.Save) -> Answer:
     if at.project is not None:
         fields.setdefault("project", at.project)
     [saved] = at.engine.save_all([draft(fields)])
-    structured = {
-        "id": saved.memory.id,
-        "outcome": saved.outcome,
-        "repeated": saved.repeated,
-        "title": saved.memory.title,
-    }
+    structured = saved_json(saved) | {"title": saved.memory.title}
     return Answer(structured, saved_text(saved))
 
 

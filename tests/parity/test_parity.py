@@ -1,0 +1,119 @@
+"""The same asked through every interface gives the same: ids, scores, explanations, sentences."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from parity_doors import DOORS, Door, Refused
+from parity_scenario import NOW, REFUSALS, SEARCHES, STEPS, WITH_MODELS, Step
+
+from recollect import Recollect
+from recollect.demo.load import sample
+from recollect.errors import RecollectError
+from recollect.settings import load_settings
+
+Answers = dict[str, dict[str, Any]]  # by door, then by the step's name
+MODELS = {
+    "without models": {
+        "RECOLLECT_EMBEDDING__PROVIDER": "none",
+        "RECOLLECT_RERANK__PROVIDER": "none",
+    },
+    # No answer depends on how quick the machine is, or on whether a model was used before.
+    "with the models in the box": {
+        "RECOLLECT_RERANK__BUDGET_MS": "60000",
+        "RECOLLECT_CONTEXT__SEMANTIC": "always",
+    },
+}
+
+
+def environment(home: Path, models: str) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "RECOLLECT_HOME": str(home),
+        "RECOLLECT_NOW": NOW,
+        **MODELS[models],
+    }
+
+
+def done(door: Door, step: Step) -> Any:
+    """What the door answers, without the times it took; or the sentence with which it refuses."""
+    try:
+        answer = getattr(door, step.what)(**step.given)
+    except (Refused, RecollectError) as error:
+        return {"refused": str(error)}
+    if step.what == "search":
+        assert answer.pop("timings_ms")["total"] > 0
+    return answer
+
+
+def collected(models: str, folder: Path) -> Answers:
+    """Each door's answers, on a vault of its own that began with the sample memories."""
+    first = folder / "first"
+    told = environment(first, models)
+    settings = load_settings(first, told)
+    with Recollect(home=first, settings=settings, environment=told) as engine:
+        engine.save_all(list(sample(engine.now())))
+    answers: Answers = {}
+    for name, opened in DOORS.items():
+        home = folder / name.replace(" ", "-")
+        shutil.copytree(first, home)
+        with opened(environment(home, models)) as door:
+            answers[name] = {step.name: done(door, step) for step in SCENARIOS[models]}
+    return answers
+
+
+@pytest.fixture(scope="module")
+def answers_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Answers]:
+    @cache
+    def answers(models: str) -> Answers:
+        return collected(models, tmp_path_factory.mktemp("parity"))
+
+    return answers
+
+
+SCENARIOS = {"without models": STEPS, "with the models in the box": WITH_MODELS}
+CASES = [(models, step) for models, steps in SCENARIOS.items() for step in steps]
+OTHERS = [name for name in DOORS if name != "library"]
+
+
+def named(value: object) -> str:
+    return f"{value.what}: {value.name}" if isinstance(value, Step) else str(value)
+
+
+@pytest.mark.parametrize("door", OTHERS)
+@pytest.mark.parametrize(("models", "step"), CASES, ids=named)
+def test_every_interface_answers_like_the_library(
+    answers_of: Callable[[str], Answers], models: str, step: Step, door: str
+) -> None:
+    answers = answers_of(models)
+    expected, answer = answers["library"][step.name], answers[door][step.name]
+    assert answer == expected
+
+
+def test_the_scenario_asks_what_it_means_to_ask(answers_of: Callable[[str], Answers]) -> None:
+    """What is to be refused is refused, all else is answered, and most searches find something."""
+    for models, steps in SCENARIOS.items():
+        answers = answers_of(models)["library"]
+        assert len(answers) == len(steps), "each step has a name of its own"
+        refused = {name for name, answer in answers.items() if answer and "refused" in answer}
+        assert refused == {step.name for step in REFUSALS if step in steps}
+    answers = answers_of("without models")["library"]
+    empty = {step.name for step in SEARCHES if not answers[step.name]["results"]}
+    # Without vectors, router wants every word of the question.
+    assert empty == {"no word at all", "nothing found", "an empty query", "recipe router"}
+
+
+def test_vectors_and_reranking_take_part_where_models_are_on(
+    answers_of: Callable[[str], Answers],
+) -> None:
+    found = answers_of("with the models in the box")["library"]["recipe blend"]
+    assert found["counts"]["vector"] > 0
+    assert found["counts"]["reranked"] > 0
+    assert found["degraded"] == []
