@@ -1,0 +1,143 @@
+"""Every page can be used by everyone: judged by axe-core, in light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from browser_site import Site, Watched, ready, served
+from playwright.sync_api import Page, expect
+
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
+WORDS = "token refresh"
+GRAVE = ("serious", "critical")
+EVERYTHING: dict[str, Any] = {
+    "resultTypes": ["violations"],
+    "rules": {"target-size": {"enabled": True}},
+}
+# The structure is the same in both; only the colours differ.
+COLOURS: dict[str, Any] = {"resultTypes": ["violations"], "runOnly": ["color-contrast"]}
+
+
+def violations(page: Page, options: dict[str, Any]) -> list[str]:
+    found = Axe().run(page, options=options).response["violations"]
+    return [
+        f"{one['id']}: {node['target']} {node['html'][:120]} {node.get('failureSummary', '')}"
+        for one in found
+        if one["impact"] in GRAVE
+        for node in one["nodes"]
+    ]
+
+
+def nothing(page: Page) -> None:
+    """As it is."""
+
+
+def with_why(page: Page) -> None:
+    page.locator("[data-why] > summary").first.click()
+    page.locator("[data-did] > summary").click()
+
+
+def with_keys(page: Page) -> None:
+    page.locator("[data-keys-open]").click()
+
+
+def with_filters(page: Page) -> None:
+    expect(page.locator("[data-filter-piece]")).to_have_count(1)
+
+
+def with_comparison(page: Page) -> None:
+    expect(page.locator("#compare")).to_be_visible()
+    for fold in ("saving", "feedback"):
+        page.locator(f"[data-side=left] [data-{fold}] > summary").click()
+
+
+def with_related(page: Page) -> None:
+    expect(page.locator("[data-related-list]")).to_be_visible()
+
+
+def with_check(page: Page) -> None:
+    page.locator("[data-check] button").click()
+    expect(page.locator("[data-checked]")).to_be_visible()
+
+
+PAGES: list[tuple[str, Callable[[Page], None]]] = [
+    ("/", nothing),
+    (f"/?q={WORDS}&kind=decision", with_why),
+    (f"/?q={WORDS}", with_keys),
+    ("/?q=zzqx&project=nowhere", nothing),
+    ("/lab", nothing),
+    (f"/lab?q={WORDS}&open=auth-jwt-001&left.set.limits.default=11", with_comparison),
+    ("/memory/auth-jwt-001", with_related),
+    ("/edit/auth-jwt-001", nothing),
+    ("/new", nothing),
+    ("/browse?kind=decision", with_filters),
+    ("/timeline", with_filters),
+    ("/upkeep", with_check),
+]
+
+
+def judged(page: Page, address: str, prepared: Callable[[Page], None]) -> None:
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.goto(address)
+    ready(page)
+    prepared(page)
+    for size in (WIDE, NARROW):
+        page.set_viewport_size(size)  # type: ignore[arg-type]
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        assert violations(page, EVERYTHING) == []
+        page.emulate_media(color_scheme="dark")
+        assert violations(page, COLOURS) == []
+        page.emulate_media(color_scheme="light")
+
+
+def test_the_judge_sees_what_is_wrong(page: Page, site: Site) -> None:
+    """A judge that finds nothing anywhere might as well be asleep."""
+    page.goto(site.url)
+    page.evaluate("() => { document.querySelector('[data-count]').style.color = 'var(--line)' }")
+    page.evaluate("() => { document.documentElement.lang = '' }")
+    told = " ".join(violations(page, EVERYTHING))
+    assert "color-contrast" in told
+    assert "html-has-lang" in told
+    page.emulate_media(color_scheme="dark")
+    assert "color-contrast" in " ".join(violations(page, COLOURS))
+
+
+@pytest.mark.parametrize(("path", "prepared"), PAGES, ids=[path for path, _ in PAGES])
+def test_a_page_is_for_everyone(
+    page: Page, site: Site, path: str, prepared: Callable[[Page], None]
+) -> None:
+    judged(page, site.url + path, prepared)
+
+
+@pytest.mark.parametrize("path", ["/", "/lab", "/browse", "/timeline", "/upkeep"])
+def test_an_empty_vault_is_for_everyone(page: Page, empty_site: Site, path: str) -> None:
+    judged(page, empty_site.url + path, nothing)
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/?q=x&since=yesteryear"])
+def test_what_is_refused_is_told_to_everyone(
+    page: Page, site: Site, watched: Watched, path: str
+) -> None:
+    watched.allow("status of 40[04]")
+    judged(page, site.url + path, nothing)
+
+
+def test_a_server_that_asks_for_a_token_lets_people_log_in(
+    page: Page, empty_site: Site, watched: Watched
+) -> None:
+    watched.allow("status of 401")
+    token = "a-token-that-is-long-enough"
+    with contextmanager(served)(empty_site.home, RECOLLECT_TOKEN=token) as guarded:
+        page.goto(guarded.url)
+        expect(page.locator("[data-problem]")).to_contain_text("/login")
+        judged(page, guarded.at("/login"), nothing)
+        page.get_by_label("Token").fill("not the right one at all")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_be_visible()
+        page.get_by_label("Token").fill(token)
+        page.keyboard.press("Enter")
+        expect(page.locator("[data-box]")).to_be_visible()

@@ -1,0 +1,342 @@
+"""A person compares two recipes, moves a constant, keeps what works, and says what was right."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+
+import pytest
+from browser_site import Site, Watched, figure, in_order, shown, visit
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from recollect import Recollect
+from recollect.recipes.constants import constants
+
+WORDS = "token refresh"
+SHOWN = 25
+SEVERITY = "stages.score.signals.severity.weight"
+WORDED = "stages.score.signals.semantic.with_vectors"
+
+
+def rows(page: Page, side: str) -> Locator:
+    return page.locator(f"[data-side={side}] [data-row]")
+
+
+def ranked(page: Page, side: str, engine: Recollect, recipe: str, **changes: float) -> list[str]:
+    """Wait until the side shows what the engine ranks with these changes, and return it."""
+    answer = engine.search(WORDS, recipe=recipe, changes=changes)
+    ids = [result.id for result in answer][:SHOWN]
+    in_order(rows(page, side), "data-id", ids)
+    return ids
+
+
+def field(page: Page, side: str, constant: str) -> Locator:
+    return page.locator(f'input[name="{side}.set.{constant}"]')
+
+
+def slider(page: Page, side: str, constant: str) -> Locator:
+    return page.locator(f'[data-constants={side}] input[type=range][aria-label="{constant}"]')
+
+
+@pytest.fixture
+def lab(page: Page, site: Site) -> Page:
+    visit(page, site.at("/lab", q=WORDS))
+    return page
+
+
+@pytest.fixture
+def own_recipe(site: Site) -> Iterator[str]:
+    name = "my-own"
+    yield name
+    (site.home / "recipes" / f"{name}.toml").unlink(missing_ok=True)
+
+
+# Two lists
+
+
+def test_two_recipes_rank_one_query(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/lab"))
+    expect(page.locator("[data-empty]")).to_contain_text("Two recipes, one query")
+    page.locator("#lab-q").fill(WORDS)
+    page.keyboard.press("Enter")
+    ranked(page, "left", engine, "vault")
+    ranked(page, "right", engine, "blend")
+    expect(page).to_have_url(re.compile(r"/lab\?q=token\+refresh&left=vault&right=blend"))
+    expect(page).to_have_title(f"{WORDS} · Lab · Recollect")
+    expect(page.locator("[data-took]")).to_have_text([re.compile(r"\d+ ms")] * 2)
+
+
+def test_lines_join_what_both_lists_hold(lab: Page, engine: Recollect) -> None:
+    left = ranked(lab, "left", engine, "vault")
+    right = ranked(lab, "right", engine, "blend")
+    lines = lab.locator("[data-lines] path")
+    ways = dict(zip(shown(lines, "dataset.id"), shown(lines, "attributes.d.value"), strict=True))
+    assert set(ways) == {*left, *right}
+    both = {*left} & {*right}
+    assert both
+    assert {id for id, way in ways.items() if "C" in way} == both  # a curve, and else a stub
+
+    places = {result.id: place for place, result in enumerate(engine.search(WORDS, recipe="vault"))}
+    for place, id in enumerate(right):
+        move = rows(lab, "right").nth(place).locator("[data-move]")
+        if id not in places:
+            expect(move).to_have_text("only here")
+        elif places[id] == place:
+            expect(move).to_contain_text("the same rank on both sides")
+        else:
+            expect(move).to_have_attribute("data-ranks", f"{places[id] + 1} → {place + 1}")
+
+
+def test_another_recipe_is_chosen(lab: Page, engine: Recollect) -> None:
+    lab.locator("#right-recipe").select_option("echovault")
+    ranked(lab, "right", engine, "echovault")
+    ranked(lab, "left", engine, "vault")
+    expect(lab.locator("#right-recipe")).to_be_focused()
+    expect(lab).to_have_url(re.compile("right=echovault"))
+    lab.go_back()
+    ranked(lab, "right", engine, "blend")
+
+
+def test_why_is_compared_side_by_side(lab: Page, engine: Recollect) -> None:
+    [first, *_] = ranked(lab, "right", engine, "blend")
+    button = rows(lab, "right").first.locator("[data-why]")
+    button.click()
+    panel = lab.locator("#compare")
+    expect(panel).to_have_attribute("data-compare", first)
+    expect(panel).to_be_focused()
+    for side, recipe in (("left", "vault"), ("right", "blend")):
+        picture = panel.locator(f"[data-compare-side={side}] [data-waterfall]")
+        score = engine.search(WORDS, recipe=recipe)
+        [result] = [one for one in score if one.id == first]
+        total = figure(picture.locator("[data-signal-total] td.number").inner_text())
+        assert total == pytest.approx(result.score, rel=1e-3)
+        names = [leaf.name for leaf in result.explain.leaves()]
+        assert shown(picture.locator("[data-signal]"), "dataset.signal") == names
+    lab.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    expect(button).to_be_focused()
+
+
+def test_differences_are_listed(lab: Page) -> None:
+    fold = lab.locator("[data-differences]")
+    count = int(fold.get_attribute("data-differences") or 0)
+    assert count
+    fold.locator("summary").click()
+    expect(lab.locator("[data-differences] tbody tr")).to_have_count(count)
+
+
+# Constants
+
+
+def test_every_constant_of_both_recipes_is_within_reach(lab: Page, engine: Recollect) -> None:
+    for side, recipe in (("left", "vault"), ("right", "blend")):
+        fields = lab.locator(f"[data-constants={side}] [data-range]")
+        told = dict(zip(shown(fields, "name"), shown(fields, "value"), strict=True))
+        held = {f"{side}.set.{one.name}": one.value for one in constants(engine.recipe(recipe))}
+        assert {name: float(value) for name, value in told.items()} == pytest.approx(held)
+
+
+def test_a_constant_is_found_by_its_name(lab: Page) -> None:
+    panel = lab.locator("[data-constants=left]")
+    panel.locator("[data-find]").fill("half_life")
+    expect(panel.locator("[data-range]:visible")).to_have_count(1)
+    panel.locator("[data-find]").fill("nothing like it")
+    expect(panel.locator("[data-none]")).to_be_visible()
+
+
+def test_moving_a_slider_ranks_anew_and_resetting_restores(lab: Page, engine: Recollect) -> None:
+    before = ranked(lab, "left", engine, "vault")
+    handle = slider(lab, "left", SEVERITY)
+    handle.focus()
+    lab.keyboard.press("End")
+    expect(field(lab, "left", SEVERITY)).to_have_value("1")
+    after = ranked(lab, "left", engine, "vault", **{SEVERITY: 1.0})
+    assert after != before
+    expect(lab).to_have_url(re.compile(rf"left\.set\.{SEVERITY}=1"))
+    expect(handle).to_be_focused()
+    total = lab.locator("[data-constants=left] [data-total]")
+    expect(total).to_have_text("1 changed")
+    expect(lab.locator("[data-summary]")).to_contain_text("moved")
+    ranked(lab, "right", engine, "blend")
+
+    lab.locator("[data-constants=left] .constant.changed .reset").click()
+    ranked(lab, "left", engine, "vault")
+    expect(total).to_be_hidden()
+    expect(lab).not_to_have_url(re.compile("left.set"))
+
+
+def test_several_constants_count_together_and_are_reset_together(
+    page: Page, site: Site, engine: Recollect
+) -> None:
+    """A number beyond the slider's reach can be typed, and an address brings changes back."""
+    changes = {SEVERITY: 0.0, WORDED: 2.5}
+    visit(page, site.at("/lab", q=WORDS, **{f"left.set.{SEVERITY}": "0"}))
+    field(page, "left", WORDED).fill("2.5")
+    ranked(page, "left", engine, "vault", **changes)
+    page.reload()
+    ranked(page, "left", engine, "vault", **changes)
+    expect(page.locator("[data-constants=left] [data-total]")).to_have_text("2 changed")
+    page.locator("[data-constants=left] [data-reset-all]").click()
+    ranked(page, "left", engine, "vault")
+
+
+def test_a_value_that_is_not_allowed_is_told_and_the_list_stays(
+    lab: Page, engine: Recollect
+) -> None:
+    before = ranked(lab, "left", engine, "vault")
+    number = field(lab, "left", SEVERITY)
+    number.fill("-5")
+    number.blur()
+    problem = lab.locator("[data-side=left] [data-problem]")
+    expect(problem).to_contain_text(SEVERITY)
+    expect(problem).to_contain_text("The list is the one from before.")
+    in_order(rows(lab, "left"), "data-id", before)
+    number.fill("0.5")
+    ranked(lab, "left", engine, "vault", **{SEVERITY: 0.5})
+    expect(problem).to_have_count(0)
+
+
+def test_a_constant_that_is_not_there_is_told(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/lab", q=WORDS, **{"left.set.stages.nothing": "1"}))
+    expect(page.locator("[data-side=left] [data-problem]")).to_contain_text("stages.nothing")
+    ranked(page, "right", engine, "blend")
+
+
+# Keeping it
+
+
+def test_what_works_is_saved_as_a_recipe(
+    lab: Page, site: Site, engine: Recollect, own_recipe: str
+) -> None:
+    slider(lab, "left", SEVERITY).focus()
+    lab.keyboard.press("End")
+    field(lab, "left", WORDED).fill("0.6")
+    changes = {SEVERITY: 1.0, WORDED: 0.6}
+    ids = ranked(lab, "left", engine, "vault", **changes)
+    side = lab.locator("[data-side=left]")
+    side.locator("[data-saving] summary").click()
+    written = side.locator("[data-toml]").inner_text()
+    side.locator("[data-as]").fill(own_recipe)
+    side.locator("[data-save]").click()
+    expect(lab.locator("[data-toasts]")).to_contain_text(f"Saved as {own_recipe}.")
+    expect(lab.locator("#left-recipe")).to_have_value(own_recipe)
+
+    text = (site.home / "recipes" / f"{own_recipe}.toml").read_text()
+    signals = {"severity": {"weight": 1.0}, "semantic": {"with_vectors": 0.6}}
+    kept = {"extends": "vault", "stages": {"score": {"signals": signals}}}
+    assert tomllib.loads(text) == kept == tomllib.loads(written)
+    ranked(lab, "left", engine, own_recipe)
+    assert [one.id for one in engine.search(WORDS, recipe=own_recipe)][:SHOWN] == ids
+    expect(lab.locator("[data-constants=left] [data-total]")).to_be_hidden()
+
+
+def test_a_name_that_is_taken_is_replaced_only_on_demand(
+    lab: Page, site: Site, engine: Recollect, own_recipe: str, watched: Watched
+) -> None:
+    """It was taken after the page was opened: the server has to say so."""
+    watched.allow("status of 409")
+    engine.save_recipe(own_recipe, extends="vault", changes={WORDED: 0.9})
+    file = site.home / "recipes" / f"{own_recipe}.toml"
+    before = file.read_text()
+    side = lab.locator("[data-side=left]")
+    field(lab, "left", SEVERITY).fill("0.75")
+    ranked(lab, "left", engine, "vault", **{SEVERITY: 0.75})
+    side.locator("[data-saving] summary").click()
+    side.locator("[data-as]").fill(own_recipe)
+    lab.keyboard.press("Enter")
+    expect(side.locator("[data-save-said]")).to_contain_text("already")
+    assert file.read_text() == before
+    side.locator("[data-replace-it]").click()
+    expect(lab.locator("[data-toasts]")).to_contain_text(f"Saved as {own_recipe}.")
+    assert tomllib.loads(file.read_text())["stages"]["score"]["signals"] == {
+        "severity": {"weight": 0.75}
+    }
+
+
+@pytest.mark.parametrize("name", ["", "No Capitals", "vault"])
+def test_a_name_that_cannot_be_is_told(
+    lab: Page, site: Site, engine: Recollect, name: str, watched: Watched
+) -> None:
+    watched.allow("status of 400")
+    side = lab.locator("[data-side=left]")
+    field(lab, "left", SEVERITY).fill("0.75")
+    ranked(lab, "left", engine, "vault", **{SEVERITY: 0.75})
+    side.locator("[data-saving] summary").click()
+    side.locator("[data-as]").fill(name)
+    side.locator("[data-save]").click()
+    expect(side.locator("[data-save-said]")).to_contain_text(re.compile("name", re.IGNORECASE))
+    assert not list(site.home.glob("recipes/*.toml"))
+
+
+# Feedback
+
+
+def test_accepting_and_dismissing_is_remembered(lab: Page, engine: Recollect) -> None:
+    accepted, dismissed = engine.store.feedback.counts()
+    [first, second, *_] = ranked(lab, "right", engine, "blend")
+
+    def vote(id: str, name: str) -> Locator:
+        return lab.locator(f'[data-side=right] [data-row][data-id="{id}"] [data-vote={name}]')
+
+    vote(first, "accept").click()
+    expect(vote(first, "accept")).to_have_attribute("aria-pressed", "true")
+    assert engine.store.feedback.counts() == (accepted + 1, dismissed)
+    vote(second, "dismiss").click()
+    expect(vote(second, "dismiss")).to_have_attribute("aria-pressed", "true")
+    assert engine.store.feedback.counts() == (accepted + 1, dismissed + 1)
+    assert engine.judged(WORDS, [first, second]) == {first: True, second: False}
+    told = lab.locator("[data-learned=left]")
+    expect(told).to_contain_text(f"{accepted + 1} accepted, {dismissed + 1} dismissed")
+    ranked(lab, "right", engine, "blend")
+
+
+def test_weights_learn_from_thirty_events_on(page: Page, site: Site, engine: Recollect) -> None:
+    while sum(engine.store.feedback.counts()) < 29:
+        engine.feedback("carrier outage", "auth-jwt-001", accept=True)
+    before = sum(engine.store.feedback.counts())
+    visit(page, site.at("/lab", q=WORDS))
+    page.locator("[data-side=left] [data-feedback] summary").click()
+    missing = page.locator("[data-learned=left] [data-missing]")
+    expect(missing).to_have_attribute("data-missing", str(max(0, 30 - before)))
+    rows(page, "left").first.locator("[data-vote=accept]").click()
+    expect(missing).to_have_attribute("data-missing", "0")
+    learned = engine.learned("vault")
+    changed = [name for name, (declared, now) in learned.items() if declared != now]
+    assert "semantic" in changed
+    weights = page.locator("[data-weight].changed")
+    expect(weights).to_have_count(len(changed))
+    assert shown(weights, "dataset.weight") == changed
+    for name, pair in learned.items():
+        cells = page.locator(f"[data-weight={name}] td.number")
+        assert [figure(text) for text in cells.all_inner_texts()] == pytest.approx(pair, rel=1e-3)
+    ranked(page, "left", engine, "vault")
+
+
+# Without script, and on a narrow screen
+
+
+def test_the_lab_works_without_script(
+    browser: Browser, site: Site, engine: Recollect, own_recipe: str
+) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(site.at("/lab", q=WORDS))
+        field(page, "left", SEVERITY).fill("1")
+        page.locator("[data-apply]").click()
+        ids = ranked(page, "left", engine, "vault", **{SEVERITY: 1.0})
+        page.locator("[data-side=left] [data-saving] summary").click()
+        page.locator("#left-as").fill(own_recipe)
+        page.locator("[data-side=left] [data-save]").click()
+        expect(page.locator("#left-recipe")).to_have_value(own_recipe)
+        in_order(rows(page, "left"), "data-id", ids)
+
+
+def test_a_narrow_screen_shows_one_side_at_a_time(page: Page, site: Site) -> None:
+    page.set_viewport_size({"width": 375, "height": 800})
+    visit(page, site.at("/lab", q=WORDS))
+    expect(page.locator("[data-side=left]")).to_be_visible()
+    expect(page.locator("[data-side=right]")).to_be_hidden()
+    page.locator("[data-tab=right]").click()
+    expect(page.locator("[data-side=right]")).to_be_visible()
+    expect(page.locator("[data-side=left]")).to_be_hidden()

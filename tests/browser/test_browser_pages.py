@@ -1,0 +1,315 @@
+"""A person browses, looks at the timeline, sees to the vault; and meets a vault that is empty."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from browser_site import (
+    NOW,
+    Site,
+    Watched,
+    figure,
+    in_order,
+    ready,
+    served,
+    shown,
+    surroundings,
+    visit,
+)
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from recollect import Filter, Recollect
+from recollect.demo.load import sample
+
+PER_PAGE = 50
+
+
+def listed(page: Page) -> Locator:
+    return page.locator("[data-row]")
+
+
+def chips(page: Page, group: str) -> dict[str, int]:
+    """What can be narrowed by, and how many would be left."""
+    found = page.locator(f"[data-filter-piece] [data-group={group}] a:has(.count)")
+    labels, counts = (
+        shown(found, "firstChild.textContent"),
+        shown(found.locator(".count"), "textContent"),
+    )
+    return dict(zip(labels, map(int, map(figure, counts)), strict=True))
+
+
+# Browsing
+
+
+def test_browsing_has_the_documented_order_and_goes_on_and_back(
+    page: Page, site: Site, engine: Recollect
+) -> None:
+    memories = engine.list(limit=1000)
+    ids = [memory.id for memory in memories]
+    assert PER_PAGE < len(ids) <= 2 * PER_PAGE
+    visit(page, site.at("/browse"))
+    in_order(listed(page), "data-row", ids[:PER_PAGE])
+    tiers = shown(page.locator("[data-tier]"), "dataset.tier")
+    assert tiers == list(dict.fromkeys(memory.tier for memory in memories[:PER_PAGE]))
+    expect(page.locator("[data-total]")).to_have_text(f"{len(ids)} memories")
+    page.locator("[data-older]").click()
+    in_order(listed(page), "data-row", ids[PER_PAGE:])
+    expect(page.locator("[data-older]")).to_have_count(0)
+    page.locator("[data-newer]").click()
+    in_order(listed(page), "data-row", ids[:PER_PAGE])
+    expect(page.locator("[data-newer]")).to_have_count(0)
+
+
+def test_browsing_works_with_keys(page: Page, site: Site, engine: Recollect) -> None:
+    ids = [memory.id for memory in engine.list(limit=1000)]
+    visit(page, site.at("/browse"))
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    expect(page.locator(".entry-title").first).to_be_focused()
+    page.keyboard.press("n")
+    expect(page.locator("[data-newer]")).to_be_visible()
+    ready(page)
+    page.keyboard.press("j")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(site.at(f"/memory/{ids[PER_PAGE + 1]}"))
+
+
+def test_filters_narrow_the_listing_and_count(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/browse"))
+    expect(page.locator("[data-filter-piece]")).to_be_visible()
+    facets = engine.facets()
+    for group in ("project", "kind", "tags", "source"):
+        assert chips(page, group) == getattr(facets, group)
+
+    page.locator("[data-group=kind] a").filter(has_text="decision").click()
+    narrowed = Filter(kind="decision")
+    in_order(listed(page), "data-row", [one.id for one in engine.list(narrowed, 50)])
+    expect(page.locator("[data-filter-piece]")).to_be_visible()
+    assert chips(page, "project") == engine.facets(narrowed).project
+
+    page.locator("[data-group=project] a").filter(has_text="harbor-api").click()
+    both = Filter(kind="decision", project="harbor-api")
+    in_order(listed(page), "data-row", [one.id for one in engine.list(both, 50)])
+    page.locator("[data-applied] a").filter(has_text="Kind: decision").click()
+    project = Filter(project="harbor-api")
+    in_order(listed(page), "data-row", [one.id for one in engine.list(project, 50)])
+    page.locator("[data-group=changed] a").filter(has_text="Past month").click()
+    recent = Filter(project="harbor-api", since=NOW - timedelta(days=30))
+    in_order(listed(page), "data-row", [one.id for one in engine.list(recent, 50)])
+
+
+def test_a_listing_without_anything_says_so(page: Page, site: Site) -> None:
+    visit(page, site.at("/browse", project="nowhere"))
+    expect(page.locator("[data-empty]")).to_contain_text("Nothing matches")
+    page.get_by_role("link", name="Show everything").click()
+    expect(listed(page)).to_have_count(PER_PAGE)
+
+
+# The timeline
+
+
+def by_month(counts: dict[date, int]) -> Counter[str]:
+    months: Counter[str] = Counter()
+    for day, count in counts.items():
+        months[f"{day:%B} {day.year}"] += count
+    return months
+
+
+def test_the_timeline_shows_when_memories_were_made_and_expire(
+    page: Page, site: Site, engine: Recollect
+) -> None:
+    dates = engine.dates()
+    made, expiring = by_month(dates.made), by_month(dates.expiring)
+    visit(page, site.at("/timeline", span="all", by="month"))
+    bars = page.locator("[data-bar]")
+    told = [str(bar) for bar in shown(bars, "getAttribute('aria-label')")]
+    assert sorted(told) == sorted(
+        f"{month}: {made[month]} made, {expiring[month]} expiring" for month in {*made, *expiring}
+    )
+    tall = [
+        (float(height), made[label.partition(":")[0]])
+        for label, height in zip(told, _heights(bars), strict=True)
+        if height
+    ]
+    assert len(tall) == len(made)
+    [(first, count), *_] = tall
+    for height, number in tall:
+        assert height / number == pytest.approx(first / count, abs=0.2)
+
+    page.locator("[data-table] summary").click()
+    rows = [row.inner_text().split("\t") for row in page.locator("[data-table] tbody tr").all()]
+    assert {month: int(count) for month, count, _ in rows if int(count)} == made
+    assert {month: int(count) for month, _, count in rows if int(count)} == expiring
+
+
+def _heights(bars: Locator) -> list[str]:
+    """How tall the bar of what was made is; nothing where nothing was."""
+    return list(
+        bars.evaluate_all(
+            "all => all.map(o => o.querySelector('rect.made')?.getAttribute('height') ?? '')"
+        )
+    )
+
+
+def test_a_bar_tells_its_numbers_and_leads_to_its_memories(
+    page: Page, site: Site, engine: Recollect
+) -> None:
+    visit(page, site.at("/timeline", by="month"))
+    bars, readout = page.locator("[data-bar]"), page.locator("[data-readout]")
+    place = next(
+        at for at, label in enumerate(shown(bars, "getAttribute('aria-label')"))
+        if label.startswith("February 2026")
+    )  # fmt: skip
+    bars.nth(place).focus()
+    expect(readout).to_contain_text("February 2026")
+    page.keyboard.press("ArrowRight")
+    expect(readout).to_contain_text("March 2026")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    month = Filter(
+        since=datetime(2026, 2, 1, tzinfo=UTC),
+        until=datetime(2026, 2, 28, 23, 59, 59, 999999, tzinfo=UTC),
+    )
+    in_order(listed(page), "data-row", [one.id for one in engine.list(month, 50)])
+
+
+def test_what_expires_soon_and_what_has_expired_is_listed(
+    page: Page, site: Site, engine: Recollect
+) -> None:
+    ends = {one.id: one.valid_until for one in engine.list(limit=1000) if one.valid_until}
+    soon = sorted((end, id) for id, end in ends.items() if NOW < end <= NOW + timedelta(days=30))
+    gone = sorted(((end, id) for id, end in ends.items() if end <= NOW), reverse=True)
+    assert soon
+    assert gone
+    visit(page, site.at("/timeline"))
+    in_order(page.locator("[data-expiry=soon] [data-row]"), "data-row", [id for _, id in soon])
+    in_order(page.locator("[data-expiry=expired] [data-row]"), "data-row", [id for _, id in gone])
+
+
+def test_the_timeline_is_narrowed(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/timeline", span="all", by="year"))
+    page.locator("[data-group=project] a").filter(has_text="lantern-web").click()
+    expect(page.locator("[data-applied]")).to_contain_text("lantern-web")
+    total = sum(engine.dates(Filter(project="lantern-web")).made.values())
+    expect(page.locator(".page-head .total")).to_contain_text(f"{total} memories")
+
+
+# Upkeep
+
+
+def test_upkeep_counts_what_the_vault_holds_and_checks_it(
+    page: Page, site: Site, engine: Recollect
+) -> None:
+    stats = engine.stats()
+    visit(page, site.at("/upkeep"))
+    tiles = page.locator("[data-counts] dd")
+    counts = [
+        stats["memories"],
+        stats["forgotten"],
+        stats["tags"],
+        stats["feedback"]["accepted"],
+        stats["feedback"]["dismissed"],
+    ]
+    expect(tiles).to_have_text([f"{count:,}" for count in counts])
+    expect(page.locator("[data-vault]")).to_have_text(stats["vault"])
+    expect(page.locator("[data-models]")).to_contain_text(stats["embedding"])
+    expect(page.locator("[data-vectors]")).to_contain_text(f"{stats['vectors']} of")
+    expect(page.locator("[data-degraded]")).to_have_count(0)
+    page.locator("[data-check] button").click()
+    expect(page.locator("[data-checked]")).to_have_attribute("data-checked", "0")
+    expect(page.locator("[data-checked]")).to_contain_text("in order")
+    expect(page.locator("[data-finding]")).to_have_count(len(engine.doctor()))
+    expect(page.locator("[data-broken]")).to_have_count(0)
+
+
+@pytest.fixture(scope="module")
+def neglected(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
+    """A vault whose memories have no vectors yet, and whose vocabulary is lost."""
+    home = tmp_path_factory.mktemp("neglected")
+    without = surroundings(home, RECOLLECT_EMBEDDING__PROVIDER="none")
+    with Recollect(home=home, environment=without) as memory:
+        memory.save_all(list(sample(NOW))[:3])
+        with memory.store.database.writing() as file:
+            file.execute("DELETE FROM vocabulary")
+    yield from served(home)
+
+
+def test_missing_vectors_are_told_and_made(page: Page, neglected: Site) -> None:
+    visit(page, neglected.at("/upkeep"))
+    expect(page.locator("[data-waiting-note]")).to_contain_text("3 memories have no vector yet")
+    expect(page.locator("[data-waiting]")).to_have_text("3")
+    page.locator("[data-embed] button").click()
+    expect(page.locator("[data-vectors]")).to_contain_text("3 of 3 memories have a vector.")
+    expect(page.locator("[data-toasts]")).to_contain_text("Every memory has a vector now.")
+    expect(page.locator("[data-degraded]")).to_have_count(0)
+
+
+def test_what_is_broken_is_told_and_mended(page: Page, neglected: Site) -> None:
+    visit(page, neglected.at("/upkeep"))
+    page.locator("[data-check] button").click()
+    expect(page.locator("[data-broken]")).not_to_have_count(0)
+    page.locator("[data-mend] button").click()
+    expect(page.locator("[data-checked]")).to_have_attribute("data-checked", "0")
+    with neglected.engine() as engine:
+        assert not any(finding.problem for finding in engine.doctor())
+
+
+# Everywhere
+
+
+def test_an_empty_vault_says_what_to_do_on_every_page(page: Page, empty_site: Site) -> None:
+    for path, where in (
+        ("/", "[data-start=empty]"),
+        ("/browse", "[data-empty-vault]"),
+        ("/timeline", "[data-empty-vault]"),
+        ("/upkeep", "[data-empty-vault]"),
+    ):
+        visit(page, empty_site.at(path))
+        expect(page.locator(where)).to_contain_text("No memories yet")
+    visit(page, empty_site.at("/lab"))
+    expect(page.locator("[data-empty]")).to_contain_text("holds no memories")
+    visit(page, empty_site.at("/", q="anything"))
+    expect(page.locator("[data-empty]")).to_contain_text("No memory matches")
+
+
+def test_the_menu_leads_everywhere_and_tells_where_one_is(page: Page, site: Site) -> None:
+    visit(page, site.url)
+    for name in ("Lab", "Browse", "Timeline", "Upkeep", "Search"):
+        page.get_by_role("navigation", name="Main").get_by_role("link", name=name).click()
+        expect(page.locator("[aria-current=page]")).to_have_text(name)
+        expect(page.get_by_role("heading", level=1)).to_have_count(1)
+
+
+def test_the_theme_is_switched_and_kept(page: Page, site: Site) -> None:
+    page.emulate_media(color_scheme="light")
+    visit(page, site.url)
+    light = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    page.locator("[data-theme-toggle]").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.locator("body")).not_to_have_css("background-color", light)
+    page.goto(site.at("/browse"))
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_a_page_that_is_not_there_is_told(page: Page, site: Site, watched: Watched) -> None:
+    watched.allow("status of 404")
+    page.goto(site.at("/nowhere"))
+    expect(page.locator("[data-problem]")).to_be_visible()
+    page.get_by_role("link", name="Back to the search").click()
+    expect(page.locator("[data-box]")).to_be_visible()
+
+
+def test_a_page_weighs_little(page: Page, site: Site) -> None:
+    """The results of a search with everything that the browser loads for them."""
+    sizes: dict[str, int] = {}
+    page.on("response", lambda answer: sizes.update({answer.url: len(answer.body())}))
+    page.goto(site.at("/", q="token refresh"), wait_until="networkidle")
+    assert any(re.search(r"/search\.js", url) for url in sizes)
+    assert any(re.search(r"/base\.css", url) for url in sizes)
+    assert sum(sizes.values()) < 150_000

@@ -1,0 +1,528 @@
+"""A person searches: by typing, with chips, without a mouse, without script, without a server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+
+import pytest
+from browser_site import NOW, Site, Watched, in_order, ready, results, served, settled, shown, visit
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Route, expect
+
+from recollect import Recollect
+
+WORDS = "token refresh"  # too few for the reranker to be asked
+WHOLE = re.compile(r"/results\?(?!.*quick)")
+QUESTION = "how long do access tokens live"
+HOSTILE = "hostile-001"
+LONG_WORD = "Donaudampfschiff" * 80
+
+
+def found(engine: Recollect, text: str, **asked: object) -> list[str]:
+    return [result.id for result in engine.search(text, limit=10, **asked)]  # type: ignore[arg-type]
+
+
+def counted(page: Page) -> dict[str, str]:
+    """What each chip that counts says, by its key."""
+    chips = page.locator("[data-filters] [data-chip]:has(.count)")
+    keys = shown(chips, "dataset.chip")
+    assert len(keys) == len(set(keys)), "every filter stands there once"
+    return dict(zip(keys, shown(chips.locator(".count"), "textContent"), strict=True))
+
+
+def facets(engine: Recollect, text: str, **asked: object) -> dict[str, str]:
+    """What the chips should say; a value that everything has tells nothing and has no chip."""
+    counts = engine.search(text, facets=True, **asked).facets  # type: ignore[arg-type]
+    everything = sum(counts["kind"].values())
+    names = {"project": "project", "kind": "kind", "tag": "tags", "source": "source"}
+    told = {
+        f"{name}:{value}": f"{count:,}"
+        for name, facet in names.items()
+        for value, count in counts[facet].items()
+        if count != everything
+    }
+    return told | {f"since:{age}": f"{count:,}" for age, count in counts["age"].items()}
+
+
+# Typing
+
+
+def test_results_appear_while_one_types(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.url)
+    expect(page.locator("[data-box]")).to_be_focused()
+    page.keyboard.type(WORDS)
+    settled(page, q=WORDS)
+    assert results(page) == found(engine, WORDS)
+    expect(page.locator("[data-count]")).to_have_text("10 results")
+
+
+def test_the_address_follows_and_back_returns(page: Page, site: Site) -> None:
+    visit(page, site.url)
+    page.keyboard.type(WORDS)
+    settled(page, q=WORDS)
+    assert page.url == site.at("/", q=WORDS)
+    expect(page).to_have_title(f"{WORDS} · Recollect")
+    before = results(page)
+    page.go_back()
+    settled(page)
+    expect(page.locator("[data-start=ready]")).to_be_visible()
+    expect(page.locator("[data-box]")).to_have_value("")
+    page.go_forward()
+    settled(page, q=WORDS)
+    expect(page.locator("[data-box]")).to_have_value(WORDS)
+    assert results(page) == before
+
+
+def test_an_address_shows_the_same_as_typing(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/", q=WORDS))
+    settled(page, q=WORDS)
+    assert results(page) == found(engine, WORDS)
+
+
+def test_an_older_answer_never_replaces_a_newer_one(page: Page, site: Site) -> None:
+    """The first request is held back until the answer to the second is shown."""
+    held: list[Route] = []
+    late = page.request.get(site.at("/results", q="invoice", quick="1")).text()
+
+    def answer(route: Route) -> None:
+        if "q=invoice&" in route.request.url and not held:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/results?*", answer)
+    visit(page, site.url)
+    box = page.locator("[data-box]")
+    with page.expect_request(re.compile("q=invoice&")):
+        box.fill("invoice")
+    box.fill(WORDS)
+    settled(page, q=WORDS)
+    newer = results(page)
+    with suppress(Error):  # the page may have given the request up
+        held[0].fulfill(body=late, content_type="text/html")
+    page.evaluate("() => new Promise(done => setTimeout(done))")
+    settled(page, q=WORDS)
+    assert results(page) == newer
+
+
+def test_the_match_is_marked(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/", q=WORDS))
+    first = engine.search(WORDS, limit=10, mark=True).results[0]
+    marks = re.findall("<mark>(.*?)</mark>", first.marked)
+    assert marks
+    expect(page.locator(f"[data-result={first.id}] mark")).to_have_text(marks)
+
+
+def test_a_question_gets_a_second_opinion(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.url)
+    page.keyboard.type(QUESTION)
+    settled(page, q=QUESTION)
+    answer = engine.search(QUESTION, limit=10)
+    assert results(page) == [result.id for result in answer]
+    expect(page.locator("[data-opinion]")).to_have_text("Second opinion: 20 read")
+    expect(page.locator("[data-evidence]")).to_have_attribute("data-evidence", "strong")
+    assert answer.evidence == "strong"
+
+
+def test_the_order_does_not_change_under_ones_hand(
+    page: Page, site: Site, engine: Recollect
+) -> None:
+    """Who is in the list already when the second opinion comes is asked first."""
+    before = found(engine, QUESTION, changes={"stages.rerank.least_words": 1_000_000})
+    after = found(engine, QUESTION)
+    assert before != after
+    held: list[Route] = []
+    page.route(WHOLE, lambda route: held.append(route))
+    page.clock.install(time=NOW)
+    visit(page, site.url)
+    page.clock.pause_at(NOW + timedelta(hours=1))  # the page's time goes on only as told here
+    page.locator("[data-box]").fill(QUESTION)
+    page.clock.run_for(150)
+    expect(page.locator("[data-answer][data-pending]")).to_be_visible()
+    in_order(page.locator("[data-result]"), "data-result", before)
+    expect(page.locator("[data-opinion]")).to_have_text("The second opinion follows")
+    with page.expect_request(WHOLE):
+        page.clock.run_for(300)
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("[data-open]").first).to_be_focused()
+    [whole] = held
+    whole.continue_()
+    offer = page.locator("[data-reorder]")
+    expect(offer).to_be_visible()
+    assert results(page) == before
+    offer.click()
+    in_order(page.locator("[data-result]"), "data-result", after)
+    expect(offer).to_have_count(0)
+
+
+def test_times_in_words_are_read_and_can_be_taken_as_words(page: Page, site: Site) -> None:
+    visit(page, site.at("/", q="what changed last week"))
+    told = page.locator("[data-understood]")
+    expect(told).to_contain_text("last week = 2026-03-02 … 2026-03-08")
+    page.get_by_role("link", name="Take it as mere words").click()
+    settled(page, q="what changed last week", read_time="false")
+    expect(told).to_contain_text("Times in words are not read.")
+    page.get_by_role("link", name="Read them again").click()
+    settled(page, q="what changed last week")
+    expect(told).to_contain_text("2026-03-02")
+
+
+def test_more_results_follow_on_demand(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/", q=WORDS))
+    page.locator("[data-more]").click()
+    settled(page, q=WORDS, limit=20)
+    assert results(page) == [result.id for result in engine.search(WORDS, limit=20)]
+
+
+def test_another_recipe_ranks_anew(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/", q=WORDS))
+    page.locator("[data-recipe]").select_option("vault")
+    settled(page, q=WORDS, recipe="vault")
+    assert page.url == site.at("/", q=WORDS, recipe="vault")
+    assert results(page) == found(engine, WORDS, recipe="vault")
+
+
+def test_what_replaces_an_older_memory_says_so(page: Page, site: Site) -> None:
+    visit(page, site.at("/", q="connection pool"))
+    first = page.locator("[data-result=db-pool-size-002] [data-replaces]")
+    expect(first).to_contain_text("replaces Connection pool: 20 connections per web worker")
+
+
+# Filters
+
+
+def test_chips_count_what_the_engine_counts(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/", q=WORDS))
+    assert counted(page) == facets(engine, WORDS)
+    visit(page, site.at("/", q=WORDS, project="harbor-api"))
+    assert counted(page) == facets(engine, WORDS, project="harbor-api")
+
+
+def test_chips_filter_combine_and_toggle(page: Page, site: Site, engine: Recollect) -> None:
+    visit(page, site.at("/", q=WORDS))
+    everything = results(page)
+
+    def chip(key: str) -> None:
+        page.locator(f'[data-filters] [data-chip="{key}"]').click()
+
+    chip("kind:decision")
+    settled(page, q=WORDS, kind="decision")
+    assert results(page) == found(engine, WORDS, kind="decision") != everything
+    pressed = page.locator('[data-filters] [data-chip="kind:decision"]')
+    expect(pressed).to_have_attribute("aria-pressed", "true")
+    expect(pressed).to_be_focused()
+
+    chip("tag:auth")
+    settled(page, q=WORDS, kind="decision", tag="auth")
+    assert results(page) == found(engine, WORDS, kind="decision", tags=("auth",))
+    assert len(page.locator("[data-chosen] [data-chip^='chosen:']").all()) == 3  # and one for all
+
+    chip("kind:decision")
+    settled(page, q=WORDS, tag="auth")
+    assert results(page) == found(engine, WORDS, tags=("auth",))
+    page.locator('[data-chosen] [data-chip="chosen:tag:auth"]').click()
+    settled(page, q=WORDS)
+    assert results(page) == everything
+    page.go_back()
+    settled(page, q=WORDS, tag="auth")
+
+
+def test_filters_narrow_what_is_there_before_anything_is_asked(
+    page: Page, site: Site, engine: Recollect
+) -> None:
+    visit(page, site.url)
+    expect(page.locator("[data-count]")).to_have_text(
+        f"{sum(engine.facets().kind.values())} memories"
+    )
+    page.locator('[data-filters] [data-chip="project:home"]').click()
+    settled(page, project="home")
+    count = engine.facets().project["home"]
+    expect(page.locator("[data-count]")).to_have_text(f"{count} memories")
+
+
+def test_filters_that_nothing_passes_can_be_taken_away(page: Page, site: Site) -> None:
+    visit(page, site.at("/", q=WORDS, project="nowhere"))
+    empty = page.locator("[data-empty]")
+    expect(empty).to_contain_text("Nothing passes these filters")
+    empty.get_by_role("link", name="Search without filters").click()
+    settled(page, q=WORDS)
+    expect(page.locator("[data-result]")).to_have_count(10)
+
+
+def test_a_narrow_screen_shows_filters_on_demand(page: Page, site: Site) -> None:
+    page.set_viewport_size({"width": 375, "height": 800})
+    visit(page, site.at("/", q=WORDS))
+    filters = page.locator("[data-filters]")
+    expect(filters).to_be_hidden()
+    page.get_by_text("Filters", exact=True).click()
+    expect(filters).to_be_visible()
+    filters.locator('[data-chip="kind:decision"]').click()
+    settled(page, q=WORDS, kind="decision")
+    expect(filters).to_be_visible()
+    page.locator("#show-filters").focus()
+    page.keyboard.press("Space")
+    expect(filters).to_be_hidden()
+
+
+# What is told
+
+
+def test_a_start_offers_queries_that_find_something(page: Page, site: Site) -> None:
+    visit(page, site.url)
+    example = page.locator("[data-example]").first
+    words = example.inner_text()
+    example.click()
+    settled(page, q=words)
+    expect(page.locator("[data-box]")).to_have_value(words)
+    expect(page.locator("[data-result]").first).to_be_visible()
+
+
+def test_words_that_stand_nowhere_are_no_evidence(
+    page: Page, site: Site, engine: Recollect
+) -> None:
+    assert engine.search("zzqx").evidence == "none"
+    visit(page, site.at("/", q="zzqx"))
+    told = page.locator("[data-evidence]")
+    expect(told).to_have_attribute("data-evidence", "none")
+    expect(told).to_contain_text("No evidence")
+
+
+def test_where_nothing_matches_at_all_it_is_said(page: Page, site: Site) -> None:
+    visit(page, site.at("/", q="zzqx", recipe="vault", **{"set.recall.vector.when": "never"}))
+    expect(page.locator("[data-empty]")).to_be_visible()
+    expect(page.locator("[data-result]")).to_have_count(0)
+
+
+def test_a_model_that_is_away_is_told(page: Page, site: Site) -> None:
+    """The same vault, behind a server whose models nobody answers for."""
+    nobody = "http://127.0.0.1:9"
+    settings = {
+        "RECOLLECT_EMBEDDING__PROVIDER": "ollama",
+        "RECOLLECT_EMBEDDING__MODEL": "nomic-embed-text",
+        "RECOLLECT_EMBEDDING__BASE_URL": nobody,
+        "RECOLLECT_RERANK__PROVIDER": "http",
+        "RECOLLECT_RERANK__MODEL": "a-reranker",
+        "RECOLLECT_RERANK__BASE_URL": nobody,
+    }
+    with contextmanager(served)(site.home, **settings) as degraded:
+        visit(page, degraded.at("/", q=QUESTION))
+        told = page.locator("[data-degraded]")
+        expect(told.filter(has_text="Search by meaning")).to_contain_text("other channels alone")
+        expect(told.filter(has_text="The second opinion")).to_contain_text("first ranking")
+        expect(page.locator("[data-opinion]")).to_have_text("No second opinion")
+        expect(page.locator("[data-result]").first).to_be_visible()
+
+
+def test_a_recipe_that_is_not_there_is_told(page: Page, site: Site, watched: Watched) -> None:
+    watched.allow(r"status of 40[04]")
+    visit(page, site.at("/", q=WORDS, recipe="nowhere"))
+    expect(page.locator("[data-problem]")).to_contain_text("nowhere")
+    page.locator("[data-recipe]").select_option("blend")
+    settled(page, q=WORDS)
+    expect(page.locator("[data-result]")).to_have_count(10)
+
+
+def test_a_filter_that_cannot_be_read_is_told_and_removed(
+    page: Page, site: Site, watched: Watched
+) -> None:
+    watched.allow(r"status of 400")
+    visit(page, site.at("/", q=WORDS, since="yesteryear"))
+    problem = page.locator("[data-problem]")
+    expect(problem).to_contain_text("yesteryear")
+    problem.get_by_role("link", name="Search without filters").click()
+    settled(page, q=WORDS)
+    expect(page.locator("[data-result]")).to_have_count(10)
+
+
+def test_a_server_that_is_away_is_told_and_asked_again(
+    page: Page, context: BrowserContext, site: Site, engine: Recollect, watched: Watched
+) -> None:
+    watched.allow("ERR_INTERNET_DISCONNECTED")
+    visit(page, site.at("/", q="invoice"))
+    before = results(page)
+    context.set_offline(True)
+    page.locator("[data-box]").fill(WORDS)
+    away = page.locator("[data-away]")
+    expect(away).to_be_visible()
+    expect(away).to_contain_text("The server cannot be reached")
+    assert results(page) == before
+    context.set_offline(False)
+    page.locator("[data-retry]").click()
+    settled(page, q=WORDS)
+    expect(away).to_be_hidden()
+    assert results(page) == found(engine, WORDS)
+
+
+# Keys
+
+
+def test_a_search_from_end_to_end_without_a_mouse(
+    page: Page, site: Site, engine: Recollect
+) -> None:
+    press = page.keyboard.press
+    visit(page, site.at("/", q="invoice"))
+    box, links = page.locator("[data-box]"), page.locator("[data-open]")
+    box.evaluate("box => box.blur()")
+    press("/")
+    expect(box).to_be_focused()
+    page.keyboard.type(WORDS)  # what was there is selected, and typed over
+    settled(page, q=WORDS)
+    press("ArrowDown")
+    expect(links.nth(0)).to_be_focused()
+    press("j")
+    expect(links.nth(1)).to_be_focused()
+    press("ArrowDown")
+    press("k")
+    expect(links.nth(1)).to_be_focused()
+
+    why = page.locator("[data-result]").nth(1).locator("[data-why]")
+    press("w")
+    expect(why.locator("[data-waterfall]")).to_be_visible()
+    press("w")
+    expect(why.locator("[data-waterfall]")).to_be_hidden()
+
+    press("?")
+    keys = page.locator("[data-keys]")
+    expect(keys).to_be_visible()
+    expect(keys.get_by_role("button", name="Close")).to_be_focused()
+    press("Escape")
+    expect(keys).to_be_hidden()
+    expect(links.nth(1)).to_be_focused()
+
+    press("Escape")
+    expect(box).to_be_focused()
+    press("Escape")
+    settled(page)
+    expect(box).to_have_value("")
+    expect(page.locator("[data-start=ready]")).to_be_visible()
+
+    page.keyboard.type(WORDS)
+    settled(page, q=WORDS)
+    second = found(engine, WORDS)[1]
+    press("ArrowDown")
+    press("ArrowDown")
+    press("Enter")
+    expect(page).to_have_url(site.at(f"/memory/{second}"))
+    page.go_back()
+    settled(page, q=WORDS)
+
+
+def test_letters_can_be_switched_off(page: Page, site: Site) -> None:
+    visit(page, site.at("/", q=WORDS))
+    page.locator("[data-keys-open]").click()
+    page.locator("[data-keys-on]").uncheck()
+    page.keyboard.press("Escape")
+    page.reload()
+    ready(page)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("j")
+    expect(page.locator("[data-open]").first).to_be_focused()
+
+
+# Feedback
+
+
+def test_right_and_wrong_are_remembered(page: Page, site: Site, engine: Recollect) -> None:
+    accepted, dismissed = engine.store.feedback.counts()
+    visit(page, site.at("/", q="carrier outage"))
+    first = page.locator("[data-result]").first
+    right, wrong = (first.locator(f"[form=judge][name={name}]") for name in ("right", "wrong"))
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("a")
+    expect(right).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("[data-toasts]")).to_contain_text(f"So far {accepted + 1} right")
+    assert engine.store.feedback.counts() == (accepted + 1, dismissed)
+    page.keyboard.press("d")
+    expect(wrong).to_have_attribute("aria-pressed", "true")
+    expect(right).to_have_attribute("aria-pressed", "false")
+    assert engine.store.feedback.counts() == (accepted + 1, dismissed + 1)
+    id = first.get_attribute("data-result")
+    page.reload()
+    again = page.locator(f"[data-result={id}] [form=judge][name=wrong]")
+    expect(again).to_have_attribute("aria-pressed", "true")
+
+
+def test_an_id_is_copied(page: Page, context: BrowserContext, site: Site) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit(page, site.at("/", q=WORDS))
+    [id, *_] = results(page)
+    page.locator("[data-copy]").first.click()
+    expect(page.locator("[data-toasts]")).to_contain_text(f"Copied {id}")
+    assert page.evaluate("() => navigator.clipboard.readText()") == id
+
+
+# Without script, and with bad intent
+
+
+def test_everything_works_without_script(browser: Browser, site: Site, engine: Recollect) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(site.url)
+        page.locator("[data-box]").fill(WORDS)
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile("q=token"))
+        in_order(page.locator("[data-result]"), "data-result", found(engine, WORDS))
+        page.locator('[data-filters] [data-chip="kind:decision"]').click()
+        narrowed = found(engine, WORDS, kind="decision")
+        in_order(page.locator("[data-result]"), "data-result", narrowed)
+        page.locator("[data-why] > summary").first.click()
+        expect(page.locator("[data-waterfall]").first).to_be_visible()
+        accepted, dismissed = engine.store.feedback.counts()
+        page.locator("[form=judge][name=right]").first.click()
+        expect(page.locator("[aria-pressed=true][name=right]")).to_have_count(1)
+        assert engine.store.feedback.counts() == (accepted + 1, dismissed)
+        in_order(page.locator("[data-result]"), "data-result", narrowed)
+
+
+@pytest.fixture
+def hostile(engine: Recollect) -> Iterator[str]:
+    """A memory that tries to be more than text, in every field that a page shows."""
+    script = "<script>window.hit = 1</script>"
+    image = '<img src="x" onerror="window.hit = 2">'
+    engine.save(
+        id=HOSTILE,
+        title=f"Kraken {script} \"quoted\" 'single' & </mark><mark>x</title>",
+        text=f"{image} kraken </mark></script> \u202eleftwards\u202c שלום {LONG_WORD} {{{{7*7}}}}",
+        context=image,
+        details=f"{script} javascript:window.hit=3",
+        tags=[script, f'"{image}', LONG_WORD[:100]],
+        project=f'"><i>{image}',
+        kind=f"kind{image}",
+        source=f"'>{script}",
+        valid_until=NOW + timedelta(days=3),
+        updated_at=NOW,
+    )
+    yield HOSTILE
+    engine.forget([HOSTILE], purge=True)
+
+
+def test_a_memory_is_text_whatever_it_holds(page: Page, site: Site, hostile: str) -> None:
+    """On every page that shows it, and on a narrow screen, which its long words must not widen."""
+    page.set_viewport_size({"width": 375, "height": 800})
+    paths = (
+        "/?q=kraken", "/", "/browse", "/lab?q=kraken", "/timeline", "/upkeep",
+        f"/memory/{hostile}", f"/edit/{hostile}", f"/related/{hostile}",
+    )  # fmt: skip
+    for path in paths:
+        visit(page, site.url + path)
+        expect(page.locator("[aria-busy=true], [aria-label=Counting]")).to_have_count(0)
+        assert "window.hit" in page.content(), path
+        assert page.evaluate("() => window.hit") is None, path
+        assert page.locator("main img, main i, main script").count() == 0, path
+        fits = page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        assert fits, f"{path} is wider than the screen"
+
+
+def test_marks_of_a_memorys_own_are_text_too(page: Page, site: Site, hostile: str) -> None:
+    visit(page, site.at("/", q="kraken"))
+    card = page.locator(f"[data-result={hostile}]")
+    title = "<script>window.hit = 1</script> \"quoted\" 'single' & </mark><mark>x</title>"
+    expect(card.locator("[data-open]")).to_contain_text(title)
+    snippet = card.locator(".snippet")
+    expect(snippet).to_contain_text('<img src="x" onerror="window.hit = 2">')
+    expect(snippet).to_contain_text("kraken </mark></script>")
+    expect(snippet.locator("mark")).to_have_text(["kraken"])
+    visit(page, site.at(f"/memory/{hostile}"))
+    expect(page.locator("[data-text]")).to_contain_text("{{7*7}}")
