@@ -133,7 +133,7 @@ def test_a_server_that_asks_for_a_token_lets_people_log_in(
     token = "a-token-that-is-long-enough"
     with contextmanager(served)(empty_site.home, RECOLLECT_TOKEN=token) as guarded:
         page.goto(guarded.url)
-        expect(page.locator("[data-problem]")).to_contain_text("/login")
+        expect(page).to_have_url(guarded.at("/login"))
         judged(page, guarded.at("/login"), nothing)
         page.get_by_label("Token").fill("not the right one at all")
         page.keyboard.press("Enter")

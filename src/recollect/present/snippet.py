@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from recollect.at import At
 from recollect.types import Memory
 
 SCAN_CHARACTERS = 120
+MARKED = re.compile("<mark>(.*?)</mark>", re.DOTALL)
 
 
 def plain_start(text: str) -> str:
     """The first 120 characters. Source: the `vault` recipe, "Modes"."""
     return text[:SCAN_CHARACTERS]
+
+
+def pieces(snippet: str) -> list[tuple[str, bool]]:
+    """A marked snippet in pieces, and whether each is a match. A mark that stands alone is the
+    memory's own text."""
+    parts = MARKED.split(snippet)
+    return [(part, place % 2 == 1) for place, part in enumerate(parts) if part]
 
 
 def marked(at: At, memories: Sequence[Memory]) -> dict[str, str]:

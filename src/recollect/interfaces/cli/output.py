@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from recollect.present.snippet import pieces
+
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
 MARK = "1;33"
 PICTURES = {
@@ -42,8 +44,8 @@ def visible(text: str) -> str:
 
 def marked(snippet: str) -> str:
     """A snippet with `<mark>` shown as colour, or without it in a pipe."""
-    parts = visible(snippet).replace("</mark>", "<mark>").split("<mark>")
-    return "".join(styled(part, MARK) if place % 2 else part for place, part in enumerate(parts))
+    found = pieces(visible(snippet))
+    return "".join(styled(part, MARK) if matched else part for part, matched in found)
 
 
 def width() -> int:

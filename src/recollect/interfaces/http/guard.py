@@ -109,7 +109,7 @@ class Guard:
         if not self._tokens or path.startswith(OPEN_PATHS) or self._tokens.known(_shown(scope)):
             return None
         if "text/html" in headers.get("accept", "") and scope["method"] in SAFE_METHODS:
-            return 401, "This server asks for a token: log in at /login.", {}
+            return 303, "This server asks for a token: log in at /login.", {"Location": "/login"}
         return (
             401,
             "This server asks for a token: send it as `Authorization: Bearer …`.",

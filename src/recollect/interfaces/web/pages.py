@@ -28,4 +28,3 @@ def routes(service: Service) -> list[BaseRoute]:
     """Every page and the folder of scripts, styles and pictures."""
     found = [route for module in PAGES for route in module.routes(service)]
     return [*found, Mount("/static", KeptFiles(directory=STATIC))]
-

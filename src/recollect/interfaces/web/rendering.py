@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -16,6 +15,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from recollect.present.snippet import pieces
 from recollect.present.words import age, counted
 from recollect.version import __version__
 
@@ -23,8 +23,6 @@ HERE = Path(__file__).parent
 STATIC = HERE / "static"
 # The ages that facets count, as a chip says them.
 AGES = {"1d": "Past day", "7d": "Past week", "30d": "Past month", "365d": "Past year"}
-# In pairs: one that stands alone is the memory's own text.
-MARKED = re.compile("<mark>(.*?)</mark>", re.DOTALL)
 
 
 @cache
@@ -36,10 +34,9 @@ def static(name: str) -> str:
 
 def marked(snippet: str) -> Markup:
     """A snippet with its matches in `<mark>`; everything else in it is text, whatever it holds."""
-    shown = [escape(part) for part in MARKED.split(snippet)]
     return Markup("").join(
-        Markup("<mark>{}</mark>").format(part) if place % 2 else part
-        for place, part in enumerate(shown)
+        Markup("<mark>{}</mark>").format(part) if matched else escape(part)
+        for part, matched in pieces(snippet)
     )
 
 

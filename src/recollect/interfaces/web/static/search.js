@@ -27,6 +27,7 @@ let turn = 0; // the newest request; answers to older ones are not shown
 let request = null;
 let timers = [];
 let unasked = 0; // when the first key was typed that no request knows of
+let paused = false; // whether the person has stopped typing
 let failed = null;
 
 // The address
@@ -68,6 +69,7 @@ async function load({ quick = false, keepPlace = false } = {}) {
     if (mine !== turn) return;
     show(html, { keepPlace });
     tell(null);
+    if (quick && paused && found.querySelector("[data-pending]")) return load();
   } catch (error) {
     if (error.name === "AbortError" || mine !== turn) return;
     failed = { quick: false, keepPlace };
@@ -99,7 +101,12 @@ function typed() {
   settled = false;
   unasked ||= Date.now();
   later(() => load({ quick: true }), Math.max(0, Math.min(QUICK_MS, unasked + LONGEST_MS - Date.now())));
-  later(() => { if (!away.hidden || found.querySelector("[data-pending]") || found.hasAttribute("aria-busy")) load(); }, WHOLE_MS);
+  paused = false;
+  later(() => {
+    paused = true; // a quick answer that is still under way is waited for: it comes first
+    const answered = !found.hasAttribute("aria-busy");
+    if (answered && (!away.hidden || found.querySelector("[data-pending]"))) load();
+  }, WHOLE_MS);
   later(() => { settled = true; }, SETTLED_MS);
 }
 
