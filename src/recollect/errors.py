@@ -29,6 +29,10 @@ class StoreError(RecollectError):
     """The vault cannot be read or written: not a database, too new, read-only, disk full."""
 
 
+class Locked(StoreError):
+    """The vault is encrypted, and the key is missing or the wrong one."""
+
+
 class ProviderError(RecollectError):
     """A model provider did not deliver.
 

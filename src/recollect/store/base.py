@@ -97,6 +97,13 @@ class Dates(NamedTuple):
     expiring: dict[date, int]
 
 
+class Mark(NamedTuple):
+    """What tells whether two memories say the same, and which is newer."""
+
+    content_hash: bytes
+    updated_at: int
+
+
 class KeywordIndex(Protocol):
     def match(
         self,
@@ -184,6 +191,9 @@ class Vocabulary(Protocol):
 class Memories(Protocol):
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         """The live memories among these ids."""
+
+    def marks(self, ids: Sequence[str]) -> dict[str, Mark]:
+        """The marks of the live memories among these ids: the same content, the same hash."""
 
     def ids(self) -> list[str]:
         """Every live memory's id at one moment, in browsing order."""

@@ -12,8 +12,9 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from recollect.errors import StoreError
-from recollect.store.sqlite import parts
+from recollect.errors import Locked, StoreError
+from recollect.store.sqlite import cipher, parts
+from recollect.store.sqlite.cipher import KeySource
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
 VERSION = 3
@@ -24,10 +25,19 @@ BUSY_SECONDS = 60.0
 
 
 class Database:
-    """One vault file, with a connection for each thread that uses it."""
+    """One vault file, with a connection for each thread that uses it.
 
-    def __init__(self, path: Path) -> None:
+    `keys` gives the key of a locked vault; without it a locked vault does not open.
+    """
+
+    def __init__(self, path: Path, keys: KeySource | None = None) -> None:
         self.path = path
+        self._real = cipher.real_path(path)
+        self._keys = keys
+        self._key: tuple[bytes, bytes] | None = None  # with the header it belongs to
+        self._key_guard = threading.Lock()
+        self._in_use = 0
+        self._used_at = time.monotonic()
         self._local = threading.local()
         self._opened: list[apsw.Connection] = []
         self._guard = threading.Lock()
@@ -39,6 +49,7 @@ class Database:
 
     def connection(self) -> apsw.Connection:
         """This thread's connection."""
+        self._used_at = time.monotonic()
         held: apsw.Connection | None = getattr(self._local, "connection", None)
         if held is None:
             held = self._open()
@@ -71,19 +82,54 @@ class Database:
     @contextmanager
     def translated(self) -> Iterator[None]:
         """SQLite's own errors as StoreError, in sentences."""
+        with self._guard:
+            self._in_use += 1
+        try:
+            with self.translating(self.path):
+                yield
+        finally:
+            with self._guard:
+                self._in_use -= 1
+                self._used_at = time.monotonic()
+
+    @staticmethod
+    @contextmanager
+    def translating(path: Path) -> Iterator[None]:
+        """The same for a vault that is not open."""
         try:
             yield
         except apsw.Error as error:
-            raise StoreError(_sentence(self.path, error)) from error
+            raise StoreError(_sentence(path, error)) from error
         except UnicodeDecodeError as error:  # SQLite does not look at what it hands out
-            raise StoreError(_damaged(self.path, "a text is not valid UTF-8")) from error
+            raise StoreError(_damaged(path, "a text is not valid UTF-8")) from error
+
+    @property
+    def locked(self) -> bool:
+        """Whether the vault is encrypted, as far as it was opened and is not sealed."""
+        return self._key is not None
+
+    def seal(self, idle_s: float) -> bool:
+        """Forget the key and close every connection, if nothing was asked for so long; whether it
+        did. The next call opens the vault anew, and needs the key anew."""
+        with self._guard:
+            idle = not self._in_use and time.monotonic() - self._used_at >= idle_s
+            if not idle or self._key is None:
+                return False
+            self._key = None
+            self._close_all()
+            self._local = threading.local()
+            return True
 
     def close(self) -> None:
         with self._guard:
-            for connection in self._opened:
-                with suppress(apsw.Error):  # another thread may be inside; the process ends soon
-                    connection.close()
-            self._opened.clear()
+            self._close_all()
+            self._key = None
+
+    def _close_all(self) -> None:
+        for connection in self._opened:
+            with suppress(apsw.Error):  # another thread may be inside; the process ends soon
+                connection.close()
+        self._opened.clear()
 
     def _open(self) -> apsw.Connection:
         try:
@@ -93,10 +139,38 @@ class Database:
             raise StoreError(
                 f"The vault {self.path} cannot be opened: {error.strerror}."
             ) from error
-        if not self.frozen:
-            self._create_private()
-            return self._prepared(
-                str(self.path), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        return self._open_frozen() if self.frozen else self._open_writable()
+
+    def _open_writable(self) -> apsw.Connection:
+        """Once it is open, no change of the key can begin; one that was under way is finished."""
+        self._create_private()
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        while True:
+            if cipher.pending(self._real):
+                from recollect.store.sqlite.rekeying import finish  # noqa: PLC0415  start-up time
+
+                finish(self._real)
+            try:
+                connection = self._prepared(str(self.path), flags)
+            except (apsw.NotADBError, apsw.CorruptError, Locked):
+                # Another process may have changed the key between our looking and our lock.
+                seen: bytes | None = self._local.header
+                if not cipher.pending(self._real) and cipher.header_at(self.path) == seen:
+                    raise
+                continue
+            if not cipher.pending(self._real):
+                if cipher.left_over(self._real):
+                    from recollect.store.sqlite.rekeying import tidy  # noqa: PLC0415  as above
+
+                    tidy(self._real)
+                return connection
+            connection.close()
+
+    def _open_frozen(self) -> apsw.Connection:
+        if cipher.pending(self._real):
+            raise StoreError(
+                f"The key of the vault {self.path} was being changed, and it is read-only; open it "
+                "once where it can be written."
             )
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         uri = self.path.absolute().as_uri()
@@ -107,9 +181,12 @@ class Database:
             return self._prepared(f"{uri}?immutable=1", flags)
 
     def _create_private(self) -> None:
-        """A new vault is its owner's alone; SQLite gives the files beside it the same rights."""
+        """A new vault is its owner's alone; SQLite gives the files beside it the same rights. One
+        that is there is not touched: closing it here would give up the locks of this process."""
         try:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            return
         except OSError as error:
             raise StoreError(
                 f"The vault {self.path} cannot be opened: {error.strerror}; check that its folder "
@@ -120,15 +197,18 @@ class Database:
         connection = apsw.Connection(name, flags)
         try:
             connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
-            _patiently(lambda: self._prepare(connection))
+            header = self._local.header = cipher.header_of(connection)
+            if header is not None:
+                cipher.give_key(connection, self._key_for(header))
+            _patiently(lambda: self._prepare(connection, header))
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _prepare(self, connection: apsw.Connection) -> None:
+    def _prepare(self, connection: apsw.Connection, header: bytes | None) -> None:
         """Create or migrate where needed, then set what holds for each connection."""
-        version = _checked_version(connection, self.path)
+        version = self._version(connection, header)
         if version < VERSION and self.frozen:
             raise StoreError(
                 f"{self.path} cannot be made a vault of version {VERSION}, because it is read-only."
@@ -136,9 +216,34 @@ class Database:
         if version < VERSION:
             connection.execute("PRAGMA journal_mode = WAL")
             _migrate(connection, self.path)
+        elif not self.frozen and connection.pragma("journal_mode") != "wal":
+            connection.execute("PRAGMA journal_mode = WAL")  # a change of the key was interrupted
         connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on the disk
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -32768")  # 32 MB; mapping the file gained nothing
+
+    def _key_for(self, header: bytes) -> bytes:
+        """The key, asked for once for all threads."""
+        with self._key_guard:
+            if self._key is not None and self._key[0] == header:
+                return self._key[1]
+            if self._keys is None:
+                raise Locked(f"The vault {self.path} is locked, and nobody here has its key.")
+            key = self._keys(self.path, header)
+            self._key = (header, key)
+            return key
+
+    def _version(self, connection: apsw.Connection, header: bytes | None) -> int:
+        try:
+            return _checked_version(connection, self.path)
+        except apsw.NotADBError as error:
+            if header is None:
+                raise
+            self._key = None
+            raise Locked(
+                f"The vault {self.path} does not open with this passphrase; check it, and try "
+                "again."
+            ) from error
 
 
 def as_json_list(values: Iterable[str | int]) -> str:

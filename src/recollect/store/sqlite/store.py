@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.store.base import Writing
+from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.feedback import SqliteFeedback
 from recollect.store.sqlite.keyword import SqliteKeyword
@@ -21,10 +22,10 @@ from recollect.store.sqlite.vocabulary import SqliteVocabulary
 
 class SqliteStore:
     """`brief` says that this process asks but once or twice, so that what pays off later is not
-    made."""
+    made. `keys` gives the key of a locked vault."""
 
-    def __init__(self, path: Path, *, brief: bool = False) -> None:
-        self.database = Database(path)
+    def __init__(self, path: Path, *, brief: bool = False, keys: KeySource | None = None) -> None:
+        self.database = Database(path, keys)
         self.topics = SqliteTopics(self.database)
         self.memories = SqliteMemories(self.database, self.topics)
         self.keyword = SqliteKeyword(self.database, self.topics)
@@ -55,6 +56,16 @@ class SqliteStore:
     def counts(self) -> dict[str, Any]:
         """What the vault holds."""
         return counts(self.database)
+
+    def seal(self, idle_s: float) -> bool:
+        """Let go of a locked vault that was not asked for so long: of its key, and of what is held
+        in memory of it. Whether it did."""
+        if not self.database.seal(idle_s):
+            return False
+        self.topics.forget()
+        self.vectors.forget()
+        self.vocabulary.forget()
+        return True
 
     def close(self) -> None:
         self.database.close()

@@ -21,6 +21,10 @@ class SqliteTopics:
         [(key,)] = self._database.rows("SELECT value FROM meta WHERE key = 'topic_key'")
         return bytes.fromhex(str(key))
 
+    def forget(self) -> None:
+        """Hold the vault's key for topics no longer."""
+        self.__dict__.pop("_key", None)
+
     def hashed(self, word: str) -> bytes:
         """HMAC-SHA-256 of the lower-cased word under the vault's own key."""
         return keyed_digest(self._key, word.lower())

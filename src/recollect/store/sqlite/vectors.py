@@ -141,6 +141,11 @@ class SqliteVectors:
             connection.execute("DELETE FROM models WHERE identity <> ?", (identity,))
         return gone
 
+    def forget(self) -> None:
+        """Hold no vector in memory; the next search reads them anew."""
+        with self._guard:
+            self._matrices.clear()
+
     def _following(self, identity: str, dimensions: int) -> Matrix:
         """The matrix of this model, brought up to date with the file."""
         from recollect.store.sqlite.matrix import Matrix  # noqa: PLC0415  numpy: only with vectors

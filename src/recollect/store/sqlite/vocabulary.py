@@ -53,6 +53,10 @@ class SqliteVocabulary:
         }
         return {word: tokens for word, tokens in found.items() if tokens}
 
+    def forget(self) -> None:
+        """Hold no token in memory; a new connection counts the vault's changes anew."""
+        self._local = threading.local()
+
     def _looked_up(self, tokens: Iterable[str]) -> dict[str, int]:
         return dict(self._database.rows(LOOK_UP, as_json_list(tokens)))  # type: ignore[arg-type]
 

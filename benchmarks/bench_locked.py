@@ -1,0 +1,122 @@
+"""What locking costs: the same work on an open vault and on a locked one, and the ratio.
+
+python benchmarks/bench_locked.py [memories]
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from recollect.engine import Recollect
+from recollect.ingest.jsonl import read_lines
+from recollect.settings import Embedding, Rerank, Settings
+from recollect.vaults.keys import Keys, derived, sealed_with
+from recollect.vaults.locking import lock_vault, rekey_vault, unlock_vault
+
+OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+PASSPHRASE = "a passphrase for measuring"
+RECIPES = ("blend", "router", "vault")
+QUERIES = 60
+ROUNDS = 2
+
+
+def lines(memories: int) -> list[bytes]:
+    """Memories of some hundred words, drawn as words are: few often, most rarely."""
+    chance = random.Random(3)
+    vocabulary = [f"w{number:05}" for number in range(20_000)]
+    weights = [1 / (rank + 10) for rank in range(len(vocabulary))]
+    return [
+        b'{"id": "m%d", "title": "%s", "text": "%s", "tags": ["t%d"]}'
+        % (
+            number,
+            " ".join(chance.choices(vocabulary, weights, k=6)).encode(),
+            " ".join(chance.choices(vocabulary, weights, k=120)).encode(),
+            number % 200,
+        )
+        for number in range(memories)
+    ]
+
+
+def timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def searches(places: dict[str, Path]) -> dict[str, dict[str, float]]:
+    """Milliseconds of processor time a search, the median; each query on both vaults in turn, so
+    that whatever else the machine does disturbs both alike."""
+    chance = random.Random(4)
+    asked = [f"w{chance.randrange(3000):05} w{chance.randrange(3000):05}" for _ in range(QUERIES)]
+    told: dict[str, dict[str, float]] = {name: {} for name in places}
+    with ExitStack() as stack:
+        held = {
+            name: stack.enter_context(
+                Recollect(path, home=path.parent, settings=OFF, passphrase=PASSPHRASE)
+            )
+            for name, path in places.items()
+        }
+        for recipe in RECIPES:
+            spent: dict[str, list[float]] = {name: [] for name in places}
+            for query in asked:
+                for name, memory in held.items():
+                    start = time.process_time()
+                    memory.search(query, recipe=recipe)
+                    spent[name].append(1000 * (time.process_time() - start))
+            for name, times in spent.items():
+                told[name][f"{recipe}, ms"] = statistics.median(times)
+    return told
+
+
+def saves(path: Path) -> float:
+    with Recollect(path, home=path.parent, settings=OFF, passphrase=PASSPHRASE) as memory:
+        spent = [timed(lambda n=n: memory.save(title=f"saved {n}")) for n in range(50)]  # type: ignore[misc]
+    return 1000 * statistics.median(spent)
+
+
+def imported(folder: Path, told: list[bytes], *, lock: bool) -> float:
+    """Into a new vault, which stays for the searches."""
+    path = folder / "vault.db"
+    path.unlink(missing_ok=True)
+    if lock:
+        lock_vault(path, Keys(OFF.vault, {}, PASSPHRASE), lambda: sealed_with(PASSPHRASE))
+    with Recollect(path, home=folder, settings=OFF, passphrase=PASSPHRASE) as memory:
+        start = time.process_time()
+        memory.import_lines(read_lines(told))
+        return time.process_time() - start
+
+
+def main() -> None:
+    memories = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    told = lines(memories)
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        places = {"open": Path(one) / "vault.db", "locked": Path(other) / "vault.db"}
+        found: dict[str, dict[str, float]] = {}
+        for name, path in places.items():
+            rounds = [imported(path.parent, told, lock=name == "locked") for _ in range(ROUNDS)]
+            found[name] = {"import, s": min(rounds), "size, MB": path.stat().st_size / 1e6}
+        for name, times in searches(places).items():
+            found[name] |= times | {"save, wall, ms": saves(places[name])}
+        print(f"{memories} memories{'':<16} open   locked  ratio")
+        for name, value in found["open"].items():
+            locked = found["locked"][name]
+            print(f"{name:<24} {value:8.2f} {locked:8.2f} {locked / value:6.2f}")
+        path = Path(one) / "vault.db"
+        keys = Keys(OFF.vault, {}, PASSPHRASE)
+        new = sealed_with(PASSPHRASE)
+        print(f"{'Argon2id':<24} {timed(lambda: derived(PASSPHRASE, new.header)):8.2f} s")
+        print(f"{'lock':<24} {timed(lambda: lock_vault(path, keys, lambda: new)):8.2f} s")
+        again = sealed_with(PASSPHRASE)
+        print(f"{'rekey':<24} {timed(lambda: rekey_vault(path, keys, lambda: again)):8.2f} s")
+        print(f"{'unlock':<24} {timed(lambda: unlock_vault(path, keys)):8.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""What the tests of locked vaults run in a process of its own: `locked_work.py TASK PATH …`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from recollect.engine import Recollect
+from recollect.errors import StoreError
+from recollect.ingest.jsonl import as_line, read_lines
+from recollect.recipes import BUILT_IN
+from recollect.settings import Embedding, Rerank, Settings
+from recollect.store.sqlite import rekeying
+from recollect.store.sqlite.cipher import header_at
+from recollect.store.sqlite.rekeying import Sealed, change_key
+from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.asking import save
+from recollect.testing.stores.samples import memory
+from recollect.vaults.keys import derived, sealed_with
+
+OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+MODEL = "toy:model"
+OLD = Sealed(b"o" * 32, b"RCL\x01" + b"o" * 12)
+NEW = Sealed(b"n" * 32, b"RCL\x01" + b"n" * 12)
+PASSPHRASE = "correct horse battery"
+# One of each in every field that is searched or shown.
+WORDS = {
+    "title": "Xylographer",
+    "text": "quizzaciously",
+    "context": "jabberwocked",
+    "why": "vexillologic",
+    "impact": "zymurgical",
+    "details": "brobdingnagian",
+    "tags": "kakistocratic",
+    "domain": "floccinaucity",
+    "project": "gobbledygooked",
+    "source": "mumpsimused",
+}
+VECTOR = np.array([0.123, -0.456, 0.789, 0.321], np.float32)
+IMPORTED = 2000
+
+
+def key_of(path: Path, header: bytes) -> bytes:
+    """The key of the vaults here; the test's own, where a header is of neither."""
+    return {one.header: one.key for one in (OLD, NEW)}[header]
+
+
+def fields(number: int) -> dict[str, Any]:
+    told: dict[str, Any] = {name: f"{word} number {number}" for name, word in WORDS.items()}
+    return told | {"tags": [WORDS["tags"], f"tag{number}"], "project": WORDS["project"]}
+
+
+def work(path: str) -> None:
+    """Everything that writes, on a vault that is there; at the end it is killed while it saves."""
+    with Recollect(path, home=Path(path).parent, settings=OFF) as vault:
+        saved = vault.save(**fields(0))
+        with vault.store.writing() as write:
+            key = write.find([saved.id])[saved.id].key
+        vault.store.vectors.put(MODEL, 4, [(key, VECTOR)])
+        told = (fields(number) | {"id": f"m{number}"} for number in range(1, IMPORTED + 1))
+        done = vault.import_lines(read_lines(json.dumps(one).encode() for one in told))
+        assert done.added == IMPORTED, done
+        vault.edit("m1", text=f"{WORDS['text']} edited")
+        asked = f"{WORDS['title']} {WORDS['text']} 77".lower()
+        answers = [vault.search(asked, recipe=name, facets=True, mark=True) for name in BUILT_IN]
+        assert sum(len(one.results) for one in answers) > len(BUILT_IN)
+        vault.feedback(WORDS["title"], "m1", accept=True)
+        vault.reindex()
+        assert not [one for one in vault.doctor() if one.problem]
+        vault.forget([f"m{n}" for n in range(2, 40)], purge=True)
+        vault.store.database.rows("SELECT text FROM memories ORDER BY text || details")
+        assert len([as_line(one) for one in vault.export()]) > 1000
+        vault.stats()
+    if (header := header_at(Path(path))) is not None:
+        _rekeyed(Path(path), header)
+    print("killing", flush=True)
+    vault = Recollect(path, home=Path(path).parent, settings=OFF)
+    for number in range(20):
+        vault.save(**fields(10_000 + number))
+    with vault.store.writing() as write:
+        write.find(["m1"])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _rekeyed(path: Path, header: bytes) -> None:
+    old = derived(PASSPHRASE, header)
+    for _ in range(3):
+        new = sealed_with(PASSPHRASE)
+        change_key(path, old, new)
+        old = new.key
+
+
+def kill_everywhere(path: str) -> None:
+    """Lock, rekey and unlock, killed at each line of `rekeying.py` in turn: prints at how many, and
+    how often the vault was then found as it was and as it was to be."""
+    source = Path(path)
+    told = {}
+    for name, old, new in (("lock", None, OLD), ("rekey", OLD, NEW), ("unlock", NEW, None)):
+        moment, found = 0, [0, 0]
+        while True:
+            moment += 1
+            place = source.with_name("tried.db")
+            shutil.copyfile(source, place)
+            if old is not None:
+                change_key(place, None, old)
+            child = os.fork()
+            if child == 0:
+                sys.settrace(_killing(moment))
+                change_key(place, old.key if old else None, new)
+                os._exit(0)
+            killed = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+            found[_checked(place) == (new.header if new else None)] += 1
+            if not killed:
+                break
+        told[name] = {"moments": moment, "before": found[0], "after": found[1]}
+    print(json.dumps(told))
+
+
+def _checked(place: Path) -> bytes | None:
+    """The vault opens, is sound and whole, and nothing is left beside it; its header then."""
+    store = SqliteStore(place, keys=key_of)
+    assert not [one for one in store.examine() if one.problem]
+    assert store.vocabulary.documents() == 50
+    store.close()
+    left = sorted(file.name for file in place.parent.glob(f"{place.name}?*"))
+    assert not left, left
+    return header_at(place)
+
+
+def _killing(moment: int) -> Any:
+    """A tracer that kills the process at that line."""
+    met: Counter[int] = Counter()
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        if frame.f_code.co_filename != rekeying.__file__:
+            return None
+        met[frame.f_lineno] += event == "line"
+        # The first rounds of a loop are like the others.
+        if sum(min(times, 2) for times in met.values()) >= moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    return trace
+
+
+def rekey_often(path: str, times: str) -> None:
+    """One key after the other; refused while others are there, it tries again."""
+    done = 0
+    while done < int(times):
+        held, other = (NEW, OLD) if header_at(Path(path)) == NEW.header else (OLD, NEW)
+        try:
+            change_key(Path(path), held.key, other)
+            done += 1
+        except StoreError as error:
+            if "Another process is using" not in str(error):
+                raise
+    print("done", flush=True)
+
+
+def save_some(path: str, worker: str, saves: str) -> None:
+    """Save so many memories, opening the vault for each; says each id when it is safe."""
+    for number in range(int(saves)):
+        store = SqliteStore(Path(path), keys=key_of)
+        save(store, memory(f"w{worker}n{number}"))
+        store.close()
+        print(f"w{worker}n{number}", flush=True)
+        time.sleep(0.02)  # else nobody would ever be alone
+
+
+TASKS = {task.__name__: task for task in (work, kill_everywhere, rekey_often, save_some)}
+
+if __name__ == "__main__":
+    TASKS[sys.argv[1]](*sys.argv[2:])
