@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 from recollect.ingest.draft import Draft, complete
@@ -15,15 +16,19 @@ from recollect.types import Memory
 
 class Saved(NamedTuple):
     """What became of one draft; `repeated`: it said again, in nearly the same words, what a memory
-    of its project says, and that one was updated."""
+    of its project says, and that one was updated. `redacted`: how many secrets of each kind were
+    replaced first."""
 
     memory: Memory
     outcome: Outcome
     repeated: bool = False
+    redacted: Mapping[str, int] = MappingProxyType({})
 
 
 def saved_json(saved: Saved) -> dict[str, object]:
-    return {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
+    """What to tell a program; of secrets only where there were any."""
+    told = {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
+    return told | ({"redacted": dict(saved.redacted)} if saved.redacted else {})
 
 
 def save_drafts(write: Writing, drafts: Sequence[Draft], now: datetime) -> list[Saved]:
