@@ -1,0 +1,111 @@
+"""Who may do what: what can be allowed, who asks, and how a method declares what it needs.
+
+No capability contains another. A token that may only mend the vault does not read memories, and one
+that may only save does not either; who may do several things is given several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from msgspec import Struct
+
+SEARCH = "search:use"
+WRITE = "memory:write"
+DELETE = "memory:delete"
+ADMIN = "admin"
+# Each with what it allows, for the help and the documentation.
+CAPABILITIES = {
+    SEARCH: "search, read, list and export memories; read recipes and counts",
+    WRITE: "save, import, change and pin memories; give feedback",
+    DELETE: "forget memories, bring them back, purge them",
+    ADMIN: "save recipes, check and mend the vault, rebuild indexes and vectors",
+}
+EVERYTHING = frozenset(CAPABILITIES)
+
+
+class Caller(Struct, frozen=True, kw_only=True):
+    """Who asks, and what they may do where. None stands for every vault, or every collection that a
+    search in the home's own vault fans out over."""
+
+    name: str
+    capabilities: frozenset[str]
+    vaults: frozenset[str] | None = None
+    collections: frozenset[str] | None = None
+    token: str = ""  # the short id of the token that was shown, if one was
+
+    def may(self, *capabilities: str) -> bool:
+        return self.capabilities.issuperset(capabilities)
+
+    def sees(self, vault: str) -> bool:
+        return self.vaults is None or vault in self.vaults
+
+    def shares(self, collection: str) -> bool:
+        return self.collections is None or collection in self.collections
+
+    def refusal(self, capabilities: tuple[str, ...], vault: str) -> str | None:
+        """Why this is refused, in one sentence that tells nothing of what is there."""
+        if not self.sees(vault):
+            return f"This caller may not use the vault {vault!r}."
+        lacking = [one for one in capabilities if one not in self.capabilities]
+        return f"This needs {lacking[0]}, which this caller may not do." if lacking else None
+
+    def within(self, other: Caller) -> Caller:
+        """This caller, with no more than the other one may: acting for somebody adds nothing."""
+        return Caller(
+            name=self.name,
+            capabilities=self.capabilities & other.capabilities,
+            vaults=_both(self.vaults, other.vaults),
+            collections=_both(self.collections, other.collections),
+            token=self.token or other.token,
+        )
+
+
+OWNER = Caller(name="owner", capabilities=EVERYTHING)
+NOBODY = Caller(name="nobody", capabilities=frozenset(), vaults=frozenset())
+
+
+def _both(some: frozenset[str] | None, others: frozenset[str] | None) -> frozenset[str] | None:
+    if some is None or others is None:
+        return others if some is None else some
+    return some & others
+
+
+class Guarded(Protocol):
+    """What has a caller, and refuses for it."""
+
+    def require(self, *capabilities: str, action: str) -> None: ...
+
+
+Owner = TypeVar("Owner", bound=Guarded)
+Given = TypeVar("Given")
+Method = TypeVar("Method", bound=Callable[..., Any])
+P = ParamSpec("P")
+
+
+def needs(
+    *capabilities: str,
+) -> Callable[[Callable[Concatenate[Owner, P], Given]], Callable[Concatenate[Owner, P], Given]]:
+    """Declares what a method needs, which is checked before anything in it runs. Without any
+    capability the vault must still be within the caller's reach."""
+
+    def declared(
+        method: Callable[Concatenate[Owner, P], Given],
+    ) -> Callable[Concatenate[Owner, P], Given]:
+        @wraps(method)
+        def checked(self: Owner, /, *args: P.args, **named: P.kwargs) -> Given:
+            self.require(*capabilities, action=method.__name__)
+            return method(self, *args, **named)
+
+        checked.needs = frozenset(capabilities)  # type: ignore[attr-defined]
+        return checked
+
+    return declared
+
+
+def free(method: Method) -> Method:
+    """Declares that a method does not touch the vault for whoever calls it."""
+    method.needs = frozenset()  # type: ignore[attr-defined]
+    return method
