@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from recollect.errors import ProviderError, UserError
-from recollect.models.remote import Key, Remote, ordered
+from recollect.models.remote import Blamed, Key, Remote, ordered
 from recollect.settings import Rerank
 
 WHO = "The rerank provider http"
@@ -35,7 +35,7 @@ class HttpReranker:
         self._model = settings.model
         self._remote = Remote(
             settings.base_url,
-            section="rerank",
+            blamed=Blamed.of("rerank"),
             who=WHO,
             timeout_s=settings.timeout_s,
             key=Key.read(environment, settings.api_key_env),

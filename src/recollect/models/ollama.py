@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from recollect.errors import ProviderError, UserError
-from recollect.models.remote import Remote
+from recollect.models.remote import Blamed, Remote
 from recollect.models.remote_embedder import RemoteEmbedder
 from recollect.settings import Embedding
 
@@ -45,7 +45,7 @@ class OllamaEmbedder(RemoteEmbedder):
             )
         remote = Remote(
             settings.base_url or DEFAULT_URL,
-            section="embedding",
+            blamed=Blamed.of("embedding"),
             who=WHO,
             timeout_s=settings.timeout_s,
             hints={

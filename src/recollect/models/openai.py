@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from recollect.errors import UserError
-from recollect.models.remote import Key, Remote, ordered
+from recollect.models.remote import Blamed, Key, Remote, ordered
 from recollect.models.remote_embedder import RemoteEmbedder
 from recollect.settings import Embedding
 
@@ -36,7 +36,7 @@ class OpenAIEmbedder(RemoteEmbedder):
             )
         remote = Remote(
             settings.base_url or DEFAULT_URL,
-            section="embedding",
+            blamed=Blamed.of("embedding"),
             who=WHO,
             timeout_s=settings.timeout_s,
             key=Key.read(environment, settings.api_key_env),

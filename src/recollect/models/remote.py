@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import msgspec
@@ -66,6 +66,19 @@ class _BusyError(ProviderError):
         self.asked_s = asked_s
 
 
+@dataclass(frozen=True)
+class Blamed:
+    """The settings that a sentence names when something is wrong with them."""
+
+    url: str
+    timeout: str
+    key: str
+
+    @classmethod
+    def of(cls, section: str) -> Blamed:
+        return cls(f"{section}.base_url", f"{section}.timeout_s", f"{section}.api_key_env")
+
+
 class Remote:
     """One provider's server. Threads may share it: there is one pool of connections for all.
 
@@ -78,25 +91,25 @@ class Remote:
         self,
         base_url: str,
         *,
-        section: Literal["embedding", "rerank"],
+        blamed: Blamed,
         who: str,
         timeout_s: float,
         key: Key = Key(),  # noqa: B008  frozen
         hints: Mapping[int, str] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`section` names the settings to blame, `who` begins every error's sentence, `hints`
+        """`blamed` names the settings to blame, `who` begins every error's sentence, `hints`
         says what to do about a status."""
-        self._base = checked_url(base_url, f"{section}.base_url")
+        self._base = checked_url(base_url, blamed.url)
         if not 0 < timeout_s <= LONGEST_TIMEOUT_S:
             raise UserError(
-                f"{section}.timeout_s must be above 0 and at most {LONGEST_TIMEOUT_S:g} seconds."
+                f"{blamed.timeout} must be above 0 and at most {LONGEST_TIMEOUT_S:g} seconds."
             )
-        self._section = section
+        self._blamed = blamed
         self._place = f"{who} at {host_of(self._base)}"
         self._timeout_s = timeout_s
         self._key = key
-        self._hints = {**_key_hints(key, section), **(hints or {})}
+        self._hints = {**_key_hints(key, blamed.key), **(hints or {})}
         self._sleep = sleep
         self._client: httpx2.Client | None = None
         self._lock = threading.Lock()
@@ -109,6 +122,13 @@ class Remote:
         # A lone surrogate has no UTF-8 form; it travels as "?" rather than failing the batch.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", errors="replace")
         return self._decoded(self._with_retries("POST", path, content), answer)
+
+    def post_once(
+        self, path: str, body: Mapping[str, Any], answer: type[Answer], *, timeout_s: float
+    ) -> Answer:
+        """The same in a single try, with a time-out of its own."""
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", errors="replace")
+        return self._decoded(self._once("POST", path, content, timeout_s), answer)
 
     def get_once(self, path: str, answer: type[Answer], *, timeout_s: float) -> Answer:
         """Read the base URL + `path` in a single try, with a time-out of its own."""
@@ -158,7 +178,7 @@ class Remote:
             raise _BusyError(f"{self._place} broke off the connection.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:  # the last: "a..b"
             raise self._permanent(
-                f"cannot be asked ({type(error).__name__}); check {self._section}.base_url"
+                f"cannot be asked ({type(error).__name__}); check {self._blamed.url}"
             ) from error
         except RuntimeError as error:  # how httpx2 says that another thread closed the client
             raise _BusyError(
@@ -201,7 +221,7 @@ class Remote:
             wait = f"; it asks to wait {asked_s:.0f} s" if asked_s > LONGEST_PAUSE_S else ""
             raise _BusyError(f"{self._place} answered {status}{hint}{wait}.", asked_s)
         if response.is_redirect:
-            hint = f"; it has moved, check {self._section}.base_url"
+            hint = f"; it has moved, check {self._blamed.url}"
         raise self._permanent(f"answered {status}{hint}")
 
     def _body(self, response: httpx2.Response, give_up: float) -> bytes:
@@ -222,7 +242,7 @@ class Remote:
             raise self._permanent(f"answered in an unexpected shape: {error}") from error
         except (ValueError, RecursionError) as error:
             raise self._permanent(
-                f"answered with something that is not JSON; check {self._section}.base_url"
+                f"answered with something that is not JSON; check {self._blamed.url}"
             ) from error
 
     def _unconnected(self, error: httpx2.ConnectError) -> ProviderError:
@@ -233,12 +253,12 @@ class Remote:
             )
         return _BusyError(
             f"{self._place} cannot be connected to; is the server running, and is "
-            f"{self._section}.base_url right?"
+            f"{self._blamed.url} right?"
         )
 
     def _late(self) -> _BusyError:
         return _BusyError(
-            f"{self._place} did not answer in time; {self._section}.timeout_s may be raised."
+            f"{self._place} did not answer in time; {self._blamed.timeout} may be raised."
         )
 
     def _permanent(self, what: str) -> ProviderError:
@@ -321,9 +341,9 @@ def _seconds_until(http_date: str) -> float:
         return 0.0
 
 
-def _key_hints(key: Key, section: str) -> dict[int, str]:
+def _key_hints(key: Key, setting: str) -> dict[int, str]:
     if not key.variable:
-        advice = f"if it wants a key, name the variable that holds it in {section}.api_key_env"
+        advice = f"if it wants a key, name the variable that holds it in {setting}"
     elif key.secret:
         advice = f"check the key in ${key.variable}"
     else:

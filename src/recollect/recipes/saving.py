@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from recollect.errors import Exists, UserError
+from recollect.files import write_whole
 from recollect.recipes.overrides import Tree, nested_changes
 from recollect.recipes.show import toml_lines
 
@@ -33,7 +32,7 @@ def write_recipe(
         if file.exists() and not replace:
             raise Exists(f"There is a recipe {name!r} already; say that it is to be replaced.")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_whole(file, text)
+        write_whole(file, text)
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from error
     return file
@@ -47,17 +46,3 @@ def _as_toml(tree: Tree) -> str:
     except (UnicodeEncodeError, tomllib.TOMLDecodeError) as error:
         raise UserError(f"These changes cannot be written as TOML: {error}.") from error
     return text
-
-
-def _write_whole(file: Path, text: str) -> None:
-    """Whoever reads meanwhile sees the old file or the new one, and never half of it."""
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.stem}-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).replace(file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -19,6 +19,7 @@ from recollect.errors import ProviderError, UserError
 from recollect.models.remote import (
     LONGEST_PAUSE_S,
     TRIES,
+    Blamed,
     Key,
     Remote,
     checked_url,
@@ -45,7 +46,7 @@ class Bench:
 
     def remote(self, url: str = "", **more: Any) -> Remote:
         given: dict[str, Any] = {"timeout_s": 5.0, "key": Key("TOY", KEY)}
-        given |= {"section": "rerank", "who": "The toy", "sleep": self.pauses.append}
+        given |= {"blamed": Blamed.of("rerank"), "who": "The toy", "sleep": self.pauses.append}
         self.made.append(Remote(url or self.server.url, **given | more))
         return self.made[-1]
 
@@ -380,7 +381,7 @@ def test_replies_that_break_parsers_are_provider_errors(bench: Bench, reply: byt
 def test_threads_of_the_test_server_end_with_it() -> None:
     before = threading.active_count()
     with ModelServer() as server:
-        remote = Remote(server.url, section="rerank", who="The toy", timeout_s=5.0)
+        remote = Remote(server.url, blamed=Blamed.of("rerank"), who="The toy", timeout_s=5.0)
         ask(remote)
     remote.close()
     for _ in range(100):

@@ -1,0 +1,207 @@
+"""One search over several vaults at once, each with a deadline: the rest answers without it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from recollect.at import Models
+from recollect.errors import NotFound, ProviderError, RecollectError, StoreError, UserError
+from recollect.pipeline import run
+from recollect.recipes.base import Recipe
+from recollect.settings import Settings
+from recollect.store.sqlite.store import SqliteStore
+from recollect.types import Degraded, Memory, Query, Response, View
+from recollect.vaults.crew import Crew
+from recollect.vaults.known import HOME, Known, known_vaults
+from recollect.vaults.merging import Answered, merged
+from recollect.vaults.remote import RemoteVault
+
+# Each thread keeps a connection of its own; a vault that is slow for one search is slow for both.
+THREADS = 2
+
+Answer = TypeVar("Answer")
+
+
+class Asked(NamedTuple):
+    """A search as every vault is asked it."""
+
+    recipe: Recipe
+    query: Query
+    view: View | None
+    now: datetime
+    told: Mapping[str, bool]
+
+
+class Federation:
+    """The vaults beside the home's own, opened when first asked."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        environment: Mapping[str, str],
+        home: Path,
+        own: Path,
+        models: Models,
+        start: Path | None,
+    ) -> None:
+        self._settings = settings
+        self._environment = environment
+        self._models = models
+        self.known = known_vaults(settings, home, own, start)
+        self._deadline_s = settings.search.vault_deadline_ms / 1000
+        self._guard = threading.Lock()
+        # One for each vault: opening one that hangs must not keep the others waiting.
+        self._opening = {one.name: threading.Lock() for one in self.known}
+        self._stores: dict[str, SqliteStore] = {}
+        self._remotes: dict[str, RemoteVault] = {}
+        self._crews: dict[str, Crew] = {}
+
+    def chosen(self, names: Sequence[str]) -> list[Known]:
+        """The vaults of these names, all without any; in order of priority."""
+        for name in names:
+            if name not in {one.name for one in self.known}:
+                there = ", ".join(one.name for one in self.known)
+                raise NotFound(f"There is no vault {name!r}; there are: {there}.")
+        return [one for one in self.known if not names or one.name in names]
+
+    def search(
+        self,
+        recipe: Recipe,
+        query: Query,
+        vaults: Sequence[Known],
+        own: Callable[[], Response],
+        *,
+        view: View | None,
+        now: datetime,
+        told: Mapping[str, bool],
+    ) -> Response:
+        """`own` searches the home's own vault, in this thread, while the others are asked."""
+        asked = Asked(recipe, query, view, now, told)
+        start = time.perf_counter()
+        others = {
+            one.name: self._ask(one, partial(self._answer, one, asked))
+            for one in vaults
+            if one.name != HOME
+        }
+        answers = [Answered(one, own()) for one in vaults if one.name == HOME]
+        away: list[Degraded] = []
+        for one in vaults:
+            if one.name == HOME:
+                continue
+            try:
+                answers.append(Answered(one, self._awaited(others[one.name], start)))
+            except UserError:  # the question itself is wrong, whichever vault says so first
+                raise
+            except RecollectError as error:
+                away.append(Degraded(one.name, str(error)))
+        if not answers:
+            why = "; ".join(f"{part.channel}: {part.reason}" for part in away)
+            raise StoreError(f"No vault could answer: {why}")
+        answers.sort(key=lambda one: vaults.index(one.vault))
+        found = merged(answers, _limit(asked, answers), away)
+        spent = round((time.perf_counter() - start) * 1000, 3)
+        return msgspec.structs.replace(found, timings_ms=found.timings_ms | {"total": spent})
+
+    def _ask(self, vault: Known, what: Callable[[], Answer]) -> Future[Answer]:
+        with self._guard:
+            if vault.name not in self._crews:
+                self._crews[vault.name] = Crew(f"recollect-vault-{vault.name}", THREADS)
+            crew = self._crews[vault.name]
+        return crew.ask(what)
+
+    def _awaited(self, future: Future[Answer], start: float) -> Answer:
+        """The answer, or StoreError once the deadline that began at `start` is over. What a thread
+        has not begun by then it need not begin."""
+        left_s = max(0.0, self._deadline_s - (time.perf_counter() - start))
+        try:
+            return future.result(left_s)
+        except (TimeoutError, CancelledError) as error:
+            future.cancel()
+            raise StoreError("It did not answer in time; search.vault_deadline_ms says how long "
+                             "is waited.") from error  # fmt: skip
+
+    def _answer(self, vault: Known, asked: Asked) -> Response:
+        try:
+            if vault.url:
+                view = asked.view or asked.recipe.view
+                remote = self._remote(vault)
+                return remote.search(asked.recipe, asked.query, view, asked.now)
+            return run(
+                asked.recipe,
+                asked.query,
+                now=asked.now,
+                store=self._store(vault),
+                models=self._models,
+                view=asked.view,
+                vault=vault.name,
+                **asked.told,
+            )
+        except UserError as error:
+            if not vault.url:
+                raise
+            # Its settings are wrong, not the question.
+            raise ProviderError(str(error), transient=False) from error
+        except RecollectError:
+            raise
+        except Exception as error:  # whatever somebody else's file holds, the rest answers
+            raise StoreError(
+                f"The vault {vault.name} could not answer ({type(error).__name__})."
+            ) from error
+
+    def show(self, id: str) -> Memory | None:
+        """A memory that the home's own vault does not have, from the first vault that does."""
+        start = time.perf_counter()
+        others = [one for one in self.known if one.name != HOME]
+        for future in [self._ask(one, partial(self._shown, one, id)) for one in others]:
+            with suppress(RecollectError):  # a vault that is away has nothing to show
+                if (found := self._awaited(future, start)) is not None:
+                    return found
+        return None
+
+    def _shown(self, vault: Known, id: str) -> Memory | None:
+        if vault.url:
+            return self._remote(vault).show(id)
+        return self._store(vault).memories.get([id]).get(id)
+
+    def _store(self, vault: Known) -> SqliteStore:
+        """The vault's file. One that is not there is not made: a mistyped path is no new vault."""
+        assert vault.path is not None
+        with self._opening[vault.name]:
+            if vault.name not in self._stores:
+                if not vault.path.is_file():
+                    raise StoreError(f"The vault {vault.name} is not there: {vault.path}.")
+                self._stores[vault.name] = SqliteStore(vault.path)
+            return self._stores[vault.name]
+
+    def _remote(self, vault: Known) -> RemoteVault:
+        with self._opening[vault.name]:
+            if vault.name not in self._remotes:
+                self._remotes[vault.name] = RemoteVault(vault, self._environment, self._deadline_s)
+            return self._remotes[vault.name]
+
+    def close(self) -> None:
+        """Nothing is waited for: a vault that hangs is left to its threads."""
+        for crew in self._crews.values():
+            crew.close()
+        for store in tuple(self._stores.values()):
+            store.close()
+        for remote in tuple(self._remotes.values()):
+            remote.close()
+
+
+def _limit(asked: Asked, answers: Sequence[Answered]) -> int:
+    """As many as one vault alone would return; a recipe may return more than it was asked for."""
+    recipe = asked.recipe.deep if asked.query.deep and asked.recipe.deep else asked.recipe
+    wanted = asked.query.limit or recipe.limits.default
+    most = recipe.limits.most or wanted
+    return max(min(wanted, most), *(len(one.response) for one in answers))

@@ -1,0 +1,104 @@
+"""Answers of several vaults as one. Source: the `vault` recipe, "Federation"."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from recollect.pipeline import topics
+from recollect.types import (
+    Degraded,
+    Evidence,
+    Hit,
+    Response,
+    Result,
+    Term,
+    combine,
+    leaf,
+    ranked,
+)
+from recollect.vaults.known import Known
+
+CERTAINTY: tuple[Evidence | None, ...] = ("strong", "weak", "none", None)
+
+
+class Answered(NamedTuple):
+    """What a vault answered."""
+
+    vault: Known
+    response: Response
+
+
+def merged(answers: Sequence[Answered], limit: int, away: Sequence[Degraded]) -> Response:
+    """Score × priority; of the same id the version of the vault of highest priority; one list.
+
+    `answers` are in order of priority, the home's own first among equals. What could not take part
+    is in `away`.
+    """
+    first = answers[0].response
+    best: dict[str, Result] = {}
+    repeated = 0
+    for vault, response in answers:
+        for result in response:
+            if result.id in best:
+                repeated += 1
+            else:
+                best[result.id] = _weighed(result, vault, response.recipe)
+    order = ranked(Hit(result.id, result.explain) for result in best.values())
+    kept = tuple(best[id] for id in order.ids[:limit])
+    cut = len(order) - len(kept)
+    sure = min(answers, key=lambda one: CERTAINTY.index(one.response.evidence)).response
+    return msgspec.structs.replace(
+        first,
+        results=kept,
+        counts=_counts(answers, len(kept), {"repeated": repeated, "limit": cut}),
+        topics=topics(kept),
+        degraded=(*(part for one in answers for part in _degraded(one)), *away),
+        notes=_once(note for one in answers for note in one.response.notes),
+        understood=_once(told for one in answers for told in one.response.understood),
+        evidence=sure.evidence,
+        confidence=sure.confidence,
+        facets=_facets(answers),
+        timings_ms=first.timings_ms
+        | {f"vaults.{vault.name}": response.timings_ms["total"] for vault, response in answers},
+    )
+
+
+def _weighed(result: Result, vault: Known, recipe: str) -> Result:
+    inner: Term = msgspec.structs.replace(result.explain, name=vault.name)
+    priority = leaf("priority", vault.priority, f"vault {vault.name}, tier {vault.tier}")
+    why = combine(recipe, "product", (priority, inner))
+    return msgspec.structs.replace(result, score=why.value, explain=why, vault=vault.name)
+
+
+def _counts(answers: Sequence[Answered], returned: int, more: dict[str, int]) -> dict[str, object]:
+    whole: Counter[str] = Counter()
+    dropped: Counter[str] = Counter({name: count for name, count in more.items() if count})
+    for _, response in answers:
+        counts: dict[str, Any] = dict(response.counts)
+        dropped.update(counts.pop("dropped"))
+        whole.update(counts)
+    return {**whole, "returned": returned, "dropped": dict(dropped)}
+
+
+def _degraded(answered: Answered) -> list[Degraded]:
+    """Each part with the vault in which it could not do its work; the home's own goes without."""
+    vault, response = answered
+    if vault.tier == "agent":
+        return list(response.degraded)
+    return [Degraded(f"{vault.name}/{part.channel}", part.reason) for part in response.degraded]
+
+
+def _facets(answers: Sequence[Answered]) -> dict[str, dict[str, int]]:
+    found: dict[str, Counter[str]] = {}
+    for _, response in answers:
+        for name, counts in response.facets.items():
+            found.setdefault(name, Counter()).update(counts)
+    return {name: dict(counts.most_common()) for name, counts in found.items()}
+
+
+def _once(told: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(told))

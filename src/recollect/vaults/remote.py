@@ -1,0 +1,304 @@
+"""A vault behind another Recollect server.
+
+What it answers is checked before it is believed: every score must follow from its explanation, and
+what it says in words is one line without control characters. It is asked for its own vault alone,
+so that two servers that know each other cannot ask in a circle.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from recollect.checks import zoned
+from recollect.errors import NotFound, ProviderError
+from recollect.models.remote import Blamed, Key, Remote
+from recollect.recipes import BUILT_IN
+from recollect.recipes.base import Recipe
+from recollect.times import iso
+from recollect.types import (
+    Degraded,
+    Evidence,
+    Filter,
+    Intent,
+    Memory,
+    Query,
+    Response,
+    Result,
+    Term,
+    View,
+    recompute,
+)
+from recollect.vaults.known import Known
+
+# Floating-point sums may differ in the last place from one machine to another.
+TOLERANCE = 1e-9
+# Far above what any recipe gives; a priority times a larger one might overflow.
+LARGEST_SCORE = 1e9
+# Recipes need five; a tree without a bound would exhaust the stack of whoever reads it.
+DEEPEST = 24
+# What the API gives at most; an answer to ask for is never longer.
+MOST_RESULTS = 1000
+# A sentence about what went wrong there; longer ones are cut.
+LONGEST_NOTE = 300
+MOST_NOTES = 20
+
+
+class _Result(Struct):
+    id: str
+    score: float
+    memory: Memory
+    explain: Term
+
+
+class _Found(Struct):
+    intent: Intent
+    view: View
+    results: list[dict[str, Any]]
+    counts: dict[str, int | dict[str, int]]
+    degraded: list[Degraded]
+    notes: list[str]
+    understood: list[str] = []
+    evidence: Evidence | None = None
+    confidence: float | None = None
+
+
+class _Scan(Struct):
+    title: str
+    type: str
+    domain: str
+    tags: list[str]
+    snippet: str
+    token_estimate: int
+
+
+class _Full(Struct):
+    breakdown: dict[str, float]
+
+
+class _Pointer(Struct):
+    title: str
+    what: str
+    why: str
+    impact: str
+    category: str
+    tags: list[str]
+    project: str
+    source: str
+    has_details: bool
+    created_at: str
+
+
+class _Preview(Struct):
+    preview: str
+    vector_similarity: float | None
+    rerank_score: float
+    kind: str
+    timestamp: str
+    topics: list[str]
+    complete: bool
+    verified: bool
+
+
+class _Snippet(Struct):
+    title: str
+    snippet: str
+    kind: str
+    tags: list[str]
+    updated_at: str
+
+
+# What a result shows in each view, as `present/views.py` makes it.
+FIELDS: dict[View, type[Struct]] = {
+    "scan": _Scan,
+    "full": _Full,
+    "pointer": _Pointer,
+    "preview": _Preview,
+    "snippet": _Snippet,
+}
+
+
+class RemoteVault:
+    """Searches, and shows whole memories. Raises ProviderError and NotFound alone."""
+
+    def __init__(self, known: Known, environment: Mapping[str, str], timeout_s: float) -> None:
+        self._known = known
+        self._timeout_s = timeout_s
+        blamed = Blamed(
+            f"the url of the vault {known.name}",
+            "search.vault_deadline_ms",
+            f"token_env of the vault {known.name}",
+        )
+        self._remote = Remote(
+            known.url,
+            blamed=blamed,
+            who=f"The vault {known.name}",
+            timeout_s=timeout_s,
+            key=Key.read(environment, known.token_env),
+        )
+
+    def search(self, recipe: Recipe, query: Query, view: View, now: datetime) -> Response:
+        start = time.perf_counter()
+        body = self._asked(recipe, query, view, now)
+        told = self._remote.post_once(
+            "/api/v1/search", body, dict[str, Any], timeout_s=self._timeout_s
+        )
+        found = self._shaped(told)
+        if found.view != view or len(found.results) > MOST_RESULTS:
+            raise self._wrong("answered with something else than was asked for")
+        spent = round((time.perf_counter() - start) * 1000, 3)
+        return Response(
+            query=query.text,
+            recipe=recipe.name,
+            view=view,
+            intent=found.intent,
+            results=tuple(self._result(one, view) for one in found.results),
+            counts=_counts(found.counts, len(found.results)),
+            topics={},
+            degraded=tuple(
+                Degraded(_line(one.channel), _line(one.reason))
+                for one in found.degraded[:MOST_NOTES]
+            ),
+            notes=tuple(map(_line, found.notes[:MOST_NOTES])),
+            timings_ms={"total": spent},
+            understood=tuple(map(_line, found.understood[:MOST_NOTES])),
+            evidence=found.evidence,
+            confidence=found.confidence,
+        )
+
+    def _shaped(self, told: dict[str, Any]) -> _Found:
+        """What msgspec says of a wrong shape quotes it, so it is not passed on."""
+        try:
+            msgspec.json.encode(told)  # a lone surrogate could be shown nowhere
+            return msgspec.convert(told, _Found)
+        except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
+            raise self._wrong("answered in an unexpected shape") from None
+
+    def _result(self, told: dict[str, Any], view: View) -> Result:
+        try:
+            held = msgspec.convert(told, _Result)
+            fields = msgspec.to_builtins(msgspec.convert(told, FIELDS[view]))
+        except (msgspec.ValidationError, RecursionError):
+            raise self._wrong("answered with a result in an unexpected shape") from None
+        if held.memory.id != held.id or not _follows(held.explain, held.score):
+            raise self._wrong("answered with a score that does not follow from its explanation")
+        if view == "full":
+            fields["memory"] = told["memory"]
+        return Result(
+            id=held.id,
+            score=held.score,
+            vault=self._known.name,
+            memory=_timed(held.memory),
+            explain=held.explain,
+            fields=fields,
+        )
+
+    def show(self, id: str) -> Memory:
+        path = f"/api/v1/memories/{quote(id, safe='')}?federate=false"
+        try:
+            memory = self._remote.get_once(path, Memory, timeout_s=self._timeout_s)
+        except ProviderError as error:
+            raise NotFound(f"The vault {self._known.name} has no memory {id!r} to show.") from error
+        if memory.id != id:
+            raise self._wrong("answered with another memory than was asked for")
+        return _timed(memory)
+
+    def close(self) -> None:
+        self._remote.close()
+
+    def _asked(self, recipe: Recipe, query: Query, view: View, now: datetime) -> dict[str, Any]:
+        """The query as the other server's API takes it."""
+        if query.filter.among is not None or query.filter.without_kinds:
+            raise self._wrong("cannot be asked with this filter")
+        name, changes = self._said(recipe)
+        told: dict[str, Any] = {
+            "query": query.text, "recipe": name, "view": view, "explain": True, "whole": True,
+            "federate": False, "deep": query.deep, "read_time": query.read_time,
+            "prefer_tags": list(query.prefer_tags), "prefer_domain": query.prefer_domain,
+            "now": iso(now), "set": changes, **_filter(query.filter),
+        }  # fmt: skip
+        if query.limit is not None:
+            told["limit"] = min(query.limit, MOST_RESULTS)
+        return told
+
+    def _said(self, recipe: Recipe) -> tuple[str, dict[str, object]]:
+        """A recipe that comes with Recollect, by name, and what this one has otherwise: a recipe of
+        one's own is not known elsewhere."""
+        if BUILT_IN.get(recipe.name) == recipe:
+            return recipe.name, {}
+        from recollect.recipes.show import differences  # noqa: PLC0415  start-up time
+
+        ways = [
+            (name, {field: here for field, _, here in differences(one, recipe)})
+            for name, one in BUILT_IN.items()
+        ]
+        name, changes = min(ways, key=lambda way: (way[0] != recipe.name, len(way[1])))
+        if not all(isinstance(value, bool | int | float | str) for value in changes.values()):
+            raise self._wrong(f"cannot be asked with the recipe {recipe.name}, which is your own")
+        return name, changes
+
+    def _wrong(self, what: str) -> ProviderError:
+        return ProviderError(f"The vault {self._known.name} {what}.", transient=False)
+
+
+def _follows(term: Term, score: float) -> bool:
+    """Whether the score is what its explanation says, and the explanation can be shown."""
+    if not _sound(term, DEEPEST):
+        return False
+    try:
+        value = recompute(term)
+    except (KeyError, ValueError, OverflowError):  # an operation that is none, of no parts
+        return False
+    near = abs(value - score) <= TOLERANCE * max(1.0, abs(score))
+    return near and term.value == score and abs(score) <= LARGEST_SCORE
+
+
+def _sound(term: Term, left: int) -> bool:
+    """Not too deep, and with names that do not steer a terminal."""
+    if left == 0 or not term.name.isprintable():
+        return False
+    return all(_sound(part, left - 1) for part in term.parts)
+
+
+def _timed(memory: Memory) -> Memory:
+    """Times without a zone are UTC, as everywhere."""
+    names = ("created_at", "updated_at", "valid_from", "valid_until")
+    given = {name: getattr(memory, name) for name in names}
+    zones = {name: zoned(moment) for name, moment in given.items() if moment is not None}
+    return msgspec.structs.replace(memory, **zones)
+
+
+def _line(text: str) -> str:
+    """One line of the other server's words, cut, without what steers a terminal."""
+    shown = "".join(one if one.isprintable() else " " for one in text[: 2 * LONGEST_NOTE])
+    return " ".join(shown.split())[:LONGEST_NOTE]
+
+
+def _counts(told: dict[str, int | dict[str, int]], returned: int) -> dict[str, object]:
+    """Whole numbers by name, and what was left out by reason."""
+    dropped = told.get("dropped")
+    numbers = {_line(name): count for name, count in told.items() if isinstance(count, int)}
+    left_out = dropped if isinstance(dropped, dict) else {}
+    return {
+        "pool": 0,
+        "reranked": 0,
+        **numbers,
+        "returned": returned,
+        "dropped": {_line(name): count for name, count in left_out.items()},
+    }
+
+
+def _filter(filter: Filter) -> dict[str, Any]:
+    names = ("project", "source", "domain", "kind", "space")
+    told: dict[str, Any] = {name: getattr(filter, name) for name in names}
+    told["tags"] = list(filter.tags)
+    for name in ("since", "until"):
+        moment = getattr(filter, name)
+        told[name] = iso(moment) if moment is not None else None
+    return told

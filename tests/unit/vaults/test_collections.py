@@ -1,0 +1,185 @@
+"""Shared collections: one search over the personal vault and every collection, no repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Filter, Recollect, StoreError
+from recollect.demo.load import sample
+from recollect.errors import NotFound
+from recollect.present.response import as_json
+from recollect.recipes import BUILT_IN
+from recollect.settings import CollectionSettings, Rerank, Settings
+from recollect.types import recompute
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+QUERIES = (
+    "how do we refresh tokens",
+    "postgres index",
+    "getUserByID",
+    "carrier label outage",
+    "What did we decide about sessions?",
+)
+NAMES = ("platform", "guild")
+
+
+def opened(home: Path, *names: str, rerank: str = "none") -> Recollect:
+    collections = tuple(CollectionSettings(name, f"{name}.db") for name in names)
+    settings = Settings(rerank=Rerank(provider=rerank), collections=collections)  # type: ignore[arg-type]
+    return Recollect(home=home, settings=settings, clock=lambda: NOW)
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recollect, Recollect]]:
+    """The sample memories alone, and the same with every one also in two collections."""
+    alone = tmp_path_factory.mktemp("alone")
+    shared = tmp_path_factory.mktemp("shared")
+    with ExitStack() as stack:
+        bare = stack.enter_context(opened(alone))
+        full = stack.enter_context(opened(shared, *NAMES))
+        for memory in (bare, full):
+            memory.save_all(list(sample(NOW)))
+        ids = [one.id for one in full.export()]
+        for name in NAMES:
+            full.publish(ids, name)
+        yield bare, full
+
+
+def told(memory: Recollect, query: str, **asked: Any) -> Any:
+    response = as_json(memory.search(query, **asked), explain=True)
+    return [response["results"], response["topics"], response["evidence"]]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("recipe", BUILT_IN)
+def test_copies_in_two_collections_change_nothing(
+    homes: tuple[Recollect, Recollect], recipe: str, query: str
+) -> None:
+    """Ids, scores, explanations and their order: the personal copy stays, the others are gone."""
+    bare, full = homes
+    assert told(full, query, recipe=recipe) == told(bare, query, recipe=recipe)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 40])
+def test_copies_change_nothing_at_any_limit_and_under_a_filter(
+    homes: tuple[Recollect, Recollect], limit: int
+) -> None:
+    bare, full = homes
+    for filter in (Filter(), Filter(project="harbor-api"), Filter(tags=("auth",))):
+        asked = {"recipe": "gnosis", "limit": min(limit, 32), "filter": filter}
+        assert told(full, QUERIES[0], **asked) == told(bare, QUERIES[0], **asked)
+
+
+def test_deep_search_is_the_same_too(homes: tuple[Recollect, Recollect]) -> None:
+    bare, full = homes
+    asked = {"recipe": "gnosis", "deep": True}
+    assert told(full, QUERIES[0], **asked) == told(bare, QUERIES[0], **asked)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[tuple[Recollect, Recollect]]:
+    """Two people who belong to one collection."""
+    shared = str(tmp_path / "platform.db")
+    settings = Settings(
+        rerank=Rerank(provider="none"), collections=(CollectionSettings("platform", shared),)
+    )
+    with ExitStack() as stack:
+        yield tuple(  # type: ignore[misc]
+            stack.enter_context(
+                Recollect(home=tmp_path / who, settings=settings, clock=lambda: NOW)
+            )
+            for who in ("ada", "ben")
+        )
+
+
+def test_what_one_publishes_the_other_finds(two: tuple[Recollect, Recollect]) -> None:
+    ada, ben = two
+    ada.save(id="keys", title="Signing keys", text="Signing keys rotate every ninety days.")
+    assert not ben.search("signing keys rotate").results
+    ada.publish(["keys"], "platform")
+    [found] = ben.search("signing keys rotate").results
+    assert (found.id, found.vault) == ("platform:keys", "platform")
+    assert recompute(found.explain) == found.score
+    [memory] = ben.show(["platform:keys"])
+    assert memory.text == "Signing keys rotate every ninety days."
+    [own] = ada.search("signing keys rotate").results
+    assert (own.id, own.vault) == ("keys", "agent")
+
+
+@pytest.mark.parametrize("recipe", BUILT_IN)
+def test_every_recipe_finds_what_is_only_in_a_collection(
+    two: tuple[Recollect, Recollect], recipe: str
+) -> None:
+    ada, ben = two
+    ada.save(id="keys", title="Signing keys rotate", text="Ninety days.", tags=["signing", "keys"])
+    ben.save(id="own", title="Signing of parcels", text="At the door.", tags=["signing", "parcels"])
+    ada.publish(["keys"], "platform")
+    found = {one.id: one.vault for one in ben.search("signing keys rotate", recipe=recipe)}
+    assert found["platform:keys"] == "platform"
+
+
+def test_publishing_again_brings_the_copy_up_to_date(two: tuple[Recollect, Recollect]) -> None:
+    ada, ben = two
+    ada.save(id="keys", title="Signing keys", text="Signing keys rotate every ninety days.")
+    ada.publish(["keys"], "platform")
+    ada.edit("keys", text="Signing keys rotate every thirty days.")
+    assert "ninety" in ben.show(["platform:keys"])[0].text
+    ada.publish(["keys"], "platform")
+    assert "thirty" in ben.show(["platform:keys"])[0].text
+
+
+def test_what_is_edited_after_publishing_is_two_statements(
+    two: tuple[Recollect, Recollect],
+) -> None:
+    ada, _ = two
+    ada.save(id="keys", title="Signing keys", text="Signing keys rotate every ninety days.")
+    ada.publish(["keys"], "platform")
+    ada.edit("keys", text="Signing keys rotate every thirty days.")
+    assert {one.id for one in ada.search("signing keys rotate")} == {"keys", "platform:keys"}
+
+
+def test_what_is_unpublished_is_found_by_its_owner_alone(two: tuple[Recollect, Recollect]) -> None:
+    ada, ben = two
+    ada.save(id="keys", title="Signing keys", text="Signing keys rotate.")
+    ada.publish(["keys"], "platform")
+    ada.unpublish(["keys"], "platform")
+    assert not ben.search("signing keys").results
+    assert [one.id for one in ada.search("signing keys")] == ["keys"]
+    with pytest.raises(NotFound, match="keys"):
+        ada.unpublish(["keys"], "platform")
+
+
+def test_a_collection_that_is_away_is_named_and_the_rest_answers(tmp_path: Path) -> None:
+    with opened(tmp_path, "platform") as memory:
+        memory.save(id="keys", title="Signing keys")
+        found = memory.search("signing keys")
+        assert [one.id for one in found] == ["keys"]
+        [away] = [part for part in found.degraded if part.channel == "platform"]
+        assert "not there" in away.reason
+        assert not (tmp_path / "platform.db").exists()
+
+
+def test_a_file_that_is_no_vault_is_named_too(tmp_path: Path) -> None:
+    (tmp_path / "platform.db").write_text("shopping list")
+    with opened(tmp_path, "platform") as memory:
+        memory.save(id="keys", title="Signing keys")
+        found = memory.search("signing keys")
+        assert "platform" in {part.channel for part in found.degraded}
+        assert [one.id for one in found] == ["keys"]
+        with pytest.raises(StoreError):
+            memory.publish(["keys"], "platform")
+
+
+def test_a_collection_that_is_not_named_is_refused(tmp_path: Path) -> None:
+    with opened(tmp_path, "platform") as memory:
+        memory.save(id="keys", title="Signing keys")
+        with pytest.raises(NotFound, match="guild"):
+            memory.publish(["keys"], "guild")
+    with opened(tmp_path) as memory, pytest.raises(NotFound, match="platform"):
+        memory.publish(["keys"], "platform")
