@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from datetime import UTC, datetime, timedelta
+from functools import cache, cached_property, partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from recollect.audit import NAME as AUDIT
+from recollect.audit import Audit
+from recollect.capabilities import ADMIN, DELETE, OWNER, SEARCH, WRITE, Caller, free, needs
 from recollect.checks import (
     bounded,
     checked_filter,
@@ -24,7 +30,7 @@ from recollect.checks import (
     zoned,
 )
 from recollect.codec import revision
-from recollect.errors import Changed, NotFound, ProviderError, RecollectError, UserError
+from recollect.errors import Changed, Forbidden, NotFound, ProviderError, RecollectError, UserError
 from recollect.ingest.draft import Draft, complete, draft
 from recollect.ingest.jsonl import Line
 from recollect.ingest.repeats import repeated
@@ -37,12 +43,32 @@ from recollect.recipes import Recipes
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
 from recollect.settings import Settings, home_folder, load_settings
+from recollect.settings import Vault as VaultKeys
 from recollect.signals.weigh import WeightedSum
-from recollect.store.base import Coverage, Dates, Facets, Stored, Writing
+from recollect.store.base import Coverage, Dates, Facets, Outcome, Stored, Writing
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.upkeep import Finding
 from recollect.times import parse_time
-from recollect.types import Context, Filter, Memory, Place, Query, Response, View, place_of
+from recollect.types import (
+    Context,
+    Degraded,
+    Filter,
+    Memory,
+    Place,
+    Query,
+    Response,
+    View,
+    place_of,
+)
+from recollect.vaults.known import HOME, untrusted_vault
+from recollect.vaults.trust import project_vault
+
+if TYPE_CHECKING:
+    from recollect.ingest.secrets import Patterns
+    from recollect.store.sqlite.cipher import KeySource
+    from recollect.vaults.collections import Collections, Fanned
+    from recollect.vaults.federation import Federation
+    from recollect.vaults.idle import IdleLock
 
 IMPORT_BATCH = 2000  # long enough to be quick, short enough that other writers wait little
 EXPORT_BATCH = 1000
@@ -54,22 +80,29 @@ RELATED_READS = 1000  # characters: what a memory is about stands at its beginni
 PATIENCE_S = 3.0
 EVERYTHING = Filter()
 
+# A line to import without its secrets, and how many of each kind it had.
+Cleaned = tuple[Line, Mapping[str, int]]
+
 
 class Imported(NamedTuple):
-    """What an import did."""
+    """What an import did; `redacted`: how many secrets of each kind were replaced."""
 
     added: int
     updated: int
     unchanged: int
     bad: list[tuple[int, str]]
+    redacted: Counter[str]
 
 
 class Recollect:
     """A vault, its settings and its models.
 
     With no arguments it is the vault in the home folder; with a path, that file. Use it as a
-    context manager, or call `close()`.
+    context manager, or call `close()`. Each public method declares what its caller must be allowed
+    to do; who opens the vault may do everything.
     """
+
+    vault = HOME
 
     def __init__(
         self,
@@ -81,9 +114,12 @@ class Recollect:
         clock: Callable[[], datetime] | None = None,
         brief: bool = False,
         lasting: bool = False,
+        passphrase: str | None = None,
     ) -> None:
         """`brief` says that this process asks but once or twice: what pays off only for later
-        questions is not made. `lasting` says that it stays and is asked the same again."""
+        questions is not made. `lasting` says that it stays and is asked the same again:
+        then it lets go of a locked vault after a while. `passphrase` opens a locked vault; without
+        it the settings say where one is found, and a terminal is asked."""
         self.home = Path(home) if home is not None else home_folder(environment)
         self.settings = settings or load_settings(self.home, environment)
         self.recipes = Recipes(self.home / "recipes")
@@ -91,9 +127,17 @@ class Recollect:
         self.path = sayable_path(Path(path) if path is not None else self.home / "vault.db")
         if path is None:
             _make_home(self.home)
+        self._environment = environment
+        self._alone = path is not None  # one file is meant, and no other
         self._clock = clock or _clock(environment)
-        self.store = SqliteStore(self.path, brief=brief)
+        keys = _keys(self.settings.vault, environment, passphrase)
+        self.store = SqliteStore(self.path, brief=brief, keys=keys)
+        self._idle = _idle_lock(self.store, self.settings.vault) if lasting else None
         self._background = Background(self.store.vectors, self.models.embedder)
+        # A file of its own is not the home's vault, and what is done to it is not the home's news.
+        self.audit = Audit(self.home / AUDIT if path is None else None)
+        self.caller = OWNER
+        self._lent = False
 
     def __enter__(self) -> Recollect:
         return self
@@ -106,32 +150,72 @@ class Recollect:
     ) -> None:
         self.close()
 
+    @free
+    def acting_as(self, caller: Caller) -> Recollect:
+        """The same vault, store and models, for somebody who may do only so much."""
+        # Made when first used: here, so that no view makes one of its own.
+        _ = self.federation, self._collections
+        view = copy(self)
+        view.caller = caller.within(self.caller)
+        view._lent = True
+        return view
+
+    @free
+    def require(self, *capabilities: str, action: str) -> None:
+        """Forbidden, unless the caller may do all that in this vault; a refusal is noted."""
+        why = self.caller.refusal(capabilities, self.vault)
+        if why is not None:
+            self.audit.refused(self.caller, action, self.vault, why)
+            raise Forbidden(why)
+
+    def _enter(self, vault: str) -> None:
+        """Forbidden where that vault is out of the caller's reach, whether it is there or not."""
+        if not self.caller.sees(vault):
+            # The name is the caller's own words, which have no place in the log.
+            self.audit.refused(self.caller, "search", self.vault, "another vault")
+            raise Forbidden(f"This caller may not use the vault {vault!r}.")
+
+    @free
     def close(self) -> None:
-        """Let go of the vault. Everything acknowledged is on the disk already."""
+        """Let go of the vault. Everything acknowledged is on the disk already. What `acting_as`
+        gave lets go of nothing: it is not the only one that uses it."""
+        if self._lent:
+            return
         self._background.close(PATIENCE_S)
+        for name in ("federation", "_collections"):
+            if (opened := self.__dict__.get(name)) is not None:
+                opened.close()
         self.models.close()
+        if self._idle is not None:
+            self._idle.close()
         self.store.close()
 
+    @free
     def now(self) -> datetime:
         return self._clock()
 
     # Writing
 
-    def save(self, **fields: object) -> Memory:
+    @needs(WRITE)
+    def save(self, /, **fields: object) -> Memory:
         """Keep one memory; what it says again is updated. Durable when this returns."""
         [saved] = self.save_all([draft(fields)])
         return saved.memory
 
-    def save_all(self, drafts: Sequence[Draft]) -> list[Saved]:
+    @needs(WRITE)
+    def save_all(self, drafts: Sequence[Draft], *, redact: bool = True) -> list[Saved]:
         """Keep these memories, all or none; then embed them, or let them be embedded.
 
-        One without an id that repeats a memory of its project updates that one.
+        One without an id that repeats a memory of its project updates that one. What looks like a
+        secret is replaced first; without `redact` it is kept.
         """
         self.models.embeds()  # settings that name no model are refused before anything is kept
+        clean = [self._redacted(given, redact=redact) for given in drafts]
         with self.store.writing() as write:
-            saved = [self._saved(write, given) for given in drafts]
+            saved = [self._saved(write, given)._replace(redacted=found) for given, found in clean]
+        self._wrote("save", [one.memory.id for one in saved if one.outcome != "unchanged"])
         self._embed_soon()
-        return saved
+        return [self._handed_back(one) for one in saved]
 
     def _saved(self, write: Writing, given: Draft) -> Saved:
         before = repeated(self.store, given)
@@ -140,44 +224,91 @@ class Recollect:
         [saved] = save_drafts(write, [given], self.now())
         return saved
 
+    def _redacted(self, given: Draft, *, redact: bool) -> tuple[Draft, Mapping[str, int]]:
+        """The draft without its secrets: every way in goes through here, before anything of it is
+        written or sent to a model."""
+        if not (redact and self.settings.secrets.redact):
+            return given, {}
+        from recollect.ingest.secrets import redact_draft  # noqa: PLC0415  start-up time
+
+        return redact_draft(given, self._patterns)
+
+    def _kept_query(self, query: str) -> str:
+        """A query as feedback keeps it: without secrets."""
+        text = clean_query(query)
+        if not self.settings.secrets.redact:
+            return text
+        from recollect.ingest.secrets import redacted  # noqa: PLC0415  start-up time
+
+        return redacted(text, self._patterns)[0]
+
+    @cached_property
+    def _patterns(self) -> Patterns:
+        from recollect.ingest.secrets import Patterns  # noqa: PLC0415  start-up time
+
+        return Patterns(self.settings.secrets.patterns)
+
+    @needs(WRITE)
     def import_lines(
         self,
         lines: Iterable[Line],
         *,
         strict: bool = False,
+        redact: bool = True,
         progress: Callable[[int], None] = lambda size: None,
     ) -> Imported:
         """Save what the lines hold; bad lines are reported, the rest goes in.
 
-        `strict`: one bad line, and nothing goes in.
+        `strict`: one bad line, and nothing goes in. `redact` as for `save_all`.
         """
         self.models.embeds()  # as for `save_all`
+        counts = Imported(0, 0, 0, [], Counter())
+        cleaned = (self._clean_line(line, redact=redact) for line in lines)
         if strict:
-            held = list(lines)
-            bad = [(line.number, line.reason) for line in held if line.draft is None]
+            held = list(cleaned)
+            bad = [(line.number, line.reason) for line, _ in held if line.draft is None]
             if bad:
-                return Imported(0, 0, 0, bad)
+                return counts._replace(bad=bad)
             counts = self._save_lines(held, progress)
         else:
-            counts = Imported(0, 0, 0, [])
-            for batch in _batches(lines, IMPORT_BATCH):
+            for batch in _batches(cleaned, IMPORT_BATCH):
                 done = self._save_lines(batch, progress)
                 counts = Imported(*(a + b for a, b in zip(counts, done, strict=True)))  # type: ignore[operator]
         return counts
 
-    def _save_lines(self, lines: Sequence[Line], progress: Callable[[int], None]) -> Imported:
+    def _clean_line(self, line: Line, *, redact: bool) -> Cleaned:
+        """The line without its secrets; with one where it cannot be replaced, a bad line."""
+        if line.draft is None:
+            return line, {}
+        try:
+            given, found = self._redacted(line.draft, redact=redact)
+        except UserError as error:
+            return line._replace(draft=None, reason=str(error)), {}
+        return line._replace(draft=given), found
+
+    def _save_lines(self, clean: Sequence[Cleaned], progress: Callable[[int], None]) -> Imported:
+        lines = [line for line, _ in clean]
         drafts = [line.draft for line in lines if line.draft is not None]
         with self.store.writing() as write:
             outcomes = [saved.outcome for saved in save_drafts(write, drafts, self.now())]
+        if changed := len(outcomes) - outcomes.count("unchanged"):
+            self._wrote("import", count=changed)
         progress(sum(line.size for line in lines))
         return Imported(
             outcomes.count("added"),
             outcomes.count("updated"),
             outcomes.count("unchanged"),
             [(line.number, line.reason) for line in lines if line.draft is None],
+            sum((Counter(found) for _, found in clean if found), Counter[str]()),
         )
 
-    def edit(
+    @needs(WRITE)
+    def edit(self, id: str, /, **told: Any) -> Memory:
+        """The same as `edited`, for those who want no more than the memory."""
+        return self.edited(id, **told).memory
+
+    @needs(WRITE)
+    def edited(
         self,
         id: str,
         /,
@@ -185,10 +316,11 @@ class Recollect:
         add_tags: Sequence[str] = (),
         remove_tags: Sequence[str] = (),
         if_revision: str | None = None,
+        redact: bool = True,
         **changes: object,
-    ) -> Memory:
+    ) -> Saved:
         """Change fields of a memory; None puts a field back to its default. With `if_revision`
-        (see `codec.revision`) only if it is still as it was then."""
+        (see `codec.revision`) only if it is still as it was then. `redact` as for `save_all`."""
         if "id" in changes:
             raise UserError("An id cannot be changed; save a new memory and forget this one.")
         self.models.embeds()  # as for `save_all`
@@ -201,14 +333,19 @@ class Recollect:
                     raise UserError("Give either tags, or add_tags and remove_tags.")
                 kept = [tag for tag in before.memory.tags if tag not in removed]
                 changes["tags"] = [*kept, *added]
-            after = complete(draft(changes, change=True), id, before.memory, self.now())
+            given, found = self._redacted(draft(changes, change=True), redact=redact)
+            after = complete(given, id, before.memory, self.now())
             if not (after.title or after.text):
                 raise UserError("A memory needs a title or a text.")
             if after != before.memory:
                 write.replace(before, after)
+        same = after == before.memory
+        self._wrote("edit", [] if same else [id])
         self._embed_soon()
-        return after
+        outcome: Outcome = "unchanged" if same else "updated"
+        return Saved(self._readable(after), outcome, redacted=found)
 
+    @needs(WRITE)
     def pin(self, ids: Sequence[str]) -> list[Memory]:
         """Make memories core, the most trusted tier. Their age stays as it is."""
         with self.store.writing() as write:
@@ -219,8 +356,10 @@ class Recollect:
                 if after != before.memory:
                     write.replace(before, after)
                 pinned.append(after)
-        return pinned
+        self._wrote("pin", ids)
+        return [self._readable(memory) for memory in pinned]
 
+    @needs(DELETE)
     def forget(
         self,
         ids: Sequence[str],
@@ -242,28 +381,35 @@ class Recollect:
                     write.restore(_forgotten(found, id))
                 else:
                     write.forget(_live(found, id), self.now())
+        self._wrote("purge" if purge else "restore" if undo else "forget", ids)
         if undo:
             self._embed_soon()
         if purge:
             self.store.scrub()
 
+    @needs(WRITE)
     def feedback(self, query: str, id: str, *, accept: bool) -> tuple[int, int]:
         """Say whether a result was right; returns how many were accepted and dismissed so far."""
         if not query.strip():
             raise UserError("Feedback needs the query that the result answered.")
-        self.show([id])
-        self.store.feedback.add(clean_query(query), id, accept, self.now())
-        return self.opinions()
+        self._shown([id])
+        self.store.feedback.add(self._kept_query(query), id, accept, self.now())
+        self._wrote("feedback", [id])
+        return self.store.feedback.counts()
 
+    @needs(SEARCH)
     def judged(self, query: str, ids: Sequence[str]) -> dict[str, bool]:
         """What was said last of these memories as answers to this query: whether accepted."""
         said = self.store.feedback.about(named_ids(ids))
-        return {id: accepted for id, asked, accepted in said if asked == clean_query(query)}
+        kept = self._kept_query(query) if said else ""
+        return {id: accepted for id, asked, accepted in said if asked == kept}
 
     # Reading
 
+    @needs(SEARCH)
     def search(
         self,
+        /,
         text: str,
         *,
         recipe: str | None = None,
@@ -278,6 +424,8 @@ class Recollect:
         mark: bool = False,
         facets: bool = False,
         changes: Mapping[str, object] | None = None,
+        vaults: Sequence[str] = (),
+        federate: bool = True,
         **narrow: object,
     ) -> Response:
         """Search. `narrow` takes the filter's fields by name: `project="harbor"`, `tags=("a",)`.
@@ -285,7 +433,8 @@ class Recollect:
         `mark` cuts a snippet with the match marked for every result, whatever the view.
         `read_time=False` takes "last week" and the like as mere words. `facets` counts what all
         that was found has in common. `changes` sets constants of the recipe otherwise, for this
-        search alone: `{"fuse.weights.vector": 2.0}`.
+        search alone: `{"fuse.weights.vector": 2.0}`. `vaults` narrows to those of these names;
+        without `federate` the home's own vault is searched alone.
         """
         if narrow:
             filter = narrowed(filter, narrow)
@@ -302,8 +451,12 @@ class Recollect:
         declared = self.recipe(recipe)
         if changes:
             declared = self.recipes.changed(declared.name, changes)
-        return self._run(declared, query, shown, now, mark=mark, facets=facets)
+        told = {"mark": mark, "facets": facets}
+        return self._federated(
+            declared, query, shown, now, told, several(vaults, "vaults"), federate=federate
+        )
 
+    @needs(SEARCH)
     def run_recipe(
         self,
         recipe: Recipe,
@@ -322,6 +475,7 @@ class Recollect:
         )
         return self._run(recipe, query, now=now)
 
+    @needs(SEARCH)
     def recipe(self, name: str | None = None) -> Recipe:
         """The named recipe, or the one the settings make the default."""
         if name is not None:
@@ -331,6 +485,60 @@ class Recollect:
         except UserError as error:
             place = f"search.recipe, in {self.home / 'config.toml'} or the environment"
             raise UserError(f"{place}: {error}") from error
+
+    @cached_property
+    @needs()
+    def federation(self) -> Federation | None:
+        """The other vaults that a search spans; None where there are none."""
+        if self._alone or not (self.settings.vaults or self._project_vault()):
+            return None
+        from recollect.vaults.federation import Federation  # noqa: PLC0415  start-up time
+
+        return Federation(
+            self.settings, self._environment, self.home, self.path, self.models, _working_folder()
+        )
+
+    def _project_vault(self) -> Path | None:
+        start = _working_folder()
+        return None if start is None else project_vault(start)
+
+    def _federated(
+        self,
+        recipe: Recipe,
+        query: Query,
+        view: View | None = None,
+        now: datetime | None = None,
+        told: Mapping[str, bool] = MappingProxyType({}),
+        vaults: Sequence[str] = (),
+        *,
+        federate: bool = True,
+    ) -> Response:
+        """The search in the home's own vault, and in every other that is asked for."""
+        own = partial(self._run, recipe, query, view, now, **told)
+        for name in vaults:
+            self._enter(name)
+        federation = self.federation if federate or vaults else None
+        if federation is None:
+            if set(vaults) - {HOME}:
+                raise NotFound(f"There is no vault {vaults[0]!r}; there is: {HOME}.")
+            return own()
+        chosen = [one for one in federation.chosen(vaults) if self.caller.sees(one.name)]
+        if not chosen:
+            raise Forbidden("This token does not reach these vaults.")
+        if [one.name for one in chosen] == [HOME]:
+            return self._noting_untrusted(own())
+        found = federation.search(
+            recipe, query, chosen, own, view=view, now=zoned(now) if now else self.now(), told=told
+        )
+        return self._noting_untrusted(found)
+
+    def _noting_untrusted(self, found: Response) -> Response:
+        """A vault that would be used if it were trusted is told, and not silently passed over."""
+        project = untrusted_vault(self.settings, self.home, self.path, _working_folder())
+        if project is None:
+            return found
+        note = f"The project vault {project} is not used; `recollect vaults trust` allows it."
+        return msgspec.structs.replace(found, notes=(*found.notes, note))
 
     def _run(
         self,
@@ -342,17 +550,77 @@ class Recollect:
         mark: bool = False,
         facets: bool = False,
     ) -> Response:
-        return run(
+        found = run(
             recipe,
             query,
             now=zoned(now) if now else self.now(),
-            store=self.store,
+            store=self.store if (fanned := self._fanned()) is None else fanned,
             models=self.models,
             view=view,
             mark=mark,
             facets=facets,
         )
+        return found if fanned is None else told_apart(found, fanned)
 
+    @cached_property
+    def _collections(self) -> Collections | None:
+        if self._alone or not self.settings.collections:
+            return None
+        from recollect.vaults.collections import Collections  # noqa: PLC0415  start-up time
+
+        return Collections(self.settings.collections, self.home)
+
+    def _fanned(self) -> Fanned | None:
+        """The personal vault with the collections that the caller belongs to behind it."""
+        if self._collections is None:
+            return None
+        allowed = self.caller.collections
+        names = [one for one in self._collections.names() if allowed is None or one in allowed]
+        return self._collections.fanned(self.store, names)
+
+    @needs(WRITE, SEARCH)
+    def publish(self, ids: Sequence[str], to: str) -> list[Memory]:
+        """Copy memories into a collection, where whoever belongs to it finds them; again, and the
+        copies are brought up to date."""
+        memories = self._own(ids)
+        store = self._collection(to, make=True)
+        with store.writing() as write:
+            held = write.find(ids)
+            for memory in memories:
+                if memory.id not in held:
+                    write.add(memory)
+                elif held[memory.id].forgotten or held[memory.id].memory != memory:
+                    write.replace(held[memory.id], memory)
+        if self.models.embeds() and self.models.embedder().local:
+            embed_waiting(store.vectors, self.models.embedder())
+        self._wrote("publish", ids)
+        return memories
+
+    def _own(self, ids: Sequence[str]) -> list[Memory]:
+        """Memories of the home's own vault: what others share is not ours to hand on."""
+        found = self.store.memories.get(named_ids(ids))
+        for id in ids:
+            if id not in found:
+                raise unknown_memory(id)
+        return [found[id] for id in ids]
+
+    @needs(DELETE)
+    def unpublish(self, ids: Sequence[str], collection: str) -> None:
+        """Take memories out of a collection; those of one's own stay."""
+        store = self._collection(collection)
+        with store.writing() as write:
+            found = write.find(named_ids(ids))
+            for id in dict.fromkeys(ids):
+                write.forget(_live(found, id), self.now())
+        self._wrote("unpublish", ids)
+
+    def _collection(self, name: str, *, make: bool = False) -> SqliteStore:
+        allowed = self.caller.collections
+        if self._collections is None or (allowed is not None and name not in allowed):
+            raise NotFound(f"There is no collection {name!r} here.")
+        return self._collections.store(name, make=make)
+
+    @needs(SEARCH)
     def related(self, id: str, limit: int | None = None) -> Response:
         """Other memories about what this one is about, best first."""
         [memory] = self.show([id])
@@ -368,14 +636,31 @@ class Recollect:
             topics=topics(others),
         )
 
-    def show(self, ids: Sequence[str]) -> list[Memory]:
-        """Whole memories, in the order asked for."""
-        found = self.store.memories.get(named_ids(ids))
+    @needs(SEARCH)
+    def show(self, ids: Sequence[str], *, federate: bool = True) -> list[Memory]:
+        """Whole memories, in the order asked for; without `federate` from no other vault."""
+        return self._shown(ids, federate=federate)
+
+    def _shown(self, ids: Sequence[str], *, federate: bool = True) -> list[Memory]:
+        store = self._fanned() or self.store
+        found = store.memories.get(named_ids(ids))
         for id in ids:
             if id not in found:
-                raise unknown_memory(id)
+                if not federate:
+                    raise unknown_memory(id)
+                found[id] = self._elsewhere(id)
         return [found[id] for id in ids]
 
+    def _elsewhere(self, id: str) -> Memory:
+        """A memory of another vault: what a search found there can be looked at."""
+        # A caller who is limited to some vaults is shown what is in the home's own alone.
+        far = self.federation if self.caller.vaults is None else None
+        memory = far.show(id) if far is not None else None
+        if memory is None:
+            raise unknown_memory(id)
+        return memory
+
+    @needs(SEARCH)
     def list(
         self,
         filter: Filter = EVERYTHING,
@@ -389,14 +674,17 @@ class Recollect:
             after = place_of(memory)
         return self.store.memories.browse(checked_filter(filter), bounded(limit), after)
 
+    @needs(SEARCH)
     def facets(self, filter: Filter = EVERYTHING) -> Facets:
         """How many memories have each project, kind, source and tag, most first, and each age."""
         return self.store.memories.facets(checked_filter(filter), MOST_FACETS, self.now())
 
+    @needs(SEARCH)
     def dates(self, filter: Filter = EVERYTHING) -> Dates:
         """On which days memories were made, and on which they expire."""
         return self.store.memories.dates(checked_filter(filter))
 
+    @needs(SEARCH)
     def expiring(
         self, filter: Filter = EVERYTHING, limit: int = 20, *, within: timedelta
     ) -> Sequence[Memory]:
@@ -406,16 +694,19 @@ class Recollect:
             checked_filter(filter), bounded(limit), since=now, until=now + within
         )
 
+    @needs(SEARCH)
     def expired(self, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
         """What has expired, latest first."""
         return self.store.memories.expiring(
             checked_filter(filter), bounded(limit), until=self.now()
         )
 
+    @needs(SEARCH)
     def opinions(self) -> tuple[int, int]:
         """How many results were accepted and dismissed so far."""
         return self.store.feedback.counts()
 
+    @needs(SEARCH)
     def learned(self, recipe: str | None = None) -> dict[str, tuple[float, float]]:
         """What feedback made of the recipe's weights: declared, and as they are now; empty for a
         recipe whose weights do not learn."""
@@ -427,13 +718,16 @@ class Recollect:
                 return {name: (declared[name], now[name]) for name in declared}
         return {}
 
+    @needs(ADMIN)
     def save_recipe(
         self, name: str, *, extends: str, changes: Mapping[str, object], replace: bool = False
     ) -> Recipe:
         """Keep constants set otherwise as a recipe of one's own, under `recipes/NAME.toml`."""
         self.recipes.save(name, extends, changes, replace=replace)
+        self._wrote("save recipe")
         return self.recipes.get(name)
 
+    @needs(SEARCH)
     def export(self) -> Iterator[Memory]:
         """Every memory that is live when this begins, in browsing order, as it is when its turn
         comes; one that is forgotten meanwhile is left out."""
@@ -443,6 +737,7 @@ class Recollect:
             found = self.store.memories.get(batch)
             yield from (found[id] for id in batch if id in found)
 
+    @needs(SEARCH)
     def context(
         self,
         query: str = "",
@@ -460,7 +755,7 @@ class Recollect:
         if query.strip():
             recipe = self._context_recipe(semantic or self.settings.context.semantic)
             asked = Query(text=clean_query(query), limit=limit, filter=filter)
-            response = self._run(recipe, asked)
+            response = self._federated(recipe, asked)
             memories = [result.memory for result in response]
         found = {memory.id for memory in memories}
         topup = self.settings.context.topup_recent if topup_recent is None else topup_recent
@@ -493,6 +788,7 @@ class Recollect:
 
     # Upkeep
 
+    @needs(ADMIN)
     def reindex(
         self, *, everything: bool = False, progress: Callable[[int], None] = lambda done: None
     ) -> int:
@@ -501,6 +797,7 @@ class Recollect:
         Interrupted, it goes on where it stopped. `everything` makes the vectors anew.
         """
         self.store.rebuild()
+        self._wrote("reindex")
         if not self.models.embeds():
             return 0
         embedder = self.models.embedder()
@@ -516,14 +813,17 @@ class Recollect:
         self.store.vectors.keep_only(embedder.identity)
         return done
 
+    @needs(ADMIN)
     def doctor(self, *, fix: bool = False) -> Sequence[Finding]:
         """Check everything that is derived; `fix` rebuilds it first where something is wrong."""
         findings = [*self.store.examine()]
         if fix and any(finding.problem and finding.mendable for finding in findings):
             self.store.rebuild()
+            self._wrote("mend")
             findings = [*self.store.examine()]
         return findings
 
+    @needs(ADMIN)
     def warm_up(self) -> None:
         """Load the models and the vectors, so that the next search waits for neither. What cannot
         be loaded says so when it is asked for. A remote model is not asked: it is not ours to wake,
@@ -536,16 +836,19 @@ class Recollect:
                 self.models.reranker().ready()
 
     @property
+    @needs()
     def read_only(self) -> bool:
         """Whether the vault can be searched but not written."""
         return self.store.database.frozen
 
+    @needs(SEARCH)
     def coverage(self) -> Coverage:
         """How many memories have a vector of the active model, of how many; none without one."""
         if not self.models.embeds():
             return Coverage(0, self.store.vocabulary.documents())
         return self.store.vectors.coverage(self.models.embedder().identity)
 
+    @needs(SEARCH)
     def stats(self) -> dict[str, Any]:
         """What the vault holds, which models are active, and how many vectors wait."""
         model = self.models.embedder().identity if self.models.embeds() else None
@@ -558,13 +861,18 @@ class Recollect:
             "recipe": self.settings.search.recipe,
         }
 
+    @needs(SEARCH)
     def waiting(self) -> int:
         """How many live memories have no vector of the active model; 0 without a model."""
         embedded, memories = self.coverage()
         return memories - embedded if self.models.embeds() else 0
 
+    @needs(ADMIN)
     def embed_now(self, progress: Callable[[int], None] = lambda done: None) -> str | None:
         """Embed what waits, now; the reason when the model did not deliver, else None."""
+        return self._embed_now(progress)
+
+    def _embed_now(self, progress: Callable[[int], None] = lambda done: None) -> str | None:
         if not self.models.embeds():
             return None
         try:
@@ -578,9 +886,81 @@ class Recollect:
         if not self.models.embeds():
             return
         if self.models.embedder().local:
-            self.embed_now()
+            self._embed_now()
         else:
             self._background.wake()
+
+    # What a caller is told, and what is noted
+
+    def _handed_back(self, saved: Saved) -> Saved:
+        """What is new was said by the caller; what was there before is for those who may read."""
+        if saved.outcome == "added":
+            return saved
+        return saved._replace(memory=self._readable(saved.memory))
+
+    def _readable(self, memory: Memory) -> Memory:
+        """The memory; for somebody who may change it and not read it, its id and times alone."""
+        if self.caller.may(SEARCH):
+            return memory
+        return Memory(id=memory.id, created_at=memory.created_at, updated_at=memory.updated_at)
+
+    def _wrote(self, action: str, ids: Sequence[str] | None = None, count: int = 1) -> None:
+        """Note what was changed; an empty list of ids changed nothing."""
+        if ids is None:
+            self.audit.wrote(self.caller, action, self.vault, count)
+        elif ids:
+            self.audit.wrote(
+                self.caller, action, self.vault, len(ids), lambda: [self._mark(id) for id in ids]
+            )
+
+    @needs(ADMIN)
+    def mark(self, id: str) -> str:
+        """How the audit log calls a memory: a hash that only this vault can make."""
+        return self._mark(id)
+
+    def _mark(self, id: str) -> str:
+        exact = id.encode(errors="surrogatepass").hex()  # a topic is hashed in small letters
+        return self.store.topics.hashed(f"audit:{exact}").hex()[:12]
+
+
+def told_apart(found: Response, fanned: Fanned) -> Response:
+    """Which collection a result is from, and which collections could not take part."""
+    names = {one.name for one in fanned.collections}
+    results = tuple(
+        msgspec.structs.replace(one, vault=start)
+        if (start := one.id.partition(":")[0]) in names and ":" in one.id
+        else one
+        for one in found
+    )
+    away = (Degraded(name, reason) for name, reason in fanned.away.items())
+    return msgspec.structs.replace(found, results=results, degraded=(*found.degraded, *away))
+
+
+def _working_folder() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # it is gone
+        return None
+
+
+def _keys(
+    settings: VaultKeys, environment: Mapping[str, str], passphrase: str | None
+) -> KeySource:
+    """Where the key comes from, should the vault be locked."""
+
+    @cache
+    def source() -> KeySource:
+        from recollect.vaults.keys import Keys  # noqa: PLC0415  start-up time
+
+        return Keys(settings, environment, passphrase)
+
+    return lambda path, header: source()(path, header)
+
+
+def _idle_lock(store: SqliteStore, settings: VaultKeys) -> IdleLock | None:
+    from recollect.vaults.idle import idle_lock  # noqa: PLC0415  start-up time
+
+    return idle_lock(store, settings.idle_minutes)
 
 
 def _make_home(home: Path) -> None:
@@ -630,8 +1010,8 @@ def _forgotten(found: Mapping[str, Stored], id: str) -> Stored:
     return found[id]
 
 
-def _batches(lines: Iterable[Line], size: int) -> Iterator[list[Line]]:
-    batch: list[Line] = []
+def _batches(lines: Iterable[Cleaned], size: int) -> Iterator[list[Cleaned]]:
+    batch: list[Cleaned] = []
     for line in lines:
         batch.append(line)
         if len(batch) == size:

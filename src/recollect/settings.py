@@ -7,9 +7,11 @@ place it stands in, the key, and what is allowed there.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,6 +22,7 @@ EmbeddingProvider = Literal["builtin", "onnx", "openai", "ollama", "none"]
 RerankProvider = Literal["builtin", "onnx", "http", "none"]
 SemanticMode = Literal["auto", "always", "never"]
 VaultTier = Literal["agent", "project", "team", "dynamic"]
+OtherTier = Literal["project", "team", "dynamic"]
 
 # What a number may be; the text is what the error says is allowed.
 Seconds = Annotated[float, Meta(gt=0, le=3600, description="a number above 0 and at most 3600")]
@@ -28,6 +31,26 @@ Dimensions = Annotated[
 ]
 Milliseconds = Annotated[
     int, Meta(ge=0, le=3_600_000, description="a whole number from 0 to 3600000")
+]
+Minutes = Annotated[float, Meta(ge=0, le=10_080, description="a number from 0 (never) to 10080")]
+
+Priority = Annotated[float, Meta(gt=0, le=1000, description="a number above 0 and at most 1000")]
+VaultName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9][a-z0-9_-]{0,63}\Z",
+        description="up to 64 small letters, digits, hyphens and underscores",
+    ),
+]
+
+# It stands in the text where the secret was.
+PatternName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9 _-]{0,39}$")]
+Patterns = Annotated[
+    dict[PatternName, str],
+    Meta(
+        description="a table of names and regular expressions; a name has up to 40 small letters, "
+        "digits, spaces, hyphens and underscores"
+    ),
 ]
 
 PREFIX = "RECOLLECT_"
@@ -57,6 +80,25 @@ class Rerank(Struct, frozen=True, forbid_unknown_fields=True):
 class Search(Struct, frozen=True, forbid_unknown_fields=True):
     recipe: str = "blend"
     read_time: bool = True
+    vault_deadline_ms: Milliseconds = 2000
+
+
+class VaultSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """One `[[vaults]]`: a file, or the address of another Recollect server."""
+
+    name: VaultName
+    tier: OtherTier
+    path: str = ""
+    url: str = ""
+    token_env: str = ""
+    priority: Priority | None = None
+
+
+class CollectionSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """One `[[collections]]`: a shared vault, to which memories can be published."""
+
+    name: VaultName
+    path: str
 
 
 class Context(Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,12 +111,31 @@ class Serve(Struct, frozen=True, forbid_unknown_fields=True):
     hosts: str = ""
 
 
+class Vault(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a locked vault is opened, and when a server lets go of it."""
+
+    passphrase_env: str = "RECOLLECT_PASSPHRASE"
+    passphrase_file: str = ""
+    idle_minutes: Minutes = 15.0
+
+
+class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is replaced before a memory is written; `patterns`: further ones, by name."""
+
+    redact: bool = True
+    patterns: Patterns = msgspec.field(default_factory=dict)
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     embedding: Embedding = Embedding()
     rerank: Rerank = Rerank()
     search: Search = Search()
     context: Context = Context()
     serve: Serve = Serve()
+    vault: Vault = Vault()
+    secrets: Secrets = Secrets()
+    vaults: tuple[VaultSettings, ...] = ()
+    collections: tuple[CollectionSettings, ...] = ()
 
 
 def home_folder(environment: Mapping[str, str]) -> Path:
@@ -126,6 +187,9 @@ def _from(environment: Mapping[str, str]) -> dict[str, Any]:
 def _laid_over(settings: Settings, values: dict[str, Any], place: str) -> Settings:
     changed: dict[str, Any] = {}
     for section, keys in values.items():
+        if section in TABLES:
+            changed[section] = _tables(section, keys, place)
+            continue
         if section not in Settings.__struct_fields__:
             allowed = ", ".join(Settings.__struct_fields__)
             raise UserError(f"{place}: [{section}] is not a section; allowed are: {allowed}.")
@@ -134,6 +198,48 @@ def _laid_over(settings: Settings, values: dict[str, Any], place: str) -> Settin
             raise UserError(f"{place}: [{section}] must be a table of keys.")
         changed[section] = _section(held, section, keys, place)
     return msgspec.structs.replace(settings, **changed)
+
+
+# Sections that are lists: `[[vaults]]`.
+TABLES: dict[str, type[Struct]] = {"vaults": VaultSettings, "collections": CollectionSettings}
+
+
+def _tables(section: str, tables: object, place: str) -> tuple[Struct, ...]:
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        raise UserError(f"{place}: {section} must be written as [[{section}]], one for each.")
+    made = tuple(
+        _table(TABLES[section], table, f"{place}: [[{section}]] number {number}")
+        for number, table in enumerate(tables, start=1)
+    )
+    for number, one in enumerate(made, start=1):
+        if isinstance(one, VaultSettings):
+            _check_place(one, f"{place}: [[vaults]] number {number}")
+    return made
+
+
+def _check_place(vault: VaultSettings, place: str) -> None:
+    if bool(vault.path) == bool(vault.url):
+        raise UserError(f"{place} needs either a path or a url.")
+    if bool(vault.url) != (vault.tier == "dynamic"):
+        raise UserError(f"{place}: a url is for the tier dynamic, a path for the others.")
+
+
+def _table(kind: type[Struct], table: dict[str, Any], place: str) -> Struct:
+    types = get_type_hints(kind, include_extras=True)
+    for key in table:
+        if key not in types:
+            raise UserError(f"{place}: {key} is not a setting; allowed are: {', '.join(types)}.")
+    for field in msgspec.structs.fields(kind):
+        if field.required and field.name not in table:
+            raise UserError(f"{place} needs a {field.name}.")
+    for key, value in table.items():
+        try:
+            msgspec.convert(value, types[key])
+        except msgspec.ValidationError as error:
+            raise UserError(
+                f"{place}: {key} cannot be {value!r}; allowed: {_allowed(types[key])}."
+            ) from error
+    return msgspec.convert(table, kind)
 
 
 def _section(held: Struct, section: str, keys: dict[str, Any], place: str) -> Struct:
@@ -146,14 +252,73 @@ def _section(held: Struct, section: str, keys: dict[str, Any], place: str) -> St
         try:
             str(value).encode()  # a variable may hold any bytes
             # Not strict: the environment has only strings, "10" stands for a number there.
-            checked[key] = msgspec.convert(value, types[key], strict=not isinstance(value, str))
-        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            checked[key] = _converted(value, types[key], strict=not isinstance(value, str))
+        except (msgspec.DecodeError, UnicodeEncodeError) as error:
             allowed = _allowed(types[key])
             raise UserError(f"{where} cannot be {value!r}; allowed: {allowed}.") from error
+        if types[key] is Patterns:
+            _check_patterns(checked[key], where)
     return msgspec.structs.replace(held, **checked)
 
 
+def _converted(value: object, kind: Any, *, strict: bool) -> object:
+    """A table is JSON where only strings can stand."""
+    if isinstance(value, str) and kind is Patterns:
+        return msgspec.json.decode(value, type=kind)
+    return msgspec.convert(value, kind, strict=strict)
+
+
+def _check_patterns(patterns: Mapping[str, str], where: str) -> None:
+    for name, pattern in patterns.items():
+        reason = _wrong_with(pattern)
+        if reason:
+            raise UserError(f"{where}: the pattern {name!r} cannot be used: {reason}.")
+
+
+def _wrong_with(pattern: str) -> str:
+    """Why a pattern is refused; empty where it is not."""
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        return str(error)
+    if compiled.match(""):
+        return "it matches the empty text"
+    if _repeats_repeats(pattern):
+        return "it repeats what repeats itself, which can take for ever; `(?>…)` around it, or `++`"
+    return ""
+
+
+# An escape, a set, the opening of a group, its end, or a repetition without an upper bound.
+_SIGNS = (
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<open>\((?P<atomic>\?>)?)|(?P<close>\))"
+    r"|(?P<repeat>(?:[*+]|\{\d*,\})(?P<possessive>\+)?)"
+)
+
+
+def _repeats_repeats(pattern: str) -> bool:
+    """Whether a group that can repeat without bound holds a part that can, as in `(a+)+`: on a text
+    that nearly fits, the ways to share it out double with every character."""
+    groups = [[False, False]]  # whether the group is atomic, and whether something in it repeats
+    closed = -1  # where a group ended in which something repeats
+    for sign in re.finditer(_SIGNS, pattern, re.DOTALL):
+        if sign["open"]:
+            groups.append([sign["atomic"] is not None, False])
+        elif sign["repeat"] and sign["possessive"] is None:
+            if closed == sign.start():
+                return True
+            groups[-1][1] = True
+        closed = -1
+        if sign["close"] and len(groups) > 1:
+            atomic, repeats = groups.pop()
+            if repeats and not atomic:
+                groups[-1][1] = True
+                closed = sign.end()
+    return False
+
+
 def _allowed(kind: Any) -> str:
+    if get_origin(kind) in (Union, UnionType):
+        return _allowed(get_args(kind)[0])
     if get_origin(kind) is Literal:
         return ", ".join(get_args(kind))
     if get_origin(kind) is Annotated:

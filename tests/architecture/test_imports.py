@@ -22,6 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("interfaces",),
     ("evals", "demo"),
     ("engine",),
+    ("vaults",),
     ("pipeline",),
     ("recipes",),
     ("rerank", "present"),
@@ -31,14 +32,18 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ingest", "models"),
     ("store",),
     ("query",),
-    ("settings", "codec", "checks"),
+    ("settings", "codec", "checks", "access", "audit"),
     ("times", "depth"),
-    ("errors", "types", "hashing", "maths", "bounds", "version"),
+    ("errors", "types", "capabilities", "hashing", "maths", "bounds", "files", "version"),
 )
 # Tools for tests: they may use everything below the engine, and nothing uses them.
 ASIDE = "testing"
 # Libraries that belong to one part alone.
-HOMES = {"apsw": ("store", "evals"), "httpx2": ("models", "interfaces"), "rich": ("interfaces",)}
+HOMES = {
+    "apsw": ("store", "evals", "access"),
+    "httpx2": ("models", "interfaces"),
+    "rich": ("interfaces",),
+}
 
 LAZY = re.compile(r"#\s*noqa: PLC0415\s+\S")
 

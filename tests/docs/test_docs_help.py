@@ -30,6 +30,7 @@ LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
 KEYS = [
     (section, key, getattr(held, key))
     for section, held in msgspec.structs.asdict(Settings()).items()
+    if isinstance(held, msgspec.Struct)  # others are lists of tables, each with a section
     for key in held.__struct_fields__
 ]
 

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_server import NOW, SECRET, environment, serving
+from http_server import NOW, environment, serving
 
+from recollect.access import Access
+from recollect.capabilities import SEARCH
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.openapi import ALWAYS, WITH_BODY
@@ -36,7 +38,8 @@ def test_every_example_prints_what_the_page_shows(tmp_path: Path) -> None:
     with serving(tmp_path / "home", RECOLLECT_NOW=NOW) as server:
         while server.get("/readyz").status_code == 503:
             time.sleep(0.05)
-        told = environment(server.home, RECOLLECT_TOKEN=SECRET)
+        token, _ = Access(server.home).create([SEARCH])
+        told = environment(server.home, TOKEN=token)
         for command, expected in EXAMPLES:
             done = subprocess.run(
                 ["bash", "-c", command.replace(ADDRESS, server.url)],

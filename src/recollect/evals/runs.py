@@ -95,14 +95,15 @@ def opened(
     A data set has a clock that stands still, so that ages are the same in every run: at its newest
     document.
     """
-    kept = CachedModels(settings, environment, cache)
     if is_gold(folder):
-        with (
-            Recollect(settings=settings, environment=environment) as memory,
-            _swapped(memory, kept) as live,
-        ):
-            yield Bench(load_gold(folder, memory), memory, live, kept)
+        with Recollect(settings=settings, environment=environment) as memory:
+            # What the models made of a locked vault must not lie in clear in a file.
+            safe = Cache(None) if memory.store.database.locked else cache
+            kept = CachedModels(settings, environment, safe)
+            with _swapped(memory, kept) as live:
+                yield Bench(load_gold(folder, memory), memory, live, kept)
         return
+    kept = CachedModels(settings, environment, cache)
     dataset = load(folder)
     moment = _newest(dataset)
     with (

@@ -10,14 +10,14 @@ from recollect.times import iso
 from recollect.types import Context, Response, Result
 
 
-def as_json(response: Response, explain: bool = False) -> dict[str, Any]:
-    """The response as INTERFACE.md writes it."""
+def as_json(response: Response, explain: bool = False, *, whole: bool = False) -> dict[str, Any]:
+    """The response as INTERFACE.md writes it; `whole` adds the memory to every result."""
     return {
         "query": response.query,
         "recipe": response.recipe,
         "view": response.view,
         "intent": response.intent,
-        "results": [result_json(result, explain) for result in response],
+        "results": [result_json(result, explain, whole) for result in response],
         "counts": response.counts,
         "topics": response.topics,
         "understood": list(response.understood),
@@ -45,9 +45,11 @@ def degraded_json(response: Response) -> list[dict[str, str]]:
     return [{"channel": part.channel, "reason": part.reason} for part in response.degraded]
 
 
-def result_json(result: Result, explain: bool) -> dict[str, Any]:
+def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": result.id, "score": result.score, "vault": result.vault}
     shown |= result.fields
+    if whole:
+        shown["memory"] = memory_json(result.memory)
     for name, others in (("same", result.same), ("replaces", result.replaces)):
         if others:
             shown["updated_at"] = iso(result.memory.updated_at)

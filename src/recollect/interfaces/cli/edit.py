@@ -9,6 +9,7 @@ from recollect.engine import Recollect
 from recollect.ingest.draft import draft
 from recollect.interfaces.cli.arguments import WrongUsage, add_fields, add_json, fields_of
 from recollect.interfaces.cli.output import print_json
+from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 
 EXAMPLE = '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security'
 
@@ -24,6 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clear", action="append", default=[], metavar="FIELD", help="empty a field"
     )
+    add_redact(parser)
     add_json(parser)
 
 
@@ -37,9 +39,16 @@ def run(told: argparse.Namespace) -> int:
         raise WrongUsage("Nothing to change; name a field, like --title.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
     with Recollect() as memory:
-        after = memory.edit(told.id, add_tags=told.add_tag, remove_tags=told.remove_tag, **changes)
+        done = memory.edited(
+            told.id,
+            add_tags=told.add_tag,
+            remove_tags=told.remove_tag,
+            redact=told.redact,
+            **changes,
+        )
     if told.json:
-        print_json(memory_json(after))
+        print_json(memory_json(done.memory))
     else:
-        print(after.id)
+        print(done.memory.id)
+    tell_redacted(done.redacted)
     return 0

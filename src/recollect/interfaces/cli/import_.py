@@ -15,6 +15,7 @@ from recollect.errors import UserError
 from recollect.ingest.jsonl import read_lines
 from recollect.interfaces.cli.arguments import add_json, standard_input
 from recollect.interfaces.cli.output import print_json, progress
+from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.present.words import counted
 
 EXAMPLE = "  recollect import memories.jsonl\n  other-tool | recollect import -"
@@ -28,13 +29,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-embed", action="store_true", help="leave the vectors to a later `recollect reindex`"
     )
+    add_redact(parser)
     add_json(parser)
 
 
 def run(told: argparse.Namespace) -> int:
     with Recollect() as memory, _opened(told.file) as (stream, size):
         with progress("Importing", size, bytes_read=True) as advance:
-            done = memory.import_lines(read_lines(stream), strict=told.strict, progress=advance)
+            done = memory.import_lines(
+                read_lines(stream), strict=told.strict, redact=told.redact, progress=advance
+            )
         failure = None if told.no_embed else _embed(memory)
         waiting = memory.waiting()
     for number, reason in done.bad:
@@ -44,9 +48,11 @@ def run(told: argparse.Namespace) -> int:
         print_json(
             {"added": done.added, "updated": done.updated, "unchanged": done.unchanged,
              "bad": bad, "waiting": waiting}
+            | ({"redacted": dict(done.redacted)} if done.redacted else {})
         )  # fmt: skip
     else:
         _tell(done.added, done.updated, done.unchanged, len(done.bad), waiting, failure)
+    tell_redacted(done.redacted)
     return 1 if done.bad else 0
 
 

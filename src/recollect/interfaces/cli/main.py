@@ -31,9 +31,15 @@ COMMANDS = {
     "reindex": ("reindex", "rebuild the indexes and make missing vectors"),
     "doctor": ("doctor", "check the vault, and mend what can be mended"),
     "stats": ("stats", "what the vault holds and what waits"),
+    "vault": ("vault", "encrypt the vault under a passphrase: lock, unlock, rekey, status"),
+    "vaults": ("vaults", "other vaults that a search spans: list, add, remove, trust"),
+    "collections": ("collections_", "shared collections: list, add, remove"),
+    "publish": ("publish", "copy memories into a shared collection"),
     "setup": ("setup", "register the MCP server with Claude Code, Cursor, Codex and others"),
     "mcp": ("mcp", "serve the memories to agents over the Model Context Protocol"),
     "serve": ("serve", "HTTP API, MCP and the web page, on this machine"),
+    "token": ("token", "let others call the server, to do only so much"),
+    "audit": ("audit", "what was written and what was refused, and for whom"),
     "demo": ("demo", "a throw-away vault, searched and explained"),
 }
 USAGE = 2
@@ -90,6 +96,10 @@ def _dispatched(told: list[str]) -> int:
 
         print(f"recollect {__version__}")
         return 0
+    if told[:1] == ["--passphrase-file"] and len(told) > 1:
+        # As a setting: every command then finds it, and what it starts as well.
+        os.environ["RECOLLECT_VAULT__PASSPHRASE_FILE"] = told[1]
+        told = told[2:]
     if not told or told[0] in ("-h", "--help", "help"):
         print(overview(), end="")
         return 0
@@ -127,7 +137,7 @@ def overview() -> str:
     lines = [f"  {name:<10} {about}" for name, (_, about) in COMMANDS.items()]
     return "\n".join(
         [
-            "usage: recollect COMMAND [options]",
+            "usage: recollect [--passphrase-file FILE] COMMAND [options]",
             "",
             "Memory search for AI agents and the people they work for.",
             "",
@@ -135,6 +145,7 @@ def overview() -> str:
             "",
             "`recollect COMMAND --help` says more, with an example. The vault is in",
             "$RECOLLECT_HOME, else in the user data directory. New here? `recollect demo`.",
+            "--passphrase-file: its first line opens a vault that is locked.",
             "",
         ]
     )

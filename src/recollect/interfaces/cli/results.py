@@ -22,6 +22,7 @@ from recollect.present.explain import as_lines, bar
 from recollect.present.response import summary
 from recollect.present.words import age, counted
 from recollect.types import Memory, Response, Result, Term
+from recollect.vaults.known import HOME
 
 # What `evidence` says, where it is worth a line.
 EVIDENCE = {
@@ -51,7 +52,8 @@ def _result(place: int, result: Result, response: Response, now: datetime) -> It
     yield f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}  {styled(score, GREEN)}"
     for line in _body(result, response):
         yield f"    {line}"
-    yield f"    {styled(about(memory, now), DIM)}"
+    elsewhere = f" · vault {visible(result.vault)}" if result.vault != HOME else ""
+    yield f"    {styled(about(memory, now) + elsewhere, DIM)}"
     if result.same:
         told = ", ".join(visible(one.id) for one in result.same)
         yield f"    {styled(f'+ {len(result.same)} that say the same: {told}', DIM)}"
@@ -144,6 +146,6 @@ def _footer(response: Response) -> Iterator[str]:
         told = ", ".join(f"{count} by {reason}" for reason, count in dropped.items())
         yield styled(f"left out: {told}", DIM)
     for note in response.notes:
-        yield styled(note, DIM)
+        yield styled(visible(note), DIM)
     for part in response.degraded:
-        yield styled(f"! {part.channel}: {part.reason}", YELLOW)
+        yield styled(visible(f"! {part.channel}: {part.reason}"), YELLOW)

@@ -10,6 +10,7 @@ from recollect.ingest.draft import draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.cli.arguments import add_fields, add_json, fields_of
 from recollect.interfaces.cli.output import print_json
+from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 
 EXAMPLE = (
     '  recollect save --title "Switched to JWT" --text "Sessions became signed tokens." \\\n'
@@ -23,19 +24,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser)
     parser.add_argument("--tag", action="append", metavar="T", help="a tag; may be repeated")
     parser.add_argument("--id", metavar="ID", help="an id of your own; else one is made")
+    add_redact(parser)
     add_json(parser)
 
 
 def run(told: argparse.Namespace) -> int:
     fields = fields_of(told) | {"tags": told.tag, "id": told.id}
     with Recollect() as memory:
-        [saved] = memory.save_all([draft(fields)])
+        [saved] = memory.save_all([draft(fields)], redact=told.redact)
         if told.json:
             print_json(saved_json(saved))
         else:
             print(saved.memory.id)
             if saved.repeated and saved.outcome == "updated":
                 print(REPEATED, file=sys.stderr)
+        tell_redacted(saved.redacted)
         # Acknowledged before a remote model is waited for: closing the vault lets it finish.
         sys.stdout.flush()
     return 0

@@ -31,6 +31,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     liked = parser.add_argument_group("preferences", "count in the ranking, filter nothing")
     liked.add_argument("--prefer-tag", action="append", default=[], metavar="T", help="like a tag")
     liked.add_argument("--prefer-domain", metavar="D", help="like a domain")
+    parser.add_argument(
+        "--vault", action="append", default=[], metavar="V", help="only this vault; see `vaults`"
+    )
     parser.add_argument("--explain", action="store_true", help="why each result stands there")
     parser.add_argument(
         "--no-time", action="store_true", help='do not read "last week" and the like as a time'
@@ -57,6 +60,7 @@ def run(told: argparse.Namespace) -> int:
             read_time=False if told.no_time else None,
             now=now,
             mark=not told.json,
+            vaults=told.vault,
         )
     if told.json:
         print_json(compact(response) if told.compact else as_json(response, told.explain))

@@ -12,6 +12,7 @@ from types import FrameType
 
 import uvicorn
 
+from recollect.access import Access
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.http import logs
@@ -55,7 +56,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def _serve(told: argparse.Namespace) -> None:
     with Recollect(lasting=True) as memory:
-        tokens = _tokens(memory.settings, told.host)
+        tokens = _tokens(memory.settings, told.host, Access(memory.home))
         listening = _listening(told.host, told.port)
         names = [told.host, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
         app = create_app(Service(memory), names=names, tokens=tokens)
@@ -68,20 +69,23 @@ def _serve(told: argparse.Namespace) -> None:
         uvicorn.Server(config).run([listening])
 
 
-def _tokens(settings: Settings, host: str) -> Tokens:
-    """The token that the environment holds; any address but loopback is refused without one."""
+def _tokens(settings: Settings, host: str, stored: Access) -> Tokens:
+    """The token that the environment holds, and those of the home; any address but loopback is
+    refused without one."""
     name = settings.serve.token_env
     token = os.environ.get(name, "").strip()
     if token and len(token) < SHORTEST_TOKEN:
         raise UserError(
             f"The token in {name} is too short; use {SHORTEST_TOKEN} characters or more."
         )
-    if not token and not is_loopback(host):
+    others = not is_loopback(host)
+    if others and not token and not stored.any_live():
         raise UserError(
             f"Serving on {host} would let others in: set {name} to a secret of {SHORTEST_TOKEN} "
-            "characters or more, which callers must then send, or serve on 127.0.0.1."
+            "characters or more, which callers must then send, make a token by `recollect token "
+            "create`, or serve on 127.0.0.1."
         )
-    return Tokens([token] if token else [])
+    return Tokens([token] if token else [], stored, required=others)
 
 
 def _listening(host: str, port: int) -> socket.socket:

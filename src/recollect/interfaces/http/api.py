@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from recollect.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.codec import memory_json, revision
 from recollect.engine import Recollect
 from recollect.errors import UserError
@@ -23,6 +24,7 @@ from recollect.types import Memory, place_of
 
 PREFIX = "/api/v1"
 ETAG = {"ETag": "Which state of the memory this is; send it back as If-Match."}
+REDACTED = {"Recollect-Redacted": "How many secrets were replaced; only where there were any."}
 IF_MATCH = {"If-Match": "Change it only if it is still in the state with this ETag."}
 
 
@@ -83,7 +85,8 @@ async def browse(call: Call) -> Response:
 
 
 async def show(call: Call) -> Response:
-    [memory] = await call.service.ask(call.engine.show, [call.id])
+    federate = call.parameters.federate
+    [memory] = await call.service.ask(call.engine.show, [call.id], federate=federate)
     told = call.request.headers.get("if-none-match", "").split(",")
     known = {tag.strip().removeprefix("W/") for tag in told}  # a proxy that packs weakens it
     if {etag(memory)["ETag"], "*"} & known:
@@ -93,8 +96,10 @@ async def show(call: Call) -> Response:
 
 async def change(call: Call) -> Response:
     fields = schemas.told(call.body)
-    memory = await call.service.ask(call.engine.edit, call.id, if_revision=expected(call), **fields)
-    return answer(memory_json(memory), headers=etag(memory))
+    ask = call.service.ask
+    done = await ask(call.engine.edited, call.id, if_revision=expected(call), **fields)
+    replaced = {"Recollect-Redacted": str(sum(done.redacted.values()))} if done.redacted else {}
+    return answer(memory_json(done.memory), headers=etag(done.memory) | replaced)
 
 
 async def forget(call: Call) -> Response:
@@ -127,7 +132,7 @@ async def search(call: Call) -> Response:
     asked: Asked = call.parameters if call.body is None else call.body
     response = await call.service.ask(asked.answered, call.engine)
     call.metrics.search(response)
-    return answer(as_json(response, asked.explain))
+    return answer(as_json(response, asked.explain, whole=asked.whole))
 
 
 async def context(call: Call) -> Response:
@@ -214,7 +219,7 @@ OPERATIONS = (
                 headers={"Location": "Where it is.", **ETAG},
             ),
         },
-        body=schemas.NewMemory | schemas.Several, refuse=refuse_memories,
+        body=schemas.NewMemory | schemas.Several, refuse=refuse_memories, needs=(WRITE,),
         example={
             "title": "Switched to JWT", "text": "Sessions became signed tokens.",
             "tags": ["auth"], "kind": "decision", "project": "harbor-api",
@@ -237,23 +242,25 @@ OPERATIONS = (
             304: Answer("It is as If-None-Match knows it.", headers=ETAG),
         },
         headers={"If-None-Match": "Answer 304 if it is still in the state with this ETag."},
-        problems=(404,),
+        parameters=schemas.Showing, problems=(404,),
     ),
     Operation(
         "PATCH", f"{PREFIX}/memories/{{id:path}}", change, "Change a memory",
-        {200: Answer("The memory as it is now.", Memory, headers=ETAG)},
+        {200: Answer("The memory as it is now.", Memory, headers={**ETAG, **REDACTED})},
         body=schemas.Change, example={"severity": "warning", "add_tags": ["auth"]},
-        headers=IF_MATCH, problems=(404, 412), refuse=refuse_change,
+        headers=IF_MATCH, problems=(404, 412), refuse=refuse_change, needs=(WRITE,),
+        details="Whoever may write and not search is answered with the id and the times alone.",
     ),
     Operation(
         "DELETE", f"{PREFIX}/memories/{{id:path}}", forget, "Forget a memory",
         {204: Answer("It is out of every answer.")},
-        parameters=schemas.Deletion, headers=IF_MATCH, problems=(404, 412),
+        parameters=schemas.Deletion, headers=IF_MATCH, problems=(404, 412), needs=(DELETE,),
         details=f"It can be brought back by `{PREFIX}/restore/{{id}}`, unless it was purged.",
     ),
     Operation(
         "POST", f"{PREFIX}/restore/{{id:path}}", restore, "Bring a forgotten memory back",
         {200: Answer("The memory, live again.", Memory, headers=ETAG)}, problems=(404,),
+        needs=(DELETE, SEARCH),
     ),
     Operation(
         "GET", f"{PREFIX}/related/{{id:path}}", related, "Memories about the same thing",
@@ -268,7 +275,9 @@ OPERATIONS = (
         "POST", f"{PREFIX}/search", search, "Search", FOUND, body=Asked,
         example={"query": "how do we refresh tokens", "limit": 5, "explain": True}, problems=(404,),
         details="`explain` adds to each result how its score came about; `facets` counts what all "
-        "that was found has in common; `set` sets constants of the recipe otherwise.",
+        "that was found has in common; `set` sets constants of the recipe otherwise; `whole` adds "
+        "the memory to each result whatever the view; `vaults` narrows to these, and without "
+        "`federate` this server's own vault answers alone.",
     ),
     Operation(
         "GET", f"{PREFIX}/search", search, "Search, with the query in the address", FOUND,
@@ -283,7 +292,7 @@ OPERATIONS = (
         "POST", f"{PREFIX}/feedback", feedback, "Say whether a result was right",
         {200: Answer("Noted.", schemas.OpinionNoted)}, body=schemas.Opinion,
         example={"query": "refresh tokens", "id": "auth-jwt-001", "accepted": True},
-        problems=(404,),
+        problems=(404,), needs=(WRITE, SEARCH),
     ),
     Operation(
         "GET", f"{PREFIX}/recipes", recipes, "The rankings there are",
@@ -294,7 +303,7 @@ OPERATIONS = (
         {201: Answer("It is saved.", schemas.RecipeShown, headers={"Location": "Where it is."})},
         body=schemas.NewRecipe,
         example={"name": "mine", "extends": "blend", "set": {"fuse.weights.vector": 2.0}},
-        problems=(404, 409),
+        problems=(404, 409), needs=(ADMIN, SEARCH),
     ),
     Operation(
         "GET", f"{PREFIX}/recipes/{{name}}", recipe, "A ranking, with everything it declares",

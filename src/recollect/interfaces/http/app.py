@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from recollect.errors import RecollectError
 from recollect.interfaces.http import api, login, openapi, operations, schemas
-from recollect.interfaces.http.guard import LARGEST_BODY, Guard, SafeHeaders, Tokens
+from recollect.interfaces.http.guard import LARGEST_BODY, Guard, SafeHeaders, Tokens, caller_of
 from recollect.interfaces.http.logs import Logged
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.operations import Answer, Call, Operation, answer
@@ -46,7 +46,7 @@ def _unready(service: Service) -> str | None:
     if not service.warm.is_set():
         return "The models are being loaded."
     try:
-        service.engine.list(limit=1)
+        service.own.list(limit=1)  # whether it can be read is told, and nothing that it holds
     except RecollectError as error:
         return str(error)
     return None
@@ -62,11 +62,12 @@ async def metrics(call: Call) -> Response:
 STATE = (
     Operation(
         "GET", "/healthz", health, "Whether the server is alive",
-        {200: Answer("It is.", schemas.Health)},
+        {200: Answer("It is.", schemas.Health)}, needs=None,
     ),
     Operation(
         "GET", "/readyz", ready, "Whether the server can answer searches",
         {200: Answer("It can.", schemas.Health), 503: Answer("Not yet.", schemas.Health)},
+        needs=None,
     ),
     Operation(
         "GET", "/metrics", metrics, "Counts and times for Prometheus",
@@ -81,21 +82,22 @@ def create_app(
 ) -> ASGIApp:
     """The application. `names` are those it goes by beside the loopback ones."""
     counts = Metrics()
-    held = tokens or Tokens()
-    mcp = http_app(service.engine, warm=False)
+    held = Tokens() if tokens is None else tokens
+    mcp = http_app(service.own, warm=False, caller=caller_of)
     app = Starlette(
         routes=[
             *operations.routes(OPERATIONS, service, counts),
             _document(),
             Route("/mcp", mcp),
-            *login.routes(held),
+            *login.routes(held, service.own.audit),
             *pages.routes(service),
         ],
         exception_handlers=HANDLERS,
         lifespan=_lifespan(service, mcp),
         max_body_size=LARGEST_BODY,
     )
-    return Logged(SafeHeaders(Guard(app, names=names, tokens=held)), counts)
+    guarded = Guard(app, names=names, tokens=held, audit=service.own.audit)
+    return Logged(SafeHeaders(guarded), counts)
 
 
 def _document() -> BaseRoute:

@@ -68,6 +68,9 @@ class Asked(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
     facets: bool = False
     read_time: bool | None = None
     now: Text | None = None
+    vaults: Names = ()
+    federate: bool = True
+    whole: bool = False
     set: Constants = {}
 
     def answered(self, engine: Recollect, *, mark: bool = False) -> Response:
@@ -86,11 +89,14 @@ class Asked(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
             mark=mark,
             facets=self.facets,
             changes=self.set,
+            vaults=self.vaults,
+            federate=self.federate,
         )
 
 
 # How a field of several values, or one with a shorter name, is called in a query string.
-PARAMETERS = {"query": "q", "tags": "tag", "prefer_tags": "prefer_tag"}
+PARAMETERS = {"query": "q", "tags": "tag", "prefer_tags": "prefer_tag", "vaults": "vault"}
+SEVERAL = frozenset({"tags", "prefer_tags", "vaults"})
 SETS = "set."
 
 
@@ -109,7 +115,7 @@ def from_parameters(kind: type[Struct], parameters: QueryParams) -> Any:
         if name not in names or name == "set":
             known = ", ".join(one for one in names if one != "set")
             raise UserError(f"{name!r} is not a parameter; there are: {known}.")
-        if names[name] in ("tags", "prefer_tags"):
+        if names[name] in SEVERAL:
             fields[names[name]] = given
         elif len(given) > 1:
             raise UserError(f"{name} is given {len(given)} times; it takes one value.")

@@ -6,12 +6,18 @@ import hmac
 from collections.abc import Iterable
 from hashlib import sha256
 from ipaddress import ip_address
+from typing import NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from recollect.access import Access
+from recollect.audit import Audit
+from recollect.capabilities import EVERYTHING, NOBODY, OWNER, Caller
+from recollect.errors import StoreError
 from recollect.interfaces.http.problems import problem
+from recollect.interfaces.http.service import CALLER
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 COOKIE = "recollect_token"
@@ -20,6 +26,13 @@ OPEN_PATHS = ("/healthz", "/login", "/static/")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 LONGEST_ADDRESS = 16_384
 LARGEST_BODY = 16 << 20
+# Refusals of who calls, and not of how; a token that is not valid is noted with whose it was.
+NOTED = (403, 421)
+ASKED = "This server asks for a token: send it as `Authorization: Bearer …`."
+# One sentence for all of them: whoever tries tokens out learns nothing of those there are.
+NOT_VALID = "This token is not valid: it is unknown, revoked or expired."
+# A browser keeps what is no longer a token only until it is told so.
+LET_GO = {"Set-Cookie": f"{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=strict"}
 
 
 def is_loopback(host: str) -> bool:
@@ -40,19 +53,50 @@ def hostname(host: str) -> str:
     return name.partition(":")[0].rstrip(".")
 
 
+class Shown(NamedTuple):
+    """Whose token was shown, and why it lets nobody in, if it does not."""
+
+    caller: Caller
+    wrong: str = ""
+
+
+UNKNOWN = Caller(name="unknown", capabilities=frozenset())
+SERVER = Caller(name="server token", capabilities=EVERYTHING)
+
+
 class Tokens:
-    """What a caller must show, kept as hashes, compared in constant time; without any, nothing."""
+    """What a caller may show: tokens that the server was started with, which allow everything, and
+    those of the home, each with what it allows. Both are kept as hashes.
 
-    def __init__(self, tokens: Iterable[str] = ()) -> None:
+    Where none is `required`, whoever shows none is the owner: only this machine can call then.
+    """
+
+    def __init__(
+        self,
+        tokens: Iterable[str] = (),
+        stored: Access | None = None,
+        *,
+        required: bool = False,
+    ) -> None:
         self._hashes = [_digest(token) for token in tokens]
+        self._stored = stored
+        self.required = required or bool(self._hashes)
 
-    def __bool__(self) -> bool:
-        return bool(self._hashes)
+    def offered(self) -> bool:
+        """Whether somebody could want to show a token."""
+        return self.required or (self._stored is not None and self._stored.any_live())
 
-    def known(self, token: str) -> bool:
+    def known(self, token: str) -> Shown:
+        """Asked anew for each request, so that a token is refused once it is revoked."""
         offered = _digest(token)
         # Every one is compared, so that time does not tell which came close.
-        return sum(hmac.compare_digest(offered, held) for held in self._hashes) > 0
+        if sum(hmac.compare_digest(offered, held) for held in self._hashes) > 0:
+            return Shown(SERVER)
+        found = None if self._stored is None else self._stored.known(token)
+        if found is None:
+            return Shown(UNKNOWN, "unknown token")
+        held, state = found
+        return Shown(held.caller(), "" if state == "live" else f"{state} token")
 
 
 def _digest(token: str) -> bytes:
@@ -67,8 +111,9 @@ class Guard:
     by, and an Origin, where there is one, must be the server itself.
     """
 
-    def __init__(self, app: ASGIApp, *, names: Iterable[str], tokens: Tokens) -> None:
+    def __init__(self, app: ASGIApp, *, names: Iterable[str], tokens: Tokens, audit: Audit) -> None:
         self._app = app
+        self._audit = audit
         self._names = LOOPBACK | {hostname(name) for name in names}
         self._tokens = tokens
 
@@ -77,17 +122,28 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        refusal = (
+        let_in = (
             self._host(headers)
             or self._origin(scope, headers)
             or _size(scope, headers)
-            or self._token(scope, headers)
+            or self._caller(scope, headers)
         )
-        if refusal is None:
-            await self._app(scope, receive, send)
+        if isinstance(let_in, Caller):
+            await self._as(let_in, scope, receive, send)
             return
-        status, detail, extra = refusal
+        status, detail, extra = let_in
+        if status in NOTED:
+            self._audit.refused(UNKNOWN, "request", "", detail)
         await problem(Request(scope), status, detail, extra)(scope, receive, send)
+
+    async def _as(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+        """Go on, with the caller beside the request wherever it goes."""
+        scope["caller"] = caller
+        before = CALLER.set(caller)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            CALLER.reset(before)
 
     def _host(self, headers: Headers) -> Refusal | None:
         if len(headers.getlist("host")) == 1 and hostname(headers["host"]) in self._names:
@@ -104,17 +160,39 @@ class Guard:
             return 403, "A page of another site may not call this server.", {}
         return None
 
-    def _token(self, scope: Scope, headers: Headers) -> Refusal | None:
+    def _caller(self, scope: Scope, headers: Headers) -> Caller | Refusal:
+        """Who calls. What is shown must be valid, even where nothing needs to be shown: whoever was
+        given a token that allows little must not get everything once it has expired."""
         path: str = scope["path"]
-        if not self._tokens or path.startswith(OPEN_PATHS) or self._tokens.known(_shown(scope)):
-            return None
+        if path.startswith(OPEN_PATHS):
+            return NOBODY
+        token = _shown(scope)
+        if token is None:
+            return self._unknown(scope, headers) if self._tokens.required else OWNER
+        try:
+            shown = self._tokens.known(token)
+        except StoreError as error:
+            return 503, str(error), {"Retry-After": "5"}
+        if not shown.wrong:
+            return shown.caller
+        self._audit.refused(shown.caller, "request", "", shown.wrong)
+        return self._refusal(scope, headers, NOT_VALID)
+
+    def _unknown(self, scope: Scope, headers: Headers) -> Refusal:
+        """Nothing was shown. A person who is led to the login is not refused yet."""
+        refusal = self._refusal(scope, headers, ASKED)
+        if refusal[0] == 401:
+            self._audit.refused(UNKNOWN, "request", "", "no token")
+        return refusal
+
+    def _refusal(self, scope: Scope, headers: Headers, why: str) -> Refusal:
+        """A browser that asks for a page is led to where it can log in."""
+        stale = LET_GO if COOKIE in Request(scope).cookies else {}
         if "text/html" in headers.get("accept", "") and scope["method"] in SAFE_METHODS:
-            return 303, "This server asks for a token: log in at /login.", {"Location": "/login"}
-        return (
-            401,
-            "This server asks for a token: send it as `Authorization: Bearer …`.",
-            {"WWW-Authenticate": 'Bearer realm="recollect"'},
-        )
+            place = "/login" if self._tokens.required else "/"
+            if "authorization" not in headers:
+                return 303, f"{why} Log in at /login.", {"Location": place, **stale}
+        return 401, why, {"WWW-Authenticate": 'Bearer realm="recollect"', **stale}
 
 
 Refusal = tuple[int, str, dict[str, str]]
@@ -135,11 +213,22 @@ def _size(scope: Scope, headers: Headers) -> Refusal | None:
     return None
 
 
-def _shown(scope: Scope) -> str:
-    """The token that came with the request, from a program or from a browser that logged in."""
+def _shown(scope: Scope) -> str | None:
+    """The token that came with the request, from a program or from a browser that logged in; None
+    where there is none. A header that holds something else is taken for a token that is wrong:
+    whoever sends it wants to be known by it, and not to pass for the owner."""
     request = Request(scope)
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else request.cookies.get(COOKIE, "")
+    told = request.headers.getlist("authorization")
+    if not told:
+        return request.cookies.get(COOKIE)
+    scheme, _, token = told[0].partition(" ")
+    return token.strip() if len(told) == 1 and scheme.lower() == "bearer" else ""
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Whoever the guard let in with this request."""
+    caller: Caller = scope["caller"]
+    return caller
 
 
 class SafeHeaders:

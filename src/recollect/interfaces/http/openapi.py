@@ -16,13 +16,13 @@ from recollect.version import __version__
 
 REFERENCE = "#/components/schemas/{name}"
 # What any route may answer; those that take a body may also find it too large or not JSON.
-ALWAYS = (400, 401, 403, 414, 421, 500, 502, 503)
+ALWAYS = (400, 401, 403, 414, 421, 423, 500, 502, 503)
 WITH_BODY = (413, 415)
 CONVERTOR = re.compile(r":\w+}")
 PROBLEMS = {
     400: "What was asked for cannot be served as asked; `detail` says why.",
-    401: "A token is needed.",
-    403: "A page of another origin may not call this server.",
+    401: "A token is needed, or this one is not valid.",
+    403: "The token does not allow this, or a page of another origin called.",
     404: "What the request names is not there.",
     409: "It is there already.",
     412: "It has changed meanwhile, so nothing was written.",
@@ -30,6 +30,7 @@ PROBLEMS = {
     414: "The address is too long.",
     415: "The body is not JSON.",
     421: "The server does not go by that name.",
+    423: "The vault is locked, and the server does not have its key.",
     500: "Something went wrong that should not have.",
     502: "A model's server did not deliver.",
     503: "The vault, or the server, is too busy or cannot be read.",
@@ -70,6 +71,8 @@ def _operation(
     operation: Operation, schema_of: dict[str, Any], components: dict[str, Any]
 ) -> dict[str, Any]:
     told: dict[str, Any] = {"summary": operation.about, "operationId": _name(operation)}
+    if operation.needs:
+        told["x-capabilities"] = list(operation.needs)
     if operation.details:
         told["description"] = operation.details
     told["parameters"] = [

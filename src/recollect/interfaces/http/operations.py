@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from recollect.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.http.asking import from_parameters, sentence
@@ -64,6 +65,9 @@ class Operation(NamedTuple):
     details: str = ""
     example: Any = None
     refuse: Callable[[object], object] | None = None  # says in the engine's words what is wrong
+    # Checked before anything else, so that a route of several steps does all of them or none. None:
+    # it is answered whatever the caller may do, and tells nothing of the vault.
+    needs: tuple[str, ...] | None = (SEARCH,)
 
 
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -85,6 +89,8 @@ def _route(
 ) -> Route:
     async def endpoint(request: Request) -> Response:
         operation = methods["GET" if request.method == "HEAD" else request.method]
+        if operation.needs is not None:
+            service.engine.require(*operation.needs, action=f"{operation.method} {path}")
         parameters = None
         if operation.parameters is not None:
             parameters = from_parameters(operation.parameters, request.query_params)

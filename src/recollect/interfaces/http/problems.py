@@ -15,6 +15,7 @@ from recollect.errors import (
     Changed,
     Exists,
     Forbidden,
+    Locked,
     NotFound,
     ProviderError,
     RecollectError,
@@ -31,6 +32,7 @@ STATUSES: tuple[tuple[type[RecollectError], int], ...] = (
     (Changed, 412),
     (UserError, 400),
     (Forbidden, 403),
+    (Locked, 423),
     (StoreError, 503),
     (ProviderError, 502),
 )

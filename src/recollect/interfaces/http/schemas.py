@@ -81,11 +81,12 @@ def told(change: Struct) -> dict[str, Any]:
 
 class Saved(Struct):
     """What became of one memory. `repeated`: it said again what a memory of its project says, and
-    that one was updated."""
+    that one was updated. `redacted`: how many secrets of each kind were replaced, if any."""
 
     id: str
     outcome: Outcome
     repeated: bool
+    redacted: dict[str, int] | UnsetType = UNSET
 
 
 class Listing(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -100,6 +101,12 @@ class Listed(Struct):
 
     memories: list[Memory]
     next: str | None
+
+
+class Showing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where to look."""
+
+    federate: Annotated[bool, Meta(description="Also in the other vaults that are known.")] = True
 
 
 class Deletion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,4 +1,9 @@
-"""The engine behind an event loop: its calls block, so they run in a few threads of their own."""
+"""The engine behind an event loop: its calls block, so they run in a few threads of their own.
+
+Who calls is known before any route is reached, and every route asks the same service. So the caller
+travels beside the request, in a context variable, and `engine` is what that caller may use: no
+route has to remember it, and one that is written tomorrow cannot forget it.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,18 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+from recollect.capabilities import NOBODY, Caller
 from recollect.engine import Recollect
 from recollect.errors import StoreError
 
 # Whoever comes when so many wait would give up before an answer came.
 MOST_WAITING = 256
+# Set for each request by the guard. Where nobody has set it, nobody is let in.
+CALLER: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -30,16 +39,21 @@ class Service:
     """What every route asks. The event loop stays free: `/healthz` answers while searches run."""
 
     def __init__(self, engine: Recollect, threads: int | None = None) -> None:
-        self.engine = engine
+        self.own = engine  # for what the server does on its own account, never for a caller
         self._pool = ThreadPoolExecutor(threads or usual_threads(), "recollect-ask")
         self._waiting = 0
         self.warm = threading.Event()
+
+    @property
+    def engine(self) -> Recollect:
+        """The engine as whoever sent this request may use it."""
+        return self.own.acting_as(CALLER.get())
 
     async def ask(self, call: Callable[P, Answer], *args: P.args, **named: P.kwargs) -> Answer:
         """What the call returns or raises, without holding up the loop."""
         if self._waiting >= MOST_WAITING:
             raise StoreError("The server has more to do than it can; try again in a moment.")
-        bound = partial(call, *args, **named)
+        bound = partial(copy_context().run, partial(call, *args, **named))
         self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, bound)
@@ -52,7 +66,7 @@ class Service:
 
     def _warm_up(self) -> None:
         try:
-            self.engine.warm_up()
+            self.own.warm_up()
         finally:
             self.warm.set()
 

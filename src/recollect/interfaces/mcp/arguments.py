@@ -97,6 +97,7 @@ class Search(Narrowed, frozen=True, kw_only=True):
     explain: Annotated[bool, Meta(description="Also how each score came about; long.")] = False
     prefer_tags: Annotated[Tags, Meta(description="Rank these higher; filters nothing.")] = UNSET
     prefer_domain: Annotated[Text, Meta(description="Rank it higher; filters nothing.")] = UNSET
+    vaults: Annotated[Tags, Meta(description="Only these vaults (default: all).")] = UNSET
     read_time: Annotated[
         bool | UnsetType, Meta(description='false: "last week" and the like are mere words.')
     ] = UNSET

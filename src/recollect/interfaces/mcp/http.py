@@ -7,13 +7,16 @@ the application around this one checks them for every path, with its own list of
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from recollect.capabilities import Caller
 from recollect.engine import Recollect
-from recollect.interfaces.mcp.server import build
+from recollect.interfaces.mcp.server import Context, build
 from recollect.interfaces.mcp.tools import Served
 
 UNCHECKED = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -31,11 +34,21 @@ class PostOnly(StreamableHTTPASGIApp):
         await refusal(scope, receive, send)
 
 
-def http_app(engine: Recollect, *, warm: bool = True) -> PostOnly:
+def http_app(
+    engine: Recollect, *, warm: bool = True, caller: Callable[[Scope], Caller] | None = None
+) -> PostOnly:
     """An ASGI application for one path. `async with app.session_manager.run():` must surround the
-    time in which it is called; it can be entered once."""
+    time in which it is called; it can be entered once. `caller` says of each request who sent it;
+    without, everybody is the owner."""
+
+    def asking(ctx: Context) -> Recollect:
+        if caller is None:
+            return engine
+        assert ctx.request is not None, "every message comes with its request"
+        return engine.acting_as(caller(ctx.request.scope))
+
     manager = StreamableHTTPSessionManager(
-        build(Served(engine), warm=warm),
+        build(Served(engine), warm=warm, asking=asking),
         json_response=True,
         stateless=True,
         security_settings=UNCHECKED,

@@ -162,6 +162,7 @@ LIST = record(
         },
     }
 )
+REDACTED = mapped(COUNT) | {"description": "Secrets that were replaced, by kind."}
 SAVED = record(
     {
         "id": TEXT,
@@ -169,9 +170,12 @@ SAVED = record(
         "repeated": FLAG
         | {"description": "It said again what this memory says, so that one was updated."},
         "title": TEXT,
-    }
+    },
+    {"redacted": REDACTED},
 )
 MEMORIES = record({"memories": listed({"$ref": "#/$defs/memory"})}) | {"$defs": {"memory": MEMORY}}
-UPDATED = record({"id": TEXT, "title": TEXT, "changed": listed(TEXT), "updated_at": TIME})
+UPDATED = record(
+    {"id": TEXT, "title": TEXT, "changed": listed(TEXT), "updated_at": TIME}, {"redacted": REDACTED}
+)
 FORGOTTEN = record({"ids": listed(TEXT), "outcome": one_of("forgotten", "restored")})
 NOTED = record({"accepted": COUNT, "dismissed": COUNT})

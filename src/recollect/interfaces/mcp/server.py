@@ -23,7 +23,9 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from recollect.errors import NotFound, RecollectError
+from recollect.capabilities import SEARCH
+from recollect.engine import Recollect
+from recollect.errors import Forbidden, NotFound, RecollectError
 from recollect.interfaces.mcp import guidance, resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Answer, Served, Tool, call
@@ -41,9 +43,12 @@ Given = TypeVar("Given")
 log = logging.getLogger("recollect.mcp")
 
 
-def build(served: Served, *, warm: bool = True) -> Server[Any]:
-    """The server. `warm`: the models are loaded in the background once a client is there."""
-    desk = Desk(served)
+def build(
+    served: Served, *, warm: bool = True, asking: Callable[[Context], Recollect] | None = None
+) -> Server[Any]:
+    """The server. `warm`: the models are loaded in the background once a client is there. `asking`:
+    the engine as whoever sent a message may use it; without, everybody is the owner."""
+    desk = Desk(served, asking or (lambda ctx: served.engine))
     server: Server[Any] = Server(
         "recollect",
         version=__version__,
@@ -70,9 +75,9 @@ def build(served: Served, *, warm: bool = True) -> Server[Any]:
 class Desk:
     """Takes the protocol's requests to the engine, and the engine's answers back."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: Served, asking: Callable[[Context], Recollect]) -> None:
         self._served = served
-        self._engine = served.engine
+        self._asking = asking
         self._threads: ThreadPoolExecutor | None = None
 
     @asynccontextmanager
@@ -95,17 +100,29 @@ class Desk:
             return await self._blocking(work)
         except NotFound as error:
             raise MCPError(mcp.INVALID_PARAMS, one_line(error)) from error
+        except Forbidden as error:
+            raise MCPError(mcp.INVALID_REQUEST, one_line(error)) from error
         except RecollectError as error:
             raise MCPError(mcp.INTERNAL_ERROR, one_line(error)) from error
         except Exception as error:
             raise MCPError(mcp.INTERNAL_ERROR, unexpected(error)) from error
+
+    def _reading(self, ctx: Context, action: str) -> Recollect:
+        """The caller's engine, for what is read: whether it is there is told to those who may."""
+        engine = self._asking(ctx)
+        engine.require(SEARCH, action=action)
+        return engine
 
     # Tools
 
     async def list_tools(
         self, ctx: Context, params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListToolsResult:
-        return mcp.ListToolsResult(tools=[self._offered(tool) for tool in TOOLS])
+        """Those that the caller may use: the others would cost a model words, and be refused."""
+        engine = self._asking(ctx)
+        lacks = engine.caller.refusal
+        found = [self._offered(tool) for tool in TOOLS if not lacks(tool.needs, engine.vault)]
+        return mcp.ListToolsResult(tools=found)
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
         if name not in BY_NAME:
@@ -135,8 +152,11 @@ class Desk:
             known = ", ".join(BY_NAME)
             told = f"There is no tool {params.name!r}; there are: {known}."
             raise MCPError(mcp.INVALID_PARAMS, told)
-        work = partial(call, self._served, params.name, params.arguments or {})
+        engine = self._asking(ctx)
+        served = self._served._replace(engine=engine)
+        work = partial(call, served, params.name, params.arguments or {})
         try:
+            engine.require(*BY_NAME[params.name].needs, action=params.name)
             return answered(await self._blocking(work))
         except RecollectError as error:
             return failed(one_line(error))
@@ -148,7 +168,7 @@ class Desk:
     async def list_resources(
         self, ctx: Context, params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListResourcesResult:
-        found = await self._read(lambda: resources.listed(self._engine))
+        found = await self._read(lambda: resources.listed(self._reading(ctx, "resources/list")))
         return mcp.ListResourcesResult(
             resources=[
                 mcp.Resource(
@@ -177,14 +197,18 @@ class Desk:
     async def read_resource(
         self, ctx: Context, params: mcp.ReadResourceRequestParams
     ) -> mcp.ReadResourceResult:
-        found = await self._read(lambda: resources.read(self._engine, params.uri))
+        found = await self._read(
+            lambda: resources.read(self._reading(ctx, "resources/read"), params.uri)
+        )
         held = mcp.TextResourceContents(uri=params.uri, mime_type=found.mime_type, text=found.text)
         return mcp.ReadResourceResult(contents=[held])
 
     async def complete(self, ctx: Context, params: mcp.CompleteRequestParams) -> mcp.CompleteResult:
         template = params.ref.uri if isinstance(params.ref, mcp.ResourceTemplateReference) else ""
         values = await self._read(
-            lambda: resources.completed(self._engine, template, params.argument.value)
+            lambda: resources.completed(
+                self._reading(ctx, "completion/complete"), template, params.argument.value
+            )
         )
         return mcp.CompleteResult(completion=mcp.Completion(values=values, total=len(values)))
 

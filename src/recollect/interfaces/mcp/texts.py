@@ -127,7 +127,17 @@ REPEATED = {
 
 def saved_text(saved: Saved) -> str:
     told = (REPEATED if saved.repeated else SAVED)[saved.outcome]
-    return told.format(named=f"“{_heading(saved.memory)}” [{saved.memory.id}]")
+    named = f"“{_heading(saved.memory)}” [{saved.memory.id}]"
+    return told.format(named=named) + redacted_text(saved)
+
+
+def redacted_text(saved: Saved) -> str:
+    """So that a model does not believe the secret is kept; empty where there was none."""
+    if not saved.redacted:
+        return ""
+    from recollect.ingest.secrets import told  # noqa: PLC0415  start-up time: rarely needed
+
+    return f" {told(saved.redacted)}."
 
 
 def _heading(memory: Memory) -> str:

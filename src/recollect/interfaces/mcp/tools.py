@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
+from recollect.capabilities import DELETE, SEARCH, WRITE
 from recollect.codec import memory_json
 from recollect.engine import Recollect
 from recollect.errors import UserError
@@ -23,6 +24,7 @@ from recollect.interfaces.mcp.texts import (
     context_text,
     list_text,
     memories_text,
+    redacted_text,
     response_text,
     saved_text,
 )
@@ -60,6 +62,7 @@ class Tool(NamedTuple):
     reads: bool = False
     adds: bool = False
     repeatable: bool = True
+    needs: tuple[str, ...] = (SEARCH,)
 
 
 def search(at: Served, told: given.Search) -> Answer:
@@ -72,6 +75,7 @@ def search(at: Served, told: given.Search) -> Answer:
         prefer_tags=told.prefer_tags if told.prefer_tags is not UNSET else (),
         prefer_domain=told.prefer_domain if told.prefer_domain is not UNSET else None,
         read_time=told.read_time if told.read_time is not UNSET else None,
+        vaults=told.vaults if told.vaults is not UNSET else (),
     )
     text = response_text(response, explain=told.explain)
     return Answer(as_json(response, told.explain), text)
@@ -127,16 +131,21 @@ def update(at: Served, told: given.Update) -> Answer:
         raise UserError("Nothing to change; give a field, like text.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
     [before] = at.engine.show([told.id])
-    after = at.engine.edit(told.id, add_tags=told.add_tags, remove_tags=told.remove_tags, **changes)
+    done = at.engine.edited(
+        told.id, add_tags=told.add_tags, remove_tags=told.remove_tags, **changes
+    )
+    after = done.memory
     changed = [name for name in FIELDS if getattr(after, name) != getattr(before, name)]
-    structured = {
+    structured: dict[str, Any] = {
         "id": after.id,
         "title": after.title,
         "changed": [name for name in changed if name != "updated_at" or name in changes],
         "updated_at": iso(after.updated_at),
     }
+    if done.redacted:
+        structured["redacted"] = dict(done.redacted)
     what = ", ".join(structured["changed"]) or "nothing; it was so already"
-    return Answer(structured, f"Updated {after.id}: {what}.")
+    return Answer(structured, f"Updated {after.id}: {what}.{redacted_text(done)}")
 
 
 def forget(at: Served, told: given.Forget) -> Answer:
@@ -223,6 +232,7 @@ TOOLS: Sequence[Tool] = (
         schemas.SAVED,
         save,
         adds=True,
+        needs=(WRITE,),
     ),
     Tool(
         "memory_retrieve",
@@ -242,6 +252,7 @@ TOOLS: Sequence[Tool] = (
         given.Update,
         schemas.UPDATED,
         update,
+        needs=(WRITE, SEARCH),
     ),
     Tool(
         "memory_forget",
@@ -252,6 +263,7 @@ TOOLS: Sequence[Tool] = (
         given.Forget,
         schemas.FORGOTTEN,
         forget,
+        needs=(DELETE,),
     ),
     Tool(
         "memory_feedback",
@@ -263,6 +275,7 @@ TOOLS: Sequence[Tool] = (
         feedback,
         adds=True,
         repeatable=False,
+        needs=(WRITE,),
     ),
     Tool(
         "memory_list",

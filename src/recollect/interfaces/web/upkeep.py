@@ -76,7 +76,6 @@ class Upkeep:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._engine = service.engine
         self._guard = threading.Lock()
         self._check: asyncio.Task[Checked] | None = None
         self.checked: Checked | None = None
@@ -94,23 +93,27 @@ class Upkeep:
 
     async def _examined(self, *, fix: bool) -> Checked:
         start = asyncio.get_running_loop().time()
-        findings = await self._service.ask(self._engine.doctor, fix=fix)
+        engine = self._service.engine  # of whoever asks now
+        findings = await self._service.ask(engine.doctor, fix=fix)
         spent = asyncio.get_running_loop().time() - start
-        self.checked = Checked(self._engine.now(), spent, findings, fix)
+        self.checked = Checked(engine.now(), spent, findings, fix)
         return self.checked
 
     def embed(self) -> None:
         """Begin to make the vectors that are missing. A thread of its own, that ends with the
         process: each batch is kept when it is made, so nothing is lost."""
+        engine = self._service.engine  # the thread does not know who asked
         with self._guard:
             if self.embedding:
                 return
             self.embedding = True
-        threading.Thread(target=self._embed, name="recollect-embed", daemon=True).start()
+        threading.Thread(
+            target=self._embed, args=(engine,), name="recollect-embed", daemon=True
+        ).start()
 
-    def _embed(self) -> None:
+    def _embed(self, engine: Recollect) -> None:
         try:
-            self.failure = self._engine.embed_now()
+            self.failure = engine.embed_now()
         except RecollectError as error:  # the vault is away, or read-only
             self.failure = str(error)
         finally:

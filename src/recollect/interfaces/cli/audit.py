@@ -1,0 +1,66 @@
+"""`recollect audit`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import deque
+from datetime import datetime
+from typing import Any
+
+from recollect.access import real_time
+from recollect.audit import NAME, entries
+from recollect.errors import UserError
+from recollect.interfaces.cli.arguments import add_json, add_limit
+from recollect.interfaces.cli.output import DIM, YELLOW, print_json, styled, visible
+from recollect.settings import home_folder
+from recollect.times import parse_moment, parse_time
+
+EXAMPLE = "  recollect audit --since 7d\n  recollect audit --refused --json"
+LIMIT = 50
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--since", metavar="D", help="since 2026-03-01, or 7d, 12h, 2w")
+    parser.add_argument("--refused", action="store_true", help="only what was refused")
+    add_limit(parser, f"{LIMIT}, the latest")
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    since = parse_moment(told.since, real_time(), "--since") if told.since else None
+    limit = LIMIT if told.limit is None else told.limit
+    if limit < 1:
+        raise UserError(f"--limit must be at least 1, not {limit}.")
+    found = deque(
+        (
+            entry
+            for entry in entries(home_folder(os.environ) / NAME)
+            if _wanted(entry, since, refused=told.refused)
+        ),
+        maxlen=limit,
+    )
+    if told.json:
+        print_json([*found])
+        return 0
+    for entry in found:
+        print(_line(entry))
+    return 0
+
+
+def _wanted(entry: dict[str, Any], since: datetime | None, *, refused: bool) -> bool:
+    if refused and entry.get("outcome") != "refused":
+        return False
+    return since is None or parse_time(str(entry.get("time", "")), "time") >= since
+
+
+def _line(entry: dict[str, Any]) -> str:
+    """`2026-03-01T12:00:00Z  owner  save  1`."""
+    told = {name: visible(str(value)) for name, value in entry.items()}
+    who = told.get("caller", "") + (f" ({told['token']})" if told.get("token") else "")
+    parts = [styled(told.get("time", ""), DIM), f"{who:<24}", told.get("action", "")]
+    if told.get("outcome") == "refused":
+        parts.append(styled(f"refused: {told.get('why', '')}", YELLOW))
+    if told.get("count", "1") != "1":
+        parts.append(f"× {told['count']}")
+    return "  ".join(parts)

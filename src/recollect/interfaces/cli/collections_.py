@@ -1,0 +1,58 @@
+"""`recollect collections`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from functools import partial
+from pathlib import Path
+
+from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled, visible
+from recollect.interfaces.cli.tables import add_table, remove_table
+from recollect.settings import home_folder, load_settings
+
+EXAMPLE = (
+    "  recollect collections add platform /srv/platform.db\n  recollect collections\n"
+    "  recollect publish auth-jwt-001 --to platform"
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action", metavar="ACTION", nargs="?", default="list", help="list, add or remove"
+    )
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a name, and its file")
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    home = home_folder(os.environ)
+    wanted = {"list": 0, "add": 2, "remove": 1}
+    if told.action not in wanted:
+        raise WrongUsage(f"{told.action!r} is not an action; there are: {', '.join(wanted)}.")
+    if len(told.names) != wanted[told.action]:
+        raise WrongUsage("It is called as `collections`, `add NAME FILE` or `remove NAME`.")
+    if told.action == "add":
+        name, file = told.names
+        fields = {"name": name, "path": str(Path(file).absolute())}
+        config = add_table(home, "collections", fields, partial(load_settings, home))
+        print(f"Added: {name}, {styled(f'written to {config}', DIM)}")
+    elif told.action == "remove":
+        [name] = told.names
+        remove_table(home, "collections", name, partial(load_settings, home))
+        print(f"Removed: {name}; what was published there is untouched.")
+    else:
+        _list(home, as_json=told.json)
+    return 0
+
+
+def _list(home: Path, *, as_json: bool) -> None:
+    found = load_settings(home).collections
+    if as_json:
+        print_json([{"name": one.name, "path": one.path} for one in found])
+        return
+    for one in found:
+        print(f"{styled(f'{one.name:<16}', BOLD)}{visible(one.path)}")
+    if not found:
+        print("No collection yet; `recollect collections add NAME FILE` names one.")

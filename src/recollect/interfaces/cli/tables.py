@@ -1,0 +1,131 @@
+"""Adding a `[[table]]` to `config.toml` and taking it out again, leaving all else as it stands."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from recollect.errors import NotFound, UserError
+from recollect.files import write_whole
+from recollect.recipes.show import toml_lines
+
+Check = Callable[[], object]
+BOM = "\ufeff"  # some editors begin a file with it
+
+
+def add_table(home: Path, table: str, fields: Mapping[str, Any], check: Check) -> Path:
+    """Write one more at the end; `check` reads the settings. A file that is wrong already is left
+    as it is, and what `check` refuses is undone."""
+    check()
+    before = _text(home)
+    ending = "\r\n" if "\r\n" in before else "\n"
+    block = ending.join([f"[[{table}]]", *toml_lines(dict(fields))]).rstrip() + ending
+    rest = before.rstrip("\r\n")
+    return _write(home, rest + (2 * ending if rest.strip(BOM).strip() else "") + block, check)
+
+
+def remove_table(home: Path, table: str, name: str, check: Check) -> Path:
+    """Take out the one of that name; comments around it stay."""
+    config = home / "config.toml"
+    text = _text(home)
+    held = _parsed(text, config)
+    tables = held.get(table)
+    if not isinstance(tables, list) or name not in [_name(one) for one in tables]:
+        raise NotFound(f"{config} has no [[{table}]] named {name!r}.")
+    place = [_name(one) for one in tables].index(name)
+    left = {**held, table: [*tables[:place], *tables[place + 1 :]]}
+    after = _without(text, table, place)
+    # What is left must be what was there but for this one, however the file is written.
+    if after is None or _read(after, table) != left:
+        raise UserError(
+            f"{config} does not write {name!r} as a [[{table}]] of its own; take it out by hand."
+        )
+    return _write(home, after, check)
+
+
+def _name(table: object) -> object:
+    return table.get("name") if isinstance(table, dict) else None
+
+
+def _text(home: Path) -> str:
+    """As it stands, with the line ends it has."""
+    config = home / "config.toml"
+    try:
+        return config.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise UserError(f"{config} cannot be read as TOML: it is not valid UTF-8 text.") from error
+
+
+def _parsed(text: str, config: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text.removeprefix(BOM).replace("\r\n", "\n"))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UserError(f"{config} cannot be read as TOML: {error}.") from error
+
+
+def _read(text: str, table: str) -> dict[str, Any] | None:
+    """The file as data, with the table even if it is empty; None where it is no TOML."""
+    try:
+        return {table: [], **_parsed(text, Path())}
+    except UserError:
+        return None
+
+
+def _without(text: str, table: str, place: int) -> str | None:
+    """The text without the table at that place, up to its last key; None where it has none."""
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix(BOM))
+    blocks = _blocks(lines, table)
+    if place >= len(blocks):
+        return None
+    first, last = blocks[place]
+    end = last
+    while end > first + 1 and _says_nothing(lines[end - 1]):
+        end -= 1
+    while end < len(lines) and not lines[end].strip():
+        end += 1
+    rest = "".join(lines[:first] + lines[end:])
+    if end == len(lines) and rest.strip():
+        rest = rest.rstrip("\r\n") + ("\r\n" if "\r\n" in text else "\n")
+    return (BOM if text.startswith(BOM) else "") + (rest if rest.strip() else "")
+
+
+def _says_nothing(line: str) -> bool:
+    """A blank line, or a comment: it may be about what comes next."""
+    return not line.strip() or line.lstrip().startswith("#")
+
+
+def _blocks(lines: list[str], table: str) -> list[tuple[int, int]]:
+    """Where each begins and ends: up to the next table of any kind."""
+    heads = [n for n, line in enumerate(lines) if line.lstrip().startswith("[")] + [len(lines)]
+    return [
+        (first, last)
+        for first, last in pairwise(heads)
+        if re.sub(r"\s", "", lines[first].split("#")[0]) == f"[[{table}]]"
+    ]
+
+
+def _write(home: Path, text: str, check: Check) -> Path:
+    """Where the file is a link, what it leads to is written; rights stay as they are."""
+    config = home / "config.toml"
+    there = config.exists()
+    before, rights = _text(home), config.stat().st_mode & 0o777 if there else 0o600
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = config.resolve()
+    write_whole(file, text)
+    file.chmod(rights)
+    try:
+        check()
+    except BaseException:
+        if there:
+            write_whole(file, before)
+            file.chmod(rights)
+        else:
+            file.unlink()
+        raise
+    return config

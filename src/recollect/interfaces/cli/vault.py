@@ -1,0 +1,123 @@
+"""`recollect vault`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from recollect.errors import UserError
+from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.output import print_json
+from recollect.settings import home_folder, load_settings
+from recollect.store.sqlite.cipher import header_at, pending, real_path
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.rekeying import Sealed
+from recollect.vaults.keys import (
+    Keys,
+    described,
+    on_terminal,
+    read_passphrase,
+    sealed_in_keyring,
+    sealed_with,
+    typed,
+)
+from recollect.vaults.locking import lock_vault, rekey_vault, unlock_vault
+
+EXAMPLE = "  recollect vault lock\n  recollect vault status"
+ACTIONS = {
+    "status": "whether the vault is locked, and how its key is made",
+    "lock": "encrypt the whole vault under a passphrase; it is asked for from then on",
+    "rekey": "encrypt a locked vault anew, under another passphrase",
+    "unlock": "decrypt a locked vault for good (to merely use it, give its passphrase)",
+}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    what = "; ".join(f"{name}: {about}" for name, about in ACTIONS.items())
+    parser.add_argument(
+        "action", choices=ACTIONS, nargs="?", default="status", metavar="ACTION", help=what
+    )
+    new = parser.add_mutually_exclusive_group()
+    new.add_argument(
+        "--new-passphrase-file", metavar="F",
+        help="lock, rekey: the new passphrase is the first line of this file",
+    )  # fmt: skip
+    new.add_argument(
+        "--keyring", action="store_true",
+        help="lock, rekey: a random key, kept in the system's keyring (recollect[keyring])",
+    )  # fmt: skip
+    parser.add_argument("--yes", action="store_true", help="unlock: do not ask whether it is meant")
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    home = home_folder(os.environ)
+    keys = Keys(load_settings(home, os.environ).vault, os.environ)
+    path = home / "vault.db"
+    if (told.keyring or told.new_passphrase_file) and told.action not in ("lock", "rekey"):
+        raise WrongUsage("--keyring and --new-passphrase-file are for lock and rekey.")
+    if told.action == "lock":
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock_vault(path, keys, lambda: _new(told, path, keys.given()))
+    elif not path.is_file():
+        raise UserError(f"There is no vault {path} yet.")
+    elif told.action == "rekey":
+        rekey_vault(path, keys, lambda: _new(told, path, None))
+    elif told.action == "unlock":
+        _confirm(told, path)
+        unlock_vault(path, keys)
+    _print(told, path)
+    return 0
+
+
+def _new(told: argparse.Namespace, path: Path, otherwise: str | None) -> Sealed:
+    """The new key. A vault that is being locked may take the passphrase that will open it."""
+    if told.keyring:
+        return sealed_in_keyring(path)
+    if told.new_passphrase_file:
+        return sealed_with(read_passphrase(told.new_passphrase_file))
+    if otherwise is not None:
+        return sealed_with(otherwise)
+    if not on_terminal():
+        raise UserError("The new passphrase is missing; give it with --new-passphrase-file FILE.")
+    print("Whoever forgets the passphrase loses the memories: there is no other way in.")
+    first = typed("New passphrase: ")
+    if typed("The same again: ") != first:
+        raise UserError("The two passphrases differ, so nothing was changed.")
+    return sealed_with(first)
+
+
+def _confirm(told: argparse.Namespace, path: Path) -> None:
+    if told.yes:
+        return
+    if not on_terminal():
+        raise UserError("Unlocking writes the memories to the disk in clear; add --yes to do it.")
+    if input(f"Decrypt {path} for good? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise UserError("Nothing was changed.")
+
+
+def _print(told: argparse.Namespace, path: Path) -> None:
+    state = _state(path)
+    if told.json:
+        print_json(state)
+        return
+    if state["locked"]:
+        print(f"{path} is locked with {state['key']}.")
+    else:
+        print(f"{path} is not locked: whoever can read the file can read the memories.")
+    if state["unfinished"]:
+        print("A change of its key was interrupted; whoever opens it next finishes that.")
+
+
+def _state(path: Path) -> dict[str, Any]:
+    """Needs no passphrase."""
+    with Database.translating(path):
+        header = header_at(path)
+    return {
+        "vault": str(path),
+        "locked": header is not None,
+        "key": None if header is None else described(header),
+        "unfinished": pending(real_path(path)),
+    }

@@ -1,0 +1,60 @@
+"""`recollect collections` and `recollect publish`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commandline import Home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def test_a_memory_is_published_found_and_taken_back(home: Home, tmp_path: Path) -> None:
+    shared = tmp_path / "platform.db"
+    home.save("--title", "Signing keys rotate", "--id", "keys")
+    assert "Added: platform" in home.run("collections", "add", "platform", str(shared)).out
+    assert home.json("collections") == [{"name": "platform", "path": str(shared)}]
+    told = home.json("publish", "keys", "--to", "platform")
+    assert told == {"published": ["keys"], "collection": "platform"}
+    assert [one["id"] for one in home.json("search", "signing keys")["results"]] == ["keys"]
+    home.run("forget", "keys")
+    [found] = home.json("search", "signing keys")["results"]
+    assert (found["id"], found["vault"]) == ("platform:keys", "platform")
+    assert "vault platform" in home.run("search", "signing keys").out
+    told = home.json("publish", "keys", "--to", "platform", "--undo")
+    assert told == {"unpublished": ["keys"], "collection": "platform"}
+    assert home.json("search", "signing keys")["results"] == []
+
+
+def test_removing_a_collection_keeps_its_file_and_every_other_setting(
+    home: Home, tmp_path: Path
+) -> None:
+    config = home.folder / "config.toml"
+    home.folder.mkdir(exist_ok=True)
+    config.write_text("# mine\n[search]\nread_time = false\n")
+    shared = tmp_path / "platform.db"
+    home.save("--title", "Signing keys rotate", "--id", "keys")
+    home.run("collections", "add", "platform", str(shared))
+    home.run("publish", "keys", "--to", "platform")
+    assert "untouched" in home.run("collections", "remove", "platform").out
+    assert config.read_text() == "# mine\n[search]\nread_time = false\n"
+    assert shared.exists()
+
+
+def test_what_makes_no_sense_is_refused_in_one_line(home: Home) -> None:
+    home.save("--title", "Signing keys rotate", "--id", "keys")
+    for told, code, holding in (
+        (("publish", "keys", "--to", "guild"), 1, "'guild'"),
+        (("publish", "keys"), 2, "--to"),
+        (("collections", "remove", "guild"), 1, "'guild'"),
+        (("collections", "add", "guild"), 2, "add NAME FILE"),
+        (("collections", "rename"), 2, "list, add, remove"),
+        (("collections", "add", "Guild!", "x.db"), 1, "small letters"),
+    ):
+        done = home.call(*told)
+        assert (done.code, done.out) == (code, ""), told
+        assert holding in done.err, told

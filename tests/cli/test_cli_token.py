@@ -1,0 +1,146 @@
+"""`recollect token` and `recollect audit`: what is shown once, what never, and what is noted."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import Home, refused, wrong_usage
+
+from recollect.access import Access, well_formed
+from recollect.capabilities import CAPABILITIES
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def created(home: Home, *told: str) -> Any:
+    return home.json("token", "create", *told)
+
+
+def test_a_new_token_is_printed_once_and_nowhere_else(home: Home) -> None:
+    done = home.run("token", "create", "--can", "search:use", "--name", "reader")
+    secret = done.out.strip()
+    assert done.code == 0
+    assert well_formed(secret)
+    assert "not shown again" in done.err
+    listed = home.call("token", "list")
+    assert "reader: search:use" in listed.out
+    for file in home.folder.iterdir():
+        assert secret.encode() not in file.read_bytes()
+    for told in (listed.out, home.call("token", "list", "--json").out, home.call("audit").out):
+        assert secret not in told
+        assert secret[4:] not in told
+
+
+def test_a_token_says_what_it_allows_where_and_until_when(home: Home) -> None:
+    made = created(
+        home, "--can", "memory:write", "--can", "search:use", "--vault", "team", "--vault", "agent",
+        "--collection", "platform", "--expires", "2099-12-31", "--name", "ci",
+    )  # fmt: skip
+    secret = made.pop("token")
+    assert made["capabilities"] == ["search:use", "memory:write"]
+    assert (made["vaults"], made["collections"]) == (["agent", "team"], ["platform"])
+    assert (made["state"], made["expires_at"]) == ("live", "2099-12-31T00:00:00Z")
+    assert home.json("token", "list") == [made]
+    found = Access(home.folder).known(secret)
+    assert found is not None
+    assert found[0].id == made["id"]
+    line = home.call("token", "list").out
+    assert "search:use, memory:write in agent, team, platform" in line
+    assert "expires 2099-12-31" in line
+
+
+def test_a_revoked_token_is_refused_at_once(home: Home) -> None:
+    made = created(home, "--can", "admin")
+    done = home.call("token", "revoke", made["id"])
+    assert (done.code, done.out) == (0, f"Revoked: {made['id']} ({made['name']}).\n")
+    [listed] = home.json("token", "list")
+    assert listed["state"] == "revoked"
+    found = Access(home.folder).known(made["token"])
+    assert found is not None
+    assert found[1] == "revoked"
+    assert home.json("token", "revoke", made["id"]) == {"revoked": [made["id"]]}
+
+
+def test_every_capability_is_in_the_help(home: Home) -> None:
+    text = " ".join(home.call("token", "--help").out.split())
+    for name in CAPABILITIES:
+        assert name in text
+
+
+def test_a_locked_or_missing_vault_does_not_matter(home: Home) -> None:
+    home.folder.mkdir()
+    home.vault.write_bytes(b"not a vault")
+    assert created(home, "--can", "search:use")["state"] == "live"
+    assert home.vault.read_bytes() == b"not a vault"
+
+
+def test_what_is_called_wrongly_is_said(home: Home) -> None:
+    wrong_usage(home.call("token"))
+    wrong_usage(home.call("token", "make"), "create, list, revoke")
+    wrong_usage(home.call("token", "create"), "--can")
+    wrong_usage(home.call("token", "create", "--can", "fly"), "search:use")
+    wrong_usage(home.call("token", "create", "x", "--can", "admin"), "token create")
+    wrong_usage(home.call("token", "revoke"), "revoke ID")
+    wrong_usage(home.call("token", "list", "x"), "token list")
+    wrong_usage(home.call("token", "list", "--can", "admin"), "token list")
+    assert not home.folder.exists()
+    refused(home.call("token", "revoke", "nobody"), "token list")
+    for told in ("soon", "2020-01-01", "0d"):
+        refused(home.call("token", "create", "--can", "admin", "--expires", told))
+    refused(home.call("token", "create", "--can", "admin", "--name", "a\nb"), "name")
+    assert home.json("token", "list") == []
+
+
+def test_tokens_are_private(home: Home) -> None:
+    created(home, "--can", "search:use")
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in home.folder.iterdir()}
+    assert set(modes.values()) == {0o600}, modes
+    assert stat.S_IMODE(home.folder.stat().st_mode) == 0o700
+
+
+# The log
+
+
+def test_what_the_command_line_writes_is_noted_and_not_what_it_says(home: Home) -> None:
+    id = home.save("--title", "Wombats dig", "--text", "At night")
+    home.call("pin", id)
+    home.call("search", "wombats")
+    home.bring_in({"title": "Echidnas"}, {"title": "Emus"})
+    home.call("forget", id)
+    made = created(home, "--can", "search:use")
+    home.call("token", "revoke", made["id"])
+    told = home.json("audit")
+    assert [(one["action"], one.get("count", 1)) for one in told] == [
+        ("save", 1), ("pin", 1), ("import", 2), ("forget", 1),
+        (f"create token {made['id']}", 1), (f"revoke token {made['id']}", 1),
+    ]  # fmt: skip
+    assert {one["caller"] for one in told} == {"owner"}
+    assert told[0]["ids"] == told[1]["ids"] == told[3]["ids"]
+    text = (home.folder / "audit.jsonl").read_text(encoding="utf-8").lower()
+    for word in ("wombat", "dig", "night", "echidna", "emu", made["token"].lower()):
+        assert word not in text
+
+
+def test_the_log_can_be_narrowed(home: Home) -> None:
+    for number in range(4):
+        home.save("--id", f"n{number}", "--title", f"Note {number}")
+    assert len(home.json("audit", "--limit", "3")) == 3
+    assert len(home.json("audit", "--since", "1h")) == 4
+    assert home.json("audit", "--since", "2099-01-01") == []
+    assert home.json("audit", "--refused") == []
+    refused(home.call("audit", "--limit", "0"))
+    refused(home.call("audit", "--since", "yesterday-ish"))
+    shown = home.call("audit").out.splitlines()
+    assert len(shown) == 4
+    assert all("owner" in line and "save" in line for line in shown)
+
+
+def test_a_home_in_which_nothing_was_done_has_an_empty_log(home: Home) -> None:
+    assert home.json("audit") == []
+    assert home.call("audit").out == ""

@@ -1,0 +1,242 @@
+"""`recollect vault`: locking, using what is locked, another passphrase, and decrypting for good."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import RECOLLECT, Home
+
+from recollect.store.sqlite.cipher import header_at
+from recollect.vaults import keys
+
+PASSPHRASE = "correct horse battery"
+WITH = {"RECOLLECT_PASSPHRASE": PASSPHRASE}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return Home(folder)
+
+
+@pytest.fixture
+def locked(home: Home) -> Home:
+    home.save("--id", "jwt", "--title", "Switched to JWT")
+    assert home.call("vault", "lock", using=WITH).code == 0
+    return home
+
+
+def passphrase_file(home: Home, text: str = "another one entirely") -> str:
+    file = home.folder.parent / "passphrase"
+    file.write_text(text + "\nsecond line")
+    return str(file)
+
+
+def test_the_state_is_told_without_a_passphrase(home: Home) -> None:
+    done = home.call("vault")
+    assert (done.code, done.err) == (1, f"recollect: There is no vault {home.vault} yet.\n")
+    home.save("--title", "One")
+    assert "is not locked: whoever can read the file" in home.call("vault", "status").out
+    home.call("vault", "lock", using=WITH)
+    told = home.json("vault", "status")
+    assert told["locked"]
+    assert not told["unfinished"]
+    assert told["key"] == "a passphrase (Argon2id, 64 MiB, 3 passes, 4 lanes)"
+
+
+def test_the_passphrase_comes_from_the_variable_that_the_settings_name(locked: Home) -> None:
+    assert locked.search("jwt", using=WITH)["results"]
+    named = {"RECOLLECT_VAULT__PASSPHRASE_ENV": "MY_SECRET", "MY_SECRET": PASSPHRASE}
+    assert locked.search("jwt", using=named)["results"]
+
+
+def test_the_passphrase_comes_from_a_file(locked: Home) -> None:
+    file = passphrase_file(locked, PASSPHRASE)
+    assert locked.call("--passphrase-file", file, "search", "jwt").code == 0
+    named = {"RECOLLECT_VAULT__PASSPHRASE_FILE": file, "RECOLLECT_PASSPHRASE": "it wins over this"}
+    assert locked.search("jwt", using=named)["results"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "cannot be read: No such file or directory."),
+        (b"\n", "is empty."),
+        (b"\xff", "is not valid UTF-8 text."),
+    ],
+)
+def test_a_passphrase_file_that_holds_none(locked: Home, content: bytes | None, told: str) -> None:
+    file = locked.folder.parent / "passphrase"
+    if content is not None:
+        file.write_bytes(content)
+    done = locked.call("--passphrase-file", str(file), "stats")
+    assert (done.code, done.err) == (1, f"recollect: The passphrase file {file} {told}\n")
+
+
+def test_without_a_passphrase_one_sentence_says_how_to_give_it(locked: Home) -> None:
+    done = locked.run("search", "jwt")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"recollect: The vault {locked.vault} is locked; give its passphrase in the variable "
+        "RECOLLECT_PASSPHRASE, in a file (`recollect --passphrase-file FILE …`), or on a "
+        "terminal.\n"
+    )
+
+
+@pytest.mark.parametrize("told", [("search", "jwt"), ("save", "--title", "x"), ("doctor",)])
+def test_a_wrong_passphrase_is_one_sentence(locked: Home, told: tuple[str, ...]) -> None:
+    before = locked.vault.read_bytes()
+    done = locked.call(*told, using={"RECOLLECT_PASSPHRASE": "wrong horse"})
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"recollect: The vault {locked.vault} does not open with this passphrase; check it, and "
+        "try again.\n"
+    )
+    assert locked.vault.read_bytes() == before
+
+
+def test_every_command_works_on_a_locked_vault(locked: Home) -> None:
+    for told in (
+        ("save", "--title", "Two"), ("show", "jwt"), ("list",), ("pin", "jwt"), ("export",),
+        ("edit", "jwt", "--text", "more"), ("context",), ("reindex",), ("doctor",), ("stats",),
+        ("feedback", "--query", "jwt", "--accept", "jwt"), ("forget", "jwt"),
+    ):  # fmt: skip
+        done = locked.call(*told, using=WITH)
+        assert done.code in (0, 2), (told, done.err)
+    assert header_at(locked.vault) is not None
+
+
+def test_rekey_takes_the_new_passphrase_from_a_file(locked: Home) -> None:
+    file = passphrase_file(locked)
+    done = locked.call("vault", "rekey", using=WITH)
+    assert done.err == (
+        "recollect: The new passphrase is missing; give it with --new-passphrase-file FILE.\n"
+    )
+    assert locked.call("vault", "rekey", "--new-passphrase-file", file, using=WITH).code == 0
+    assert locked.call("search", "jwt", using=WITH).code == 1
+    assert locked.call("--passphrase-file", file, "search", "jwt").code == 0
+
+
+def test_unlock_wants_to_be_meant(locked: Home) -> None:
+    done = locked.call("vault", "unlock", using=WITH)
+    assert (done.code, header_at(locked.vault) is None) == (1, False)
+    assert "add --yes" in done.err
+    done = locked.call("vault", "unlock", "--yes", using=WITH)
+    assert (done.code, header_at(locked.vault)) == (0, None)
+    assert locked.found("jwt") == ["jwt"]
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        (("unlock", "--keyring"), "--keyring and --new-passphrase-file are for lock and rekey."),
+        (("lock",), "The vault is locked already; `recollect vault rekey` changes its key."),
+    ],
+)
+def test_what_makes_no_sense_is_refused(locked: Home, told: tuple[str, ...], sentence: str) -> None:
+    done = locked.call("vault", *told, using=WITH)
+    assert (done.code, done.err) == (2 if "--keyring" in told else 1, f"recollect: {sentence}\n")
+
+
+def test_a_short_passphrase_is_refused_and_nothing_is_locked(home: Home) -> None:
+    done = home.call("vault", "lock", using={"RECOLLECT_PASSPHRASE": "horse"})
+    assert "too short" in done.err
+    assert header_at(home.vault) is None
+
+
+def typed_on_terminal(home: Home, *told: str, typed: list[str]) -> tuple[int, str]:
+    """The command on a terminal, answered line by line as it asks; what it showed."""
+    here, there = pty.openpty()
+    process = subprocess.Popen(
+        [RECOLLECT, *told], stdin=there, stdout=there, stderr=there, env=home.environment,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(there)
+    shown = ""
+    for line in typed:
+        while not shown.rstrip("\r\n").endswith((": ", "] ")) or shown.endswith("\n"):
+            shown += os.read(here, 4096).decode()
+        os.write(here, f"{line}\n".encode())
+        shown += "\n"
+    while True:
+        try:
+            piece = os.read(here, 4096).decode()
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(here)
+    return process.wait(60), shown
+
+
+def test_a_terminal_is_asked_and_shows_no_passphrase(home: Home) -> None:
+    home.save("--id", "jwt", "--title", "Switched to JWT")
+    code, shown = typed_on_terminal(home, "vault", "lock", typed=[PASSPHRASE, PASSPHRASE])
+    assert code == 0, shown
+    assert "Whoever forgets the passphrase loses the memories" in shown
+    assert PASSPHRASE not in shown
+    code, shown = typed_on_terminal(home, "search", "jwt", typed=[PASSPHRASE])
+    assert (code, "1 result" in shown) == (0, True), shown
+    code, shown = typed_on_terminal(home, "vault", "unlock", typed=["no"])
+    assert (code, "Nothing was changed." in shown) == (1, True), shown
+
+
+def test_two_passphrases_that_differ_change_nothing(home: Home) -> None:
+    home.save("--title", "One")
+    code, shown = typed_on_terminal(home, "vault", "lock", typed=[PASSPHRASE, "something else"])
+    assert (code, "differ, so nothing was changed" in shown) == (1, True), shown
+    assert header_at(home.vault) is None
+
+
+class FakeKeyring(types.ModuleType):
+    """A keyring in memory, as a stand-in for the system's."""
+
+    class errors:  # noqa: N801  its name in the library
+        class KeyringError(Exception):
+            pass
+
+    def __init__(self) -> None:
+        super().__init__("keyring")
+        self.kept: dict[tuple[str, str], str] = {}
+
+    def set_password(self, service: str, name: str, value: str) -> None:
+        self.kept[service, name] = value
+
+    def get_password(self, service: str, name: str) -> str | None:
+        return self.kept.get((service, name))
+
+    def delete_password(self, service: str, name: str) -> None:
+        del self.kept[service, name]
+
+
+def test_the_key_may_be_kept_in_the_keyring(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake: Any = FakeKeyring()
+    monkeypatch.setattr(keys, "_keyring", lambda path: fake)
+    home.save("--id", "jwt", "--title", "Switched to JWT")
+    done = home.call("vault", "lock", "--keyring")
+    assert "a random key in the system's keyring" in done.out
+    assert home.found("jwt") == ["jwt"]
+    assert len(fake.kept) == 1
+    assert home.call("vault", "rekey", "--keyring").code == 0
+    assert home.found("jwt") == ["jwt"]
+    assert len(fake.kept) == 1, "The old key is of no use any more."
+    fake.kept.clear()
+    assert "its key is not in the system's keyring" in home.call("list").err
+
+
+def test_without_the_extra_the_keyring_says_what_to_install(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    done = home.call("vault", "lock", "--keyring")
+    assert (done.code, "install recollect[keyring]" in done.err) == (1, True)
+    assert header_at(home.vault) is None

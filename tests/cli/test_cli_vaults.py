@@ -1,0 +1,409 @@
+"""`recollect vaults`, and searches that span them, as a person calls them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commandline import Home, part_names, recomputed, refused, wrong_usage
+
+# What somebody wrote by hand: comments, an order, a style of their own.
+BY_HAND = """\
+# My settings.   Do not tidy.
+[search]
+recipe   = 'vault'   # I like it
+
+# The platform team's notes
+[[vaults]]
+name = "platform"   # them
+tier = "team"
+path = "/srv/platform.db"
+
+# Everything about waiting stands here
+[rerank]
+budget_ms=250
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path / "home")
+    made.folder.mkdir()
+    return made
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Home:
+    """Somebody else, whose vault is to be searched, too."""
+    made = Home(tmp_path / "other")
+    made.folder.mkdir()
+    made.save("--id", "theirs", "--title", "Harbor token", "--text", "The team's note.")
+    return made
+
+
+def config(home: Home) -> Path:
+    return home.folder / "config.toml"
+
+
+def project(home: Home, folder: Path) -> Path:
+    """A project folder with a vault of its own."""
+    made = Home(folder / ".recollect")
+    made.folder.mkdir(parents=True)
+    made.save("--id", "in-project", "--title", "Harbor token", "--text", "The project's note.")
+    return folder
+
+
+# List, add, remove
+
+
+def test_at_first_there_is_the_own_vault(home: Home) -> None:
+    assert home.json("vaults") == home.json("vaults", "list")
+    assert home.json("vaults") == {
+        "vaults": [{"name": "agent", "tier": "agent", "priority": 1, "path": str(home.vault)}],
+        "untrusted": None,
+    }
+    listed = home.call("vaults")
+    assert (listed.code, listed.err) == (0, "")
+    assert listed.out.split() == ["agent", "agent", "1", str(home.vault)]
+
+
+def test_a_vault_is_added_listed_searched_and_removed(home: Home, other: Home) -> None:
+    home.save("--id", "mine", "--title", "Harbor token")
+    added = home.call("vaults", "add", "platform", str(other.vault))
+    assert (added.code, added.err) == (0, "")
+    assert added.out.startswith("Added: platform")
+    assert [one["name"] for one in home.json("vaults")["vaults"]] == ["agent", "platform"]
+    found = home.search("harbor token", "--explain")["results"]
+    assert {(one["id"], one["vault"]) for one in found} == {
+        ("mine", "agent"),
+        ("theirs", "platform"),
+    }
+    for one in found:
+        assert recomputed(one["explain"]) == pytest.approx(one["score"])
+        assert "priority" in part_names(one["explain"])
+    printed = home.call("search", "harbor token").out
+    assert "theirs · fact · just now · vault platform" in printed
+    assert "vault agent" not in printed
+    removed = home.call("vaults", "remove", "platform")
+    assert (removed.code, removed.out) == (0, "Removed: platform; its memories are untouched.\n")
+    assert home.found("harbor token") == ["mine"]
+    assert other.found("harbor token") == ["theirs"]
+
+
+def test_every_action_speaks_json(home: Home, other: Home, tmp_path: Path) -> None:
+    added = home.json("vaults", "add", "platform", str(other.vault), "--priority", "0.7")
+    facts = {"name": "platform", "tier": "team", "priority": 0.7, "path": str(other.vault)}
+    assert added == {"added": facts}
+    assert facts in home.json("vaults")["vaults"]
+    assert home.json("vaults", "remove", "platform") == {"removed": "platform"}
+    folder = project(home, tmp_path / "harbor")
+    vault = str(folder / ".recollect" / "vault.db")
+    assert home.json("vaults", "trust", str(folder)) == {"trusted": vault}
+    assert home.json("vaults", "trust", str(folder)) == {"trusted": vault}, "again is as good"
+    for changed in (True, False):
+        told = home.json("vaults", "untrust", str(folder))
+        assert told == {"untrusted": vault, "changed": changed}
+
+
+def test_a_server_is_added_by_its_address(home: Home) -> None:
+    told = ("vaults", "add", "ops", "https://recollect.example", "--token-env", "OPS_TOKEN")
+    assert home.json(*told)["added"] == {
+        "name": "ops",
+        "tier": "dynamic",
+        "priority": 0.5,
+        "url": "https://recollect.example",
+    }
+    [table] = tomllib.loads(config(home).read_text())["vaults"]
+    assert table["token_env"] == "OPS_TOKEN", "the variable's name is kept, never the token"
+
+
+def test_a_path_is_kept_whole_wherever_one_stands_later(home: Home, tmp_path: Path) -> None:
+    with chdir(tmp_path):
+        added = home.json("vaults", "add", "there", "sub/there.db")["added"]
+    assert added["path"] == str(tmp_path / "sub" / "there.db")
+
+
+def test_what_was_written_by_hand_stays_as_it_was(home: Home, other: Home) -> None:
+    config(home).write_text(BY_HAND)
+    home.json("vaults", "add", "more", str(other.vault))
+    after = config(home).read_text()
+    assert after.startswith(BY_HAND)
+    home.json("vaults", "remove", "more")
+    assert config(home).read_text() == BY_HAND
+    home.json("vaults", "remove", "platform")
+    left = config(home).read_text()
+    assert tomllib.loads(left) == {"search": {"recipe": "vault"}, "rerank": {"budget_ms": 250}}
+    for comment in ("# My settings.   Do not tidy.", "# I like it", "# The platform team's notes",
+                    "# Everything about waiting stands here"):  # fmt: skip
+        assert comment in left
+    assert "platform.db" not in left
+
+
+def test_line_ends_rights_and_links_stay(home: Home, other: Home, tmp_path: Path) -> None:
+    """Settings kept in a repository of dotfiles, edited on Windows, readable for the group."""
+    real = tmp_path / "dotfiles.toml"
+    text = '\ufeff# mine\r\n[search]\r\nrecipe = "vault"\r\n'
+    real.write_bytes(text.encode())
+    real.chmod(0o640)
+    config(home).symlink_to(real)
+    home.json("vaults", "add", "platform", str(other.vault))
+    assert config(home).is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    content = real.read_bytes().decode()
+    assert content.startswith(text)
+    assert content.count("\n") == content.count("\r\n")
+    home.json("vaults", "remove", "platform")
+    assert real.read_bytes().decode() == text
+    assert config(home).is_symlink()
+
+
+def test_settings_that_a_command_makes_are_their_owners_alone(home: Home, other: Home) -> None:
+    home.json("vaults", "add", "platform", str(other.vault))
+    assert stat.S_IMODE(config(home).stat().st_mode) == 0o600
+    assert sorted(one.name for one in home.folder.iterdir()) == ["config.toml"], "nothing else"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[search\n",
+        b"[search]\nlimit = 5\n",
+        b"\xff\xfe",
+        b"[[vaults]]\nname = 'b'\n",
+        b"x = 1\r\n",
+    ],
+)
+@pytest.mark.parametrize("action", ["add", "remove"])
+def test_a_file_that_is_wrong_already_stays_untouched(
+    home: Home, other: Home, content: bytes, action: str
+) -> None:
+    config(home).write_bytes(content)
+    told = ("add", "platform", str(other.vault)) if action == "add" else ("remove", "a")
+    refused(home.call("vaults", *told), "config.toml")
+    assert config(home).read_bytes() == content
+    assert [one.name for one in home.folder.iterdir()] == ["config.toml"]
+
+
+def test_a_vault_that_is_wrong_can_be_removed(home: Home) -> None:
+    """It stops every search, and taking it out is the way to go on."""
+    config(home).write_text("[[vaults]]\nname = 'a'\n")
+    refused(home.call("search", "harbor"), "[[vaults]] number 1 needs a tier")
+    assert home.json("vaults", "remove", "a") == {"removed": "a"}
+    assert home.search("harbor")["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("told", "holding"),
+    [
+        (("agent", "/srv/x.db"), "'agent' is the name of the agent vault"),
+        (("project", "/srv/x.db"), "'project' is the name of the project vault"),
+        (("Platform", "/srv/x.db"), "small letters"),
+        (("", "/srv/x.db"), "small letters"),
+        (("x", "/srv/x.db", "--tier", "friends"), "project, team, dynamic"),
+        (("x", "/srv/x.db", "--tier", "agent"), "project, team, dynamic"),
+        (("x", "/srv/x.db", "--tier", "dynamic"), "a url is for the tier dynamic"),
+        (("x", "https://x.example", "--tier", "team"), "a url is for the tier dynamic"),
+        (("x", "ftp://x.example"), "http:// or https://"),
+        (("x", "https://me:hunter2@x.example"), "token_env"),
+        (("x", "/srv/x.db", "--priority", "0"), "above 0 and at most 1000"),
+        (("x", "/srv/x.db", "--priority", "nan"), "above 0 and at most 1000"),
+        (("x", "/srv/x.db", "--priority", "inf"), "above 0 and at most 1000"),
+    ],
+)
+def test_what_cannot_be_added_is_told_and_leaves_nothing_behind(
+    home: Home, told: tuple[str, ...], holding: str
+) -> None:
+    sentence = refused(home.call("vaults", "add", *told), holding)
+    assert "hunter2" not in sentence
+    assert not config(home).exists()
+
+
+def test_a_name_or_a_file_is_there_once(home: Home, other: Home, tmp_path: Path) -> None:
+    home.json("vaults", "add", "platform", str(other.vault))
+    before = config(home).read_bytes()
+    (tmp_path / "link.db").symlink_to(other.vault)
+    os.link(other.vault, tmp_path / "hard.db")
+    refused(home.call("vaults", "add", "platform", "/srv/x.db"), "named 'platform'")
+    for place in (other.vault, tmp_path / "link.db", tmp_path / "hard.db"):
+        refused(home.call("vaults", "add", "again", str(place)), "are the same file")
+    refused(home.call("vaults", "add", "myself", str(home.vault)), "'agent' and 'myself'")
+    assert config(home).read_bytes() == before
+
+
+def test_what_is_not_there_cannot_be_removed(home: Home) -> None:
+    refused(home.call("vaults", "remove", "platform"), "no [[vaults]] named 'platform'")
+    refused(home.call("vaults", "remove", "agent"), "no [[vaults]] named 'agent'")
+    assert not config(home).exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'vaults = [{name = "a", tier = "team", path = "/x"}]\n',
+        '[["vaults"]]\nname = "a"\ntier = "team"\npath = "/x"\n',
+    ],
+)
+def test_a_vault_in_a_style_of_its_own_is_left_to_its_writer(home: Home, text: str) -> None:
+    config(home).write_text(text)
+    assert [one["name"] for one in home.json("vaults")["vaults"]] == ["agent", "a"]
+    refused(home.call("vaults", "remove", "a"), "by hand")
+    assert config(home).read_text() == text
+
+
+def test_a_text_that_looks_like_a_table_is_none(home: Home) -> None:
+    text = (
+        '[embedding]\nprovider = "none"\nquery_prefix = """\n[[vaults]]\nname = "a"\n"""\n'
+        '[[vaults]]\nname = "a"\ntier = "team"\npath = "/x"\n'
+    )
+    config(home).write_text(text)
+    told = home.call("vaults", "remove", "a")
+    left = tomllib.loads(config(home).read_text())
+    assert left["embedding"]["query_prefix"] == '[[vaults]]\nname = "a"\n'
+    if told.code:
+        refused(told, "by hand")
+        assert config(home).read_text() == text
+
+
+def test_wrong_usage_says_how_it_is_called(home: Home) -> None:
+    for told in (("add",), ("add", "x"), ("add", "x", "y", "z"), ("remove",), ("list", "x"),
+                 ("trust", "a", "b")):  # fmt: skip
+        wrong_usage(home.call("vaults", *told), f"recollect vaults {told[0]}")
+    wrong_usage(home.call("vaults", "mount"), "'mount'", "list, add, remove, trust, untrust")
+    wrong_usage(home.call("vaults", "add", "x", "/y", "--priority", "high"), "--priority")
+
+
+# Trust
+
+
+def test_a_project_vault_is_used_once_it_is_trusted(home: Home, tmp_path: Path) -> None:
+    folder = project(home, tmp_path / "harbor")
+    (folder / "src").mkdir()
+    home.save("--id", "mine", "--title", "Harbor token")
+    with chdir(folder / "src"):
+        vault = str(folder / ".recollect" / "vault.db")
+        assert home.json("vaults")["untrusted"] == vault
+        assert f"Not used: {vault}" in home.call("vaults").out
+        assert home.found("harbor token") == ["mine"]
+        assert "`recollect vaults trust`" in home.call("search", "harbor token").out
+        trusted = home.call("vaults", "trust")
+        assert trusted.out == f"Trusted: {vault} is searched from now on in this project.\n"
+        assert [one["name"] for one in home.json("vaults")["vaults"]] == ["agent", "project"]
+        assert home.found("harbor token") == ["mine", "in-project"]
+        assert "vaults trust" not in home.call("search", "harbor token").out
+        assert home.call("vaults", "untrust").out == f"No longer trusted: {vault}.\n"
+        assert home.call("vaults", "untrust").out == f"Was not trusted: {vault}.\n"
+        assert home.found("harbor token") == ["mine"]
+
+
+def test_what_cannot_be_trusted_is_told(home: Home, other: Home, tmp_path: Path) -> None:
+    refused(home.call("vaults", "trust", str(tmp_path)), "There is no .recollect/vault.db")
+    hostile = tmp_path / "hostile" / ".recollect"
+    hostile.mkdir(parents=True)
+    (hostile / "vault.db").symlink_to(other.vault)
+    refused(home.call("vaults", "trust", str(hostile.parent)), "leads out of its project")
+    assert not (home.folder / "trusted.json").exists()
+    own = Home(tmp_path / "person" / ".recollect")
+    own.folder.mkdir(parents=True)
+    own.save("--title", "x")
+    refused(own.call("vaults", "trust", str(tmp_path / "person")), "is your own vault")
+
+
+def test_a_working_directory_that_is_gone_is_no_hindrance(home: Home, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    before = Path.cwd()
+    os.chdir(gone)
+    try:
+        gone.rmdir()
+        assert [one["name"] for one in home.json("vaults")["vaults"]] == ["agent"]
+        refused(home.call("vaults", "trust"), "The working directory is gone")
+    finally:
+        os.chdir(before)
+
+
+# Searching
+
+
+@pytest.fixture
+def spanning(home: Home, other: Home, tmp_path: Path) -> Home:
+    """A home that knows two vaults, one of which is not there."""
+    home.save("--id", "mine", "--title", "Harbor token")
+    home.json("vaults", "add", "platform", str(other.vault))
+    home.json("vaults", "add", "gone", str(tmp_path / "gone.db"))
+    return home
+
+
+def vaults_of(response: Any) -> list[tuple[str, str]]:
+    return [(one["id"], one["vault"]) for one in response["results"]]
+
+
+def test_the_own_vault_can_be_searched_alone(spanning: Home) -> None:
+    told = spanning.search("harbor token", "--vault", "agent")
+    assert vaults_of(told) == [("mine", "agent")]
+    assert [one for one in told["degraded"] if one["channel"] == "gone"] == []
+
+
+def test_one_vault_or_several_can_be_searched(spanning: Home) -> None:
+    assert vaults_of(spanning.search("harbor token", "--vault", "platform")) == [
+        ("theirs", "platform")
+    ]
+    both = spanning.search("harbor token", "--vault", "platform", "--vault", "agent")
+    assert vaults_of(both) == [("mine", "agent"), ("theirs", "platform")]
+
+
+def test_a_vault_that_is_not_known_is_told_with_those_that_are(spanning: Home) -> None:
+    refused(
+        spanning.call("search", "harbor", "--vault", "nowhere"),
+        "'nowhere'", "agent, gone, platform",
+    )  # fmt: skip
+
+
+def test_without_other_vaults_there_is_one_name_to_give(home: Home) -> None:
+    home.save("--id", "mine", "--title", "Harbor token")
+    assert vaults_of(home.search("harbor", "--vault", "agent")) == [("mine", "agent")]
+    refused(home.call("search", "harbor", "--vault", "platform"), "'platform'", "agent")
+
+
+def test_a_vault_that_is_away_is_told_below_the_results(spanning: Home, tmp_path: Path) -> None:
+    told = spanning.call("search", "harbor token")
+    assert told.code == 0
+    assert f"! gone: The vault gone is not there: {tmp_path / 'gone.db'}.\n" in told.out
+    assert vaults_of(spanning.search("harbor token")) == [
+        ("mine", "agent"),
+        ("theirs", "platform"),
+    ]
+    refused(spanning.call("search", "harbor", "--vault", "gone"), "No vault could answer: gone")
+
+
+def test_what_was_found_elsewhere_can_be_shown_and_not_changed(spanning: Home, other: Home) -> None:
+    assert spanning.json("show", "theirs")[0]["text"] == "The team's note."
+    refused(spanning.call("show", "nowhere"), "There is no memory 'nowhere'")
+    refused(spanning.call("edit", "theirs", "--title", "Mine now"), "'theirs'")
+    refused(spanning.call("forget", "theirs"), "'theirs'")
+    refused(spanning.call("pin", "theirs"), "'theirs'")
+    assert other.json("show", "theirs")[0]["title"] == "Harbor token"
+
+
+def test_a_context_spans_the_vaults_too(spanning: Home) -> None:
+    told = spanning.json("context", "harbor token")
+    assert {one["id"] for one in told["memories"]} == {"mine", "theirs"}
+
+
+def test_the_installed_command_does_not_wait_for_a_server_that_hangs(home: Home) -> None:
+    """Nothing listens to what it is asked; the deadline is short."""
+    import socket
+
+    home.save("--id", "mine", "--title", "Harbor token")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        home.json("vaults", "add", "silent", url)
+        told = home.run(
+            "search", "harbor", "--json", using={"RECOLLECT_SEARCH__VAULT_DEADLINE_MS": "200"}
+        ).json()
+    assert vaults_of(told) == [("mine", "agent")]
+    assert "silent" in {one["channel"] for one in told["degraded"]}

@@ -1,0 +1,478 @@
+"""What a token allows over HTTP: every route, with every set of capabilities, and no way around."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+from http_server import API, SECRET, Server, environment, problem, refused_to_start, serving
+from starlette.routing import Route
+
+from recollect import Recollect
+from recollect.access import Access
+from recollect.audit import entries
+from recollect.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
+from recollect.interfaces.http.app import OPERATIONS, create_app
+from recollect.interfaces.http.guard import COOKIE, LET_GO, NOT_VALID, Guard, Tokens
+from recollect.interfaces.http.service import Service
+from recollect.interfaces.web import pages
+from recollect.settings import load_settings
+
+SAID = "Quokkas sleep at noon"
+WORD = "quokka"
+EVERY = [
+    frozenset(some)
+    for some in chain.from_iterable(
+        combinations(CAPABILITIES, size) for size in range(1, len(CAPABILITIES) + 1)
+    )
+]
+BODIES: dict[str, Any] = {
+    f"POST {API}/memories": {"title": "Another one"},
+    f"PATCH {API}/memories/{{id:path}}": {"severity": "warning"},
+    f"POST {API}/search": {"query": WORD},
+    f"POST {API}/feedback": {"query": WORD, "id": "kept", "accepted": True},
+    f"POST {API}/recipes": {"name": "mine", "extends": "blend", "replace": True},
+}
+FORMS: dict[str, dict[str, str]] = {
+    "/feedback": {"query": WORD, "right": "kept"},
+    "/lab/feedback": {"q": WORD, "accept": "kept"},
+    "/lab/save": {"q": WORD, "save": "left", "left": "vault", "left.as": "m", "left.replace": "1"},
+    "/new": {"title": "Another one"},
+    "/edit/{id:path}": {"title": "Changed"},
+}
+
+
+class Asked(NamedTuple):
+    """One request, and what whoever sends it must be allowed; None: nothing."""
+
+    method: str
+    path: str
+    needs: tuple[str, ...] | None
+    told: dict[str, Any]
+
+    def address(self) -> str:
+        return self.path.replace("{id:path}", "kept").replace("{name}", "blend")
+
+
+def operations() -> list[Asked]:
+    found = []
+    for one in OPERATIONS:
+        told: dict[str, Any] = {"params": {"q": WORD}} if one.path.endswith("/search") else {}
+        if one.method != "GET":
+            body = BODIES.get(f"{one.method} {one.path}")
+            told = {} if body is None else {"json": body}
+        found.append(Asked(one.method, one.path, one.needs, told))
+    return found
+
+
+def page_routes(service: Service) -> list[Asked]:
+    found = []
+    for route in pages.routes(service):
+        if isinstance(route, Route):
+            for method in sorted((route.methods or set()) - {"HEAD"}):
+                told = {"data": FORMS.get(route.path, {})} if method == "POST" else {}
+                found.append(Asked(method, route.path, pages.needed(route.path), told))
+    return found
+
+
+class World:
+    """A vault, the application over it as `serve` makes it, and a way to ask it."""
+
+    def __init__(self, home: Path, *, required: bool = False) -> None:
+        told = environment(home)
+        self.home = home
+        self.engine = Recollect(home=home, settings=load_settings(home, told), environment=told)
+        self.engine.save(id="kept", title="Quokka", text=SAID)
+        self.access = Access(home)
+        self.service = Service(self.engine)
+        self.service.warm.set()
+        tokens = Tokens([SECRET] if required else [], self.access)
+        self.app = create_app(self.service, tokens=tokens)
+
+    def asked(self, method: str, path: str, **told: Any) -> httpx2.Response:
+        async def ask() -> httpx2.Response:
+            transport = httpx2.ASGITransport(app=self.app, raise_app_exceptions=False)
+            async with httpx2.AsyncClient(
+                transport=transport, base_url="http://localhost:7117"
+            ) as client:
+                return await client.request(method, path, **told)
+
+        return asyncio.run(ask())
+
+    def state(self) -> list[Any]:
+        """Everything that a request could change."""
+        engine = self.engine
+        return [[*engine.export()], engine.opinions(), sorted(engine.recipes.names())]
+
+    def mend(self) -> None:
+        """As it was before; what was forgotten is back."""
+        self.engine.save(id="kept", title="Quokka", text=SAID)
+
+    def noted(self) -> list[dict[str, Any]]:
+        return [*entries(self.home / "audit.jsonl")]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = World(tmp_path_factory.mktemp("home"))
+    yield made
+    made.engine.close()
+
+
+def bearer(token: str, **more: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}", **more}
+
+
+def everything(world: World) -> list[Asked]:
+    return [*operations(), *page_routes(world.service)]
+
+
+def refused(answer: httpx2.Response, status: int) -> None:
+    assert answer.status_code == status, (answer.request.url, answer.status_code, answer.text)
+    assert WORD not in answer.text.lower()
+    assert "kept" not in answer.text
+
+
+# Allowed exactly where declared
+
+
+def test_every_page_that_changes_something_declares_more(world: World) -> None:
+    found = page_routes(world.service)
+    posted = {one.path for one in found if one.method == "POST"}
+    assert posted <= pages.MORE.keys() <= {one.path for one in found}
+    assert {one for needed in pages.MORE.values() for one in [needed]} <= CAPABILITIES.keys()
+
+
+def test_what_needs_nothing_tells_nothing_of_the_vault() -> None:
+    assert {one.path for one in OPERATIONS if one.needs is None} == {"/healthz", "/readyz"}
+    assert all(one.needs for one in OPERATIONS if one.path.startswith(API))
+
+
+@pytest.mark.parametrize("given", EVERY, ids=lambda given: "+".join(sorted(given)))
+def test_every_route_answers_exactly_whom_it_should(world: World, given: frozenset[str]) -> None:
+    token, _ = world.access.create(given)
+    for one in everything(world):
+        before = world.state()
+        for headers in (bearer(token), {"Cookie": f"{COOKIE}={token}"}):
+            answer = world.asked(one.method, one.address(), headers=headers, **one.told)
+            if one.needs is not None and not given.issuperset(one.needs):
+                refused(answer, 403)
+                assert world.state() == before, one
+                continue
+            if one.path.startswith(f"{API}/restore") or one.path.startswith("/restore"):
+                assert answer.status_code == 404, answer.text  # it is not forgotten
+            else:
+                assert answer.status_code < 400, (one, answer.text)
+            world.mend()
+
+
+def test_a_page_says_what_it_needs(world: World) -> None:
+    token, _ = world.access.create([SEARCH])
+    told = bearer(token, Accept="text/html")
+    answer = world.asked("GET", "/new", headers=told)
+    assert answer.status_code == 403
+    assert answer.headers["content-type"].startswith("text/html")
+    assert WRITE in answer.text
+    detail = problem(world.asked("GET", "/new", headers=bearer(token)), 403, WRITE)
+    assert detail == f"This needs {WRITE}, which this caller may not do."
+
+
+def test_whether_a_memory_is_there_is_not_told(world: World) -> None:
+    token, _ = world.access.create([ADMIN])
+    for method in ("GET", "HEAD", "DELETE", "PATCH"):
+        there, away = (
+            world.asked(method, f"{API}/memories/{id}", headers=bearer(token), json={"kind": "a"})
+            for id in ("kept", "nobody")
+        )
+        assert there.status_code == away.status_code == 403
+        if method != "HEAD":
+            assert there.json()["detail"] == away.json()["detail"]
+
+
+def test_who_may_write_and_not_read_is_told_an_id(world: World) -> None:
+    token, _ = world.access.create([WRITE])
+    answer = world.asked(
+        "PATCH", f"{API}/memories/kept", headers=bearer(token), json={"severity": "warning"}
+    )
+    assert answer.status_code == 200
+    assert (answer.json()["id"], answer.json()["text"]) == ("kept", "")
+    assert WORD not in answer.text.lower()
+    world.mend()
+
+
+# Tokens that let nobody in
+
+
+def bad_tokens(world: World) -> dict[str, str]:
+    past = Access(world.home, lambda: datetime.now(UTC) - timedelta(days=2))
+    soon = datetime.now(UTC) - timedelta(days=1)
+    expired, _ = past.create(CAPABILITIES, expires_at=soon)
+    revoked, known = world.access.create(CAPABILITIES)
+    world.access.revoke(known.id)
+    good, _ = world.access.create(CAPABILITIES)
+    return {
+        "expired": expired, "revoked": revoked, "unknown": "rcl_" + "A" * 43, "cut": good[:-1],
+        "longer": good + "A", "case": good.swapcase(), "hash": "0" * 64, "empty": "",
+        "id": known.id, "null": "rcl_" + "\\u0000" * 3, "sql": "' OR 1=1 --",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["header", "cookie"])
+def test_a_token_that_is_not_valid_is_refused_with_one_sentence(world: World, how: str) -> None:
+    """Even on this machine, where none needs to be shown: it must not pass for the owner."""
+    before = world.state()
+    for name, token in bad_tokens(world).items():
+        headers = bearer(token) if how == "header" else {"Cookie": f'{COOKIE}="{token}"'}
+        if how == "cookie" and name in ("empty", "sql"):
+            continue  # not the value of a cookie
+        for one in everything(world):
+            if one.path == "/healthz":
+                continue
+            answer = world.asked(one.method, one.address(), headers=headers, **one.told)
+            refused(answer, 401)
+            assert problem(answer, 401) == NOT_VALID
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+            if token:
+                assert token not in answer.text
+    assert world.state() == before
+
+
+def test_a_token_of_another_vault_gets_nowhere(world: World) -> None:
+    token, _ = world.access.create(CAPABILITIES, vaults=["team"])
+    before = world.state()
+    for one in everything(world):
+        answer = world.asked(one.method, one.address(), headers=bearer(token), **one.told)
+        if one.needs is not None:
+            refused(answer, 403)
+    assert world.state() == before
+    both, _ = world.access.create([SEARCH], vaults=["team", "agent"])
+    assert world.asked("GET", f"{API}/memories/kept", headers=bearer(both)).status_code == 200
+
+
+def test_a_revoked_token_is_refused_with_the_next_request(world: World) -> None:
+    token, known = world.access.create([SEARCH])
+    path = f"{API}/memories/kept"
+    assert world.asked("GET", path, headers=bearer(token)).status_code == 200
+    Access(world.home).revoke(known.id)  # as another process does it
+    refused(world.asked("GET", path, headers=bearer(token)), 401)
+
+
+def test_without_a_token_the_caller_of_this_machine_is_the_owner(world: World) -> None:
+    assert world.asked("GET", f"{API}/memories/kept").status_code == 200
+    assert world.asked("POST", f"{API}/memories", json={"title": "Another one"}).is_success
+
+
+def test_tokens_that_cannot_be_read_let_nobody_in(tmp_path: Path) -> None:
+    made = World(tmp_path)
+    (tmp_path / "access.db").write_bytes(b"not a database" * 100)
+    answer = made.asked("GET", f"{API}/memories/kept", headers=bearer("rcl_" + "A" * 43))
+    refused(answer, 503)
+    made.engine.close()
+
+
+# Ways around
+
+
+def test_whatever_else_the_header_holds_is_a_wrong_token(world: World) -> None:
+    token, _ = world.access.create(CAPABILITIES)
+    for told in (f"Basic {token}", token, f"Token {token}", "Bearer", "Bearer ", f"Bearer{token}"):
+        refused(world.asked("GET", f"{API}/memories/kept", headers={"Authorization": told}), 401)
+
+
+def test_two_headers_are_one_too_many(world: World) -> None:
+    good, _ = world.access.create(CAPABILITIES)
+    small, _ = world.access.create([ADMIN])
+    for one, other in ((good, small), (small, good), (good, good)):
+        told = [("Authorization", f"Bearer {one}"), ("Authorization", f"Bearer {other}")]
+        refused(world.asked("GET", f"{API}/memories/kept", headers=told), 401)
+    both = {"Authorization": f"Bearer {small}, Bearer {good}"}
+    refused(world.asked("GET", f"{API}/memories/kept", headers=both), 401)
+
+
+def test_the_header_counts_and_not_the_cookie(world: World) -> None:
+    good, _ = world.access.create(CAPABILITIES)
+    small, _ = world.access.create([ADMIN])
+    path = f"{API}/memories/kept"
+    refused(world.asked("GET", path, headers=bearer(small, Cookie=f"{COOKIE}={good}")), 403)
+    refused(world.asked("GET", path, headers=bearer("wrong", Cookie=f"{COOKIE}={good}")), 401)
+    answer = world.asked("GET", path, headers=bearer(good, Cookie=f"{COOKIE}={small}"))
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name", ["X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method", "X-Original-URL",
+             "X-Rewrite-URL", "X-Forwarded-User", "X-Forwarded-For", "Forwarded"]
+)  # fmt: skip
+@pytest.mark.parametrize("value", ["DELETE", "/api/v1/memories/kept", "127.0.0.1", "owner"])
+def test_no_header_makes_another_request_of_it(world: World, name: str, value: str) -> None:
+    token, _ = world.access.create([ADMIN])
+    before = world.state()
+    told = bearer(token, **{name: value})
+    refused(world.asked("GET", f"{API}/memories/kept", headers=told), 403)
+    refused(world.asked("POST", f"{API}/memories", headers=told, json={"title": "x"}), 403)
+    assert world.state() == before
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "TRACE", "PUT", "FOO", "get", "delete"])
+def test_no_other_method_leads_past_the_check(world: World, method: str) -> None:
+    token, _ = world.access.create([ADMIN])
+    before = world.state()
+    for one in everything(world):
+        answer = world.asked(method, one.address(), headers=bearer(token))
+        assert answer.status_code >= 400 or one.needs is None, (method, one)
+        assert WORD not in answer.text.lower()
+    assert world.state() == before
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//api/v1/memories/kept", "/api/v1//memories/kept", "/API/V1/memories/kept",
+        "/api/v1/memories/./kept", "/api/v1/memories/kept/", "/api/v1/memories%2Fkept",
+        "/api%2Fv1/memories/kept", "/healthz/../api/v1/memories/kept",
+        "/static/../api/v1/memories/kept", "/static/..%2fapi/v1/memories/kept",
+        "/login/../api/v1/memories/kept", "/login/api/v1/memories/kept", "/loginx", "/healthz/x",
+        "/memory/kept/", "//memory/kept", "/memory//kept", "/static/%2e%2e/memory/kept",
+        "/api/v1/memories/kept?token=x", "/api/v1/memories/kept;x", "/api/v1/memories/kept%00",
+    ],
+)  # fmt: skip
+def test_no_path_leads_past_the_check(world: World, path: str) -> None:
+    token, _ = world.access.create([ADMIN])
+    for headers in (bearer(token), bearer("rcl_" + "A" * 43)):
+        answer = world.asked("GET", path, headers=headers, follow_redirects=True)
+        assert answer.status_code >= 400
+        assert WORD not in answer.text.lower()
+
+
+def test_an_open_path_knows_nobody(world: World) -> None:
+    """Were there a route behind it that asks the vault, it would be refused."""
+    asked: list[Any] = []
+
+    async def probe(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(scope["caller"])
+
+    guard = Guard(probe, names=(), tokens=Tokens(), audit=world.engine.audit)
+    for path in ("/healthz", "/login", "/static/base.css", "/memory/kept"):
+        scope: dict[str, Any] = {"type": "http", "method": "GET", "path": path}
+        scope |= {"query_string": b"", "headers": [(b"host", b"localhost")]}
+        asyncio.run(guard(scope, None, None))  # type: ignore[arg-type]
+    assert [one.name for one in asked] == ["nobody"] * 3 + ["owner"]
+
+
+def test_where_nobody_is_known_the_service_lets_nobody_in(world: World) -> None:
+    assert world.service.engine.caller.name == "nobody"
+
+
+# Logging in
+
+
+def test_a_person_logs_in_with_a_token_of_the_home(world: World) -> None:
+    token, known = world.access.create([SEARCH])
+    answer = world.asked("POST", "/login", data={"token": token})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert f"{COOKIE}={token}" in answer.headers["set-cookie"]
+    world.access.revoke(known.id)
+    wrong = world.asked("POST", "/login", data={"token": token})
+    assert (wrong.status_code, wrong.headers.get("set-cookie")) == (401, None)
+    assert token not in wrong.text
+
+
+def test_a_browser_lets_go_of_a_cookie_that_is_no_longer_valid(world: World) -> None:
+    told = {"Cookie": f"{COOKIE}=a-token-of-some-other-day", "Accept": "text/html"}
+    answer = world.asked("GET", "/", headers=told)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert answer.headers["set-cookie"] == LET_GO["Set-Cookie"]
+
+
+def test_where_a_token_is_required_a_browser_is_led_to_the_login(tmp_path: Path) -> None:
+    made = World(tmp_path, required=True)
+    for told in ({}, {"Cookie": f"{COOKIE}=wrong"}):
+        answer = made.asked("GET", "/", headers={"Accept": "text/html", **told})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+    refused(made.asked("GET", f"{API}/memories/kept"), 401)
+    token, _ = made.access.create([SEARCH])
+    for good in (SECRET, token):
+        assert made.asked("GET", f"{API}/memories/kept", headers=bearer(good)).is_success
+    assert made.asked("DELETE", f"{API}/memories/kept", headers=bearer(token)).status_code == 403
+    assert made.asked("DELETE", f"{API}/memories/kept", headers=bearer(SECRET)).is_success
+    made.engine.close()
+
+
+# The log of writes and refusals
+
+
+def test_writes_and_refusals_are_noted_without_what_they_say(tmp_path: Path) -> None:
+    made = World(tmp_path)
+    token, known = made.access.create([WRITE], name="writer")
+    made.access.create([SEARCH])  # where there is no token, there is no login
+    saved = made.asked("POST", f"{API}/memories", headers=bearer(token), json={"title": "Wombats"})
+    assert saved.status_code == 201
+    made.asked("GET", f"{API}/search", headers=bearer(token), params={"q": "wombats"})
+    made.asked("DELETE", f"{API}/memories/kept", headers=bearer(token))
+    made.asked("GET", "/memory/kept", headers=bearer(token))
+    made.asked("GET", f"{API}/search", headers=bearer("rcl_" + "B" * 43), params={"q": "wombats"})
+    made.access.revoke(known.id)
+    made.asked("GET", f"{API}/search", headers=bearer(token), params={"q": "wombats"})
+    made.asked("POST", "/login", data={"token": token})
+    told = [(one["caller"], one["action"], one["outcome"]) for one in made.noted()[1:]]
+    assert told == [
+        ("writer", "save", "done"),
+        ("writer", f"GET {API}/search", "refused"),
+        ("writer", f"DELETE {API}/memories/{{id:path}}", "refused"),
+        ("writer", "GET /memory/{id:path}", "refused"),
+        ("unknown", "request", "refused"),
+        ("writer", "request", "refused"),
+        ("writer", "login", "refused"),
+    ]
+    assert {one.get("token") for one in made.noted()[1:]} == {known.id, None}
+    text = json.dumps(made.noted()).lower()
+    for word in ("wombat", WORD, "kept", token.lower(), "rcl_"):
+        assert word not in text
+    made.engine.close()
+
+
+# The process
+
+
+def test_another_address_is_served_with_a_token_of_the_home_alone(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    access = Access(home)
+    token, known = access.create([SEARCH, WRITE])
+    with serving(home, "--host", "0.0.0.0") as server:
+        problem(server.get(f"{API}/memories"), 401)
+        assert server.get(f"{API}/memories", headers=bearer(token)).status_code == 200
+        saved = server.post(f"{API}/memories", {"title": "Kept"}, headers=bearer(token))
+        assert saved.status_code == 201
+        assert raw_status(server, token, token) == 401
+        access.revoke(known.id)
+        problem(server.get(f"{API}/memories", headers=bearer(token)), 401)
+        assert token not in server.log_text()
+    told = refused_to_start(home, "--host", "0.0.0.0", "--port", "0")
+    assert "recollect token create" in told
+
+
+def raw_status(server: Server, *tokens: str) -> int:
+    shown = "".join(f"Authorization: Bearer {token}\n" for token in tokens)
+    request = f"GET {API}/memories HTTP/1.1\nHost: localhost\n{shown}Connection: close\n\n"
+    return server.raw(request.encode())[0]
+
+
+def test_whoever_shows_nothing_or_comes_from_elsewhere_is_noted_too(tmp_path: Path) -> None:
+    made = World(tmp_path, required=True)
+    made.asked("GET", f"{API}/memories")
+    made.asked("GET", "/", headers={"Accept": "text/html"})  # led to the login, not refused
+    made.asked("GET", f"{API}/memories", headers={"Host": "evil.example"})
+    made.asked("GET", f"{API}/memories", headers={"Origin": "http://evil.example"})
+    told = made.noted()[1:]
+    assert [(one["caller"], one["outcome"]) for one in told] == [("unknown", "refused")] * 3
+    assert told[0]["why"] == "no token"
+    assert "evil" not in json.dumps(told)
+    made.engine.close()

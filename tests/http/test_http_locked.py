@@ -1,0 +1,121 @@
+"""A server of a locked vault: it serves with the passphrase, and lets go of what nobody asks."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import time
+from pathlib import Path
+
+import httpx2
+import pytest
+from http_server import API, RECOLLECT, environment, serving
+
+from recollect.engine import Recollect
+from recollect.errors import Locked
+from recollect.settings import Embedding, Rerank, Settings, Vault
+from recollect.store.sqlite.store import SqliteStore
+from recollect.vaults.keys import Keys, sealed_with
+from recollect.vaults.locking import lock_vault, rekey_vault
+
+PASSPHRASE = "correct horse battery"
+IDLE = "0.01"  # minutes
+OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+
+
+def locked(home: Path) -> Path:
+    home.mkdir(exist_ok=True)
+    with Recollect(home / "vault.db", home=home, settings=OFF) as memory:
+        memory.save(id="jwt", title="Switched to JWT")
+    lock_vault(home / "vault.db", Keys(Vault(), {}), lambda: sealed_with(PASSPHRASE))
+    return home
+
+
+def sealed(path: Path) -> None:
+    """Wait until nobody has the vault open: then it can be rekeyed."""
+    keys = Keys(Vault(), {}, PASSPHRASE)
+    rekey_vault(path, keys, lambda: sealed_with(PASSPHRASE))
+
+
+def test_with_the_passphrase_in_the_environment_it_opens_again_by_itself(tmp_path: Path) -> None:
+    home = locked(tmp_path / "home")
+    told = {"RECOLLECT_PASSPHRASE": PASSPHRASE, "RECOLLECT_VAULT__IDLE_MINUTES": IDLE}
+    with serving(home, **told) as server:
+        assert server.show("jwt").status_code == 200
+        sealed(home / "vault.db")
+        assert server.show("jwt").status_code == 200
+        assert PASSPHRASE not in (tmp_path / "home.log").read_text()
+
+
+def test_neither_files_nor_log_of_a_server_hold_a_word_of_a_memory(tmp_path: Path) -> None:
+    home = locked(tmp_path / "home")
+    with serving(home, RECOLLECT_PASSPHRASE=PASSPHRASE) as server:
+        id = server.save(title="Quizzacious title", text="brobdingnagian text", tags=["zymurgical"])
+        server.post(f"{API}/search", {"query": "brobdingnagian"})
+        server.get(f"{API}/memories/quizzacious-unknown")
+        assert server.show(id).json()["title"] == "Quizzacious title"
+        files = [*home.rglob("*"), tmp_path / "home.log"]
+        held = b"".join(file.read_bytes() for file in files if file.is_file()).lower()
+        assert (home / "vault.db-wal").exists()
+    for word in (b"quizzacious title", b"brobdingnagian", b"zymurgical", PASSPHRASE.encode()):
+        assert word not in held
+        assert word.decode().encode("utf-16-le") not in held
+
+
+def test_with_a_passphrase_that_was_typed_it_stays_locked(tmp_path: Path) -> None:
+    home = locked(tmp_path / "home")
+    here, there = pty.openpty()
+    process = subprocess.Popen(
+        [RECOLLECT, "serve", "--port", "0"], stdin=there, stdout=subprocess.PIPE, stderr=there,
+        text=True, start_new_session=True,
+        env=environment(home, RECOLLECT_VAULT__IDLE_MINUTES=IDLE),
+    )  # fmt: skip
+    try:
+        os.close(there)
+        asked = ""
+        while "Passphrase of" not in asked:
+            asked += os.read(here, 4096).decode()
+        os.write(here, f"{PASSPHRASE}\n".encode())
+        assert process.stdout is not None
+        url = next(word for word in process.stdout.readline().split() if "http://" in word)
+        with httpx2.Client(base_url=url.rstrip("/"), trust_env=False, timeout=30) as client:
+            sealed(home / "vault.db")
+            answer = client.get(f"{API}/memories/jwt")
+            assert answer.status_code == 423, answer.text
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert "is locked again, since nothing was asked of it for 0.01 minutes" in answer.text
+            assert client.get("/healthz").status_code == 200
+            assert client.get("/readyz").status_code == 503
+    finally:
+        process.terminate()
+        process.wait(30)
+        os.close(here)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def test_an_idle_process_holds_nothing_of_the_vault(tmp_path: Path) -> None:
+    home = locked(tmp_path / "home")
+    settings = Settings(
+        embedding=OFF.embedding, rerank=OFF.rerank, vault=Vault(idle_minutes=float(IDLE))
+    )
+    told = {"RECOLLECT_PASSPHRASE": PASSPHRASE}
+    path = home / "vault.db"
+    with Recollect(path, home=home, settings=settings, environment=told, lasting=True) as memory:
+        deadline = time.monotonic() + 30
+        while memory.store.database.locked and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not memory.store.database.locked
+        assert [one.id for one in memory.show(["jwt"])] == ["jwt"]
+        told.clear()
+        while memory.store.database.locked and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with pytest.raises(Locked, match="give its passphrase"):
+            memory.show(["jwt"])
+
+
+def test_an_open_vault_is_not_watched(tmp_path: Path) -> None:
+    SqliteStore(tmp_path / "vault.db").close()
+    with Recollect(tmp_path / "vault.db", home=tmp_path, settings=OFF, lasting=True) as memory:
+        assert memory._idle is None
