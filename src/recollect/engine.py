@@ -943,9 +943,7 @@ def _working_folder() -> Path | None:
         return None
 
 
-def _keys(
-    settings: VaultKeys, environment: Mapping[str, str], passphrase: str | None
-) -> KeySource:
+def _keys(settings: VaultKeys, environment: Mapping[str, str], passphrase: str | None) -> KeySource:
     """Where the key comes from, should the vault be locked."""
 
     @cache

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain, combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from http_server import API, SECRET, Server, environment, problem, refused_to_start, serving
 from starlette.routing import Route
 
@@ -85,8 +86,9 @@ def page_routes(service: Service) -> list[Asked]:
 class World:
     """A vault, the application over it as `serve` makes it, and a way to ask it."""
 
-    def __init__(self, home: Path, *, required: bool = False) -> None:
+    def __init__(self, home: Path, portal: BlockingPortal, *, required: bool = False) -> None:
         told = environment(home)
+        self.portal = portal
         self.home = home
         self.engine = Recollect(home=home, settings=load_settings(home, told), environment=told)
         self.engine.save(id="kept", title="Quokka", text=SAID)
@@ -104,7 +106,7 @@ class World:
             ) as client:
                 return await client.request(method, path, **told)
 
-        return asyncio.run(ask())
+        return self.portal.call(ask)
 
     def state(self) -> list[Any]:
         """Everything that a request could change."""
@@ -120,8 +122,15 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    made = World(tmp_path_factory.mktemp("home"))
+def portal() -> Iterator[BlockingPortal]:
+    """A loop in a thread of its own: the browser's tests keep theirs in this one."""
+    with start_blocking_portal() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, portal: BlockingPortal) -> Iterator[World]:
+    made = World(tmp_path_factory.mktemp("home"), portal)
     yield made
     made.engine.close()
 
@@ -269,8 +278,8 @@ def test_without_a_token_the_caller_of_this_machine_is_the_owner(world: World) -
     assert world.asked("POST", f"{API}/memories", json={"title": "Another one"}).is_success
 
 
-def test_tokens_that_cannot_be_read_let_nobody_in(tmp_path: Path) -> None:
-    made = World(tmp_path)
+def test_tokens_that_cannot_be_read_let_nobody_in(tmp_path: Path, portal: BlockingPortal) -> None:
+    made = World(tmp_path, portal)
     (tmp_path / "access.db").write_bytes(b"not a database" * 100)
     answer = made.asked("GET", f"{API}/memories/kept", headers=bearer("rcl_" + "A" * 43))
     refused(answer, 503)
@@ -359,10 +368,14 @@ def test_an_open_path_knows_nobody(world: World) -> None:
         asked.append(scope["caller"])
 
     guard = Guard(probe, names=(), tokens=Tokens(), audit=world.engine.audit)
+
+    async def ask(scope: dict[str, Any]) -> None:
+        await guard(scope, None, None)  # type: ignore[arg-type]
+
     for path in ("/healthz", "/login", "/static/base.css", "/memory/kept"):
         scope: dict[str, Any] = {"type": "http", "method": "GET", "path": path}
         scope |= {"query_string": b"", "headers": [(b"host", b"localhost")]}
-        asyncio.run(guard(scope, None, None))  # type: ignore[arg-type]
+        world.portal.call(partial(ask, scope))
     assert [one.name for one in asked] == ["nobody"] * 3 + ["owner"]
 
 
@@ -391,8 +404,10 @@ def test_a_browser_lets_go_of_a_cookie_that_is_no_longer_valid(world: World) -> 
     assert answer.headers["set-cookie"] == LET_GO["Set-Cookie"]
 
 
-def test_where_a_token_is_required_a_browser_is_led_to_the_login(tmp_path: Path) -> None:
-    made = World(tmp_path, required=True)
+def test_where_a_token_is_required_a_browser_is_led_to_the_login(
+    tmp_path: Path, portal: BlockingPortal
+) -> None:
+    made = World(tmp_path, portal, required=True)
     for told in ({}, {"Cookie": f"{COOKIE}=wrong"}):
         answer = made.asked("GET", "/", headers={"Accept": "text/html", **told})
         assert (answer.status_code, answer.headers["location"]) == (303, "/login")
@@ -408,8 +423,10 @@ def test_where_a_token_is_required_a_browser_is_led_to_the_login(tmp_path: Path)
 # The log of writes and refusals
 
 
-def test_writes_and_refusals_are_noted_without_what_they_say(tmp_path: Path) -> None:
-    made = World(tmp_path)
+def test_writes_and_refusals_are_noted_without_what_they_say(
+    tmp_path: Path, portal: BlockingPortal
+) -> None:
+    made = World(tmp_path, portal)
     token, known = made.access.create([WRITE], name="writer")
     made.access.create([SEARCH])  # where there is no token, there is no login
     saved = made.asked("POST", f"{API}/memories", headers=bearer(token), json={"title": "Wombats"})
@@ -465,8 +482,10 @@ def raw_status(server: Server, *tokens: str) -> int:
     return server.raw(request.encode())[0]
 
 
-def test_whoever_shows_nothing_or_comes_from_elsewhere_is_noted_too(tmp_path: Path) -> None:
-    made = World(tmp_path, required=True)
+def test_whoever_shows_nothing_or_comes_from_elsewhere_is_noted_too(
+    tmp_path: Path, portal: BlockingPortal
+) -> None:
+    made = World(tmp_path, portal, required=True)
     made.asked("GET", f"{API}/memories")
     made.asked("GET", "/", headers={"Accept": "text/html"})  # led to the login, not refused
     made.asked("GET", f"{API}/memories", headers={"Host": "evil.example"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import logging
@@ -12,6 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from anyio.from_thread import start_blocking_portal
 from http_server import API, environment, problem
 from starlette.types import ASGIApp
 
@@ -58,7 +58,9 @@ def asked(app: ASGIApp, path: str, **headers: str) -> httpx2.Response:
         ) as client:
             return await client.get(path, headers=headers)
 
-    return asyncio.run(ask())
+    # In a thread: the browser's tests keep a loop in this one.
+    with start_blocking_portal() as portal:
+        return portal.call(ask)
 
 
 def raising(error: Exception) -> Any:

@@ -6,11 +6,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
-import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 from mcp_doors import Door, door_to, fill, opened, text_of
 
 from recollect import Recollect
@@ -124,7 +123,13 @@ async def answers(ctx: Any) -> dict[str, Any]:
 
 def asked(warming: Warming) -> None:
     """A request comes and is answered."""
-    anyio.run(partial(warming, None, answers))  # type: ignore[arg-type]
+
+    async def ask() -> None:
+        await warming(None, answers)  # type: ignore[arg-type]
+
+    # In a thread: the browser's tests keep a loop in this one.
+    with start_blocking_portal() as portal:
+        portal.call(ask)
 
 
 def test_models_are_loaded_after_the_first_answer_and_once(monkeypatch: pytest.MonkeyPatch) -> None:

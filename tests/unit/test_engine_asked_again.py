@@ -67,7 +67,7 @@ def test_a_revision_differs_with_every_field_and_with_nothing_else(memory: Recol
     ]  # fmt: skip
     assert {name for change in changes for name in change} == {*Memory.__struct_fields__} - {"id"}
     for change in changes:
-        seen.add(revision(memory.edit("a", **change)))  # type: ignore[arg-type]
+        seen.add(revision(memory.edit("a", **change)))
     assert len(seen) == len(changes) + 1
 
 
