@@ -76,7 +76,7 @@ def _both(some: frozenset[str] | None, others: frozenset[str] | None) -> frozens
 class Guarded(Protocol):
     """What has a caller, and refuses for it."""
 
-    def require(self, *capabilities: str, action: str) -> None: ...
+    def require(self, *capabilities: str, action: str, anywhere: bool = False) -> None: ...
 
 
 Owner = TypeVar("Owner", bound=Guarded)
@@ -87,16 +87,18 @@ P = ParamSpec("P")
 
 def needs(
     *capabilities: str,
+    anywhere: bool = False,
 ) -> Callable[[Callable[Concatenate[Owner, P], Given]], Callable[Concatenate[Owner, P], Given]]:
     """Declares what a method needs, which is checked before anything in it runs. Without any
-    capability the vault must still be within the caller's reach."""
+    capability the vault must still be within the caller's reach; with `anywhere` it is enough that
+    one of the vaults is that a search spans, and the method sees to it that no other is used."""
 
     def declared(
         method: Callable[Concatenate[Owner, P], Given],
     ) -> Callable[Concatenate[Owner, P], Given]:
         @wraps(method)
         def checked(self: Owner, /, *args: P.args, **named: P.kwargs) -> Given:
-            self.require(*capabilities, action=method.__name__)
+            self.require(*capabilities, action=method.__name__, anywhere=anywhere)
             return method(self, *args, **named)
 
         checked.needs = frozenset(capabilities)  # type: ignore[attr-defined]

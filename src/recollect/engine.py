@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property, partial
@@ -22,6 +22,7 @@ from recollect.checks import (
     bounded,
     checked_filter,
     clean_query,
+    is_text,
     named_ids,
     narrowed,
     sayable_path,
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from recollect.ingest.secrets import Patterns
     from recollect.store.sqlite.cipher import KeySource
     from recollect.vaults.collections import Collections, Fanned
-    from recollect.vaults.federation import Federation
+    from recollect.vaults.federation import Federation, Held
     from recollect.vaults.idle import IdleLock
 
 IMPORT_BATCH = 2000  # long enough to be quick, short enough that other writers wait little
@@ -154,19 +155,36 @@ class Recollect:
     def acting_as(self, caller: Caller) -> Recollect:
         """The same vault, store and models, for somebody who may do only so much."""
         # Made when first used: here, so that no view makes one of its own.
-        _ = self.federation, self._collections
+        _ = self._others, self._collections
         view = copy(self)
         view.caller = caller.within(self.caller)
         view._lent = True
         return view
 
     @free
-    def require(self, *capabilities: str, action: str) -> None:
-        """Forbidden, unless the caller may do all that in this vault; a refusal is noted."""
-        why = self.caller.refusal(capabilities, self.vault)
+    def require(self, *capabilities: str, action: str, anywhere: bool = False) -> None:
+        """Forbidden, unless the caller may do all that in this vault, or `anywhere` in one of those
+        that a search spans; a refusal is noted."""
+        why = self._refusal(capabilities, anywhere=anywhere)
         if why is not None:
             self.audit.refused(self.caller, action, self.vault, why)
             raise Forbidden(why)
+
+    @free
+    def may(self, *capabilities: str, anywhere: bool = False) -> bool:
+        """Whether `require` would let the caller pass; nothing is noted."""
+        return self._refusal(capabilities, anywhere=anywhere) is None
+
+    def _refusal(self, capabilities: tuple[str, ...], *, anywhere: bool) -> str | None:
+        return self.caller.refusal(capabilities, self._reached() if anywhere else self.vault)
+
+    def _reached(self) -> str:
+        """This vault, or where that is out of the caller's reach another one that is not."""
+        if not self.caller.sees(self.vault) and self._others is not None:
+            for one in self._others.known:
+                if self.caller.sees(one.name):
+                    return one.name
+        return self.vault
 
     def _enter(self, vault: str) -> None:
         """Forbidden where that vault is out of the caller's reach, whether it is there or not."""
@@ -182,7 +200,7 @@ class Recollect:
         if self._lent:
             return
         self._background.close(PATIENCE_S)
-        for name in ("federation", "_collections"):
+        for name in ("_others", "_collections"):
             if (opened := self.__dict__.get(name)) is not None:
                 opened.close()
         self.models.close()
@@ -302,6 +320,30 @@ class Recollect:
             sum((Counter(found) for _, found in clean if found), Counter[str]()),
         )
 
+    @contextmanager
+    def _changing(self, ids: Sequence[str]) -> Iterator[Writing]:
+        """A write to these memories; of one that another vault holds, it is told which: the others
+        are only read. They are asked when the write is over, so that no writer waits for them."""
+        try:
+            with self.store.writing() as write:
+                yield write
+        except NotFound as error:
+            for id in filter(is_text, ids) if self.caller.may(SEARCH) else ():
+                if (held := self._held_elsewhere(id)) is not None:
+                    told = f"The memory {id!r} is not yours but in {held!r}; change it there."
+                    raise NotFound(told) from error
+            raise
+
+    def _held_elsewhere(self, id: str) -> str | None:
+        """The vault or collection that holds the memory which the home's own vault has not."""
+        if id in self.store.memories.get([id]):
+            return None
+        fanned = self._fanned()
+        if fanned is not None and id in fanned.memories.get([id]):
+            return id.partition(":")[0]
+        held = self._elsewhere(id)
+        return None if held is None else held.vault
+
     @needs(WRITE)
     def edit(self, id: str, /, **told: Any) -> Memory:
         """The same as `edited`, for those who want no more than the memory."""
@@ -325,7 +367,7 @@ class Recollect:
             raise UserError("An id cannot be changed; save a new memory and forget this one.")
         self.models.embeds()  # as for `save_all`
         added, removed = several(add_tags, "add_tags"), several(remove_tags, "remove_tags")
-        with self.store.writing() as write:
+        with self._changing([id]) as write:
             before = _live(write.find(named_ids([id])), id)
             _check_revision(before.memory, if_revision)
             if added or removed:
@@ -348,15 +390,16 @@ class Recollect:
     @needs(WRITE)
     def pin(self, ids: Sequence[str]) -> list[Memory]:
         """Make memories core, the most trusted tier. Their age stays as it is."""
-        with self.store.writing() as write:
+        with self._changing(ids) as write:
             found = write.find(named_ids(ids))
-            pinned = []
+            pinned, changed = [], []
             for before in [_live(found, id) for id in ids]:
                 after = msgspec.structs.replace(before.memory, tier="core")
                 if after != before.memory:
                     write.replace(before, after)
+                    changed.append(after.id)
                 pinned.append(after)
-        self._wrote("pin", ids)
+        self._wrote("pin", changed)
         return [self._readable(memory) for memory in pinned]
 
     @needs(DELETE)
@@ -370,7 +413,7 @@ class Recollect:
     ) -> None:
         """Take memories out of every answer; `undo` brings them back, `purge` is for good. With
         `if_revision` only if they are still as they were then."""
-        with self.store.writing() as write:
+        with self._changing(ids) as write:
             found = write.find(named_ids(ids))
             for id in dict.fromkeys(ids):
                 if id in found:
@@ -406,7 +449,7 @@ class Recollect:
 
     # Reading
 
-    @needs(SEARCH)
+    @needs(SEARCH, anywhere=True)
     def search(
         self,
         /,
@@ -475,7 +518,7 @@ class Recollect:
         )
         return self._run(recipe, query, now=now)
 
-    @needs(SEARCH)
+    @needs(SEARCH, anywhere=True)
     def recipe(self, name: str | None = None) -> Recipe:
         """The named recipe, or the one the settings make the default."""
         if name is not None:
@@ -487,8 +530,7 @@ class Recollect:
             raise UserError(f"{place}: {error}") from error
 
     @cached_property
-    @needs()
-    def federation(self) -> Federation | None:
+    def _others(self) -> Federation | None:
         """The other vaults that a search spans; None where there are none."""
         if self._alone or not (self.settings.vaults or self._project_vault()):
             return None
@@ -517,14 +559,13 @@ class Recollect:
         own = partial(self._run, recipe, query, view, now, **told)
         for name in vaults:
             self._enter(name)
-        federation = self.federation if federate or vaults else None
+        federation = self._others if federate or vaults else None
         if federation is None:
+            self._enter(HOME)
             if set(vaults) - {HOME}:
                 raise NotFound(f"There is no vault {vaults[0]!r}; there is: {HOME}.")
             return own()
-        chosen = [one for one in federation.chosen(vaults) if self.caller.sees(one.name)]
-        if not chosen:
-            raise Forbidden("This token does not reach these vaults.")
+        chosen = federation.chosen(vaults, self.caller.sees)
         if [one.name for one in chosen] == [HOME]:
             return self._noting_untrusted(own())
         found = federation.search(
@@ -534,6 +575,8 @@ class Recollect:
 
     def _noting_untrusted(self, found: Response) -> Response:
         """A vault that would be used if it were trusted is told, and not silently passed over."""
+        if self.caller.token:
+            return found  # where things are on this machine is not everybody's business
         project = untrusted_vault(self.settings, self.home, self.path, _working_folder())
         if project is None:
             return found
@@ -568,7 +611,7 @@ class Recollect:
             return None
         from recollect.vaults.collections import Collections  # noqa: PLC0415  start-up time
 
-        return Collections(self.settings.collections, self.home)
+        return Collections(self.settings.collections, self.home, self._environment)
 
     def _fanned(self) -> Fanned | None:
         """The personal vault with the collections that the caller belongs to behind it."""
@@ -636,29 +679,27 @@ class Recollect:
             topics=topics(others),
         )
 
-    @needs(SEARCH)
+    @needs(SEARCH, anywhere=True)
     def show(self, ids: Sequence[str], *, federate: bool = True) -> list[Memory]:
         """Whole memories, in the order asked for; without `federate` from no other vault."""
         return self._shown(ids, federate=federate)
 
     def _shown(self, ids: Sequence[str], *, federate: bool = True) -> list[Memory]:
-        store = self._fanned() or self.store
-        found = store.memories.get(named_ids(ids))
-        for id in ids:
+        found: dict[str, Memory] = {}
+        if self.caller.sees(self.vault):
+            found = (self._fanned() or self.store).memories.get(named_ids(ids))
+        for id in named_ids(ids):
             if id not in found:
-                if not federate:
+                held = self._elsewhere(id) if federate else None
+                if held is None:
                     raise unknown_memory(id)
-                found[id] = self._elsewhere(id)
+                found[id] = held.memory
         return [found[id] for id in ids]
 
-    def _elsewhere(self, id: str) -> Memory:
+    def _elsewhere(self, id: str) -> Held | None:
         """A memory of another vault: what a search found there can be looked at."""
-        # A caller who is limited to some vaults is shown what is in the home's own alone.
-        far = self.federation if self.caller.vaults is None else None
-        memory = far.show(id) if far is not None else None
-        if memory is None:
-            raise unknown_memory(id)
-        return memory
+        far = self._others
+        return None if far is None else far.show(id, self.caller.sees)
 
     @needs(SEARCH)
     def list(

@@ -91,6 +91,7 @@ class VaultSettings(Struct, frozen=True, forbid_unknown_fields=True):
     path: str = ""
     url: str = ""
     token_env: str = ""
+    passphrase_env: str = ""
     priority: Priority | None = None
 
 
@@ -99,6 +100,7 @@ class CollectionSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: VaultName
     path: str
+    passphrase_env: str = ""
 
 
 class Context(Struct, frozen=True, forbid_unknown_fields=True):

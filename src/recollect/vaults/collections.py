@@ -42,6 +42,8 @@ from recollect.store.base import (
 )
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory, Place, Span
+from recollect.vaults.keys import other_keys
+from recollect.vaults.known import HOME, PROJECT
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -358,14 +360,21 @@ def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 class Collections:
     """The collections that the settings name, opened when first asked for."""
 
-    def __init__(self, told: Sequence[CollectionSettings], home: Path) -> None:
+    def __init__(
+        self, told: Sequence[CollectionSettings], home: Path, environment: Mapping[str, str]
+    ) -> None:
         self._paths = {one.name: home / Path(one.path).expanduser() for one in told}
+        self._keys = {one.name: other_keys(one.passphrase_env, environment) for one in told}
         self._stores: dict[str, SqliteStore] = {}
         self._guard = threading.Lock()
         if len(self._paths) < len(told):
             names = [one.name for one in told]
             twice = next(name for name in names if names.count(name) > 1)
             raise UserError(f"Two collections are named {twice!r}; give one another name.")
+        if taken := sorted({HOME, PROJECT} & self._paths.keys()):
+            raise UserError(
+                f"{taken[0]!r} is the name of a vault, not of a collection; choose another."
+            )
 
     def names(self) -> list[str]:
         return list(self._paths)
@@ -377,7 +386,8 @@ class Collections:
             try:
                 opened.append(Collection(name, self.store(name)))
             except RecollectError as error:
-                away[name] = str(error)
+                # By its name, as for other vaults.
+                away[name] = str(error).replace(str(self._paths[name]), name)
         made = Fanned(personal, opened)
         made.away |= away
         return made
@@ -390,8 +400,8 @@ class Collections:
         with self._guard:
             if name not in self._stores:
                 if not make and not self._paths[name].is_file():
-                    raise StoreError(f"The collection {name} is not there: {self._paths[name]}.")
-                self._stores[name] = SqliteStore(self._paths[name])
+                    raise StoreError(f"The collection {self._paths[name]} is not there.")
+                self._stores[name] = SqliteStore(self._paths[name], keys=self._keys[name])
             return self._stores[name]
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from recollect.settings import Settings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Degraded, Memory, Query, Response, View
 from recollect.vaults.crew import Crew
+from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, Known, known_vaults
 from recollect.vaults.merging import Answered, merged
 from recollect.vaults.remote import RemoteVault
@@ -40,6 +41,13 @@ class Asked(NamedTuple):
     view: View | None
     now: datetime
     told: Mapping[str, bool]
+
+
+class Held(NamedTuple):
+    """A memory, and the name of the vault that holds it."""
+
+    vault: str
+    memory: Memory
 
 
 class Federation:
@@ -66,13 +74,15 @@ class Federation:
         self._remotes: dict[str, RemoteVault] = {}
         self._crews: dict[str, Crew] = {}
 
-    def chosen(self, names: Sequence[str]) -> list[Known]:
-        """The vaults of these names, all without any; in order of priority."""
+    def chosen(self, names: Sequence[str], sees: Callable[[str], bool]) -> list[Known]:
+        """The vaults of these names, all without any, among those that the caller `sees`; in order
+        of priority."""
+        seen = [one for one in self.known if sees(one.name)]
         for name in names:
-            if name not in {one.name for one in self.known}:
-                there = ", ".join(one.name for one in self.known)
+            if name not in {one.name for one in seen}:
+                there = ", ".join(one.name for one in seen)
                 raise NotFound(f"There is no vault {name!r}; there are: {there}.")
-        return [one for one in self.known if not names or one.name in names]
+        return [one for one in seen if not names or one.name in names]
 
     def search(
         self,
@@ -103,7 +113,8 @@ class Federation:
             except UserError:  # the question itself is wrong, whichever vault says so first
                 raise
             except RecollectError as error:
-                away.append(Degraded(one.name, str(error)))
+                # By its name: where it is on this machine is not every caller's business.
+                away.append(Degraded(one.name, str(error).replace(str(one.path), one.name)))
         if not answers:
             why = "; ".join(f"{part.channel}: {part.reason}" for part in away)
             raise StoreError(f"No vault could answer: {why}")
@@ -158,14 +169,16 @@ class Federation:
                 f"The vault {vault.name} could not answer ({type(error).__name__})."
             ) from error
 
-    def show(self, id: str) -> Memory | None:
-        """A memory that the home's own vault does not have, from the first vault that does."""
+    def show(self, id: str, sees: Callable[[str], bool]) -> Held | None:
+        """A memory that the home's own vault does not have, from the first vault that does among
+        those that the caller `sees`."""
         start = time.perf_counter()
-        others = [one for one in self.known if one.name != HOME]
-        for future in [self._ask(one, partial(self._shown, one, id)) for one in others]:
+        others = [one for one in self.known if one.name != HOME and sees(one.name)]
+        asked = [(one, self._ask(one, partial(self._shown, one, id))) for one in others]
+        for one, future in asked:
             with suppress(RecollectError):  # a vault that is away has nothing to show
                 if (found := self._awaited(future, start)) is not None:
-                    return found
+                    return Held(one.name, found)
         return None
 
     def _shown(self, vault: Known, id: str) -> Memory | None:
@@ -179,8 +192,12 @@ class Federation:
         with self._opening[vault.name]:
             if vault.name not in self._stores:
                 if not vault.path.is_file():
-                    raise StoreError(f"The vault {vault.name} is not there: {vault.path}.")
-                self._stores[vault.name] = SqliteStore(vault.path)
+                    raise StoreError(
+                        f"The vault {vault.path} is not there; `recollect vaults` says where it "
+                        "should be."
+                    )
+                keys = other_keys(vault.passphrase_env, self._environment)
+                self._stores[vault.name] = SqliteStore(vault.path, keys=keys)
             return self._stores[vault.name]
 
     def _remote(self, vault: Known) -> RemoteVault:

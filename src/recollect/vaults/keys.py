@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect.errors import Locked, StoreError, UserError
 from recollect.settings import Vault
-from recollect.store.sqlite.cipher import KEY_BYTES, MAGIC
+from recollect.store.sqlite.cipher import KEY_BYTES, MAGIC, KeySource
 from recollect.store.sqlite.rekeying import Sealed, new_header
 
 SERVICE = "recollect"  # whose entries they are, in the keyring
@@ -65,13 +65,11 @@ class Keys:
         self._asked = False
 
     def __call__(self, path: Path, header: bytes) -> bytes:
-        scheme = scheme_of(header)
-        if scheme == KEYRING:
-            return _from_keyring(path, header)
-        if scheme not in SCHEMES:
-            raise StoreError(f"The vault {path} was locked by a newer Recollect; install that one.")
+        return _key(path, header, self._said)
+
+    def _said(self, path: Path) -> str:
         given = self.given()
-        return derived(self._typed(path) if given is None else given, header)
+        return self._typed(path) if given is None else given
 
     def given(self) -> str | None:
         """The passphrase as a program gives it: in person, in a file, in the environment."""
@@ -96,6 +94,32 @@ class Keys:
             )
         self._asked = True
         return typed(f"Passphrase of {path}: ")
+
+
+def other_keys(variable: str, environment: Mapping[str, str]) -> KeySource:
+    """Where the key of a vault beside one's own comes from: the keyring, or the passphrase in this
+    variable. Nobody is asked: a search goes on without that vault."""
+
+    def said(path: Path) -> str:
+        if not variable:
+            raise Locked(
+                f"The vault {path} is locked; its passphrase_env in the settings names the "
+                "variable that holds its passphrase."
+            )
+        if not (told := environment.get(variable)):
+            raise Locked(f"The vault {path} is locked; put its passphrase into {variable}.")
+        return told
+
+    return lambda path, header: _key(path, header, said)
+
+
+def _key(path: Path, header: bytes, said: Callable[[Path], str]) -> bytes:
+    scheme = scheme_of(header)
+    if scheme == KEYRING:
+        return _from_keyring(path, header)
+    if scheme not in SCHEMES:
+        raise StoreError(f"The vault {path} was locked by a newer Recollect; install that one.")
+    return derived(said(path), header)
 
 
 def derived(passphrase: str, header: bytes) -> bytes:

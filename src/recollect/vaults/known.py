@@ -29,6 +29,7 @@ class Known(Struct, frozen=True):
     path: Path | None = None
     url: str = ""
     token_env: str = ""
+    passphrase_env: str = ""
 
 
 def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) -> list[Known]:
@@ -64,6 +65,8 @@ def _configured(settings: Settings, home: Path, own: Path) -> list[Known]:
         place = f"{home / 'config.toml'}: [[vaults]] number {number}"
         one = _known(told, home, place)
         _check(one, found, place)
+        if any(one.name == shared.name for shared in settings.collections):
+            raise UserError(f"{place}: a collection is named {one.name!r}, too; choose another.")
         found.append(one)
     return found[1:]
 
@@ -84,7 +87,7 @@ def _known(told: VaultSettings, home: Path, place: str) -> Known:
         raise UserError(f"{place}: {error}") from error
     except RuntimeError as error:  # "~somebody" who is not there
         raise UserError(f"{place}: path names a home folder that is not there.") from error
-    return Known(told.name, told.tier, priority, path)
+    return Known(told.name, told.tier, priority, path, passphrase_env=told.passphrase_env)
 
 
 def _check(one: Known, others: Sequence[Known], place: str) -> None:

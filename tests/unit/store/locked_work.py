@@ -106,13 +106,13 @@ def kill_everywhere(path: str) -> None:
     source = Path(path)
     told = {}
     for name, old, new in (("lock", None, OLD), ("rekey", OLD, NEW), ("unlock", NEW, None)):
+        if old is not None:
+            change_key(source, OLD.key if header_at(source) else None, old)
         moment, found = 0, [0, 0]
         while True:
             moment += 1
             place = source.with_name("tried.db")
             shutil.copyfile(source, place)
-            if old is not None:
-                change_key(place, None, old)
             child = os.fork()
             if child == 0:
                 sys.settrace(_killing(moment))

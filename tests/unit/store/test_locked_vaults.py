@@ -406,7 +406,7 @@ def test_a_kill_at_any_moment_leaves_a_vault_that_opens_with_the_old_or_the_new_
 def test_kills_at_random_moments_of_many_changes(tmp_path: Path) -> None:
     path = locked(tmp_path / "vault.db", *(f"n{number}" for number in range(300)))
     chance = random.Random(5)
-    for _ in range(12):
+    for _ in range(6):
         process = worker("rekey_often", path, 1_000_000)
         alarm = threading.Timer(chance.uniform(0.2, 0.9), process.kill)
         alarm.start()

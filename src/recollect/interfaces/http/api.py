@@ -242,7 +242,7 @@ OPERATIONS = (
             304: Answer("It is as If-None-Match knows it.", headers=ETAG),
         },
         headers={"If-None-Match": "Answer 304 if it is still in the state with this ETag."},
-        parameters=schemas.Showing, problems=(404,),
+        parameters=schemas.Showing, problems=(404,), anywhere=True,
     ),
     Operation(
         "PATCH", f"{PREFIX}/memories/{{id:path}}", change, "Change a memory",
@@ -274,6 +274,7 @@ OPERATIONS = (
     Operation(
         "POST", f"{PREFIX}/search", search, "Search", FOUND, body=Asked,
         example={"query": "how do we refresh tokens", "limit": 5, "explain": True}, problems=(404,),
+        anywhere=True,
         details="`explain` adds to each result how its score came about; `facets` counts what all "
         "that was found has in common; `set` sets constants of the recipe otherwise; `whole` adds "
         "the memory to each result whatever the view; `vaults` narrows to these, and without "
@@ -281,7 +282,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{PREFIX}/search", search, "Search, with the query in the address", FOUND,
-        parameters=Asked, problems=(404,),
+        parameters=Asked, problems=(404,), anywhere=True,
     ),
     Operation(
         "GET", f"{PREFIX}/context", context, "What an agent should know when it starts",
@@ -296,7 +297,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{PREFIX}/recipes", recipes, "The rankings there are",
-        {200: Answer("Each in short.", schemas.RecipeList)},
+        {200: Answer("Each in short.", schemas.RecipeList)}, anywhere=True,
     ),
     Operation(
         "POST", f"{PREFIX}/recipes", save_recipe, "Keep a ranking of your own",
@@ -307,6 +308,6 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{PREFIX}/recipes/{{name}}", recipe, "A ranking, with everything it declares",
-        {200: Answer("The recipe.", schemas.RecipeShown)}, problems=(404,),
+        {200: Answer("The recipe.", schemas.RecipeShown)}, problems=(404,), anywhere=True,
     ),
 )  # fmt: skip

@@ -68,6 +68,7 @@ class Operation(NamedTuple):
     # Checked before anything else, so that a route of several steps does all of them or none. None:
     # it is answered whatever the caller may do, and tells nothing of the vault.
     needs: tuple[str, ...] | None = (SEARCH,)
+    anywhere: bool = False  # for a caller who may use other vaults and not the home's own, too
 
 
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -90,7 +91,9 @@ def _route(
     async def endpoint(request: Request) -> Response:
         operation = methods["GET" if request.method == "HEAD" else request.method]
         if operation.needs is not None:
-            service.engine.require(*operation.needs, action=f"{operation.method} {path}")
+            service.engine.require(
+                *operation.needs, action=f"{operation.method} {path}", anywhere=operation.anywhere
+            )
         parameters = None
         if operation.parameters is not None:
             parameters = from_parameters(operation.parameters, request.query_params)

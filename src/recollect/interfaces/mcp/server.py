@@ -110,7 +110,7 @@ class Desk:
     def _reading(self, ctx: Context, action: str) -> Recollect:
         """The caller's engine, for what is read: whether it is there is told to those who may."""
         engine = self._asking(ctx)
-        engine.require(SEARCH, action=action)
+        engine.require(SEARCH, action=action, anywhere=True)
         return engine
 
     # Tools
@@ -120,8 +120,8 @@ class Desk:
     ) -> mcp.ListToolsResult:
         """Those that the caller may use: the others would cost a model words, and be refused."""
         engine = self._asking(ctx)
-        lacks = engine.caller.refusal
-        found = [self._offered(tool) for tool in TOOLS if not lacks(tool.needs, engine.vault)]
+        may = engine.may
+        found = [self._offered(tool) for tool in TOOLS if may(*tool.needs, anywhere=tool.anywhere)]
         return mcp.ListToolsResult(tools=found)
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
@@ -156,7 +156,8 @@ class Desk:
         served = self._served._replace(engine=engine)
         work = partial(call, served, params.name, params.arguments or {})
         try:
-            engine.require(*BY_NAME[params.name].needs, action=params.name)
+            tool = BY_NAME[params.name]
+            engine.require(*tool.needs, action=tool.name, anywhere=tool.anywhere)
             return answered(await self._blocking(work))
         except RecollectError as error:
             return failed(one_line(error))

@@ -63,6 +63,7 @@ class Tool(NamedTuple):
     adds: bool = False
     repeatable: bool = True
     needs: tuple[str, ...] = (SEARCH,)
+    anywhere: bool = False  # for a caller who may use other vaults and not the home's own, too
 
 
 def search(at: Served, told: given.Search) -> Answer:
@@ -199,6 +200,7 @@ TOOLS: Sequence[Tool] = (
         schemas.RESPONSE,
         search,
         reads=True,
+        anywhere=True,
     ),
     Tool(
         "memory_deep_search",
@@ -210,6 +212,7 @@ TOOLS: Sequence[Tool] = (
         schemas.RESPONSE,
         deep_search,
         reads=True,
+        anywhere=True,
     ),
     Tool(
         "memory_context",
@@ -243,6 +246,7 @@ TOOLS: Sequence[Tool] = (
         schemas.MEMORIES,
         retrieve,
         reads=True,
+        anywhere=True,
     ),
     Tool(
         "memory_update",
