@@ -36,6 +36,8 @@ bench: setup
 	$(BIN)/python benchmarks/bench_models.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_blend.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_serving.py --data $(DATA)
+	$(BIN)/python benchmarks/bench_locked.py
+	$(BIN)/python benchmarks/bench_secrets.py
 
 # Its data must be named, other than bench's: it says which they are. ARGS: see quality.py --help.
 eval: setup

@@ -94,7 +94,7 @@ def imported(folder: Path, told: list[bytes], *, lock: bool) -> float:
 
 
 def main() -> None:
-    memories = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    memories = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     told = lines(memories)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         places = {"open": Path(one) / "vault.db", "locked": Path(other) / "vault.db"}

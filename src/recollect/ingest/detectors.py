@@ -54,12 +54,6 @@ class Detector(NamedTuple):
     span: Callable[[re.Match[str]], Span | None] = unless_made_up
     words: tuple[str, ...] = ()
 
-    def may_find(self, text: str, low: str) -> bool:
-        """Whether the text (`low`: all of it in small letters) is worth a closer look."""
-        return any(needle in text for needle in self.needles) or any(
-            word in low for word in self.words
-        )
-
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
@@ -68,11 +62,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def lowered(text: str) -> str:
-    """In small letters, every one of them where it was: some become two, and stay as they are."""
+    """In small letters, every one of them where it was: the one letter that becomes two when made
+    small (U+0130) is taken for another that stays one."""
     low = text.lower()
-    if len(low) == len(text):
-        return low
-    return "".join(small if len(small := sign.lower()) == 1 else sign for sign in text)
+    return low if len(low) == len(text) else text.replace("\u0130", "\u0131").lower()
 
 
 def spans(detector: Detector, text: str, low: str) -> Iterator[Span]:
