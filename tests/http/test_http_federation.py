@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_server import API, NOW, SECRET, Server, problem, serving
+from http_server import API, NOW, SECRET, Server, environment, problem, serving
 
+from recollect import Recollect
+from recollect.access import Access
 from recollect.recipes import BUILT_IN
 from recollect.types import Term, recompute
 
@@ -279,3 +281,30 @@ def test_an_unknown_memory_is_not_looked_for_in_a_circle(pair: tuple[Server, Ser
     alone = first.get(f"{API}/memories/b-1", params={"federate": "false"})
     problem(alone, 404, "'b-1'")
     assert second.show("b-1").status_code == 200
+
+
+def test_a_token_for_another_vault_searches_that_one_alone(tmp_path: Path) -> None:
+    """`recollect token create --can search:use --vault team`, on a server that spans `team`."""
+    home, team = tmp_path / "home", tmp_path / "team.db"
+    with Recollect(team, home=tmp_path, environment=environment(tmp_path)) as memory:
+        memory.save(id="ours", title="Harbor token", text="What the team knows.")
+    home.mkdir()
+    (home / "config.toml").write_text(
+        f'[[vaults]]\nname = "team"\ntier = "team"\npath = "{team}"\n'
+    )
+    token, _ = Access(home).create(["search:use"], vaults=["team"])
+    told = {"Authorization": f"Bearer {token}"}
+    with serving(home) as server:
+        server.post(f"{API}/memories", MINE)
+        asked = {"query": "harbor token"}
+        both = server.post(f"{API}/search", asked).json()
+        alone = server.post(f"{API}/search", asked, headers=told).json()
+        assert {one["vault"] for one in both["results"]} == {"agent", "team"}
+        assert [(one["id"], one["vault"]) for one in alone["results"]] == [("ours", "team")]
+        assert server.get(f"{API}/memories/ours", headers=told).json()["id"] == "ours"
+        problem(server.get(f"{API}/memories/a-1", headers=told), 404)
+        for path in ("/memories", "/context", "/facets", "/related/ours"):
+            assert "'agent'" in problem(server.get(f"{API}{path}", headers=told), 403)
+        own = asked | {"vaults": ["agent"]}
+        assert "'agent'" in problem(server.post(f"{API}/search", own, headers=told), 403)
+        problem(server.post(f"{API}/memories", {"title": "Mine"}, headers=told), 403)
