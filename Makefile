@@ -38,6 +38,7 @@ bench: setup
 	$(BIN)/python benchmarks/bench_serving.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_locked.py
 	$(BIN)/python benchmarks/bench_secrets.py
+	$(BIN)/python benchmarks/bench_folders.py
 
 # Its data must be named, other than bench's: it says which they are. ARGS: see quality.py --help.
 eval: setup
@@ -45,7 +46,7 @@ eval: setup
 
 # Needs uv; run after changing the dependencies in pyproject.toml.
 lock:
-	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --group dev --extra code --extra documents --universal --python-version 3.11 \
 	    --generate-hashes --no-header --no-emit-index-url --output-file requirements-dev.lock
 
 clean:

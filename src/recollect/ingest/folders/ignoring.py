@@ -1,0 +1,200 @@
+"""What `.gitignore` and `.recollectignore` leave out, as git does it.
+
+Each entry is asked about on its way down from the root, folders before what is in them, so that
+a pattern need only say whether it means this entry. The last pattern of the deepest file decides.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from pathspec.patterns.gitignore import GitIgnorePatternError
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+GIT = ".gitignore"
+OWN = ".recollectignore"
+# The largest collections of patterns that people share have some 10 kB.
+MOST_BYTES = 1_000_000
+# A part of a path has up to 255 characters, and trying a pattern of n stars on it may take 255ⁿ/n!
+# steps: 3 stars are milliseconds, 6 are hours.
+MOST_STARS = 3
+STARS = re.compile(r"(?<!\\)\*+")
+ANY_DEPTH = re.compile(r"(?:\*\*/)+")
+EVERYTHING = re.compile(r"\*|/?(?:\*\*/)?\*\*|/?\*\*/\*")
+
+
+class Patterns(NamedTuple):
+    """The patterns of one file, from top to bottom: what each matches, and whether it leaves out
+    (rather than takes back). `problems`: the lines that are not used, and why."""
+
+    each: tuple[tuple[re.Pattern[str], bool], ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def decide(self, path: str, *, folder: bool) -> bool | None:
+        """Whether the entry is left out, or None where no pattern means it. `path` is relative to
+        the folder that the patterns are for."""
+        # In a pattern's expression a dot matches no newline, but in git a star does.
+        path = path.replace("\n", " ") + ("/" if folder else "")
+        for expression, leaves_out in reversed(self.each):
+            if expression.fullmatch(path):
+                return leaves_out
+        return None
+
+
+NONE = Patterns()
+
+
+def parsed(text: str) -> Patterns:
+    """The patterns of a text, one a line."""
+    each: list[tuple[re.Pattern[str], bool]] = []
+    problems: list[str] = []
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        if line.startswith("#"):
+            continue
+        sign = "!" if line.startswith("!") else ""
+        parts = [_fewer_stars(part) for part in _trimmed(line[len(sign) :]).split("/")]
+        if any(part.count("*") > MOST_STARS for part in parts):
+            problems.append(f"Line {number} has too many stars and is not used.")
+            continue
+        try:
+            made = GitIgnoreSpecPattern(sign + _spelled_out("/".join(parts)))
+        except (GitIgnorePatternError, re.error):
+            problems.append(f"Line {number} is not a pattern and is not used.")
+            continue
+        if made.regex is not None and made.include is not None:
+            each.append((made.regex, made.include))
+    return Patterns(tuple(each), tuple(problems))
+
+
+def _trimmed(pattern: str) -> str:
+    """Without the spaces at its end, unless a backslash keeps one of them."""
+    pattern = pattern.removesuffix("\r")
+    bare = pattern.rstrip(" ")
+    return pattern if bare.endswith("\\") else bare
+
+
+def _fewer_stars(part: str) -> str:
+    """Two stars mean any depth where they are alone between slashes; elsewhere they are one."""
+    return "**" if len(part) > 1 and not part.strip("*") else STARS.sub("*", part)
+
+
+def _spelled_out(pattern: str) -> str:
+    """The same pattern in a form whose expression matches whole paths: for those that mean
+    everything, the library makes shorter ones that match a part."""
+    folders = "/" if pattern.endswith("/") else ""
+    whole = ANY_DEPTH.sub("**/", pattern.removesuffix("/"))
+    if EVERYTHING.fullmatch(whole):
+        return f"?*{folders}"
+    if whole.endswith("/**"):
+        return f"{whole}/*{folders}"
+    return pattern
+
+
+def read_patterns(file: Path) -> Patterns:
+    """The patterns of a file; none where there is no such file. Links are not followed."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(file, flags)
+    except FileNotFoundError:
+        return NONE
+    except OSError as error:
+        return Patterns(problems=(f"It cannot be read: {error.strerror}.",))
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return Patterns(problems=("It is not a file.",))
+        try:
+            raw = stream.read(MOST_BYTES + 1)
+        except OSError as error:
+            return Patterns(problems=(f"It cannot be read: {error.strerror}.",))
+    if len(raw) > MOST_BYTES:
+        return Patterns(problems=(f"It is larger than {MOST_BYTES:,} bytes and is not used.",))
+    return parsed(raw.decode("utf-8", errors="replace"))
+
+
+class Level(NamedTuple):
+    """The patterns of one folder. `above`: the names of the folders between it and the walk's root,
+    where the folder is a parent of the root; they go before a path."""
+
+    git: Patterns
+    own: Patterns
+    above: str = ""
+    # How many folders the level is below the root: so many names of a path are not its own.
+    depth: int = 0
+
+    def relative(self, path: str) -> str:
+        if self.above:
+            return f"{self.above}/{path}"
+        return path.split("/", self.depth)[-1] if self.depth else path
+
+
+class Rules(NamedTuple):
+    """The patterns that hold in a folder, the outermost first."""
+
+    levels: tuple[Level, ...]
+
+    def below(self, level: Level) -> Rules:
+        return Rules((*self.levels, level)) if level.git.each or level.own.each else self
+
+    def own(self, path: str, *, folder: bool) -> bool | None:
+        """What `.recollectignore` says; `path` is relative to the walk's root."""
+        for level in reversed(self.levels):
+            if level.own.each:
+                said = level.own.decide(level.relative(path), folder=folder)
+                if said is not None:
+                    return said
+        return None
+
+    def git(self, path: str, *, folder: bool) -> bool | None:
+        for level in reversed(self.levels):
+            if level.git.each:
+                said = level.git.decide(level.relative(path), folder=folder)
+                if said is not None:
+                    return said
+        return None
+
+
+def rules_above(root: Path) -> Rules:
+    """What holds at the root before its own files are read: the repository's excludes, and the
+    ignore files of the folders from the repository's root down to the root's parent.
+
+    Without a repository around the root, only what is in the root counts."""
+    repository = _repository(root)
+    if repository is None:
+        return Rules(())
+    names = root.relative_to(repository).parts
+    excludes = read_patterns(_git_folder(repository) / "info" / "exclude")
+    rules = Rules(()).below(Level(excludes, NONE, "/".join(names)))
+    folder = repository
+    for number, name in enumerate(names):
+        level = Level(
+            read_patterns(folder / GIT), read_patterns(folder / OWN), "/".join(names[number:])
+        )
+        rules = rules.below(level)
+        folder = folder / name
+    return rules
+
+
+def _repository(root: Path) -> Path | None:
+    around = (root, *root.parents)
+    return next((folder for folder in around if os.path.lexists(folder / ".git")), None)
+
+
+def _git_folder(repository: Path) -> Path:
+    """Where git keeps the excludes: in a further working tree `.git` is a file that names it."""
+    folder = repository / ".git"
+    try:
+        if folder.is_file():
+            folder = repository / _line_of(folder).removeprefix("gitdir:").strip()
+            return folder / _line_of(folder / "commondir")
+    except OSError:
+        pass  # then there are no excludes there
+    return folder
+
+
+def _line_of(file: Path) -> str:
+    with file.open("rb") as stream:
+        return stream.readline(5000).decode("utf-8", errors="replace").strip()
