@@ -1,0 +1,81 @@
+"""File names that people can read and that every system takes: Linux, macOS, Windows, Obsidian."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from recollect.hashing import content_digest
+from recollect.types import Memory
+
+ENDING = ".md"
+# Enough for a title, and short enough that folder and name fit into Windows' 260 characters.
+LONGEST = 100
+# File systems take 255 bytes; this leaves room for a suffix, the ending, and a temporary name.
+MOST_BYTES = 180
+# Windows refuses the first; with the others Obsidian could not link to the file.
+FORBIDDEN = re.compile(r'[<>:"/\\|?*#^\[\]]')
+# Control signs, line ends, and what turns the reading direction; private and unassigned ones too.
+UNSEEN = frozenset(("Cc", "Cs", "Cn", "Co", "Zl", "Zp"))
+TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+RESERVED = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])", re.IGNORECASE)
+TAIL = 6
+
+
+def safe_name(text: str) -> str:
+    """The text as the name of a file or folder, without an ending; empty where nothing is left."""
+    line = unicodedata.normalize("NFC", text[: LONGEST * 4])
+    line = FORBIDDEN.sub(" ", TURNING.sub("", line))
+    line = "".join(" " if unicodedata.category(sign) in UNSEEN else sign for sign in line)
+    name = _cut(" ".join(line.split()).lstrip(". ")).rstrip(". ")
+    reserved = RESERVED.fullmatch(name.partition(".")[0].rstrip())
+    return f"_{name}" if reserved else name
+
+
+def _cut(name: str) -> str:
+    """At a word, where that leaves most of it."""
+    short = name[:LONGEST].encode()[:MOST_BYTES].decode(errors="ignore")
+    if short == name:
+        return name
+    whole = short.rpartition(" ")[0]
+    return whole if len(whole) > len(short) // 2 else short
+
+
+def same_place(path: str) -> str:
+    """One text for all paths that some system takes for the same: case and composition aside."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
+def folder_of(project: str) -> str:
+    """The folder of a project's files; empty for the top one."""
+    return safe_name(project)
+
+
+def paths(memory: Memory) -> Iterator[str]:
+    """Where the memory's file may be, best first: its project's folder and its title, then with the
+    end of its id, then with more and more. It never ends."""
+    folder = folder_of(memory.project)
+    name = safe_name(memory.title) or safe_name(memory.text[:LONGEST]) or safe_name(memory.id)
+    start = f"{folder}/{name or 'memory'}" if folder else name or "memory"
+    yield start + ENDING
+    tail = safe_name(memory.id[-TAIL:].lstrip("-"))
+    if tail:
+        yield f"{start} ({tail}){ENDING}"
+    digest = content_digest(memory.id, 6).hex()
+    yield f"{start} ({digest}){ENDING}"
+    number = 2
+    while True:
+        yield f"{start} ({digest} {number}){ENDING}"
+        number += 1
+
+
+def free_path(memory: Memory, taken: set[str]) -> str:
+    """The first of them that no other file has; `taken` holds what `same_place` says of those."""
+    return next(path for path in paths(memory) if same_place(path) not in taken)
+
+
+def is_ours(path: str, memory: Memory) -> bool:
+    """Whether a file is called as we would call it."""
+    wanted = paths(memory)
+    return any(same_place(path) == same_place(next(wanted)) for _ in range(4))

@@ -1,0 +1,13 @@
+"""What the tests of chats share: exports as zips."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+
+def zipped(path: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, raw in files.items():
+            archive.writestr(name, raw)
+    return path
