@@ -121,6 +121,12 @@ class Vault(Struct, frozen=True, forbid_unknown_fields=True):
     idle_minutes: Minutes = 15.0
 
 
+class Mirror(Struct, frozen=True, forbid_unknown_fields=True):
+    """The folder of Markdown files that `recollect mirror` keeps equal to the vault."""
+
+    folder: str = ""
+
+
 class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
     """What is replaced before a memory is written; `patterns`: further ones, by name."""
 
@@ -135,6 +141,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     context: Context = Context()
     serve: Serve = Serve()
     vault: Vault = Vault()
+    mirror: Mirror = Mirror()
     secrets: Secrets = Secrets()
     vaults: tuple[VaultSettings, ...] = ()
     collections: tuple[CollectionSettings, ...] = ()
