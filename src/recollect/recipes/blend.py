@@ -20,6 +20,7 @@ from recollect.signals.proximity import Proximity
 from recollect.signals.rarest import Rarest
 from recollect.signals.standing import Standing
 from recollect.signals.tags import TagOverlap
+from recollect.signals.title import Title
 from recollect.signals.voice import Voice
 from recollect.signals.when import When
 
@@ -64,6 +65,7 @@ BLEND = Recipe(
                 Proximity(weight=3.0, within=3),
                 Rarest(weight=1.0),
                 Exact(weight=2.0),
+                Title(weight=2.0, bonus=1.0, least=2),
                 Voice(weight=2.0),
                 When(weight=2.0),
                 TagOverlap(weight=1.0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from recollect.at import At
-from recollect.bounds import Weight
+from recollect.bounds import Count, Weight
 from recollect.query.terms import composed, pieces
 from recollect.signals.base import Signal, Value
 
@@ -18,11 +18,15 @@ def holds_all(title: str, query: str) -> bool:
 
 
 class Title(Signal, frozen=True, tag="title", kw_only=True):
-    """`bonus` if the title holds every word of the query; a file's title is its path."""
+    """`bonus` if the title holds every word of the query, and these are `least` or more; a file's
+    title is its path."""
 
     bonus: Weight = 0.01
+    least: Count = 1
 
     def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+        if len(pieces(at.query.text)) < self.least:
+            return {}
         return {id: self._value(at.memory(id).title, at.query.text) for id in ids}
 
     def _value(self, title: str, query: str) -> Value:
