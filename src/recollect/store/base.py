@@ -104,6 +104,51 @@ class Mark(NamedTuple):
     updated_at: int
 
 
+class Folder(NamedTuple):
+    """A folder whose files are memories; `followed`: its changes are to be followed. `files`: how
+    many of them there are."""
+
+    key: int
+    path: str
+    project: str
+    redact: bool
+    followed: bool
+    files: int
+
+
+class File(NamedTuple):
+    """A file of a folder as it was when it was last read. `path` is below the folder; `changed_ns`
+    and `read_ns` are nanoseconds since 1970; `reason`: why it is left out, empty where it is not;
+    `gone`: it is not there any more, and its memories are forgotten."""
+
+    key: int
+    path: str
+    size: int
+    changed_ns: int
+    inode: int
+    read_ns: int
+    digest: bytes
+    reason: str
+    gone: bool
+
+
+class FileCut(NamedTuple):
+    """Which part of its file a memory is: its number, counted from 1, and its lines."""
+
+    memory_id: str
+    number: int
+    heading: str
+    first_line: int
+    last_line: int
+
+
+class CutPlace(NamedTuple):
+    """A memory's part of a file, told to whoever presents it."""
+
+    file: int
+    cut: FileCut
+
+
 class KeywordIndex(Protocol):
     def match(
         self,
@@ -220,6 +265,45 @@ class Memories(Protocol):
         expire do."""
 
 
+class Folders(Protocol):
+    """Folders whose files are memories."""
+
+    def all(self) -> list[Folder]:
+        """Every folder, by path."""
+
+    def add(self, path: str, project: str, *, redact: bool, followed: bool, at: datetime) -> Folder:
+        """The folder at that path, made or changed."""
+
+    def remove(self, folder: Folder) -> None:
+        """Know nothing of it any more; its memories stay as they are."""
+
+    def files(self, folder: Folder) -> dict[str, File]:
+        """Its files by path, those that are gone included."""
+
+    def places(self, ids: Sequence[str]) -> dict[str, CutPlace]:
+        """Where in a file each of these memories stands that stands in one."""
+
+
+class FileWriting(Protocol):
+    """What a write transaction keeps of files."""
+
+    def put(self, folder: Folder, file: File) -> int:
+        """Keep what is known of a file; one without a key (0) is made. Its key."""
+
+    def make_way(self, folder: Folder, path: str) -> None:
+        """Know nothing any more of a file that was at that path."""
+
+    def cuts(self, file: int) -> list[FileCut]:
+        """The memories of a file, in order, forgotten ones included."""
+
+    def put_cuts(self, file: int, cuts: Mapping[int, FileCut]) -> None:
+        """Which part of the file each memory is, by the memory's key; those it had before and has
+        no more are no part of it."""
+
+    def memories(self, folder: Folder) -> list[str]:
+        """The ids of all live memories of a folder's files."""
+
+
 class FeedbackLog(Protocol):
     def add(self, query: str, memory_id: str, accepted: bool, at: datetime) -> None:
         """Remember that a result was accepted or dismissed."""
@@ -233,6 +317,9 @@ class FeedbackLog(Protocol):
 
 class Writing(Protocol):
     """One write transaction: durable when its context ends, undone when it raises."""
+
+    @property
+    def files(self) -> FileWriting: ...
 
     def find(self, ids: Iterable[str]) -> dict[str, Stored]:
         """The memories with these ids, forgotten ones included."""
@@ -273,6 +360,9 @@ class Store(Protocol):
 
     @property
     def feedback(self) -> FeedbackLog: ...
+
+    @property
+    def folders(self) -> Folders: ...
 
     def writing(self) -> AbstractContextManager[Writing]:
         """Begin a write; waits for other writers, and is durable when the block ends."""

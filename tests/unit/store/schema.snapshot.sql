@@ -1,4 +1,10 @@
--- version 3
+-- version 4
+
+-- index cuts_file
+CREATE INDEX cuts_file ON cuts (file, number);
+
+-- index files_digest
+CREATE INDEX files_digest ON files (folder, digest);
 
 -- index memories_browse
 CREATE INDEX memories_browse ON memories (CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
@@ -30,8 +36,17 @@ CREATE INDEX waiting_memory ON waiting (memory);
 -- table corpus
 CREATE TABLE corpus (documents INTEGER NOT NULL) STRICT;
 
+-- table cuts
+CREATE TABLE cuts (memory INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE, file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE, number INTEGER NOT NULL, heading TEXT NOT NULL, first_line INTEGER NOT NULL, last_line INTEGER NOT NULL) STRICT;
+
 -- table feedback
 CREATE TABLE feedback (key INTEGER PRIMARY KEY, query TEXT NOT NULL, memory_id TEXT NOT NULL, accepted INTEGER NOT NULL CHECK (accepted IN (0, 1)), given_at INTEGER NOT NULL) STRICT;
+
+-- table files
+CREATE TABLE files (key INTEGER PRIMARY KEY, folder INTEGER NOT NULL REFERENCES folders ON DELETE CASCADE, path TEXT NOT NULL, size INTEGER NOT NULL, changed INTEGER NOT NULL, inode INTEGER NOT NULL, read_at INTEGER NOT NULL, digest BLOB NOT NULL, reason TEXT NOT NULL, gone_at INTEGER, UNIQUE (folder, path)) STRICT;
+
+-- table folders
+CREATE TABLE folders (key INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, project TEXT NOT NULL, redact INTEGER NOT NULL CHECK (redact IN (0, 1)), followed INTEGER NOT NULL CHECK (followed IN (0, 1)), added_at INTEGER NOT NULL) STRICT;
 
 -- table memories
 CREATE TABLE memories (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, context TEXT NOT NULL, why TEXT NOT NULL, impact TEXT NOT NULL, details TEXT NOT NULL, kind TEXT NOT NULL, severity TEXT, domain TEXT NOT NULL, project TEXT NOT NULL, source TEXT NOT NULL, tier TEXT NOT NULL, space TEXT NOT NULL, path TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, valid_from INTEGER, valid_until INTEGER, content_hash BLOB NOT NULL, forgotten_at INTEGER) STRICT;

@@ -33,6 +33,7 @@ from recollect.testing.stores.samples import NOON, axis, full_memory, memory
 from recollect.vaults.keys import sealed_with
 from recollect.vaults.locking import lock_vault, rekey_vault, unlock_vault
 
+PROJECT = Path(__file__).parents[3]
 WORK = Path(__file__).with_name("locked_work.py")
 MIGRATIONS = Path(__file__).parents[2] / "migrations"
 
@@ -108,6 +109,8 @@ class Watch(threading.Thread):
         real = str(file.readlink()) if file.is_symlink() else str(file)
         if not real.startswith((str(self.folder), "/tmp", "/var/tmp")) or "/kept/" in real:
             return  # code and models
+        if real.startswith(str(PROJECT)):
+            return  # the same, for a clone that is among temporary files
         self._search(file.name if not file.is_symlink() else Path(real).name, file.read_bytes())
 
     def finish(self) -> None:

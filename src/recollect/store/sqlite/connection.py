@@ -17,7 +17,7 @@ from recollect.store.sqlite import cipher, parts
 from recollect.store.sqlite.cipher import KeySource
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
-VERSION = 3
+VERSION = 4
 # What SQL alone cannot migrate, by the version it belongs to.
 AFTERWARDS = {3: parts.fill}
 # Long enough for seven other writers and a large import batch to finish before us.

@@ -13,6 +13,7 @@ from recollect.store.base import Dates, Facets, Mark, Stored
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.facets import dates, facets
 from recollect.store.sqlite.filters import where
+from recollect.store.sqlite.folders import SqliteFileWriting
 from recollect.store.sqlite.parts import PartsChange
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vocabulary import VocabularyChange
@@ -119,6 +120,7 @@ class SqliteWriting:
 
     def __init__(self, connection: apsw.Connection, topics: SqliteTopics) -> None:
         self._connection = connection
+        self.files = SqliteFileWriting(connection)
         self._topics = topics
         self._vocabulary = VocabularyChange()
         self._parts = PartsChange(connection)

@@ -1,4 +1,4 @@
--- The vault, version 3. The memories are the truth; everything marked derived can be rebuilt from
+-- The vault, version 4. The memories are the truth; everything marked derived can be rebuilt from
 -- them by `recollect reindex` and is checked by `recollect doctor`.
 -- Times are whole microseconds since 1970-01-01 UTC. Texts never given are '' rather than NULL.
 
@@ -140,6 +140,41 @@ CREATE TABLE feedback (
     accepted  INTEGER NOT NULL CHECK (accepted IN (0, 1)),
     given_at  INTEGER NOT NULL
 ) STRICT;
+
+-- Folders whose files are memories; what each file was when it was last read, so that one that has
+-- not changed is not read again; and where in its file each memory stands. A file that is gone
+-- keeps its row: when it comes back, or turns up elsewhere, its memories are still its own.
+CREATE TABLE folders (
+    key      INTEGER PRIMARY KEY,
+    path     TEXT NOT NULL UNIQUE,
+    project  TEXT NOT NULL,
+    redact   INTEGER NOT NULL CHECK (redact IN (0, 1)),
+    followed INTEGER NOT NULL CHECK (followed IN (0, 1)),
+    added_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE files (
+    key     INTEGER PRIMARY KEY,
+    folder  INTEGER NOT NULL REFERENCES folders ON DELETE CASCADE,
+    path    TEXT NOT NULL,          -- below the folder, with slashes
+    size    INTEGER NOT NULL,
+    changed INTEGER NOT NULL,       -- nanoseconds, as the file system has it
+    inode   INTEGER NOT NULL,
+    read_at INTEGER NOT NULL,       -- nanoseconds
+    digest  BLOB NOT NULL,          -- of its bytes; empty where they were not read
+    reason  TEXT NOT NULL,          -- why it is left out; '' where it is not
+    gone_at INTEGER,                -- NULL while it is there
+    UNIQUE (folder, path)
+) STRICT;
+CREATE INDEX files_digest ON files (folder, digest);
+CREATE TABLE cuts (
+    memory     INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE,
+    file       INTEGER NOT NULL REFERENCES files ON DELETE CASCADE,
+    number     INTEGER NOT NULL,
+    heading    TEXT NOT NULL,
+    first_line INTEGER NOT NULL,
+    last_line  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX cuts_file ON cuts (file, number);
 
 -- What the word indexes hold of a memory. Inserting a key here (re-)indexes that memory in both, or
 -- takes it out of them when it is gone or forgotten: the one way in for every trigger below. What

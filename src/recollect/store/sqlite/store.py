@@ -11,6 +11,7 @@ from recollect.store.base import Writing
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.feedback import SqliteFeedback
+from recollect.store.sqlite.folders import SqliteFolders
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting
 from recollect.store.sqlite.stats import counts
@@ -32,6 +33,7 @@ class SqliteStore:
         self.vectors = SqliteVectors(self.database, self.topics, brief=brief)
         self.vocabulary = SqliteVocabulary(self.database)
         self.feedback = SqliteFeedback(self.database)
+        self.folders = SqliteFolders(self.database)
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
@@ -52,6 +54,12 @@ class SqliteStore:
         """Whether everything that is derived is in step."""
         with self.database.translated():
             yield from examine(self.database, self.topics)
+
+    def changes(self) -> int:
+        """Another number whenever somebody else, in this process or another, has written."""
+        [(version,)] = self.database.rows("PRAGMA data_version")
+        assert isinstance(version, int)
+        return version
 
     def counts(self) -> dict[str, Any]:
         """What the vault holds."""

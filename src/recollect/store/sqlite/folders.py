@@ -1,0 +1,127 @@
+"""Folders and their files in SQLite: what was read when, and which memory is which part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from recollect.store.base import CutPlace, File, FileCut, Folder
+from recollect.store.sqlite.connection import Database, as_json_list
+from recollect.times import to_micros
+
+FOLDER = (
+    "key, path, project, redact, followed, (SELECT count(*) FROM files f "
+    "WHERE f.folder = folders.key AND f.reason = '' AND f.gone_at IS NULL)"
+)
+FILE = "key, path, size, changed, inode, read_at, digest, reason, gone_at IS NOT NULL"
+CUT = "m.id, c.number, c.heading, c.first_line, c.last_line"
+PUT_FOLDER = f"""
+INSERT INTO folders (path, project, redact, followed, added_at) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (path) DO UPDATE
+   SET project = excluded.project, redact = excluded.redact, followed = excluded.followed
+RETURNING {FOLDER}"""
+PUT_FILE = """
+INSERT INTO files (key, folder, path, size, changed, inode, read_at, digest, reason, gone_at)
+VALUES (nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (key) DO UPDATE
+   SET path = excluded.path, size = excluded.size, changed = excluded.changed,
+       inode = excluded.inode, read_at = excluded.read_at, digest = excluded.digest,
+       reason = excluded.reason, gone_at = excluded.gone_at
+RETURNING key"""
+
+
+class SqliteFolders:
+    """Reading, and the folders themselves."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self) -> list[Folder]:
+        rows = self._database.rows(f"SELECT {FOLDER} FROM folders ORDER BY path")
+        return [_folder(row) for row in rows]
+
+    def add(self, path: str, project: str, *, redact: bool, followed: bool, at: datetime) -> Folder:
+        values = (path, project, redact, followed, to_micros(at))
+        with self._database.writing() as connection:
+            [row] = connection.execute(PUT_FOLDER, values).fetchall()
+        return _folder(row)
+
+    def remove(self, folder: Folder) -> None:
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM folders WHERE key = ?", (folder.key,))
+
+    def files(self, folder: Folder) -> dict[str, File]:
+        rows = self._database.rows(f"SELECT {FILE} FROM files WHERE folder = ?", folder.key)
+        found = (_file(row) for row in rows)
+        return {one.path: one for one in found}
+
+    def places(self, ids: Sequence[str]) -> dict[str, CutPlace]:
+        rows = self._database.rows(
+            f"SELECT c.file, {CUT} FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value "
+            "JOIN cuts c ON c.memory = m.key",
+            as_json_list(ids),
+        )
+        found = (CutPlace(int(file), _cut(rest)) for file, *rest in rows)  # type: ignore[arg-type]
+        return {one.cut.memory_id: one for one in found}
+
+
+class SqliteFileWriting:
+    """The part of a write transaction that is about files."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def put(self, folder: Folder, file: File) -> int:
+        gone = file.read_ns // 1000 if file.gone else None
+        values = (
+            file.key, folder.key, file.path, file.size, file.changed_ns, file.inode, file.read_ns,
+            file.digest, file.reason, gone,
+        )  # fmt: skip
+        [(key,)] = self._connection.execute(PUT_FILE, values).fetchall()
+        assert isinstance(key, int)
+        return key
+
+    def make_way(self, folder: Folder, path: str) -> None:
+        sql = "DELETE FROM files WHERE folder = ? AND path = ?"
+        self._connection.execute(sql, (folder.key, path))
+
+    def cuts(self, file: int) -> list[FileCut]:
+        rows = self._connection.execute(
+            f"SELECT {CUT} FROM cuts c JOIN memories m ON m.key = c.memory WHERE c.file = ? "
+            "ORDER BY c.number, m.id",
+            (file,),
+        )
+        return [_cut(row) for row in rows]
+
+    def put_cuts(self, file: int, cuts: Mapping[int, FileCut]) -> None:
+        self._connection.execute("DELETE FROM cuts WHERE file = ?", (file,))
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO cuts (memory, file, number, heading, first_line, last_line) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            [(memory, file, *cut[1:]) for memory, cut in cuts.items()],
+        )
+
+    def memories(self, folder: Folder) -> list[str]:
+        rows = self._connection.execute(
+            "SELECT m.id FROM files f JOIN cuts c ON c.file = f.key "
+            "JOIN memories m ON m.key = c.memory WHERE f.folder = ? AND m.forgotten_at IS NULL",
+            (folder.key,),
+        )
+        return [str(id) for (id,) in rows]
+
+
+def _folder(row: Sequence[Any]) -> Folder:
+    key, path, project, redact, followed, files = row
+    return Folder(key, path, project, bool(redact), bool(followed), files)
+
+
+def _file(row: Sequence[Any]) -> File:
+    key, path, size, changed, inode, read, digest, reason, gone = row
+    return File(key, path, size, changed, inode, read, digest, reason, bool(gone))
+
+
+def _cut(row: Sequence[Any]) -> FileCut:
+    return FileCut(*row)
