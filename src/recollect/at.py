@@ -23,7 +23,7 @@ from recollect.query.parts import parts
 from recollect.query.terms import keywords, lowered
 from recollect.query.when import Period, periods, without
 from recollect.store.base import KeywordIndexName, Store
-from recollect.types import Degraded, Filter, Intent, Memory, Query, Ranking
+from recollect.types import Degraded, FilePlace, Filter, Intent, Memory, Query, Ranking
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -104,6 +104,8 @@ class At:
         self.mended: dict[str, list[str]] = {}
         self.twins: dict[str, tuple[Memory, ...]] = {}
         self.newer: dict[str, tuple[Memory, ...]] = {}
+        self.files: dict[str, FilePlace] = {}
+        self.joined: dict[str, tuple[Memory, ...]] = {}
         self.degraded: list[Degraded] = []
         self.notes: list[str] = []
         self.timings: dict[str, float] = {}

@@ -11,11 +11,13 @@ from recollect.at import At, Models
 from recollect.checks import LARGEST_LIMIT, bounded
 from recollect.errors import UserError
 from recollect.present.snippet import marked
+from recollect.present.together import together
 from recollect.present.views import VIEWS
 from recollect.query.terms import keywords
 from recollect.query.when import understood
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Channel, Recipe, fused_channels
+from recollect.signals.cut import Cut
 from recollect.store.base import Store
 from recollect.types import Filter, Hit, Query, Ranking, Response, Result, Term, View, combine
 
@@ -48,6 +50,9 @@ def run(
     ranking = at.fused = _fused(declared, at)
     pool = len(ranking)
     for stage in declared.stages:
+        if isinstance(stage, Cut):
+            with at.timed("together"):
+                ranking = together(ranking, at)
         with at.timed("stages"), at.timed(f"stages.{stage.name}"):
             ranking = stage.apply(ranking, at)
     shown = view or declared.view
@@ -171,6 +176,8 @@ def _result(hit: Hit, at: At, view: View, vault: str, place: int) -> Result:
         marked=at.snippets.get(memory.id, ""),
         same=at.twins.get(memory.id, ()),
         replaces=at.newer.get(memory.id, ()),
+        file=at.files.get(memory.id),
+        joined=at.joined.get(memory.id, ()),
     )
 
 

@@ -203,11 +203,21 @@ class Degraded(Struct, frozen=True):
     reason: str
 
 
+class FilePlace(Struct, frozen=True):
+    """Where in a file a result stands: under which headings, in which lines, both ends included."""
+
+    path: str
+    heading: str
+    first_line: int
+    last_line: int
+
+
 class Result(Struct, frozen=True, kw_only=True):
     """One returned memory, with its place in the evidence.
 
     `same` are memories that say the same in the same words, shown as this one; `replaces` are older
-    ones that state the same thing differently, and stand below.
+    ones that state the same thing differently, and stand below. `file` is where it stands, if it is
+    part of a file, the neighbouring parts in `joined` included, which are shown as this one.
     """
 
     id: str
@@ -219,6 +229,8 @@ class Result(Struct, frozen=True, kw_only=True):
     marked: str = ""
     same: tuple[Memory, ...] = ()
     replaces: tuple[Memory, ...] = ()
+    file: FilePlace | None = None
+    joined: tuple[Memory, ...] = ()
 
 
 class Response(Struct, frozen=True, kw_only=True):

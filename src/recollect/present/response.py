@@ -7,7 +7,7 @@ from typing import Any
 from recollect.codec import memory_json
 from recollect.present.explain import as_json as term_json
 from recollect.times import iso
-from recollect.types import Context, Response, Result
+from recollect.types import Context, FilePlace, Response, Result
 
 
 def as_json(response: Response, explain: bool = False, *, whole: bool = False) -> dict[str, Any]:
@@ -54,7 +54,16 @@ def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
         if others:
             shown["updated_at"] = iso(result.memory.updated_at)
             shown[name] = [{"id": one.id, "updated_at": iso(one.updated_at)} for one in others]
+    if result.file is not None:
+        shown["file"] = file_json(result.file)
+        shown |= {"joined": [one.id for one in result.joined]} if result.joined else {}
     return shown | ({"explain": term_json(result.explain)} if explain else {})
+
+
+def file_json(place: FilePlace) -> dict[str, Any]:
+    """`lines`: the first and the last one."""
+    lines = [place.first_line, place.last_line]
+    return {"path": place.path, "heading": place.heading, "lines": lines}
 
 
 def summary(response: Response) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from recollect.types import FilePlace
+
 AGES = (
     (timedelta(days=365), "year"),
     (timedelta(days=30), "month"),
@@ -28,3 +30,11 @@ def counted(number: int, one: str, many: str = "") -> str:
     """`1 memory`, `2 memories`."""
     plural = many or (one[:-1] + "ies" if one.endswith("y") else one + "s")
     return f"{number:,} {one if number == 1 else plural}"
+
+
+def place_in_file(place: FilePlace) -> str:
+    """`notes/setup.md:12-40, Install > Linux`: as editors open it, then its headings. One line,
+    even where a name has several."""
+    last = f"-{place.last_line}" if place.last_line > place.first_line else ""
+    under = f", {place.heading}" if place.heading else ""
+    return " ".join(f"{place.path}:{place.first_line}{last}{under}".splitlines())

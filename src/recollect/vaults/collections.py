@@ -26,6 +26,7 @@ from recollect.store.base import (
     Dates,
     Facets,
     FeedbackLog,
+    Folders,
     Found,
     KeywordIndex,
     KeywordIndexName,
@@ -94,6 +95,7 @@ class Fanned:
         self.topics: TopicIndex = FannedTopics(self)
         self.vocabulary: Vocabulary = FannedVocabulary(self)
         self.feedback: FeedbackLog = personal.feedback
+        self.folders: Folders = personal.folders
 
     def asked(self, ask: Callable[[Collection], Answer]) -> list[tuple[Collection, Answer]]:
         """What each collection answers; one that cannot is left out and noted."""

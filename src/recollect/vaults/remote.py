@@ -25,6 +25,7 @@ from recollect.times import iso
 from recollect.types import (
     Degraded,
     Evidence,
+    FilePlace,
     Filter,
     Intent,
     Memory,
@@ -50,11 +51,21 @@ LONGEST_NOTE = 300
 MOST_NOTES = 20
 
 
+class _InFile(Struct):
+    path: str
+    heading: str
+    lines: tuple[int, int]
+
+    def place(self) -> FilePlace:
+        return FilePlace(_line(self.path), _line(self.heading), *self.lines)
+
+
 class _Result(Struct):
     id: str
     score: float
     memory: Memory
     explain: Term
+    file: _InFile | None = None
 
 
 class _Found(Struct):
@@ -197,6 +208,7 @@ class RemoteVault:
             memory=_timed(held.memory),
             explain=held.explain,
             fields=fields,
+            file=None if held.file is None else held.file.place(),
         )
 
     def show(self, id: str) -> Memory:

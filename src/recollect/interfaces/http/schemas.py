@@ -115,6 +115,14 @@ class Deletion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     purge: Annotated[bool, Meta(description="For good: it cannot be brought back.")] = False
 
 
+class InFile(Struct):
+    """Where in a file a result stands; `lines`: the first and the last one."""
+
+    path: str
+    heading: str
+    lines: tuple[int, int]
+
+
 class Other(Struct):
     """Another memory, by name."""
 
@@ -155,6 +163,8 @@ class Shown(Struct):
     breakdown: dict[str, float] | UnsetType = UNSET
     same: list[Other] | UnsetType = UNSET
     replaces: list[Other] | UnsetType = UNSET
+    file: InFile | UnsetType = UNSET
+    joined: list[str] | UnsetType = UNSET
     explain: Term | UnsetType = UNSET
 
 

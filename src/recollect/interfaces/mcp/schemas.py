@@ -92,6 +92,8 @@ SHOWN: dict[str, Schema] = {
     "breakdown": mapped(NUMBER),
     "same": OTHERS,
     "replaces": OTHERS,
+    "file": record({"path": TEXT, "heading": TEXT, "lines": listed(COUNT)}),
+    "joined": listed(TEXT),
     "explain": {"$ref": "#/$defs/term"},
 }
 DEGRADED = listed(record({"channel": TEXT, "reason": TEXT}))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from recollect.codec import memory_json
 from recollect.ingest.saving import Saved
 from recollect.present.explain import as_lines
+from recollect.present.words import place_in_file
 from recollect.types import Context, Memory, Response, Result
 
 # As long as a scan's first words: enough to tell a memory without a title from another.
@@ -34,6 +35,8 @@ def _result(place: int, result: Result, response: Response, *, explain: bool) ->
     body = BODIES[response.view](result)
     if body and (memory.title or response.view == "full"):
         yield body
+    if result.file is not None:
+        yield f"   in {place_in_file(result.file)}"
     if result.same:
         yield f"   the same: {_ids(result.same)}"
     if result.replaces:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from recollect.present.snippet import pieces
-from recollect.present.words import age, counted
+from recollect.present.words import age, counted, place_in_file
 from recollect.version import __version__
 
 HERE = Path(__file__).parent
@@ -74,7 +74,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "age": age, "counted": counted, "day": day, "marked": marked, "number": number,
-        "path_of": path_of,
+        "path_of": path_of, "place_in_file": place_in_file,
     }  # fmt: skip
     made.globals |= {"static": static, "query_string": query_string, "version": __version__}
     return made

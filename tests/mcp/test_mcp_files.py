@@ -1,0 +1,61 @@
+"""Results of files through MCP: where they stand, as data and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp_doors import DOORS, Door, opened, text_of
+
+TEXT = "# Gateway\n\n" + "\n".join(
+    f"## {word}\n\n{f'What is known of {word} stands here. ' * 30}\n"
+    for word in ("Ports", "Cranes")
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    notes = folder / "notes"
+    notes.mkdir()
+    (notes / "gate.md").write_text(TEXT)
+    (notes / "two\nlines.md").write_text("The quokka sleeps.\n")
+    with opened(folder) as memory:
+        memory.add_folder(notes)
+        memory.save(id="saved", title="The wombat digs")
+    return folder
+
+
+@pytest.fixture(scope="module", params=DOORS)
+def files(request: pytest.FixtureRequest, home: Path) -> Iterator[Door]:
+    with DOORS[request.param](home, "2026-07-28") as door:
+        yield door
+
+
+def test_a_result_says_where_it_stands(files: Door, home: Path) -> None:
+    [found] = files.answer("memory_search", query="cranes")["results"]
+    path = str(home / "notes/gate.md")
+    assert found["file"] == {"path": path, "heading": "Gateway > Cranes", "lines": [7, 9]}
+    assert "joined" not in found
+    told = text_of(files.call("memory_search", query="cranes"))
+    assert f"   in {path}:7-9, Gateway > Cranes\n" in told
+
+
+def test_neighbours_are_named(files: Door) -> None:
+    [found] = files.answer("memory_search", query="what is known stands here")["results"]
+    [other] = found["joined"]
+    [memory] = files.answer("memory_retrieve", ids=[other])["memories"]
+    assert memory["path"] == found["file"]["path"]
+    assert found["file"]["lines"] == [1, 9]
+
+
+def test_a_name_of_two_lines_is_shown_in_one(files: Door, home: Path) -> None:
+    told = text_of(files.call("memory_search", query="quokka"))
+    assert f"   in {home}/notes/two lines.md:1\n" in told
+
+
+def test_a_memory_of_no_file_has_no_place(files: Door) -> None:
+    [found] = files.answer("memory_search", query="wombat")["results"]
+    assert not {"file", "joined"} & found.keys()
+    assert "   in " not in text_of(files.call("memory_search", query="wombat"))
