@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -46,7 +47,7 @@ from recollect.recipes.related import RELATED
 from recollect.settings import Settings, home_folder, load_settings
 from recollect.settings import Vault as VaultKeys
 from recollect.signals.weigh import WeightedSum
-from recollect.store.base import Coverage, Dates, Facets, Outcome, Stored, Writing
+from recollect.store.base import Coverage, Dates, Facets, Folder, Outcome, Stored, Writing
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.upkeep import Finding
 from recollect.times import parse_time
@@ -65,7 +66,10 @@ from recollect.vaults.known import HOME, untrusted_vault
 from recollect.vaults.trust import project_vault
 
 if TYPE_CHECKING:
+    from recollect.folders.looking import Looked
+    from recollect.folders.syncing import Synced
     from recollect.ingest.secrets import Patterns
+    from recollect.mirror import Mirrored
     from recollect.store.sqlite.cipher import KeySource
     from recollect.vaults.collections import Collections, Fanned
     from recollect.vaults.federation import Federation, Held
@@ -93,6 +97,10 @@ class Imported(NamedTuple):
     unchanged: int
     bad: list[tuple[int, str]]
     redacted: Counter[str]
+
+
+class _Undone(Exception):
+    """Ends a write that was only tried."""
 
 
 class Recollect:
@@ -273,24 +281,37 @@ class Recollect:
         *,
         strict: bool = False,
         redact: bool = True,
+        dry_run: bool = False,
         progress: Callable[[int], None] = lambda size: None,
     ) -> Imported:
         """Save what the lines hold; bad lines are reported, the rest goes in.
 
-        `strict`: one bad line, and nothing goes in. `redact` as for `save_all`.
+        `strict`: one bad line, and nothing goes in. `redact` as for `save_all`. `dry_run`: say what
+        would be done, and do nothing.
         """
         self.models.embeds()  # as for `save_all`
         counts = Imported(0, 0, 0, [], Counter())
-        cleaned = (self._clean_line(line, redact=redact) for line in lines)
+        cleaned: Iterable[Cleaned] = (self._clean_line(line, redact=redact) for line in lines)
         if strict:
             held = list(cleaned)
             bad = [(line.number, line.reason) for line, _ in held if line.draft is None]
             if bad:
                 return counts._replace(bad=bad)
-            counts = self._save_lines(held, progress)
+            cleaned = held
+        if dry_run:
+            with suppress(_Undone), self.store.writing() as write:
+                counts = self._save_lines(write, list(cleaned), progress)
+                raise _Undone
+            return counts
+        if strict:
+            with self.store.writing() as write:
+                counts = self._save_lines(write, list(cleaned), progress)
+            self._wrote_lines(counts)
         else:
             for batch in _batches(cleaned, IMPORT_BATCH):
-                done = self._save_lines(batch, progress)
+                with self.store.writing() as write:
+                    done = self._save_lines(write, batch, progress)
+                self._wrote_lines(done)
                 counts = Imported(*(a + b for a, b in zip(counts, done, strict=True)))  # type: ignore[operator]
         return counts
 
@@ -304,13 +325,16 @@ class Recollect:
             return line._replace(draft=None, reason=str(error)), {}
         return line._replace(draft=given), found
 
-    def _save_lines(self, clean: Sequence[Cleaned], progress: Callable[[int], None]) -> Imported:
+    def _wrote_lines(self, done: Imported) -> None:
+        if changed := done.added + done.updated:
+            self._wrote("import", count=changed)
+
+    def _save_lines(
+        self, write: Writing, clean: Sequence[Cleaned], progress: Callable[[int], None]
+    ) -> Imported:
         lines = [line for line, _ in clean]
         drafts = [line.draft for line in lines if line.draft is not None]
-        with self.store.writing() as write:
-            outcomes = [saved.outcome for saved in save_drafts(write, drafts, self.now())]
-        if changed := len(outcomes) - outcomes.count("unchanged"):
-            self._wrote("import", count=changed)
+        outcomes = [saved.outcome for saved in save_drafts(write, drafts, self.now())]
         progress(sum(line.size for line in lines))
         return Imported(
             outcomes.count("added"),
@@ -827,7 +851,170 @@ class Recollect:
 
         return overridden(recipe, {"recall": {"vector": {"when": when}}}, "context")
 
+    # Folders
+
+    @needs(WRITE, ADMIN)
+    def add_folder(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        project: str | None = None,
+        follow: bool | None = None,
+        redact: bool = True,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Synced:
+        """Make memories of a folder's files; again, and they are brought into step. `follow` says
+        whether its changes are to be followed from now on, None leaves that as it is."""
+        from recollect.folders.syncing import checked_folder  # noqa: PLC0415  start-up time
+        from recollect.ingest.mirroring import STATE  # noqa: PLC0415  as above
+
+        real = str(sayable_path(checked_folder(Path(path))))
+        if (Path(real) / STATE).exists():
+            raise UserError(f"{path} is a mirror; its memories are in a vault already.")
+        known = {folder.path: folder for folder in self.store.folders.all()}
+        _check_apart(real, known)
+        before = known.get(real)
+        folder = self.store.folders.add(
+            real,
+            project if project is not None else before.project if before else Path(real).name,
+            redact=redact,
+            followed=follow if follow is not None else before is not None and before.followed,
+            at=self.now(),
+        )
+        return self.sync_folder(folder, progress=progress)
+
+    @needs(WRITE, ADMIN)
+    def sync_folder(
+        self,
+        folder: Folder,
+        looked: Looked | None = None,
+        *,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Synced:
+        """Bring the memories of a folder into step with its files, or with those `looked` at."""
+        from recollect.folders.syncing import Cleaning, Sync  # noqa: PLC0415  start-up time
+
+        cleaning = None
+        if folder.redact and self.settings.secrets.redact:
+            from recollect.ingest.secrets import redact_draft, redacted  # noqa: PLC0415  as above
+
+            cleaning = Cleaning(
+                lambda text: redacted(text, self._patterns, keep_lines=True),
+                lambda given: redact_draft(given, self._patterns),
+            )
+        sync = Sync(self.store, folder, cleaning, self.now, own=self._own_files())
+        done = sync.run(looked, progress=progress)
+        if done.changed:
+            self._wrote("sync folder", count=done.changed)
+        return done
+
+    def _own_files(self) -> Sequence[str]:
+        """What every write changes, by the names that a folder around it gives it."""
+        files = (os.path.realpath(self.path), os.path.realpath(self.home / AUDIT))
+        return [file + end for file in files for end in ("", "-wal", "-shm", "-journal", ".1")]
+
+    @needs(SEARCH)
+    def folders(self) -> Sequence[Folder]:
+        """The folders whose files are memories."""
+        return self.store.folders.all()
+
+    @needs(DELETE, ADMIN)
+    def remove_folder(self, path: str | os.PathLike[str]) -> int:
+        """Forget the memories of a folder's files, and the folder; the files are not touched. How
+        many memories that were."""
+        wanted = {str(path), os.path.realpath(path)}
+        for folder in self.store.folders.all():
+            if folder.path in wanted:
+                with self.store.writing() as write:
+                    stored = write.find(write.files.memories(folder))
+                    for one in stored.values():
+                        write.forget(one, self.now())
+                self.store.folders.remove(folder)
+                self._wrote("remove folder", count=len(stored) or 1)
+                return len(stored)
+        raise NotFound(f"{path} was never added; `recollect folders` shows those that were.")
+
+    @needs(WRITE, ADMIN)
+    def follow_folders(
+        self,
+        stop: threading.Event,
+        tell: Callable[[str], None] = lambda sentence: None,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Follow the folders that are to be followed, until stopped; vectors are made beside it."""
+        from recollect.folders.watching import Follower  # noqa: PLC0415  start-up time
+
+        held: list[Folder] = []
+
+        def folders() -> list[Folder]:
+            # A locked vault that nobody asks is let go of: it must not be asked every second.
+            if not held or not self.store.database.locked:
+                held[:] = [folder for folder in self.store.folders.all() if folder.followed]
+            return held
+
+        def sync(folder: Folder, looked: Looked | None) -> Synced:
+            done = self.sync_folder(folder, looked)
+            if done.changed and self.models.embeds():
+                self._background.wake()
+            return done
+
+        Follower(folders, sync, tell, stop).run(ready)
+
     # Upkeep
+
+    @needs(SEARCH, WRITE, DELETE, ADMIN)
+    def mirror(
+        self, folder: str | os.PathLike[str] | None = None, *, dry_run: bool = False
+    ) -> Mirrored:
+        """Bring the vault and a folder of Markdown files together, once; without a name the folder
+        of the settings. `dry_run` says what would be done, and does nothing."""
+        from recollect.mirror import mirror  # noqa: PLC0415  start-up time
+
+        return mirror(
+            self,
+            self._mirrored(folder),
+            vault=self.store.topics.hashed("recollect mirror").hex()[:32],
+            clean=lambda given: self._redacted(given, redact=True)[0],
+            dry_run=dry_run,
+        )
+
+    def _mirrored(self, folder: str | os.PathLike[str] | None) -> Path:
+        """A name is read from the working directory, a setting from the home."""
+        if folder:
+            return Path(folder)
+        if not self.settings.mirror.folder:
+            raise UserError("Name a folder, here or as `folder` in [mirror] of config.toml.")
+        return self.home / Path(self.settings.mirror.folder).expanduser()
+
+    @needs(SEARCH, WRITE, DELETE, ADMIN)
+    def follow_mirror(
+        self,
+        folder: str | os.PathLike[str] | None,
+        stop: threading.Event,
+        tell: Callable[[Mirrored | RecollectError], None],
+    ) -> None:
+        """Mirror whenever the folder or the vault changes, until stopped; `tell` hears what was
+        done, and once what prevents it."""
+        from recollect.folders.watching import beats  # noqa: PLC0415  start-up time
+
+        seen: int | None = None
+        failed = ""
+        for changed in beats(self._mirrored(folder), stop):
+            # A locked vault that nobody asks is let go of: it must not be asked every second.
+            asked = seen is None or not self.store.database.locked
+            if not changed and not failed and not (asked and self.store.changes() != seen):
+                continue
+            seen = self.store.changes()
+            try:
+                done = self.mirror(folder)
+            except RecollectError as error:
+                if str(error) != failed:
+                    tell(error)
+                failed = str(error)
+                continue
+            failed = ""
+            if done.steps or done.problems:
+                tell(done)
 
     @needs(ADMIN)
     def reindex(
@@ -975,6 +1162,16 @@ def told_apart(found: Response, fanned: Fanned) -> Response:
     )
     away = (Degraded(name, reason) for name, reason in fanned.away.items())
     return msgspec.structs.replace(found, results=results, degraded=(*found.degraded, *away))
+
+
+def _check_apart(path: str, known: Mapping[str, Folder]) -> None:
+    """A file must not be two memories: no folder within another."""
+    for other in known:
+        if other != path and (Path(path).is_relative_to(other) or Path(other).is_relative_to(path)):
+            inner, outer = sorted((path, other), key=len, reverse=True)
+            raise UserError(
+                f"{inner} is in {outer}; add one of them, and `recollect folders remove` the other."
+            )
 
 
 def _working_folder() -> Path | None:

@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("interfaces",),
     ("evals", "demo"),
     ("engine",),
-    ("vaults",),
+    ("vaults", "mirror", "folders"),
     ("pipeline",),
     ("recipes",),
     ("rerank", "present"),
@@ -40,7 +40,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 ASIDE = "testing"
 # Libraries that belong to one part alone.
 HOMES = {
-    "apsw": ("store", "evals", "access"),
+    "apsw": ("store", "evals", "access", "ingest"),
     "httpx2": ("models", "interfaces"),
     "rich": ("interfaces",),
 }

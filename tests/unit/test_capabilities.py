@@ -6,7 +6,9 @@ import ast
 import inspect
 import json
 import stat
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import chain, combinations
@@ -32,6 +34,7 @@ from recollect.errors import Forbidden, NotFound, StoreError, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import read_lines
 from recollect.recipes import BUILT_IN
+from recollect.store.base import Folder
 
 SOURCE = Path(inspect.getfile(Recollect)).parent
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -44,6 +47,9 @@ EVERY = [
 ]
 # They do not touch the vault for whoever calls them.
 FREE = {"acting_as", "require", "may", "close", "now"}
+# A few files, and a folder that was never added.
+NOTES = Path(__file__).parent / "ingest/importers/fixtures/basic-memory"
+NOWHERE = Folder(0, "/nowhere", "nowhere", redact=True, followed=False, files=0)
 # Every other public name, as it is called here. One that is missing fails a test.
 CALLS: dict[str, Callable[[Recollect], Any]] = {
     "save": lambda memory: memory.save(title="Another one"),
@@ -83,7 +89,27 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "mark": lambda memory: memory.mark("kept"),
     "publish": lambda memory: memory.publish(["kept"], "shared"),
     "unpublish": lambda memory: memory.unpublish(["kept"], "shared"),
+    "add_folder": lambda memory: memory.add_folder(NOTES),
+    "folders": lambda memory: memory.folders(),
+    "sync_folder": lambda memory: _tried(memory.sync_folder, NOWHERE),
+    "remove_folder": lambda memory: _tried(memory.remove_folder, NOTES),
+    "follow_folders": lambda memory: memory.follow_folders(_stopped()),
+    "mirror": lambda memory: memory.mirror(memory.home, dry_run=True),
+    "follow_mirror": lambda memory: memory.follow_mirror(memory.home, _stopped(), print),
 }
+
+
+def _tried(call: Callable[[Any], Any], given: object) -> None:
+    """It may be allowed where there is nothing to do it with."""
+    with suppress(NotFound):
+        call(given)
+
+
+def _stopped() -> threading.Event:
+    """So that what would follow for ever ends at once."""
+    stop = threading.Event()
+    stop.set()
+    return stop
 
 
 def public() -> dict[str, Any]:

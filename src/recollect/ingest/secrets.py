@@ -126,17 +126,20 @@ SUSPECT_WORDS = re.compile(
 BUILT_IN = Patterns()
 
 
-def redacted(text: str, patterns: Patterns = BUILT_IN) -> tuple[str, Counter[str]]:
+def redacted(
+    text: str, patterns: Patterns = BUILT_IN, *, keep_lines: bool = False
+) -> tuple[str, Counter[str]]:
     """The text without its secrets, and how many of each kind there were.
 
-    A text without any is returned as it is. Doing it again changes nothing.
+    A text without any is returned as it is. Doing it again changes nothing. `keep_lines`: a secret
+    of several lines leaves as many behind, so that those after it keep their numbers.
     """
     counts: Counter[str] = Counter()
-    text = _without_marked(text, counts)
+    text = _without_marked(text, counts, keep_lines=keep_lines)
     for _ in range(MOST_ROUNDS):
         before = counts.total()
         for one in patterns.wanted(text):
-            text = _without(text, one, patterns.replaced, counts)
+            text = _without(text, one, patterns.replaced, counts, keep_lines=keep_lines)
         if counts.total() == before:
             break
     return text, counts
@@ -206,10 +209,14 @@ def _pieces(length: int) -> Iterator[Span]:
 
 
 def _without(
-    text: str, one: Detector | Own, replaced: re.Pattern[str], counts: Counter[str]
+    text: str,
+    one: Detector | Own,
+    replaced: re.Pattern[str],
+    counts: Counter[str],
+    *,
+    keep_lines: bool,
 ) -> str:
     """The text without what this one finds between the replacements that are there."""
-    said = replacement(one.name)
     pieces: list[str] = []
     for place, piece in enumerate(replaced.split(text)):
         if place % 2:  # a replacement
@@ -217,14 +224,20 @@ def _without(
             continue
         last = 0
         for span in _found(one, piece):
-            pieces += (piece[last : span.start], said)
+            gone = piece[span.start : span.end] if keep_lines else ""
+            pieces += (piece[last : span.start], _instead(one.name, gone))
             last = span.end
             counts[one.name] += 1
         pieces.append(piece[last:])
     return "".join(pieces)
 
 
-def _without_marked(text: str, counts: Counter[str]) -> str:
+def _instead(name: str, gone: str) -> str:
+    """What stands in place of a secret, with the ends of its lines."""
+    return replacement(name) + "\n" * gone.count("\n")
+
+
+def _without_marked(text: str, counts: Counter[str], *, keep_lines: bool) -> str:
     """The text without what is marked. A mark that is never closed hides everything behind it."""
     low = text.lower()
     if not any(needle in low for needle in OPENING):
@@ -232,7 +245,7 @@ def _without_marked(text: str, counts: Counter[str]) -> str:
     pieces: list[str] = []
     last = 0
     for start, end, name in _marked(text):
-        pieces += (text[last:start], replacement(name))
+        pieces += (text[last:start], _instead(name, text[start:end] if keep_lines else ""))
         last = end
         counts[name] += 1
     return "".join([*pieces, text[last:]])

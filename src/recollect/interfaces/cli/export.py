@@ -10,25 +10,51 @@ from pathlib import Path
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.jsonl import as_line
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.present.words import counted
 
-EXAMPLE = "  recollect export backup.jsonl\n  recollect export | gzip > backup.jsonl.gz"
+EXAMPLE = (
+    "  recollect export backup.jsonl\n"
+    "  recollect export | gzip > backup.jsonl.gz\n"
+    "  recollect export --format markdown notes"
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", metavar="FILE", nargs="?", help="where to; - is stdout (default: stdout)"
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help="where to; - is stdout (default: stdout). For markdown a folder, new or empty",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("jsonl", "markdown"),
+        default="jsonl",
+        help="one file with a line for each memory (jsonl, the default), or a folder with a file "
+        "for each (markdown)",
     )
 
 
 def run(told: argparse.Namespace) -> int:
+    if told.format == "markdown" and told.file in (None, "-"):
+        raise WrongUsage("Markdown is written into a folder; name one.")
     with Recollect() as memory:
-        if told.file in (None, "-"):
+        if told.format == "markdown":
+            count = _folder(memory, Path(told.file))
+        elif told.file in (None, "-"):
             sys.stdout.buffer.writelines(as_line(one) for one in memory.export())
             return 0
-        count = _written(memory, Path(told.file))
+        else:
+            count = _written(memory, Path(told.file))
     print(f"{counted(count, 'memory')} written to {told.file}.", file=sys.stderr)
     return 0
+
+
+def _folder(memory: Recollect, folder: Path) -> int:
+    from recollect.ingest.mirrored_folder import write_folder  # noqa: PLC0415  start-up time
+
+    return write_folder(folder, memory.export())
 
 
 def _written(memory: Recollect, file: Path) -> int:

@@ -5,24 +5,37 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from recollect.engine import Recollect
+from recollect.engine import Imported, Recollect
 from recollect.errors import UserError
-from recollect.ingest.jsonl import read_lines
-from recollect.interfaces.cli.arguments import add_json, standard_input
-from recollect.interfaces.cli.output import print_json, progress
+from recollect.ingest.importers import TOOLS, Foreign, importer
+from recollect.ingest.jsonl import Line, read_lines
+from recollect.interfaces.cli.arguments import WrongUsage, add_json, standard_input
+from recollect.interfaces.cli.output import one_line, print_json, progress, visible
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.present.words import counted
 
-EXAMPLE = "  recollect import memories.jsonl\n  other-tool | recollect import -"
+EXAMPLE = (
+    "  recollect import memories.jsonl\n  other-tool | recollect import -\n"
+    "  recollect import --from obsidian ~/Vault --dry-run"
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="JSON Lines, one memory a line; - is stdin")
+    parser.add_argument(
+        "file", metavar="PATH",
+        help="JSON Lines, one memory a line; - is stdin; with --from, what that tool has written",
+    )  # fmt: skip
+    parser.add_argument(
+        "--from", dest="tool", metavar="TOOL", help=f"another tool: {', '.join(TOOLS)}"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be done, and do nothing"
+    )
     parser.add_argument(
         "--strict", action="store_true", help="one bad line, and nothing goes in at all"
     )
@@ -34,26 +47,60 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(told: argparse.Namespace) -> int:
+    if told.tool is not None:
+        return _foreign(told)
     with Recollect() as memory, _opened(told.file) as (stream, size):
-        with progress("Importing", size, bytes_read=True) as advance:
-            done = memory.import_lines(
-                read_lines(stream), strict=told.strict, redact=told.redact, progress=advance
-            )
-        failure = None if told.no_embed else _embed(memory)
-        waiting = memory.waiting()
+        done = _imported(memory, read_lines(stream), told, size)
+        return _told(memory, told, done, {}, {})
+
+
+def _foreign(told: argparse.Namespace) -> int:
+    if told.file == "-":
+        raise WrongUsage("--from reads files, not standard input; name a path.")
+    pieces = Foreign(importer(told.tool), Path(told.file))
+    with Recollect() as memory:
+        done = _imported(memory, pieces, told, None)
+        if not pieces.where:
+            raise UserError(f"{told.file} holds nothing that {told.tool} has written.")
+        return _told(memory, told, done, pieces.where, dict(pieces.homeless.most_common()))
+
+
+def _imported(
+    memory: Recollect, lines: Iterable[Line], told: argparse.Namespace, size: int | None
+) -> Imported:
+    with progress("Importing", size, bytes_read=told.tool is None) as advance:
+        return memory.import_lines(
+            lines, strict=told.strict, redact=told.redact, dry_run=told.dry_run, progress=advance
+        )
+
+
+def _told(
+    memory: Recollect,
+    told: argparse.Namespace,
+    done: Imported,
+    where: dict[int, str],
+    homeless: dict[str, int],
+) -> int:
+    """Embed what is new, then say what was done; `where` names bad pieces of another tool."""
+    failure = None if told.no_embed or told.dry_run else _embed(memory)
+    waiting = memory.waiting()
     for number, reason in done.bad:
-        print(f"line {number}: {reason}", file=sys.stderr)
+        name = one_line(where[number]) if where else f"line {number}"
+        print(f"{name}: {reason}", file=sys.stderr)
     if told.json:
-        bad = [{"line": number, "reason": reason} for number, reason in done.bad]
-        print_json(
-            {"added": done.added, "updated": done.updated, "unchanged": done.unchanged,
-             "bad": bad, "waiting": waiting}
-            | ({"redacted": dict(done.redacted)} if done.redacted else {})
-        )  # fmt: skip
+        print_json(_as_json(done, where, waiting) | ({"no_place": homeless} if homeless else {}))
     else:
-        _tell(done.added, done.updated, done.unchanged, len(done.bad), waiting, failure)
+        _say(done, told.dry_run, f"{len(done.bad):,} not taken" if where else "")
+        if homeless:
+            names = ", ".join(f"{visible(name)} ({count:,})" for name, count in homeless.items())
+            print(f"No place here for: {names}.")
+        if waiting:
+            why = f" ({failure})" if failure else ""
+            print(f"{counted(waiting, 'memory')} without a vector yet{why}; `recollect reindex`.")
     tell_redacted(done.redacted)
-    return 1 if done.bad else 0
+    taken = done.added + done.updated + done.unchanged
+    # Of another tool's files, some are of no use here, and that is no failure; lines all are.
+    return 1 if done.bad and not (where and taken) else 0
 
 
 def _embed(memory: Recollect) -> str | None:
@@ -61,16 +108,24 @@ def _embed(memory: Recollect) -> str | None:
         return memory.embed_now(advance)
 
 
-def _tell(
-    added: int, updated: int, unchanged: int, bad: int, waiting: int, failure: str | None
-) -> None:
-    parts = [f"{added:,} added", f"{updated:,} updated", f"{unchanged:,} unchanged"]
-    if bad:
-        parts.append(counted(bad, "bad line"))
-    print(", ".join(parts) + ".")
-    if waiting:
-        reason = f" ({failure})" if failure else ""
-        print(f"{counted(waiting, 'memory')} without a vector yet{reason}; `recollect reindex`.")
+def _as_json(done: Imported, where: dict[int, str], waiting: int) -> dict[str, Any]:
+    bad = [
+        ({"where": where[number]} if where else {"line": number}) | {"reason": reason}
+        for number, reason in done.bad
+    ]
+    return {
+        "added": done.added, "updated": done.updated, "unchanged": done.unchanged, "bad": bad,
+        "waiting": waiting,
+    } | ({"redacted": dict(done.redacted)} if done.redacted else {})  # fmt: skip
+
+
+def _say(done: Imported, dry_run: bool, not_taken: str) -> None:
+    parts = [
+        f"{done.added:,} added", f"{done.updated:,} updated", f"{done.unchanged:,} unchanged",
+    ]  # fmt: skip
+    if done.bad:
+        parts.append(not_taken or counted(len(done.bad), "bad line"))
+    print(("Would be: " if dry_run else "") + ", ".join(parts) + ".")
 
 
 @contextmanager

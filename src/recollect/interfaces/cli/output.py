@@ -42,6 +42,11 @@ def visible(text: str) -> str:
     return text.translate(PICTURES)
 
 
+def one_line(name: str) -> str:
+    """A name as it can be shown: the names of files may hold line breaks."""
+    return visible(" ".join(name.splitlines()))
+
+
 def marked(snippet: str) -> str:
     """A snippet with `<mark>` shown as colour, or without it in a pipe."""
     found = pieces(visible(snippet))

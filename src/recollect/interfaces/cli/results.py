@@ -20,7 +20,7 @@ from recollect.interfaces.cli.output import (
 )
 from recollect.present.explain import as_lines, bar
 from recollect.present.response import summary
-from recollect.present.words import age, counted
+from recollect.present.words import age, counted, place_in_file
 from recollect.types import Memory, Response, Result, Term
 from recollect.vaults.known import HOME
 
@@ -54,6 +54,8 @@ def _result(place: int, result: Result, response: Response, now: datetime) -> It
         yield f"    {line}"
     elsewhere = f" · vault {visible(result.vault)}" if result.vault != HOME else ""
     yield f"    {styled(about(memory, now) + elsewhere, DIM)}"
+    if result.file is not None:
+        yield f"    {styled(visible(place_in_file(result.file)), DIM)}"
     if result.same:
         told = ", ".join(visible(one.id) for one in result.same)
         yield f"    {styled(f'+ {len(result.same)} that say the same: {told}', DIM)}"

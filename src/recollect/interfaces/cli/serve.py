@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import socket
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from recollect.access import Access
 from recollect.engine import Recollect
-from recollect.errors import UserError
+from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.app import create_app
 from recollect.interfaces.http.guard import Tokens, is_loopback
 from recollect.interfaces.http.service import Service
 from recollect.settings import Settings
 
-EXAMPLE = "  recollect serve\n  recollect serve --port 8080"
+if TYPE_CHECKING:
+    from recollect.mirror import Mirrored
+
+EXAMPLE = "  recollect serve\n  recollect serve --port 8080 --watch"
 PORT = 7117
 SHORTEST_TOKEN = 16
 # A search that is under way may end; whoever waits longer than that is cut off.
@@ -36,6 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=int, default=PORT, metavar="N", help=f"default: {PORT}; 0 takes a free one"
     )
+    parser.add_argument(
+        "--watch", action="store_true",
+        help="also follow the folders that were added with `recollect add --watch`, and the mirror",
+    )  # fmt: skip
 
 
 class Stopped(BaseException):
@@ -66,7 +77,49 @@ def _serve(told: argparse.Namespace) -> None:
             app, log_config=None, ws="none", access_log=False, server_header=False, lifespan="on",
             timeout_graceful_shutdown=GRACE_S,
         )  # fmt: skip
-        uvicorn.Server(config).run([listening])
+        with following(memory) if told.watch else nullcontext():
+            uvicorn.Server(config).run([listening])
+
+
+@contextmanager
+def following(memory: Recollect) -> Iterator[None]:
+    """Folders are followed in a thread of their own, as long as this lasts; once nobody else does,
+    if another process does so already."""
+    from recollect.folders.watching import wait_until_alone  # noqa: PLC0415  start-up time
+
+    stop = threading.Event()
+    log = logging.getLogger("recollect.folders")
+
+    def follow() -> None:
+        try:
+            for _ in wait_until_alone(memory.home, stop):
+                memory.follow_folders(stop, log.info)
+        except RecollectError as error:  # the server goes on without it
+            log.error("Folders are not followed any more: %s", error)
+
+    def mirror() -> None:
+        try:
+            memory.follow_mirror(None, stop, lambda done: log.info("%s", _mirrored(done)))
+        except RecollectError as error:
+            log.error("The mirror is not followed any more: %s", error)
+
+    works = [follow, mirror] if memory.settings.mirror.folder else [follow]
+    threads = [threading.Thread(target=one, name="recollect-follow", daemon=True) for one in works]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(GRACE_S)
+
+
+def _mirrored(done: Mirrored | RecollectError) -> str:
+    """How many steps, and not which: logs hold nothing of memories."""
+    if isinstance(done, RecollectError):
+        return f"The mirror cannot be followed: {done}"
+    return f"The mirror took {len(done.steps)} steps; {len(done.problems)} could not be taken."
 
 
 def _tokens(settings: Settings, host: str, stored: Access) -> Tokens:

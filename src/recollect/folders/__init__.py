@@ -1,0 +1,1 @@
+"""Folders whose files are memories: brought into step with the vault, once or as they change."""

@@ -1,0 +1,43 @@
+"""`recollect add`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.engine import Recollect
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.secrets import add_redact
+from recollect.interfaces.cli.syncing import advancing, embed, follow, tell
+
+EXAMPLE = "  recollect add ~/notes\n  recollect add . --project harbor --watch"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", help="its files become memories of tier file")
+    parser.add_argument(
+        "--watch", action="store_true", help="go on, and follow its changes until Ctrl+C"
+    )
+    parser.add_argument("--project", metavar="P", help="default: the folder's name")
+    parser.add_argument(
+        "--no-embed", action="store_true", help="leave the vectors to a later `recollect reindex`"
+    )
+    add_redact(parser)
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    with Recollect() as memory:
+        with advancing("Reading") as advance:
+            done = memory.add_folder(
+                told.folder,
+                project=told.project,
+                follow=True if told.watch else None,
+                redact=told.redact,
+                progress=advance,
+            )
+        if not (told.no_embed or told.watch):
+            embed(memory)
+        tell(done, memory.waiting(), as_json=told.json)
+        if told.watch:
+            return follow(memory)
+    return 0

@@ -1,0 +1,116 @@
+"""`recollect mirror`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING
+
+from recollect.engine import Recollect
+from recollect.errors import RecollectError
+from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.output import print_json, visible
+from recollect.interfaces.cli.syncing import stopped_by_signals
+
+if TYPE_CHECKING:
+    from recollect.mirror import Mirrored
+
+EXAMPLE = (
+    "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"
+    "  recollect mirror --watch"
+)
+# What was done, in the order in which it is told; the same words count and name it.
+DONE = {
+    "write": "written",
+    "edit": "edited",
+    "take in": "taken in",
+    "forget": "forgotten",
+    "trash": "moved to .trash",
+    "conflict": "in conflict",
+}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder",
+        metavar="FOLDER",
+        nargs="?",
+        help="which folder (default: `folder` in [mirror] of config.toml)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be done, and do nothing"
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="go on, whenever either side changes, until Ctrl+C"
+    )
+    add_json(parser)
+
+
+def run(told: argparse.Namespace) -> int:
+    if told.watch and (told.dry_run or told.json):
+        raise WrongUsage("--watch goes neither with --dry-run nor with --json.")
+    with Recollect() as memory:
+        done = memory.mirror(told.folder, dry_run=told.dry_run)
+        code = _told(done, told)
+        if told.watch:
+            stop = stopped_by_signals()
+            print("Following; Ctrl+C ends it.", flush=True)
+            memory.follow_mirror(told.folder, stop, partial(_follow, told))
+    return code
+
+
+def _follow(told: argparse.Namespace, done: Mirrored | RecollectError) -> None:
+    if isinstance(done, RecollectError):
+        print(f"recollect: {done}", file=sys.stderr)
+    else:
+        _told(done, told)
+    sys.stdout.flush()
+
+
+def _told(done: Mirrored, told: argparse.Namespace) -> int:
+    for path, reason in done.problems:
+        print(f"{visible(' '.join(path.split()))}: {reason}", file=sys.stderr)
+    if told.json:
+        print_json(_as_json(done, dry_run=told.dry_run))
+    else:
+        _tell(done, dry_run=told.dry_run)
+    _tell_redacted(done)
+    return 1 if done.problems else 0
+
+
+def _as_json(done: Mirrored, *, dry_run: bool) -> dict[str, object]:
+    problems = [{"path": path, "reason": reason} for path, reason in done.problems]
+    told = {
+        "folder": str(done.folder),
+        "dry_run": dry_run,
+        "steps": [step._asdict() for step in done.steps],
+        "unchanged": done.unchanged,
+        "problems": problems,
+    }
+    return told | ({"redacted": dict(done.redacted)} if done.redacted else {})
+
+
+def _tell(done: Mirrored, *, dry_run: bool) -> None:
+    """Conflicts, and in a dry run everything, one by one; the rest is counted."""
+    for step in done.steps:
+        if dry_run or step.action == "conflict" or step.told:
+            more = f" ({step.told})" if step.told else ""
+            print(visible(" ".join(f"{DONE[step.action]}: {step.path}{more}".split())))
+    counts = Counter(step.action for step in done.steps)
+    parts = [f"{counts[action]:,} {words}" for action, words in DONE.items() if action in counts]  # type: ignore[index]
+    if done.problems:
+        parts.append(f"{len(done.problems):,} left as they are")
+    line = ", ".join([*parts, f"{done.unchanged:,} unchanged"])
+    print(f"Nothing was done; it would be: {line}." if dry_run else f"{line}.")
+
+
+def _tell_redacted(done: Mirrored) -> None:
+    if done.redacted:
+        from recollect.ingest.secrets import told  # noqa: PLC0415  start-up time: rarely needed
+
+        print(
+            f"recollect: {told(done.redacted)}; in the vault alone, the files are as they were.",
+            file=sys.stderr,
+        )

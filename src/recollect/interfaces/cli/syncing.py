@@ -1,0 +1,106 @@
+"""What `recollect add` and `recollect folders` have in common: telling what was done, following."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from recollect.engine import Recollect
+from recollect.interfaces.cli.output import DIM, one_line, print_json, progress, styled, visible
+from recollect.interfaces.cli.secrets import tell_redacted
+from recollect.present.words import counted
+
+if TYPE_CHECKING:
+    from recollect.folders.syncing import Synced
+
+DONE = ("added", "changed", "renamed", "restored", "gone", "unchanged")
+MOST_NAMED = 10  # as many as fit below what was done; --json has more
+
+
+def embed(memory: Recollect) -> None:
+    with progress("Embedding", memory.waiting()) as advance:
+        memory.embed_now(advance)
+
+
+class Advance(Protocol):
+    def __call__(self, done: int, total: int) -> None: ...
+
+
+@contextmanager
+def advancing(what: str) -> Iterator[Advance]:
+    """A progress bar whose length is known only once the work has begun."""
+    with ExitStack() as stack:
+        bars: list[Any] = []
+        reached = 0
+
+        def advance(done: int, total: int) -> None:
+            nonlocal reached
+            if not bars:
+                bars.append(stack.enter_context(progress(what, total)))
+            bars[0](done - reached)
+            reached = done
+
+        yield advance
+
+
+def tell(done: Synced, waiting: int, *, as_json: bool) -> None:
+    """What became of the files, and what was left out and why."""
+    if as_json:
+        print_json(synced_json(done) | {"waiting": waiting})
+    else:
+        files = ", ".join(f"{done.files[what]:,} {what}" for what in DONE if done.files[what])
+        print(f"Files: {files or 'none'}. {_memories(done)}")
+        left_out = ", ".join(f"{n:,} {why}" for why, n in sorted(done.left_out.items()))
+        if left_out:
+            print(f"Left out: {left_out}.")
+        for path, why in done.named[:MOST_NAMED]:
+            print(styled(f"  {one_line(path)}: {visible(why)}", DIM), file=sys.stderr)
+        if (more := len(done.named) - MOST_NAMED) > 0:
+            print(styled(f"  and {more:,} more; --json names them", DIM), file=sys.stderr)
+        if waiting:
+            print(f"{counted(waiting, 'memory')} without a vector yet; `recollect reindex`.")
+    tell_redacted(done.redacted)
+
+
+def _memories(done: Synced) -> str:
+    parts = [f"{done.memories[what]:,} {what}" for what in ("added", "updated", "forgotten")
+             if done.memories[what]]  # fmt: skip
+    return f"Memories: {', '.join(parts)}." if parts else "No memory changed."
+
+
+def synced_json(done: Synced) -> dict[str, Any]:
+    return {
+        "files": dict(done.files),
+        "memories": dict(done.memories),
+        "left_out": dict(done.left_out),
+        "named": [{"path": path, "reason": why} for path, why in done.named],
+    } | ({"redacted": dict(done.redacted)} if done.redacted else {})
+
+
+def stopped_by_signals() -> threading.Event:
+    """Set by Ctrl+C and SIGTERM, from now on: what is under way is finished first."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: stop.set())
+    return stop
+
+
+def follow(memory: Recollect) -> int:
+    """Follow every folder that is to be followed, until Ctrl+C or SIGTERM."""
+    from recollect.folders.watching import alone  # noqa: PLC0415  start-up time
+
+    stop = stopped_by_signals()
+    with alone(memory.home) as first:
+        if not first:
+            print("Another process follows the folders of this vault already, this one included.")
+            return 0
+        memory.follow_folders(stop, _say, lambda: _say("Following; Ctrl+C ends it."))
+    return 0
+
+
+def _say(sentence: str) -> None:
+    print(one_line(sentence), flush=True)

@@ -1,0 +1,181 @@
+"""`recollect add`: files become memories, and what is left out is counted and named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commandline import NOW, Home, refused, wrong_usage
+
+LONG = "What is known of {word} stands here, in a sentence of its own. " * 20
+GATEWAY = "# Gateway\n\n" + "\n".join(
+    f"## {word.title()}\n\n{LONG.format(word=word)}\n" for word in ("ports", "tokens", "cranes")
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "work").mkdir(parents=True)
+    (folder / "tides.md").write_text("# Tides\n\nThe tables are in the office.\n")
+    (folder / "work/gateway.md").write_text(GATEWAY)
+    (folder / "sync.py").write_text("def retry_with_backoff(times):\n    return times\n")
+    return folder
+
+
+def test_the_installed_command_makes_memories_of_files(home: Home, notes: Path) -> None:
+    done = home.run("add", str(notes))
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "Files: 3 added. Memories: 5 added.\n"
+    [found] = home.search("retry_with_backoff")["results"]
+    place = {"heading": "retry_with_backoff", "lines": [1, 2]}
+    assert found["file"] == {"path": str(notes / "sync.py")} | place
+    assert home.run("add", str(notes)).out == "Files: 3 unchanged. No memory changed.\n"
+    assert home.is_sound()
+
+
+def test_a_result_names_file_heading_and_lines(home: Home, notes: Path) -> None:
+    home.call("add", str(notes))
+    told = home.call("search", "cranes").out
+    first = GATEWAY.split("\n").index("## Cranes") + 1
+    assert f"{notes}/work/gateway.md:{first}-{first + 2}, Gateway > Cranes\n" in told
+    [found, *_] = home.search("cranes", "--limit", "1")["results"]
+    assert found["file"]["heading"] == "Gateway > Cranes"
+    assert "joined" not in found
+
+
+def test_neighbouring_parts_are_one_result(home: Home, notes: Path) -> None:
+    home.call("add", str(notes))
+    response = home.search("what is known stands here")
+    [found] = response["results"]
+    assert len(found["joined"]) == 2
+    assert found["id"] not in found["joined"]
+    assert set(found["joined"]) < set(home.listed())
+    lines = GATEWAY.rstrip().split("\n")
+    assert found["file"]["lines"] == [1, len(lines)]
+    assert response["counts"]["dropped"]["neighbour"] == 2
+
+
+def test_json_says_what_became_of_the_files(home: Home, notes: Path) -> None:
+    (notes / "nothing.md").touch()
+    (notes / "torn.pdf").write_bytes(b"%PDF-1.7\n" + b"\0" * 100)
+    told = home.json("add", str(notes))
+    [named] = [one for one in told["named"] if one["path"] == "torn.pdf"]
+    assert named["reason"]
+    assert told["files"] == {"added": 3}
+    assert told["memories"] == {"added": 5}
+    assert sum(told["left_out"].values()) == 2
+    assert told["waiting"] == 0  # no model, so nothing waits for one
+
+
+def test_what_changed_is_told(home: Home, notes: Path) -> None:
+    home.call("add", str(notes))
+    (notes / "tides.md").rename(notes / "ebb.md")
+    (notes / "sync.py").unlink()
+    (notes / "new.md").write_text("New.")
+    (notes / "work/gateway.md").write_text(GATEWAY.replace("ports stands", "harbours is", 1))
+    assert home.call("add", str(notes)).out == (
+        "Files: 1 added, 1 changed, 1 renamed, 1 gone. Memories: 1 added, 4 updated, 1 forgotten.\n"
+    )
+
+
+def test_bad_files_are_counted_and_named_and_the_rest_goes_in(home: Home, notes: Path) -> None:
+    (notes / "torn.pdf").write_bytes(b"%PDF-1.7\n" + b"\0" * 100)
+    (notes / "torn.docx").write_bytes(b"PK\3\4 torn")
+    (notes / "torn.ipynb").write_text('{"cells": [')
+    (notes / "one-line.md").write_bytes(b"x" * 10_000_000)
+    (notes / "noise.md").write_bytes(bytes(range(128, 256)) * 50)
+    (notes / "foreign.db").write_bytes(b"SQLite format 3\0" + b"\0" * 100)
+    (notes / "loop").symlink_to(notes)
+    (notes / "two\nlines.md").write_text("The quokka sleeps.")
+    Path(bytes(notes).decode() + "/\udcff.md").write_text("No name.")
+    done = home.run("add", str(notes))
+    assert done.code == 0
+    assert "Traceback" not in done.err
+    assert done.out.startswith("Files: 4 added.")
+    for name in ("torn.pdf", "torn.docx", "torn.ipynb", "one-line.md", "\\xff.md"):
+        assert f"  {name}: " in done.err, done.err
+    assert "1 link" in done.out
+    [found] = home.search("quokka")["results"]
+    assert found["file"]["path"] == f"{notes}/two\nlines.md"
+    assert "two\nlines" not in home.call("search", "quokka").out  # a name is no second line
+    again = home.run("add", str(notes))
+    assert again.out.startswith("Files: 4 unchanged. No memory changed.\nLeft out: ")
+    assert home.is_sound()
+
+
+def test_only_the_first_of_many_bad_files_are_named(home: Home, notes: Path) -> None:
+    for number in range(15):
+        (notes / f"torn-{number:02}.pdf").write_bytes(b"%PDF-1.7\n" + b"\0" * number)
+    done = home.call("add", str(notes))
+    assert done.code == 0
+    assert done.err.count("torn-") == 10
+    assert done.err.endswith("  and 5 more; --json names them\n")
+
+
+def test_secrets_stay_out_and_are_told(home: Home, notes: Path) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    (notes / "key.md").write_text(f"The key is {secret} there.\n")
+    done = home.call("add", str(notes))
+    assert done.code == 0
+    assert done.err.startswith("recollect: 1 secret was replaced: github token")
+    assert secret not in home.call("export").out
+    assert secret in (notes / "key.md").read_text()
+    done = home.call("add", str(notes), "--no-redact")
+    assert done.code == 0
+
+
+def test_the_project_is_the_folders_name_or_what_is_said(home: Home, notes: Path) -> None:
+    home.call("add", str(notes))
+    assert {one["project"] for one in home.json("list")} == {"notes"}
+    other = notes.with_name("other")
+    other.mkdir()
+    (other / "a.md").write_text("The quokka sleeps.")
+    home.call("add", str(other), "--project", "harbor")
+    [found] = home.search("quokka", "--project", "harbor")["results"]
+    assert found["file"]["path"] == str(other / "a.md")
+
+
+def test_a_folder_is_named_from_where_one_stands(home: Home, notes: Path) -> None:
+    assert home.run("add", ".", cwd=notes).code == 0
+    [folder] = home.json("folders")["folders"]
+    assert folder["path"] == str(notes)
+
+
+def test_an_empty_folder_has_no_files(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert home.call("add", str(tmp_path / "empty")).out == "Files: none. No memory changed.\n"
+
+
+@pytest.mark.parametrize(
+    ("what", "holding"),
+    [
+        ("nowhere", ("nowhere is not there",)),
+        ("notes/tides.md", ("is not a folder",)),
+        ("notes/work", ("is in", "add one of them")),
+        ("", ("is in", "add one of them")),
+        ("x\0y", ("cannot be looked into",)),
+        ("mirror", ("is a mirror",)),
+    ],
+)
+def test_what_cannot_be_added_is_refused(
+    home: Home, notes: Path, tmp_path: Path, what: str, holding: tuple[str, ...]
+) -> None:
+    (tmp_path / "mirror").mkdir()
+    home.call("add", str(notes))
+    home.save("--title", "Saved")
+    home.call("mirror", str(tmp_path / "mirror"))
+    before = home.call("export").out
+    refused(home.call("add", f"{tmp_path}/{what}"), *holding)
+    assert home.call("export").out == before
+    assert len(home.json("folders")["folders"]) == 1
+
+
+def test_it_is_called_with_one_folder(home: Home, notes: Path) -> None:
+    wrong_usage(home.call("add"), "FOLDER")
+    wrong_usage(home.call("add", str(notes), str(notes)))

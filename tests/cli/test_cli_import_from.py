@@ -1,0 +1,212 @@
+"""`recollect import --from TOOL PATH`: what eleven other tools have written, by the command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commandline import NOW, Home, refused, wrong_usage
+
+from recollect.ingest.importers import TOOLS
+
+FIXTURES = Path(__file__).parents[1] / "unit/ingest/importers/fixtures"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
+
+
+def copied(name: str, to: Path) -> Path:
+    return shutil.copytree(FIXTURES / name, to)
+
+
+def built(file: Path, *scripts: str) -> Path:
+    """A database from the scripts of a fixture."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(file)
+    for script in scripts:
+        connection.executescript((FIXTURES / script).read_text(encoding="utf-8"))
+    connection.close()
+    return file
+
+
+def obsidian(folder: Path) -> Path:
+    vault = copied("obsidian/vault", folder / "vault")
+    copied("obsidian/settings", vault / ".obsidian")
+    return vault
+
+
+def markdown(folder: Path) -> Path:
+    (folder / "notes").mkdir()
+    (folder / "notes/Lamp.md").write_text("---\ntags: [lamp]\n---\nThe lamp listens.\n")
+    (folder / "notes/Quay.md").write_text("The quay is long.\n")
+    return folder / "notes"
+
+
+# What each tool left behind, and how many memories that is.
+WRITTEN: dict[str, tuple[Callable[[Path], Path], int]] = {
+    "echovault": (
+        lambda to: built(to / "index.db", "echovault/schema.sql", "echovault/rows.sql"), 2,
+    ),
+    "soleri": (lambda to: built(to / "vault.db", "soleri/schema.sql", "soleri/rows.sql"), 3),
+    "basic-memory": (lambda to: copied("basic-memory", to / "notes"), 2),
+    "obsidian": (obsidian, 3),
+    "claude-mem": (lambda to: built(to / "claude-mem.db", "claude-mem/claude-mem.sql"), 3),
+    "mem0": (lambda to: FIXTURES / "mem0/get_all.json", 2),
+    "mempalace": (lambda to: built(to / "chroma.sqlite3", "mempalace/chroma.sql"), 3),
+    "mcp-memory": (lambda to: FIXTURES / "mcp-memory/memory.jsonl", 3),
+    "chatgpt-export": (lambda to: FIXTURES / "chatgpt-export/conversations.json", 2),
+    "claude-export": (lambda to: FIXTURES / "claude-export", 3),
+    "markdown": (markdown, 2),
+}  # fmt: skip
+
+
+def test_every_tool_is_tried_here() -> None:
+    assert tuple(WRITTEN) == TOOLS
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_a_tool_has_written_goes_in_once(home: Home, tmp_path: Path, tool: str) -> None:
+    make, least = WRITTEN[tool]
+    told = ("import", "--from", tool, str(make(tmp_path)))
+    planned = home.json(*told, "--dry-run")
+    assert planned["added"] >= least
+    assert home.listed() == []
+
+    done = home.call(*told, "--json")
+    assert json.loads(done.out) == planned
+    assert done.code == 0
+    held = home.listed()
+    assert len(held) == planned["added"]
+
+    again = home.json(*told)
+    assert (again["added"], again["updated"]) == (0, 0)
+    assert again["unchanged"] == planned["added"]
+    assert home.listed() == held
+    assert home.is_sound()
+
+
+def test_the_installed_command_says_what_was_done(home: Home, tmp_path: Path) -> None:
+    path = str(markdown(tmp_path))
+    done = home.run("import", "--from", "markdown", path, "--dry-run")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "Would be: 2 added, 0 updated, 0 unchanged.\n"
+    assert home.listed() == []
+    done = home.run("import", "--from", "markdown", path)
+    assert (done.code, done.out, done.err) == (0, "2 added, 0 updated, 0 unchanged.\n", "")
+    assert home.search("lamp")["results"]
+
+
+def test_a_dry_run_of_what_is_there_already_says_so(home: Home, tmp_path: Path) -> None:
+    path = markdown(tmp_path)
+    home.call("import", "--from", "markdown", str(path))
+    before = home.call("export").out
+    (path / "Lamp.md").write_text("---\ntags: [lamp]\n---\nThe lamp sleeps.\n")
+    done = home.call("import", "--from", "markdown", str(path), "--dry-run")
+    assert done.out == "Would be: 0 added, 1 updated, 1 unchanged.\n"
+    assert home.call("export").out == before
+
+
+def test_a_dry_run_goes_with_lines_too(home: Home) -> None:
+    done = home.call("import", "-", "--dry-run", stdin=b'{"title": "One"}\n{"title": 2}\n')
+    assert done.code == 1
+    assert done.out == "Would be: 1 added, 0 updated, 0 unchanged, 1 bad line.\n"
+    assert done.err.startswith("line 2: ")
+    assert home.listed() == []
+
+
+def test_what_has_no_place_here_is_told(home: Home, tmp_path: Path) -> None:
+    file = WRITTEN["claude-mem"][0](tmp_path)
+    done = home.call("import", "--from", "claude-mem", str(file), "--dry-run")
+    told = done.out.splitlines()[-1]
+    assert told.startswith("No place here for: ")
+    assert "discovery_tokens (" in told
+    counts = home.json("import", "--from", "claude-mem", str(file))["no_place"]
+    assert all(f"{name} ({count})" in told for name, count in counts.items())
+    assert home.listed() != []
+
+
+def test_a_bad_piece_is_named_and_the_rest_goes_in(home: Home, tmp_path: Path) -> None:
+    path = markdown(tmp_path)
+    (path / "torn\nname.md").write_bytes(b"\xff\xfe\xff")
+    (path / "wrong.md").write_text("---\nseverity: dreadful\n---\nText.\n")
+    told = ("import", "--from", "markdown", str(path))
+    done = home.run(*told)
+    assert done.code == 0
+    assert done.out == "2 added, 0 updated, 0 unchanged, 2 not taken.\n"
+    torn, wrong = done.err.splitlines()
+    assert torn.startswith("torn name.md: ")
+    assert wrong.startswith("wrong.md: ")
+    assert "severity" in wrong
+    assert torn.endswith(".")
+    bad = home.json(*told)["bad"]
+    assert [sorted(one) for one in bad] == [["reason", "where"]] * 2
+
+
+def test_strict_takes_everything_or_nothing(home: Home, tmp_path: Path) -> None:
+    path = markdown(tmp_path)
+    (path / "torn.md").write_bytes(b"\xff\xfe\xff")
+    told = ("import", "--from", "markdown", str(path), "--strict")
+    done = home.call(*told)
+    assert done.code == 1
+    assert done.err.startswith("torn.md: ")
+    assert home.listed() == []
+    (path / "torn.md").unlink()
+    assert home.call(*told).code == 0
+    assert len(home.listed()) == 2
+
+
+def test_where_nothing_can_be_taken_the_exit_code_says_so(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/torn.md").write_bytes(b"\xff\xfe\xff")
+    done = home.call("import", "--from", "markdown", str(tmp_path / "notes"))
+    assert done.code == 1
+    assert done.err.startswith("torn.md: ")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_path_that_is_nothing_of_the_kind_is_refused(
+    home: Home, tmp_path: Path, tool: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "noise.bin").write_bytes(bytes(range(256)) * 20)
+    (tmp_path / "nothing").touch()
+    for name in ("nowhere", "empty", "noise.bin", "nothing"):
+        refused(home.call("import", "--from", tool, str(tmp_path / name)), name)
+    assert home.listed() == []
+
+
+@pytest.mark.parametrize("tool", ["echovault", "soleri", "claude-mem", "mempalace", "mcp-memory"])
+def test_a_torn_database_is_named(home: Home, tmp_path: Path, tool: str) -> None:
+    whole = built(tmp_path / "whole.db", "mcp-memory/service.sql").read_bytes()
+    torn = tmp_path / "torn.db"
+    torn.write_bytes(whole[: len(whole) // 2])
+    before = torn.read_bytes()
+    done = home.call("import", "--from", tool, str(torn))
+    assert done.code in (0, 1)
+    assert "Traceback" not in done.err
+    assert done.err
+    assert torn.read_bytes() == before
+    assert not [*tmp_path.glob("torn.db-*")]
+
+
+def test_an_unknown_tool_is_refused_and_the_known_are_named(home: Home, tmp_path: Path) -> None:
+    refused(home.call("import", "--from", "abacus", str(tmp_path)), "'abacus'", *TOOLS)
+
+
+def test_another_tools_files_are_not_read_from_standard_input(home: Home) -> None:
+    wrong_usage(home.call("import", "--from", "mem0", "-", stdin=b"{}"), "name a path")
+
+
+def test_secrets_stay_out_and_are_told(home: Home, tmp_path: Path) -> None:
+    path = markdown(tmp_path)
+    secret = "ghp_" + "a1B2" * 9
+    (path / "Key.md").write_text(f"The key is {secret} there.\n")
+    done = home.call("import", "--from", "markdown", str(path))
+    assert "1 secret was replaced: github token" in done.err
+    assert secret not in home.call("export").out
