@@ -252,7 +252,8 @@ class Sync:
         if one.left_out is not None and one.left_out.reason == "vanished":
             return  # the next pass will see what became of it
         if one.document is None and one.left_out is None and before is not None:
-            write.files.put(self._folder, now)  # touched, no more
+            if not _unsettled(before, now):
+                write.files.put(self._folder, now)  # touched, no more
             self.done.files["unchanged"] += 1
             return
         if before is not None and before.path != now.path:
@@ -421,6 +422,13 @@ def _batches(read: Iterable[_Read]) -> Iterator[list[_Read]]:
             batch, parts = [], 0
     if batch:
         yield batch
+
+
+def _unsettled(before: File, now: File) -> bool:
+    """Whether a file is as it was, and was changed so shortly before that it will be read again
+    anyway: then there is nothing to note."""
+    same = before._replace(read_ns=now.read_ns) == now
+    return same and now.read_ns - now.changed_ns < COARSE_NS
 
 
 def _moment(changed_ns: int, now: datetime) -> datetime:
