@@ -85,7 +85,7 @@ def look_at(root: Path, paths: Iterable[str], matcher: Matcher) -> Looked:
 
 def _leave_out(found: Looked, hidden: list[str], one: Skipped) -> None:
     found.left_out[one.left_out.reason] += 1
-    if one.left_out.reason in ("unreadable", "vanished"):
+    if one.left_out.reason in ("unreadable", "vanished", "link", "special"):
         found.named.append((one.path, one.left_out))
     if one.left_out.reason == "unreadable":
         hidden.append("" if one.path == "./" else one.path)

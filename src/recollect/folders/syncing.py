@@ -37,6 +37,8 @@ BATCH_FILES = 200
 # As many as a person reads; the others are counted.
 MOST_NAMED = 100
 SOURCE = "folder"
+# Every folder has such files: they are counted, and nobody wants to know their names.
+USUAL: frozenset[Reason] = frozenset({"binary", "empty", "generated", "unknown kind"})
 LACKING: Reason = "needs an extra"
 KINDS = {True: "code", False: "document"}
 # What a file says of its memories; where it says nothing, this is what holds.
@@ -74,7 +76,8 @@ class Synced:
 
     def leave_out(self, path: str, why: LeftOut) -> None:
         self.left_out[why.reason] += 1
-        self.name(path, why)
+        if why.reason not in USUAL:
+            self.name(path, why)
 
     def name(self, path: str, why: LeftOut) -> None:
         self.note(path, f"{why.reason}: {why.words}" if why.words else why.reason)
