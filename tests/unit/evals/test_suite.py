@@ -133,6 +133,22 @@ def test_the_page_tells_the_same_as_the_files_and_as_its_own_table() -> None:
     assert names == list(BUILT_IN)
 
 
+def test_the_page_shows_the_points_that_come_out(tmp_path: Path) -> None:
+    """But for one here and there: models that count in 8 bits do so differently on other
+    processors."""
+    page = PAGE.read_text(encoding="utf-8")
+    names = re.findall(r"\$ recollect suite\n +(.*)\n", page)[0].split()
+    with opened(tmp_path, Settings(), os.environ, silent) as bench:
+        for recipe in BUILT_IN:
+            place = names.index(recipe)
+            outcomes = bench.outcomes(recipe, suite().queries)
+            for one in outcomes:
+                row = re.findall(rf"^{one.query.kind} +(\d.*)$", page, re.MULTILINE)[0].split()
+                assert abs(int(row[place]) - one.score.points) <= 1, (recipe, one.query.kind)
+            sums = re.findall(r"^of 30 +(.*)$", page, re.MULTILINE)[0].split()
+            assert abs(int(sums[place]) - points(outcomes)) <= 2, recipe
+
+
 def test_a_kind_that_is_not_there_is_told_with_those_that_are() -> None:
     with pytest.raises(UserError, match=r"no kind of query 'nope'; there are: file by name, "):
         suite().query("nope")
