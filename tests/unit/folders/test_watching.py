@@ -336,7 +336,7 @@ def test_after_a_burst_it_listens_anew(
     monkeypatch.setattr(watching.Follower, "_heard", counted)
     with following(memory, notes):
         assert begun == 1
-        write(notes, {f"burst/{number}.md": f"Note {number}." for number in range(10)})
+        write(notes, {f"burst-{number}.md": f"Note {number}." for number in range(10)})
         until(lambda: begun > 1)
         goes_on(memory, notes)
         assert len(ids(memory)) == 12
