@@ -102,6 +102,14 @@ def test_a_recipe_of_ones_own_is_listed_shown_compared_and_used(home: Home) -> N
     assert home.run("search", "token", "--json", using=mine).json()["recipe"] == "mine"
 
 
+def test_a_file_with_the_name_of_a_recipe_that_is_there_anyway_is_told(home: Home) -> None:
+    file = written(home, MINE, "blend")
+    shown = home.run("recipes")
+    assert shown.code == 0
+    assert f"{file} is not used: blend comes with Recollect" in shown.err
+    assert "Severity above all." not in shown.out
+
+
 def test_a_recipe_may_extend_another_of_ones_own(home: Home) -> None:
     written(home, MINE)
     written(home, 'extends = "mine"\nview = "full"\n', name="wordy")

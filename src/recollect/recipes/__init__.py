@@ -28,6 +28,10 @@ class Recipes:
     def names(self) -> list[str]:
         return [*BUILT_IN, *sorted(file.stem for file in self._files())]
 
+    def unused(self) -> list[Path]:
+        """Files that are never read, since a recipe that comes with Recollect has their name."""
+        return [file for file in self._every_file() if file.stem in BUILT_IN]
+
     def get(self, name: str) -> Recipe:
         return self._found(name, None)
 
@@ -74,6 +78,9 @@ class Recipes:
         return read_recipe(file, lambda name: self._found(name, never))
 
     def _files(self) -> list[Path]:
+        return [file for file in self._every_file() if file.stem not in BUILT_IN]
+
+    def _every_file(self) -> list[Path]:
         if self._folder is None or not self._folder.is_dir():
             return []
-        return [file for file in self._folder.glob("*.toml") if file.stem not in BUILT_IN]
+        return sorted(self._folder.glob("*.toml"))

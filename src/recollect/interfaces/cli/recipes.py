@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled, visible
 from recollect.recipes import Recipes
 from recollect.recipes.overrides import tree
 from recollect.recipes.show import as_toml, differences, facts
@@ -43,6 +44,9 @@ def run(told: argparse.Namespace) -> int:
 def _list(recipes: Recipes, names: list[str], as_json: bool) -> None:
     default = load_settings(home_folder(os.environ)).search.recipe
     every = [recipes.get(name) for name in recipes.names()]
+    for file in recipes.unused():
+        told = f"{file} is not used: {file.stem} comes with Recollect; give it another name."
+        print(f"recollect: {visible(told)}", file=sys.stderr)
     if as_json:
         print_json([facts(recipe) | {"default": recipe.name == default} for recipe in every])
         return
