@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from recollect.vaults.federation import Federation, Held
     from recollect.vaults.idle import IdleLock
 
-IMPORT_BATCH = 2000  # long enough to be quick, short enough that other writers wait little
+IMPORT_BATCH = 4000  # long enough to be quick, short enough that other writers wait little
 EXPORT_BATCH = 1000
 CONTEXT_RECIPE = "echovault"
 CONTEXT_LIMIT = 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from operator import attrgetter
 
 import apsw
 import msgspec
@@ -43,10 +44,14 @@ BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
 TIERS = ("core", "capture", "file")
 
 
+_hashed = attrgetter(*HASHED)
+_texts = attrgetter(*TEXTS)
+_times = attrgetter(*TIMES)
+
+
 def content_hash(memory: Memory) -> bytes:
     """The same for two memories that say the same, whoever holds them and whenever."""
-    said = "\0".join(getattr(memory, field) for field in HASHED)
-    return content_digest(said, 16)
+    return content_digest("\0".join(_hashed(memory)), 16)
 
 
 class SqliteMemories:
@@ -215,10 +220,9 @@ def _find(connection: apsw.Connection, ids: Iterable[str]) -> dict[str, Stored]:
 
 
 def _values(memory: Memory) -> list[apsw.SQLiteValue]:
-    moments = (getattr(memory, name) for name in TIMES)
     return [
-        *(getattr(memory, name) for name in TEXTS),
-        *(None if moment is None else to_micros(moment) for moment in moments),
+        *_texts(memory),
+        *(None if moment is None else to_micros(moment) for moment in _times(memory)),
         content_hash(memory),
     ]
 
