@@ -271,7 +271,9 @@ class Sync:
             if held is not None and held.key not in kept and not held.forgotten:
                 write.forget(held, self._now())
                 self.done.memories["forgotten"] += 1
-        write.files.put_cuts(key, kept)
+        held_before = {stored[part.memory_id].key: part for part in parts}
+        if _places(kept) != _places(held_before):
+            write.files.put_cuts(key, kept)
 
     def _count(self, one: _Read, before: File | None) -> None:
         if one.left_out is not None:
@@ -425,6 +427,11 @@ def _batches(read: Iterable[_Read]) -> Iterator[list[_Read]]:
             batch, parts = [], 0
     if batch:
         yield batch
+
+
+def _places(parts: Mapping[int, FileCut]) -> dict[int, tuple[object, ...]]:
+    """Where each memory stands, by its key."""
+    return {key: part[1:] for key, part in parts.items()}
 
 
 def _unsettled(before: File, now: File) -> bool:
