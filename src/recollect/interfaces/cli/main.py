@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 # Command → (module, what it does). The module is imported when the command is called.
 COMMANDS = {
     "save": ("save", "save one memory; prints its id"),
-    "import": ("import_", "save many memories from a JSON Lines file"),
-    "export": ("export", "write every memory as JSON Lines"),
-    "mirror": ("mirror", "keep the vault and a folder of Markdown files equal"),
+    "import": ("import_", "save many memories, from JSON Lines or from another tool"),
+    "export": ("export", "write every memory, as JSON Lines or as Markdown files"),
     "add": ("add", "make memories of a folder's files, and follow its changes"),
     "folders": ("folders", "the folders that were added: list, sync, watch, remove"),
+    "mirror": ("mirror", "keep the vault and a folder of Markdown files equal"),
     "search": ("search", "search, with a reason for every rank"),
     "show": ("show", "whole memories, details included"),
     "list": ("list_", "browse: core, then captures, then files; newest first"),
@@ -138,7 +138,7 @@ def failed(sentence: str, code: int) -> int:
 
 def overview() -> str:
     """What `recollect --help` prints."""
-    lines = [f"  {name:<10} {about}" for name, (_, about) in COMMANDS.items()]
+    lines = [f"  {name:<11} {about}" for name, (_, about) in COMMANDS.items()]
     return "\n".join(
         [
             "usage: recollect [--passphrase-file FILE] COMMAND [options]",
