@@ -1,13 +1,27 @@
-"""Writing a file so that whoever reads meanwhile sees the old one or the new one, never half."""
+"""Files that others may write as well: read without being led astray, written whole or not."""
 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
+from typing import BinaryIO
+
+
+def opened_regular(file: Path) -> BinaryIO | None:
+    """The file, to be read; None where it is none. It may have become a link or a pipe since it was
+    found: neither is followed or waited for."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    handle = os.open(file, flags | getattr(os, "O_BINARY", 0))
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    return None
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write beside it, make it durable, put it in its place; a failure leaves nothing behind."""
+    """Whoever reads meanwhile sees the old one or the new one, never half: write beside it, make it
+    durable, put it in its place. A failure leaves nothing behind."""
     import tempfile  # noqa: PLC0415  start-up time: few commands write files
 
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.stem}-")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from recollect.checks import is_text
 from recollect.errors import UserError
+from recollect.files import opened_regular
 from recollect.ingest.file_names import ENDING
 
 # Far longer than any memory; a larger file is none, and would have to fit into the memory.
@@ -83,14 +84,12 @@ def _seen(entry: os.DirEntry[str], path: str) -> Seen:
 def read_bytes(folder: Path, path: str) -> bytes:
     """A file's bytes; UserError with the reason where it cannot be read. The last name is never
     followed as a link, and what is no regular file is not waited for."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        handle = os.open(folder / path, flags | getattr(os, "O_BINARY", 0))
-        with os.fdopen(handle, "rb") as stream:
-            about = os.fstat(stream.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise UserError("It is not a regular file.")
-            if about.st_size > MOST_BYTES:
+        stream = opened_regular(folder / path)
+        if stream is None:
+            raise UserError("It is not a regular file.")
+        with stream:
+            if os.fstat(stream.fileno()).st_size > MOST_BYTES:
                 raise UserError(f"It is larger than {MOST_BYTES // 1024 // 1024} MB.")
             return stream.read()
     except OSError as error:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from pathlib import Path
 from typing import NamedTuple
 
 from pathspec.patterns.gitignore import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+from recollect.files import opened_regular
 
 GIT = ".gitignore"
 OWN = ".recollectignore"
@@ -96,20 +97,16 @@ def _spelled_out(pattern: str) -> str:
 
 def read_patterns(file: Path) -> Patterns:
     """The patterns of a file; none where there is no such file. Links are not followed."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        handle = os.open(file, flags)
+        stream = opened_regular(file)
+        if stream is None:
+            return Patterns(problems=("It is not a file.",))
+        with stream:
+            raw = stream.read(MOST_BYTES + 1)
     except FileNotFoundError:
         return NONE
     except OSError as error:
         return Patterns(problems=(f"It cannot be read: {error.strerror}.",))
-    with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return Patterns(problems=("It is not a file.",))
-        try:
-            raw = stream.read(MOST_BYTES + 1)
-        except OSError as error:
-            return Patterns(problems=(f"It cannot be read: {error.strerror}.",))
     if len(raw) > MOST_BYTES:
         return Patterns(problems=(f"It is larger than {MOST_BYTES:,} bytes and is not used.",))
     return parsed(raw.decode("utf-8", errors="replace"))

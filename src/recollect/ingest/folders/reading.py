@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable
 from errno import ELOOP
 from pathlib import Path
 from typing import NamedTuple
 
+from recollect.files import opened_regular
 from recollect.ingest.folders import code, docx, forms, html, markdown, notebook, pdf, rst
 from recollect.ingest.folders.base import Document, LeftOut
 from recollect.ingest.folders.decoding import Decoded, decoded
@@ -83,27 +83,24 @@ def _limit(form: str, limits: Limits) -> int:
 
 
 def _bytes(path: Path, limit: int) -> bytes | LeftOut:
-    """What the file holds, opened once. It may have become a link or a pipe since it was found:
-    neither is followed or waited for."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    flags |= getattr(os, "O_BINARY", 0)
+    """What the file holds, opened once."""
     try:
-        handle = os.open(path, flags)
+        stream = opened_regular(path)
     except FileNotFoundError:
         return LeftOut("vanished")
     except ValueError:  # a NUL in the path
         return LeftOut("unreadable", "its name cannot be opened")
     except OSError as error:
         return LeftOut("link") if error.errno == ELOOP else unreadable(error)
+    if stream is None:
+        return LeftOut("special", "it is not a file any more")
     try:
-        with os.fdopen(handle, "rb") as stream:
-            before = os.fstat(handle)
-            if not stat.S_ISREG(before.st_mode):
-                return LeftOut("special", "it is not a file any more")
+        with stream:
+            before = os.fstat(stream.fileno())
             if before.st_size > limit:
                 return _too_large(before.st_size, limit)
             raw = stream.read(limit + 1)
-            after = os.fstat(handle)
+            after = os.fstat(stream.fileno())
     except OSError as error:
         return unreadable(error)
     if len(raw) > limit or (before.st_size, before.st_mtime_ns) != (len(raw), after.st_mtime_ns):
