@@ -53,7 +53,6 @@ from recollect.store.sqlite.upkeep import Finding
 from recollect.times import parse_time
 from recollect.types import (
     Context,
-    Degraded,
     Filter,
     Memory,
     Place,
@@ -63,7 +62,7 @@ from recollect.types import (
     place_of,
 )
 from recollect.vaults.known import HOME, untrusted_vault
-from recollect.vaults.trust import project_vault
+from recollect.vaults.trust import project_vault, working_folder
 
 if TYPE_CHECKING:
     from recollect.folders.looking import Looked
@@ -298,21 +297,15 @@ class Recollect:
             if bad:
                 return counts._replace(bad=bad)
             cleaned = held
-        if dry_run:
+        at_once = strict or dry_run
+        for batch in [list(cleaned)] if at_once else _batches(cleaned, IMPORT_BATCH):
             with suppress(_Undone), self.store.writing() as write:
-                counts = self._save_lines(write, list(cleaned), progress)
-                raise _Undone
-            return counts
-        if strict:
-            with self.store.writing() as write:
-                counts = self._save_lines(write, list(cleaned), progress)
-            self._wrote_lines(counts)
-        else:
-            for batch in _batches(cleaned, IMPORT_BATCH):
-                with self.store.writing() as write:
-                    done = self._save_lines(write, batch, progress)
-                self._wrote_lines(done)
-                counts = Imported(*(a + b for a, b in zip(counts, done, strict=True)))  # type: ignore[operator]
+                done = self._save_lines(write, batch, progress)
+                if dry_run:
+                    raise _Undone
+            if not dry_run and (changed := done.added + done.updated):
+                self._wrote("import", count=changed)
+            counts = Imported(*(a + b for a, b in zip(counts, done, strict=True)))  # type: ignore[operator]
         return counts
 
     def _clean_line(self, line: Line, *, redact: bool) -> Cleaned:
@@ -324,10 +317,6 @@ class Recollect:
         except UserError as error:
             return line._replace(draft=None, reason=str(error)), {}
         return line._replace(draft=given), found
-
-    def _wrote_lines(self, done: Imported) -> None:
-        if changed := done.added + done.updated:
-            self._wrote("import", count=changed)
 
     def _save_lines(
         self, write: Writing, clean: Sequence[Cleaned], progress: Callable[[int], None]
@@ -561,11 +550,11 @@ class Recollect:
         from recollect.vaults.federation import Federation  # noqa: PLC0415  start-up time
 
         return Federation(
-            self.settings, self._environment, self.home, self.path, self.models, _working_folder()
+            self.settings, self._environment, self.home, self.path, self.models, working_folder()
         )
 
     def _project_vault(self) -> Path | None:
-        start = _working_folder()
+        start = working_folder()
         return None if start is None else project_vault(start)
 
     def _federated(
@@ -601,7 +590,7 @@ class Recollect:
         """A vault that would be used if it were trusted is told, and not silently passed over."""
         if self.caller.token:
             return found  # where things are on this machine is not everybody's business
-        project = untrusted_vault(self.settings, self.home, self.path, _working_folder())
+        project = untrusted_vault(self.settings, self.home, self.path, working_folder())
         if project is None:
             return found
         note = f"The project vault {project} is not used; `recollect vaults trust` allows it."
@@ -627,7 +616,7 @@ class Recollect:
             mark=mark,
             facets=facets,
         )
-        return found if fanned is None else told_apart(found, fanned)
+        return found if fanned is None else fanned.told_apart(found)
 
     @cached_property
     def _collections(self) -> Collections | None:
@@ -641,8 +630,7 @@ class Recollect:
         """The personal vault with the collections that the caller belongs to behind it."""
         if self._collections is None:
             return None
-        allowed = self.caller.collections
-        names = [one for one in self._collections.names() if allowed is None or one in allowed]
+        names = [one for one in self._collections.names() if self.caller.shares(one)]
         return self._collections.fanned(self.store, names)
 
     @needs(WRITE, SEARCH)
@@ -682,8 +670,7 @@ class Recollect:
         self._wrote("unpublish", ids)
 
     def _collection(self, name: str, *, make: bool = False) -> SqliteStore:
-        allowed = self.caller.collections
-        if self._collections is None or (allowed is not None and name not in allowed):
+        if self._collections is None or not self.caller.shares(name):
             raise NotFound(f"There is no collection {name!r} here.")
         return self._collections.store(name, make=make)
 
@@ -929,7 +916,7 @@ class Recollect:
                     stored = write.find(write.files.memories(folder))
                     for one in stored.values():
                         write.forget(one, self.now())
-                self.store.folders.remove(folder)
+                    write.files.remove(folder)
                 self._wrote("remove folder", count=len(stored) or 1)
                 return len(stored)
         raise NotFound(f"{path} was never added; `recollect folders` shows those that were.")
@@ -1151,19 +1138,6 @@ class Recollect:
         return self.store.topics.hashed(f"audit:{exact}").hex()[:12]
 
 
-def told_apart(found: Response, fanned: Fanned) -> Response:
-    """Which collection a result is from, and which collections could not take part."""
-    names = {one.name for one in fanned.collections}
-    results = tuple(
-        msgspec.structs.replace(one, vault=start)
-        if (start := one.id.partition(":")[0]) in names and ":" in one.id
-        else one
-        for one in found
-    )
-    away = (Degraded(name, reason) for name, reason in fanned.away.items())
-    return msgspec.structs.replace(found, results=results, degraded=(*found.degraded, *away))
-
-
 def _check_apart(path: str, known: Mapping[str, Folder]) -> None:
     """A file must not be two memories: no folder within another."""
     for other in known:
@@ -1172,13 +1146,6 @@ def _check_apart(path: str, known: Mapping[str, Folder]) -> None:
             raise UserError(
                 f"{inner} is in {outer}; add one of them, and `recollect folders remove` the other."
             )
-
-
-def _working_folder() -> Path | None:
-    try:
-        return Path.cwd()
-    except OSError:  # it is gone
-        return None
 
 
 def _keys(settings: VaultKeys, environment: Mapping[str, str], passphrase: str | None) -> KeySource:

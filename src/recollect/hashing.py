@@ -5,9 +5,14 @@ from __future__ import annotations
 
 def content_digest(text: str, size: int) -> bytes:
     """A digest of `size` bytes of what a text says, lone surrogates and all."""
+    return bytes_digest(text.encode(errors="surrogatepass"), size)
+
+
+def bytes_digest(raw: bytes, size: int = 16) -> bytes:
+    """A digest of `size` bytes of what a file holds."""
     import hashlib  # noqa: PLC0415  start-up time: a search hashes nothing
 
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=size).digest()
+    return hashlib.blake2b(raw, digest_size=size).digest()
 
 
 def keyed_digest(key: bytes, text: str) -> bytes:

@@ -13,13 +13,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from recollect.errors import NotFound, UserError
 from recollect.folders.looking import Looked, Seen, look
 from recollect.folders.parts import Part, assigned, new_ids
+from recollect.hashing import bytes_digest
 from recollect.ingest.draft import Draft, complete, draft
 from recollect.ingest.folders import forms
 from recollect.ingest.folders.base import Cut, Document, LeftOut, Reason
@@ -209,7 +209,7 @@ class Sync:
         raw = contents(seen.full, seen.path, self._limits)
         if isinstance(raw, LeftOut):
             return _Read(seen, read_ns, b"", None, (), raw)
-        digest = blake2b(raw, digest_size=16).digest()
+        digest = bytes_digest(raw)
         same = before is not None and not before.gone and before.digest == digest
         if before is not None and same and before.reason != LACKING:
             why = LeftOut(before.reason) if before.reason else None  # type: ignore[arg-type]

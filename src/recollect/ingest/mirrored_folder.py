@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 
 from recollect.errors import UserError
 from recollect.files import write_whole
+from recollect.hashing import bytes_digest
 from recollect.ingest.file_names import free_path, same_place
 from recollect.ingest.markdown_folder import LINK, read_bytes
 from recollect.ingest.markdown_form import as_markdown
@@ -20,7 +20,7 @@ LINKED = "A folder on its way is a link, and links are not followed."
 
 
 def digest_of(raw: bytes) -> str:
-    return blake2b(raw, digest_size=16).hexdigest()
+    return bytes_digest(raw).hex()
 
 
 class MirroredFolder:

@@ -19,13 +19,14 @@ def together(ranking: Ranking, at: At) -> Ranking:
     """The ranking with neighbours joined; `at` then knows in which lines of which file each result
     stands. What is no part of a file stays as it is."""
     looked_at = ranking.ids[: max(SHARE * at.limit, FEWEST)]
+    order = {id: place for place, id in enumerate(looked_at)}
     ids = [id for id in looked_at if at.memory(id).path]
     places = at.store.folders.places(ids) if ids else {}
     if not places:
         return ranking
     hidden: set[str] = set()
     for run in _runs([places[id] for id in ids if id in places]):
-        best, *others = sorted(run, key=lambda one: looked_at.index(one.cut.memory_id))
+        best, *others = sorted(run, key=lambda one: order[one.cut.memory_id])
         id = best.cut.memory_id
         hidden |= {one.cut.memory_id for one in others}
         at.files[id] = FilePlace(

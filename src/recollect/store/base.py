@@ -274,9 +274,6 @@ class Folders(Protocol):
     def add(self, path: str, project: str, *, redact: bool, followed: bool, at: datetime) -> Folder:
         """The folder at that path, made or changed."""
 
-    def remove(self, folder: Folder) -> None:
-        """Know nothing of it any more; its memories stay as they are."""
-
     def files(self, folder: Folder) -> dict[str, File]:
         """Its files by path, those that are gone included."""
 
@@ -302,6 +299,9 @@ class FileWriting(Protocol):
 
     def memories(self, folder: Folder) -> list[str]:
         """The ids of all live memories of a folder's files."""
+
+    def remove(self, folder: Folder) -> None:
+        """Know nothing of the folder any more; its memories stay as they are."""
 
 
 class FeedbackLog(Protocol):

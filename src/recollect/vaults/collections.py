@@ -42,7 +42,7 @@ from recollect.store.base import (
     Writing,
 )
 from recollect.store.sqlite.store import SqliteStore
-from recollect.types import Filter, Memory, Place, Span
+from recollect.types import Degraded, Filter, Memory, Place, Response, Span
 from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, PROJECT
 
@@ -96,6 +96,18 @@ class Fanned:
         self.vocabulary: Vocabulary = FannedVocabulary(self)
         self.feedback: FeedbackLog = personal.feedback
         self.folders: Folders = personal.folders
+
+    def told_apart(self, found: Response) -> Response:
+        """Which collection a result is from, and which collections could not take part."""
+        names = {one.name for one in self.collections}
+        results = tuple(
+            msgspec.structs.replace(one, vault=start)
+            if (start := one.id.partition(":")[0]) in names and ":" in one.id
+            else one
+            for one in found
+        )
+        away = (Degraded(name, reason) for name, reason in self.away.items())
+        return msgspec.structs.replace(found, results=results, degraded=(*found.degraded, *away))
 
     def asked(self, ask: Callable[[Collection], Answer]) -> list[tuple[Collection, Answer]]:
         """What each collection answers; one that cannot is left out and noted."""

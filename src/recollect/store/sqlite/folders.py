@@ -49,10 +49,6 @@ class SqliteFolders:
             [row] = connection.execute(PUT_FOLDER, values).fetchall()
         return _folder(row)
 
-    def remove(self, folder: Folder) -> None:
-        with self._database.writing() as connection:
-            connection.execute("DELETE FROM folders WHERE key = ?", (folder.key,))
-
     def files(self, folder: Folder) -> dict[str, File]:
         rows = self._database.rows(f"SELECT {FILE} FROM files WHERE folder = ?", folder.key)
         found = (_file(row) for row in rows)
@@ -111,6 +107,9 @@ class SqliteFileWriting:
             (folder.key,),
         )
         return [str(id) for (id,) in rows]
+
+    def remove(self, folder: Folder) -> None:
+        self._connection.execute("DELETE FROM folders WHERE key = ?", (folder.key,))
 
 
 def _folder(row: Sequence[Any]) -> Folder:
