@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,19 @@ class WrongUsage(UserError):
     """The command was called in a way that it cannot be called."""
 
     exit_code = 2
+
+
+def check_action(
+    command: str, action: str, names: Sequence[str], usages: Mapping[str, str]
+) -> None:
+    """WrongUsage for an action that is none, or that takes fewer or more names. `usages`: how each
+    is called, `add NAME PATH`; what it can do without stands in brackets."""
+    if action not in usages:
+        raise WrongUsage(f"{action!r} is not an action; there are: {', '.join(usages)}.")
+    usage = usages[action]
+    most = usage.count(" ")
+    if not most - usage.count("[") <= len(names) <= most:
+        raise WrongUsage(f"It is called as `recollect {command} {usage}`.")
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

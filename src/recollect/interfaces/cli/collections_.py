@@ -7,7 +7,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.arguments import add_json, check_action
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled, visible
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.settings import home_folder, load_settings
@@ -16,6 +16,8 @@ EXAMPLE = (
     "  recollect collections add platform /srv/platform.db\n  recollect collections\n"
     "  recollect publish auth-jwt-001 --to platform"
 )
+
+USAGES = {"list": "list", "add": "add NAME FILE", "remove": "remove NAME"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,11 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(told: argparse.Namespace) -> int:
     home = home_folder(os.environ)
-    wanted = {"list": 0, "add": 2, "remove": 1}
-    if told.action not in wanted:
-        raise WrongUsage(f"{told.action!r} is not an action; there are: {', '.join(wanted)}.")
-    if len(told.names) != wanted[told.action]:
-        raise WrongUsage("It is called as `collections`, `add NAME FILE` or `remove NAME`.")
+    check_action("collections", told.action, told.names, USAGES)
     if told.action == "add":
         name, file = told.names
         fields = {"name": name, "path": str(Path(file).absolute())}

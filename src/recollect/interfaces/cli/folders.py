@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
-from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.arguments import add_json, check_action
 from recollect.interfaces.cli.output import BOLD, one_line, print_json, styled
 from recollect.interfaces.cli.syncing import advancing, embed, follow, synced_json, tell
 from recollect.present.words import counted
@@ -30,11 +30,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(told: argparse.Namespace) -> int:
-    if told.action not in ACTIONS:
-        raise WrongUsage(f"{told.action!r} is not an action; there are: {', '.join(ACTIONS)}.")
-    if (told.folder is not None) != (told.action == "remove"):
-        usage = "remove FOLDER" if told.action == "remove" else told.action
-        raise WrongUsage(f"It is called as `recollect folders {usage}`.")
+    usages = {name: name for name in ACTIONS} | {"remove": "remove FOLDER"}
+    check_action("folders", told.action, [told.folder] if told.folder is not None else [], usages)
     with Recollect() as memory:
         return ACTIONS[told.action](memory, told)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.arguments import add_json, check_action
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled, visible
 from recollect.recipes import Recipes
 from recollect.recipes.overrides import tree
@@ -32,11 +32,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(told: argparse.Namespace) -> int:
-    if told.action not in ACTIONS:
-        raise WrongUsage(f"{told.action!r} is not an action; there are: {', '.join(ACTIONS)}.")
-    action, usage = ACTIONS[told.action]
-    if len(told.names) != len(usage.split()) - 1:
-        raise WrongUsage(f"It is called as `recollect recipes {usage}`.")
+    usages = {name: usage for name, (_, usage) in ACTIONS.items()}
+    check_action("recipes", told.action, told.names, usages)
+    action, _ = ACTIONS[told.action]
     action(Recipes(home_folder(os.environ) / "recipes"), told.names, told.json)
     return 0
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from recollect.checks import sayable_path
 from recollect.errors import NotFound, UserError
-from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.arguments import add_json, check_action
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, styled, visible
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.settings import home_folder, load_settings
@@ -46,14 +46,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(told: argparse.Namespace) -> int:
-    if told.action not in ACTIONS:
-        raise WrongUsage(f"{told.action!r} is not an action; there are: {', '.join(ACTIONS)}.")
-    action, usage = ACTIONS[told.action]
-    least, most = usage.count(" ") - usage.count("["), usage.count(" ")
-    if not least <= len(told.names) <= most:
-        raise WrongUsage(f"It is called as `recollect vaults {usage}`.")
-    home = home_folder(os.environ)
-    action(home, told)
+    usages = {name: usage for name, (_, usage) in ACTIONS.items()}
+    check_action("vaults", told.action, told.names, usages)
+    action, _ = ACTIONS[told.action]
+    action(home_folder(os.environ), told)
     return 0
 
 
