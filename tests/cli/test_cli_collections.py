@@ -45,6 +45,26 @@ def test_removing_a_collection_keeps_its_file_and_every_other_setting(
     assert shared.exists()
 
 
+def test_a_name_that_is_taken_is_refused_and_nothing_is_written(home: Home, tmp_path: Path) -> None:
+    home.run("collections", "add", "guild", str(tmp_path / "guild.db"))
+    home.run("vaults", "add", "team", str(tmp_path / "team.db"))
+    config = home.folder / "config.toml"
+    before = config.read_text()
+    for name, why in (("guild", "Two collections"), ("agent", "a vault"), ("team", "'team', too")):
+        done = home.call("collections", "add", name, str(tmp_path / "other.db"))
+        assert (done.code, done.out) == (1, ""), name
+        assert why in done.err
+    assert config.read_text() == before
+    assert home.call("search", "anything").code == 0
+
+
+def test_programs_are_told_what_was_added_and_removed(home: Home, tmp_path: Path) -> None:
+    file = str(tmp_path / "guild.db")
+    added = home.json("collections", "add", "guild", file)
+    assert added == {"added": {"name": "guild", "path": file}}
+    assert home.json("collections", "remove", "guild") == {"removed": "guild"}
+
+
 def test_what_makes_no_sense_is_refused_in_one_line(home: Home) -> None:
     home.save("--title", "Signing keys rotate", "--id", "keys")
     for told, code, holding in (

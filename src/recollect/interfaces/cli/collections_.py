@@ -8,15 +8,16 @@ from functools import partial
 from pathlib import Path
 
 from recollect.interfaces.cli.arguments import add_json, check_action
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled, visible
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, styled, visible
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.settings import home_folder, load_settings
+from recollect.vaults.collections import Collections
+from recollect.vaults.known import known_vaults
 
 EXAMPLE = (
     "  recollect collections add platform /srv/platform.db\n  recollect collections\n"
     "  recollect publish auth-jwt-001 --to platform"
 )
-
 USAGES = {"list": "list", "add": "add NAME FILE", "remove": "remove NAME"}
 
 
@@ -34,15 +35,22 @@ def run(told: argparse.Namespace) -> int:
     if told.action == "add":
         name, file = told.names
         fields = {"name": name, "path": str(Path(file).absolute())}
-        config = add_table(home, "collections", fields, partial(load_settings, home))
-        print(f"Added: {name}, {styled(f'written to {config}', DIM)}")
+        config = add_table(home, "collections", fields, partial(_check, home))
+        say(told.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=fields)
     elif told.action == "remove":
         [name] = told.names
         remove_table(home, "collections", name, partial(load_settings, home))
-        print(f"Removed: {name}; what was published there is untouched.")
+        say(told.json, f"Removed: {name}; what was published there is untouched.", removed=name)
     else:
         _list(home, as_json=told.json)
     return 0
+
+
+def _check(home: Path) -> None:
+    """As a search would refuse it: names that are taken, by another collection or by a vault."""
+    settings = load_settings(home)
+    Collections(settings.collections, home, os.environ)
+    known_vaults(settings, home, home / "vault.db", None)
 
 
 def _list(home: Path, *, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import add_json, check_action
-from recollect.interfaces.cli.output import BOLD, one_line, print_json, styled
+from recollect.interfaces.cli.output import BOLD, one_line, print_json, say, styled
 from recollect.interfaces.cli.syncing import advancing, embed, follow, synced_json, tell
 from recollect.present.words import counted
 
@@ -88,11 +88,9 @@ def _watch(memory: Recollect, told: argparse.Namespace) -> int:
 
 def _remove(memory: Recollect, told: argparse.Namespace) -> int:
     count = memory.remove_folder(told.folder)
-    if told.json:
-        print_json({"removed": told.folder, "forgotten": count})
-    else:
-        what = f"{counted(count, 'memory')} forgotten, no file touched"
-        print(f"Removed: {one_line(told.folder)}; {what}.")
+    what = f"{counted(count, 'memory')} forgotten, no file touched"
+    sentence = f"Removed: {one_line(told.folder)}; {what}."
+    say(told.json, sentence, removed=told.folder, forgotten=count)
     return 0
 
 

@@ -26,6 +26,14 @@ def print_json(value: Any) -> None:
     print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
+def say(as_json: bool, sentence: str, **facts: object) -> None:
+    """What was done, as a sentence for people or as facts for programs."""
+    if as_json:
+        print_json(facts)
+    else:
+        print(sentence)
+
+
 def on_terminal() -> bool:
     return sys.stdout.isatty()
 

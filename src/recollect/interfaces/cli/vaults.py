@@ -13,7 +13,7 @@ from typing import Any
 from recollect.checks import sayable_path
 from recollect.errors import NotFound, UserError
 from recollect.interfaces.cli.arguments import add_json, check_action
-from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, styled, visible
+from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, say, styled, visible
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.settings import home_folder, load_settings
 from recollect.vaults.known import Known, known_vaults, untrusted_vault
@@ -90,13 +90,13 @@ def _add(home: Path, told: argparse.Namespace) -> None:
         fields["priority"] = told.priority
     config = add_table(home, "vaults", fields, partial(_known, home))
     [added] = [one for one in _known(home) if one.name == name]
-    _say(told, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=_facts(added))
+    say(told.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=_facts(added))
 
 
 def _remove(home: Path, told: argparse.Namespace) -> None:
     [name] = told.names
     remove_table(home, "vaults", name, partial(_known, home))
-    _say(told, f"Removed: {name}; its memories are untouched.", removed=name)
+    say(told.json, f"Removed: {name}; its memories are untouched.", removed=name)
 
 
 def _known(home: Path) -> list[Known]:
@@ -108,14 +108,18 @@ def _trust(home: Path, told: argparse.Namespace) -> None:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     Trusted(home).add(vault)
     place = str(vault)
-    _say(told, f"Trusted: {visible(place)} is searched from now on in this project.", trusted=place)
+    say(
+        told.json,
+        f"Trusted: {visible(place)} is searched from now on in this project.",
+        trusted=place,
+    )
 
 
 def _untrust(home: Path, told: argparse.Namespace) -> None:
     vault = _project(home, told)
     gone = Trusted(home).remove(vault)
     what = "No longer trusted" if gone else "Was not trusted"
-    _say(told, f"{what}: {visible(str(vault))}.", untrusted=str(vault), changed=gone)
+    say(told.json, f"{what}: {visible(str(vault))}.", untrusted=str(vault), changed=gone)
 
 
 def _project(home: Path, told: argparse.Namespace) -> Path:
@@ -130,13 +134,6 @@ def _project(home: Path, told: argparse.Namespace) -> Path:
     if same_file(vault, home / "vault.db"):
         raise UserError(f"{visible(str(vault))} is your own vault, which needs no trust.")
     return vault
-
-
-def _say(told: argparse.Namespace, sentence: str, **facts: object) -> None:
-    if told.json:
-        print_json(facts)
-    else:
-        print(sentence)
 
 
 ACTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], None], str]] = {
