@@ -10,7 +10,6 @@ import base64
 import hmac
 import os
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,7 @@ from msgspec import Struct
 
 from recollect.capabilities import CAPABILITIES, Caller
 from recollect.errors import NotFound, StoreError, UserError
+from recollect.patience import patiently
 from recollect.times import AGES, from_micros, parse_time, to_micros
 
 NAME = "access.db"
@@ -234,7 +234,8 @@ class Access:
         connection = apsw.Connection(str(self.file), apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.set_busy_timeout(BUSY_MS)
-            _patiently(lambda: self._prepare(connection))
+            # A new file becomes WAL for two processes at once: one is told busy without waiting.
+            patiently(lambda: self._prepare(connection), (apsw.BusyError,), BUSY_MS / 1000)
         except BaseException:
             connection.close()
             raise
@@ -247,20 +248,6 @@ class Access:
         if _version(connection) > VERSION:
             raise StoreError(f"{self.file} was made by a newer Recollect; install that one.")
         connection.execute("PRAGMA synchronous = FULL")  # what is revoked stays revoked
-
-
-def _patiently(action: Callable[[], None]) -> None:
-    """Again while SQLite says busy without having waited, as it does when a new file becomes WAL
-    for two processes at once."""
-    give_up = time.monotonic() + BUSY_MS / 1000
-    while True:
-        try:
-            action()
-            return
-        except apsw.BusyError:
-            if time.monotonic() > give_up:
-                raise
-            time.sleep(0.005)
 
 
 def well_formed(secret: str) -> bool:

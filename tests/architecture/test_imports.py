@@ -34,7 +34,17 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("query",),
     ("settings", "codec", "checks", "access", "audit"),
     ("times", "depth"),
-    ("errors", "types", "capabilities", "hashing", "maths", "bounds", "files", "version"),
+    (
+        "errors",
+        "types",
+        "capabilities",
+        "hashing",
+        "maths",
+        "bounds",
+        "files",
+        "patience",
+        "version",
+    ),
 )
 # Tools for tests: they may use everything below the engine, and nothing uses them.
 ASIDE = "testing"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import apsw
 import msgspec
 
 from recollect.errors import Locked, StoreError
+from recollect.patience import patiently
 from recollect.store.sqlite import cipher, parts
 from recollect.store.sqlite.cipher import KeySource
 
@@ -251,24 +252,13 @@ def as_json_list(values: Iterable[str | int]) -> str:
     return msgspec.json.encode(list(values)).decode()
 
 
-def _patiently(action: object) -> None:
+def _patiently(action: Callable[[], object]) -> None:
     """Run `action` again while SQLite says busy without having waited.
 
     The busy handler does not cover every case: switching a new file to WAL, recovering a WAL that
     a killed process left, and the moment in which the last user of a vault closes it.
     """
-    assert callable(action)
-    deadline = time.monotonic() + BUSY_SECONDS
-    pause = 0.001
-    while True:
-        try:
-            action()
-            return
-        except (apsw.BusyError, apsw.LockedError):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(pause)
-            pause = min(pause * 2, 0.1)
+    patiently(action, (apsw.BusyError, apsw.LockedError), BUSY_SECONDS)
 
 
 def _checked_version(connection: apsw.Connection, path: Path) -> int:
