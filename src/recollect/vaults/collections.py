@@ -102,7 +102,7 @@ class Fanned:
         names = {one.name for one in self.collections}
         results = tuple(
             msgspec.structs.replace(one, vault=start)
-            if (start := one.id.partition(":")[0]) in names and ":" in one.id
+            if (start := one.id.partition(MARK)[0]) in names and MARK in one.id
             else one
             for one in found
         )
