@@ -27,7 +27,7 @@ from recollect import Recollect
 from recollect.ingest.draft import draft
 from recollect.models.builtin import builtin
 from recollect.models.onnx import OnnxReranker, usable_threads
-from recollect.rerank.deadline import Verdict
+from recollect.stages.rerank_deadline import Verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

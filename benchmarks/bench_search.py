@@ -9,7 +9,7 @@ import time
 
 from data import data_argument, median, passages, questions
 from recollect import Recollect
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.ingest.draft import draft
 from recollect.query.fts5 import any_of, within
 from recollect.query.terms import keywords
@@ -63,7 +63,7 @@ def timed_raw(memory: Recollect, text: str) -> float:
 
 
 def timed_channel(memory: Recollect, text: str) -> float:
-    at = At(
+    at = SearchContext(
         recipe="vault",
         query=Query(text=text),
         limit=10,

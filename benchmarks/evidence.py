@@ -24,7 +24,7 @@ from data import data_argument
 from recollect.evals.cache import Cache, cache_folder
 from recollect.evals.datasets import Question
 from recollect.evals.runs import Bench, opened
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.types import Filter, Response
 

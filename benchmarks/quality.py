@@ -45,10 +45,10 @@ from recollect.hashing import content_digest
 from recollect.interfaces.cli.output import progress
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Reranker
-from recollect.recipes import BUILT_IN
 from recollect.recipes.blend import BLEND
-from recollect.rerank.second_opinion import SecondOpinion
+from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Settings, home_folder, load_settings
+from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.version import __version__
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def arguments() -> argparse.Namespace:
 
 def contestants() -> list[Contestant]:
     """In the order of the tables. `blend` without a reranker is `blend` without that stage."""
-    stages = tuple(stage for stage in BLEND.stages if not isinstance(stage, SecondOpinion))
+    stages = tuple(stage for stage in BLEND.stages if not isinstance(stage, RerankInterpolation))
     alone = msgspec.structs.replace(BLEND, name=quality_page.ALONE, stages=stages)
     documented = [recipe for name, recipe in BUILT_IN.items() if name != BLEND.name]
     recipes = [*BASELINES.values(), *documented, alone, BLEND]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from recollect.bounds import Count
+from recollect.recipes.ranges import Count
 
 
 class Depth(Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from recollect.audit import NAME as AUDIT
-from recollect.audit import Audit
-from recollect.capabilities import ADMIN, DELETE, OWNER, SEARCH, WRITE, Caller, free, needs
+from recollect.auth.audit import NAME as AUDIT
+from recollect.auth.audit import Audit
+from recollect.auth.capabilities import ADMIN, DELETE, OWNER, SEARCH, WRITE, Caller, free, needs
 from recollect.checks import (
     bounded,
     checked_filter,
@@ -31,22 +31,22 @@ from recollect.checks import (
     unknown_memory,
     zoned,
 )
-from recollect.codec import revision
 from recollect.errors import Changed, Forbidden, NotFound, ProviderError, RecollectError, UserError
 from recollect.ingest.draft import Draft, complete, draft
 from recollect.ingest.jsonl import Line
 from recollect.ingest.repeats import repeated
 from recollect.ingest.saving import Saved, save_again, save_drafts
+from recollect.memory_json import revision
 from recollect.models.active import ActiveModels
 from recollect.models.embedding import Background, TextsRefused, embed_waiting
 from recollect.pipeline import MOST_FACETS, run, topics
 from recollect.present.views import checked_view, token_estimate
-from recollect.recipes import Recipes
 from recollect.recipes.base import Recipe
+from recollect.recipes.registry import Recipes
 from recollect.recipes.related import RELATED
 from recollect.settings import Settings, home_folder, load_settings
 from recollect.settings import Vault as VaultKeys
-from recollect.signals.weigh import WeightedSum
+from recollect.stages.weighted_sum import WeightedSum
 from recollect.store.base import Coverage, Dates, Facets, Folder, Outcome, Stored, Writing
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.upkeep import Finding

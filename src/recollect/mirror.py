@@ -14,7 +14,6 @@ from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from recollect.codec import revision
 from recollect.errors import NotFound, RecollectError
 from recollect.hashing import content_digest
 from recollect.ingest.draft import Draft, complete, draft
@@ -34,6 +33,7 @@ from recollect.ingest.mirrored_folder import MirroredFolder
 from recollect.ingest.mirroring import VERSION, Action, Entry, State, Step, decide, side
 from recollect.ingest.notes import note_fields, our_fields
 from recollect.ingest.saving import Saved
+from recollect.memory_json import revision
 from recollect.types import Memory
 
 TAG = "conflict"

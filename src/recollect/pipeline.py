@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from recollect.at import At, Models
 from recollect.checks import LARGEST_LIMIT, bounded
+from recollect.context import Models, SearchContext
 from recollect.errors import UserError
 from recollect.present.snippet import marked
-from recollect.present.together import together
 from recollect.present.views import VIEWS
 from recollect.query.terms import keywords
 from recollect.query.when import understood
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Channel, Recipe, fused_channels
-from recollect.signals.cut import Cut
+from recollect.stages.cut import Cut
+from recollect.stages.neighbours import together
 from recollect.store.base import Store
 from recollect.types import Filter, Hit, Query, Ranking, Response, Result, Term, View, combine
 
@@ -42,39 +42,41 @@ def run(
     start = time.perf_counter()
     declared = _variant(recipe, query)
     limit, note = _limit(declared, query)
-    at = At(recipe=recipe.name, query=query, limit=limit, now=now, store=store, models=models)
-    at.inlined = declared.limits.inlined
+    context = SearchContext(
+        recipe=recipe.name, query=query, limit=limit, now=now, store=store, models=models
+    )
+    context.inlined = declared.limits.inlined
     if note:
-        at.note(note)
-    _recall(declared, at)
-    ranking = at.fused = _fused(declared, at)
+        context.note(note)
+    _recall(declared, context)
+    ranking = context.fused = _fused(declared, context)
     pool = len(ranking)
     for stage in declared.stages:
         if isinstance(stage, Cut):
-            with at.timed("together"):
-                ranking = together(ranking, at)
-        with at.timed("stages"), at.timed(f"stages.{stage.name}"):
-            ranking = stage.apply(ranking, at)
+            with context.timed("together"):
+                ranking = together(ranking, context)
+        with context.timed("stages"), context.timed(f"stages.{stage.name}"):
+            ranking = stage.apply(ranking, context)
     shown = view or declared.view
-    with at.timed("present"):
+    with context.timed("present"):
         if mark or shown == "snippet":
-            at.snippets = marked(at, [at.memory(id) for id in ranking.ids])
-        results = _results(ranking, at, shown, vault)
-        judged = declared.evidence.judged(ranking, at) if declared.evidence else None
-    common = _facets(at) if facets else {}
-    at.timings["total"] = (time.perf_counter() - start) * 1000
+            context.snippets = marked(context, [context.memory(id) for id in ranking.ids])
+        results = _results(ranking, context, shown, vault)
+        judged = declared.evidence.judged(ranking, context) if declared.evidence else None
+    common = _facets(context) if facets else {}
+    context.timings["total"] = (time.perf_counter() - start) * 1000
     return Response(
         query=query.text,
         recipe=recipe.name,
         view=shown,
-        intent=at.intent,
+        intent=context.intent,
         results=results,
-        counts=_counts(ranking, at, pool),
+        counts=_counts(ranking, context, pool),
         topics=topics(results),
-        degraded=tuple(at.degraded),
-        notes=tuple(at.notes),
-        timings_ms={part: round(spent, 3) for part, spent in at.timings.items()},
-        understood=tuple(map(understood, at.understood)),
+        degraded=tuple(context.degraded),
+        notes=tuple(context.notes),
+        timings_ms={part: round(spent, 3) for part, spent in context.timings.items()},
+        understood=tuple(map(understood, context.understood)),
         evidence=judged.evidence if judged else None,
         confidence=judged.confidence if judged else None,
         facets=common,
@@ -106,51 +108,57 @@ def _limit(declared: Recipe, query: Query) -> tuple[int, str]:
     return min(asked, most), ""
 
 
-def _recall(declared: Recipe, at: At) -> None:
+def _recall(declared: Recipe, context: SearchContext) -> None:
     """Run each channel that the query wants; one that could not take part is left out."""
-    if any(_embeds_anyway(channel, at) for channel in declared.recall[1:]):
-        at.embed_ahead()
+    if any(_embeds_anyway(channel, context) for channel in declared.recall[1:]):
+        context.embed_ahead()
     for channel in declared.recall:
-        if not channel.wanted(at):
+        if not channel.wanted(context):
             continue
-        waited = at.waited_ms
-        with at.timed(channel.name):
-            found = channel.recall(at)
+        waited = context.waited_ms
+        with context.timed(channel.name):
+            found = channel.recall(context)
         # The model's time is its own, not the channel's that asked first.
-        at.timings[channel.name] -= at.waited_ms - waited
+        context.timings[channel.name] -= context.waited_ms - waited
         if found is not None:
-            at.channels[channel.name] = found
+            context.channels[channel.name] = found
 
 
-def _embeds_anyway(channel: Channel, at: At) -> bool:
+def _embeds_anyway(channel: Channel, context: SearchContext) -> bool:
     """Whether the channel asks the model whatever the others find."""
-    return isinstance(channel, Vector) and channel.when == "always" and channel.wanted(at)
+    return isinstance(channel, Vector) and channel.when == "always" and channel.wanted(context)
 
 
-def _fused(declared: Recipe, at: At) -> Ranking:
+def _fused(declared: Recipe, context: SearchContext) -> Ranking:
     """One ranking of all candidates, their memories read. A memory that another process forgot
     since the recall is no longer there. What fusion left out of its pool is not read."""
-    with at.timed("fuse"):
-        fused = declared.fuse.fuse(at)
+    with context.timed("fuse"):
+        fused = declared.fuse.fuse(context)
     names = fused_channels(declared.fuse)
-    taken = {hit.memory_id for name in names for hit in at.channels.get(name, ())}
+    taken = {hit.memory_id for name in names for hit in context.channels.get(name, ())}
     left_out = taken.difference(fused.ids)
-    with at.timed("load"):
-        at.load(fused.ids)
-        at.load(id for channel in at.channels.values() for id in channel.ids if id not in left_out)
-    for name, channel in at.channels.items():
-        at.channels[name] = Ranking(
-            tuple(hit for hit in channel if hit.memory_id in left_out or at.has(hit.memory_id)),
+    with context.timed("load"):
+        context.load(fused.ids)
+        context.load(
+            id for channel in context.channels.values() for id in channel.ids if id not in left_out
+        )
+    for name, channel in context.channels.items():
+        context.channels[name] = Ranking(
+            tuple(
+                hit for hit in channel if hit.memory_id in left_out or context.has(hit.memory_id)
+            ),
             channel.dropped,
         )
-    return Ranking(tuple(hit for hit in fused if at.has(hit.memory_id)), fused.dropped)
+    return Ranking(tuple(hit for hit in fused if context.has(hit.memory_id)), fused.dropped)
 
 
-def _facets(at: At) -> dict[str, dict[str, int]]:
+def _facets(context: SearchContext) -> dict[str, dict[str, int]]:
     """Counted over what any channel found, not over the few that are returned."""
-    with at.timed("facets"):
-        found = {id for channel in at.channels.values() for id in channel.ids}
-        return at.store.memories.facets(Filter(among=tuple(found)), MOST_FACETS, at.now)._asdict()
+    with context.timed("facets"):
+        found = {id for channel in context.channels.values() for id in channel.ids}
+        return context.store.memories.facets(
+            Filter(among=tuple(found)), MOST_FACETS, context.now
+        )._asdict()
 
 
 def topics(results: Sequence[Result]) -> dict[str, int]:
@@ -158,26 +166,34 @@ def topics(results: Sequence[Result]) -> dict[str, int]:
     return dict(Counter(tag for result in results for tag in result.memory.tags).most_common())
 
 
-def _results(ranking: Ranking, at: At, view: View, vault: str) -> tuple[Result, ...]:
-    return tuple(_result(hit, at, view, vault, place) for place, hit in enumerate(ranking, start=1))
+def _results(
+    ranking: Ranking, context: SearchContext, view: View, vault: str
+) -> tuple[Result, ...]:
+    return tuple(
+        _result(hit, context, view, vault, place) for place, hit in enumerate(ranking, start=1)
+    )
 
 
-def _result(hit: Hit, at: At, view: View, vault: str, place: int) -> Result:
-    why = hit.why if hit.why.name == at.recipe else combine(at.recipe, "sum", _root_parts(hit))
+def _result(hit: Hit, context: SearchContext, view: View, vault: str, place: int) -> Result:
+    why = (
+        hit.why
+        if hit.why.name == context.recipe
+        else combine(context.recipe, "sum", _root_parts(hit))
+    )
     rooted = Hit(hit.memory_id, why)
-    memory = at.memory(hit.memory_id)
+    memory = context.memory(hit.memory_id)
     return Result(
         id=memory.id,
         score=rooted.score,
         vault=vault,
         memory=memory,
         explain=why,
-        fields=VIEWS[view](rooted, memory, at, place),
-        marked=at.snippets.get(memory.id, ""),
-        same=at.twins.get(memory.id, ()),
-        replaces=at.newer.get(memory.id, ()),
-        file=at.files.get(memory.id),
-        joined=at.joined.get(memory.id, ()),
+        fields=VIEWS[view](rooted, memory, context, place),
+        marked=context.snippets.get(memory.id, ""),
+        same=context.twins.get(memory.id, ()),
+        replaces=context.newer.get(memory.id, ()),
+        file=context.files.get(memory.id),
+        joined=context.joined.get(memory.id, ()),
     )
 
 
@@ -186,15 +202,15 @@ def _root_parts(hit: Hit) -> tuple[Term, ...]:
     return hit.why.parts if hit.why.formula == "sum" else (hit.why,)
 
 
-def _counts(ranking: Ranking, at: At, pool: int) -> dict[str, object]:
+def _counts(ranking: Ranking, context: SearchContext, pool: int) -> dict[str, object]:
     dropped: Counter[str] = Counter(ranking.dropped)
-    for channel in at.channels.values():
+    for channel in context.channels.values():
         dropped.update(channel.dropped)
     return {
-        **{name: len(channel) for name, channel in at.channels.items()},
+        **{name: len(channel) for name, channel in context.channels.items()},
         # What fusion left out was never in the pool; what a stage left out of it is not any more.
-        "pool": pool - ranking.dropped.get("pool", 0) + at.fused.dropped.get("pool", 0),
-        "reranked": len(at.verified),
+        "pool": pool - ranking.dropped.get("pool", 0) + context.fused.dropped.get("pool", 0),
+        "reranked": len(context.verified),
         "returned": len(ranking),
         "dropped": dict(dropped),
     }

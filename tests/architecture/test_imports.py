@@ -17,7 +17,8 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "recollect"
 
 # From top to bottom. What stands in one line may not import each other; what is above imports what
-# is below, and never the other way round.
+# is below, and never the other way round. A dotted name has a layer of its own, apart from the
+# folder it is in.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("interfaces",),
     ("evals", "demo"),
@@ -25,24 +26,24 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("vaults", "mirror", "folders"),
     ("pipeline",),
     ("recipes",),
-    ("rerank", "present"),
+    ("stages", "present"),
     ("signals", "recall"),
     ("fuse",),
-    ("at",),
+    ("context",),
     ("ingest", "models"),
     ("store",),
     ("query",),
-    ("settings", "codec", "checks", "access", "audit"),
+    ("settings", "memory_json", "checks", "auth"),
     ("times", "depth"),
     (
         "errors",
         "types",
-        "capabilities",
+        "auth.capabilities",
         "hashing",
         "maths",
-        "bounds",
+        "recipes.ranges",
         "files",
-        "patience",
+        "retry",
         "version",
     ),
 )
@@ -50,7 +51,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 ASIDE = "testing"
 # Libraries that belong to one part alone.
 HOMES = {
-    "apsw": ("store", "evals", "access", "ingest"),
+    "apsw": ("store", "evals", "auth", "ingest"),
     "httpx2": ("models", "interfaces"),
     "rich": ("interfaces",),
 }
@@ -112,8 +113,11 @@ PLACES = {name: height for height, names in enumerate(LAYERS) for name in names}
 
 
 def part(module: str) -> str:
-    """`store` for `recollect.store.sqlite.keyword`; empty for the package itself."""
-    return f"{module}.".split(".")[1]
+    """`store` for `recollect.store.sqlite.keyword`, `recipes.ranges` for itself: the longest name
+    in LAYERS that holds the module; empty for the package itself."""
+    names = module.split(".")[1:]
+    known = (".".join(names[:size]) for size in range(len(names), 0, -1))
+    return next((name for name in known if name in PLACES), names[0] if names else "")
 
 
 def told(one: Import) -> str:

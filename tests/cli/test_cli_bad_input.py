@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from commandline import NOW, Home, refused, wrong_usage
 
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 
 IDS = ["cjk", "emoji", "plain", "rtl"]
 QUERIES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commandline import NOW, Home, refused
 
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 
 
 @pytest.fixture

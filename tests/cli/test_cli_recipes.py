@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commandline import Home, refused, wrong_usage
 
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 
 MINE = """
 extends = "vault"

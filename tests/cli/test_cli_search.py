@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from commandline import NOW, Home, part_names, recomputed, refused
 
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 
 KEYS = "query recipe view intent results counts evidence degraded timings_ms".split()
 VIEWS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commandline import ESCAPE, NOW, Home, refused, wrong_usage
 
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 
 
 @pytest.fixture

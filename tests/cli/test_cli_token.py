@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from commandline import Home, refused, wrong_usage
 
-from recollect.access import Access, well_formed
-from recollect.capabilities import CAPABILITIES
+from recollect.auth.capabilities import CAPABILITIES
+from recollect.auth.tokens import Access, well_formed
 
 
 @pytest.fixture

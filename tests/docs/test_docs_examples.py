@@ -14,7 +14,7 @@ from recollect import Recollect
 from recollect.ingest.draft import draft
 from recollect.models.builtin import builtin
 from recollect.models.registry import open_embedder, open_reranker
-from recollect.recipes import Recipes
+from recollect.recipes.registry import Recipes
 from recollect.settings import load_settings
 from recollect.testing.servers import ModelServer
 

@@ -14,14 +14,14 @@ import msgspec
 import pytest
 from docs_blocks import DOCS, PAGES, ROOT, anchors, links
 
-from recollect.fuse.deviations import Deviations
+from recollect.fuse.zscore import ZScoreFusion
 from recollect.interfaces.cli.main import COMMANDS
-from recollect.recipes import BUILT_IN
 from recollect.recipes.base import Channel, Fusion, Stage
-from recollect.rerank.second_opinion import SecondOpinion
+from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Settings
-from recollect.signals.bonus import Bonus
-from recollect.signals.weigh import AnySignal
+from recollect.stages.bonus import Bonus
+from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.weighted_sum import AnySignal
 from recollect.types import Filter, Memory
 
 HELP: dict[str, Any] = runpy.run_path(str(DOCS / "update_help.py"))
@@ -96,12 +96,12 @@ def test_every_part_that_a_recipe_can_have_is_described(parts: Any) -> None:
 def test_the_weights_of_blend_are_those_it_has() -> None:
     blend = BUILT_IN["blend"]
     [bonus] = [stage for stage in blend.stages if isinstance(stage, Bonus)]
-    [opinion] = [stage for stage in blend.stages if isinstance(stage, SecondOpinion)]
+    [opinion] = [stage for stage in blend.stages if isinstance(stage, RerankInterpolation)]
     told = page("recipes.md").partition("\n### `blend`\n")[2].partition("\n### ")[0]
     for signal in bonus.signals:
         assert f"\n| `{signal.name}` | {signal.weight:g} |" in told
         assert f"{signal.weight:g} · {signal.name}" in told
-    assert isinstance(blend.fuse, Deviations)
+    assert isinstance(blend.fuse, ZScoreFusion)
     for channel, weight in blend.fuse.weights.items():
         assert f"{weight} · {channel}" in told
     assert told.count(f"{opinion.weight:g} · clip(logit, ±{opinion.bound:g})") == 2

@@ -475,10 +475,10 @@ def test_a_time_in_the_query_favours_memories_of_it(
     query = f"what happened to the roof {said}"
     response, without = ask(TIMES, query, limit=50), ask(TIMES, query, limit=50, read_time=False)
     assert response.understood == (understood,)
-    assert {one.id for one in response if parts_named(one, "when")[0].value > 0} == wanted
+    assert {one.id for one in response if parts_named(one, "time_match")[0].value > 0} == wanted
     assert response.results[0].id in wanted, told(response)
     assert without.understood == ()
-    assert not any(parts_named(one, "when") for one in without)
+    assert not any(parts_named(one, "time_match") for one in without)
     assert set(ids(response)) == set(ids(without)) == set(TIMES), "Nothing is dropped."
 
 
@@ -539,7 +539,7 @@ def test_five_that_say_the_same_take_one_place(ask: Ask, query: str) -> None:
     family = {"first", "shouted", "newest", "longer", "fillers"}
     assert family & set(found) == {"newest"}, told(response)
     assert {one.id for one in found["newest"].same} == family - {"newest"}
-    assert response.counts["dropped"] == {"twins": 4}
+    assert response.counts["dropped"] == {"near_duplicates": 4}
     [shown] = [one for one in as_json(response)["results"] if one["id"] == "newest"]
     assert shown["updated_at"] == "2026-03-07T10:00:00Z"
     assert {one["id"]: one["updated_at"][:10] for one in shown["same"]} == {
@@ -601,7 +601,7 @@ def test_what_was_said_later_stands_above_what_was_said_before(ask: Ask, query: 
 def test_what_is_newer_and_unrelated_is_not_lifted(ask: Ask) -> None:
     response = ask(NEWER, "how many requests per minute does the API allow")
     assert ids(response)[:2] == ["new", "old"], told(response)
-    assert not any(parts_named(one, "newer") for one in response if one.id != "new")
+    assert not any(parts_named(one, "supersede") for one in response if one.id != "new")
 
 
 # The second opinion

@@ -25,7 +25,7 @@ from planned import (
 from recollect import Filter, Recollect
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Context
 from recollect.testing.servers import Fault
 

@@ -26,9 +26,9 @@ from planned import (
 from recollect import Memory, Recollect, Response, UserError
 from recollect.maths import logistic
 from recollect.present.response import compact, summary
-from recollect.recipes import BUILT_IN
-from recollect.rerank.floor import matched
-from recollect.rerank.skip import Skip
+from recollect.recipes.registry import BUILT_IN
+from recollect.stages.floors import matched
+from recollect.stages.rerank_skip import Skip
 from recollect.testing.servers import Fault
 
 

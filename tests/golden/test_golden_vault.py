@@ -27,7 +27,7 @@ from planned import (
 
 from recollect import Filter, Recollect
 from recollect.query.terms import STOP_WORDS
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.testing.servers import Fault
 from recollect.types import Memory

@@ -17,9 +17,9 @@ from http_server import API, SECRET, Server, environment, problem, refused_to_st
 from starlette.routing import Route
 
 from recollect import Recollect
-from recollect.access import Access
-from recollect.audit import entries
-from recollect.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
+from recollect.auth.audit import entries
+from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
+from recollect.auth.tokens import Access
 from recollect.interfaces.http.app import OPERATIONS, create_app
 from recollect.interfaces.http.guard import COOKIE, LET_GO, NOT_VALID, Guard, Tokens
 from recollect.interfaces.http.service import Service

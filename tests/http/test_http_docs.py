@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from http_server import NOW, environment, serving
 
-from recollect.access import Access
-from recollect.capabilities import SEARCH
+from recollect.auth.capabilities import SEARCH
+from recollect.auth.tokens import Access
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.openapi import ALWAYS, WITH_BODY

@@ -13,8 +13,8 @@ import pytest
 from http_server import API, NOW, SECRET, Server, environment, problem, serving
 
 from recollect import Recollect
-from recollect.access import Access
-from recollect.recipes import BUILT_IN
+from recollect.auth.tokens import Access
+from recollect.recipes.registry import BUILT_IN
 from recollect.types import Term, recompute
 
 MINE: list[dict[str, Any]] = [

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from recollect.interfaces.http.app import OPERATIONS
 from recollect.present.views import VIEWS
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 
 METHODS = {"get", "post", "patch", "delete", "put", "head", "options"}
 ST = str(Path(sys.executable).with_name("st"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from http_server import API, Server, problem, serving
 
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 
 RECIPES = f"{API}/recipes"
 

@@ -10,7 +10,7 @@ import pytest
 from http_server import API, NOW, Server, problem, serving
 
 from recollect.present.views import VIEWS
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 
 SEARCH = f"{API}/search"
 MEMORIES: list[dict[str, Any]] = [

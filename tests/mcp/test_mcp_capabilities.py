@@ -18,9 +18,9 @@ import uvicorn
 from mcp_doors import on_stdio, opened
 
 from recollect import Recollect
-from recollect.access import Access
-from recollect.audit import entries
-from recollect.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
+from recollect.auth.audit import entries
+from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
+from recollect.auth.tokens import Access
 from recollect.interfaces.http.app import create_app
 from recollect.interfaces.http.guard import Tokens
 from recollect.interfaces.http.service import Service

@@ -10,7 +10,7 @@ import mcp_types as mcp
 import pytest
 from mcp_doors import Door
 
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 
 ODD = "note/ä#1?x=%41"
 

@@ -12,7 +12,7 @@ import pytest
 
 from recollect.engine import Recollect
 from recollect.ingest.jsonl import as_line
-from recollect.query.parts import parts_query
+from recollect.query.subwords import parts_query
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite.connection import VERSION

@@ -24,9 +24,9 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from recollect import Recollect
-from recollect.codec import memory_json
 from recollect.ingest.draft import draft
 from recollect.interfaces.cli.main import main
+from recollect.memory_json import memory_json
 from recollect.present.response import as_json, context_json
 from recollect.settings import load_settings
 from recollect.times import parse_moment

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, get_args
 
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.types import View
 
 NOW = "2026-03-01T12:00:00Z"

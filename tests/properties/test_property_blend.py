@@ -93,11 +93,11 @@ def test_what_was_found_is_returned_shown_as_a_twin_or_counted_as_dropped(
         dropped = response.counts["dropped"]
         assert isinstance(dropped, dict)
         assert len(response) <= limit
-        assert set(dropped) <= {"pool", "twins", "limit"}
+        assert set(dropped) <= {"pool", "near_duplicates", "limit"}
         hidden = [one.id for result in response for one in result.same]
         shown = [result.id for result in response]
         assert len({*hidden, *shown}) == len(hidden) + len(shown), "Each memory stands once."
-        assert len(hidden) <= dropped.get("twins", 0)
+        assert len(hidden) <= dropped.get("near_duplicates", 0)
 
 
 @given(text=words, limit=st.integers(1, 20))
@@ -138,7 +138,7 @@ def everything(response: Response) -> set[str]:
 
 
 def whens(term: Term) -> list[Term]:
-    return [part for part in term.leaves() if part.name == "when"]
+    return [part for part in term.leaves() if part.name == "time_match"]
 
 
 def test_the_times_are_read_as_meant(pair: Pair) -> None:

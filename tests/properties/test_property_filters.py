@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from recollect import Filter, Recollect
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.depth import Depth
 from recollect.recall.exact import Exact
 from recollect.recall.recent import Recent
-from recollect.recipes import BUILT_IN
 from recollect.recipes.base import Channel
+from recollect.recipes.registry import BUILT_IN
 from recollect.types import Memory, Query, Ranking
 
 fast = settings(max_examples=60, deadline=None, derandomize=True)
@@ -46,7 +46,9 @@ def found(
 ) -> Ranking:
     """What one channel finds, before anything else happens to it."""
     query = Query(text=text, limit=limit, filter=filter or Filter())
-    at = At(recipe="r", query=query, limit=limit, now=NOW, store=memory.store, models=memory.models)
+    at = SearchContext(
+        recipe="r", query=query, limit=limit, now=NOW, store=memory.store, models=memory.models
+    )
     return channel.recall(at) or Ranking()
 
 

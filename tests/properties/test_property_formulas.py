@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from recollect.fuse.rrf import reciprocal
 from recollect.maths import logistic
 from recollect.query.terms import STOP_WORDS, keywords, pieces, words
-from recollect.rerank.skip import Skip
 from recollect.signals.decay import half_life, window
 from recollect.signals.recency import hyperbolic
 from recollect.signals.tags import jaccard
 from recollect.signals.tfidf import cosine, idf, tfidf
 from recollect.signals.title import holds_all
-from recollect.signals.weigh import Adaptive
+from recollect.stages.rerank_skip import Skip
+from recollect.stages.weighted_sum import Adaptive
 from recollect.types import Memory
 
 fast = settings(max_examples=200, deadline=None, derandomize=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.fuse.rrf import Rrf
 from recollect.fuse.union import Union
 from recollect.fuse.weighted import WeightedMax, over_largest
@@ -26,10 +26,12 @@ channels = st.dictionaries(st.sampled_from(NAMES), lists, min_size=1)
 fast = settings(max_examples=150, deadline=None, derandomize=True)
 
 
-def at(found: Mapping[str, Mapping[str, float]]) -> At:
+def at(found: Mapping[str, Mapping[str, float]]) -> SearchContext:
     """A search in which the channels found these."""
     nothing: Any = None
-    made = At(recipe="r", query=Query(text="q"), limit=10, now=NOW, store=nothing, models=nothing)
+    made = SearchContext(
+        recipe="r", query=Query(text="q"), limit=10, now=NOW, store=nothing, models=nothing
+    )
     for name, scored in found.items():
         made.channels[name] = ranked(Hit(id, leaf(name, score, "")) for id, score in scored.items())
     return made
@@ -163,7 +165,7 @@ def test_one_channel_alone_keeps_its_order(scored: dict[str, float]) -> None:
 @fast
 def test_ties_at_the_cut_go_by_id(scored: dict[str, float], size: int) -> None:
     """Whatever order hits arrive in, the same ones survive a cut."""
-    from recollect.signals.cut import cut
+    from recollect.stages.cut import cut
 
     equal = {id: float(int(score) % 2) for id, score in scored.items()}
     whole = ranked(Hit(id, leaf("x", score, "")) for id, score in equal.items())

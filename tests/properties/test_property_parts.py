@@ -8,8 +8,8 @@ import apsw
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect.query import parts as module
-from recollect.query.parts import parts, parts_query
+from recollect.query import subwords as module
+from recollect.query.subwords import parts, parts_query
 from recollect.store.sqlite.keyword import TOKENIZERS
 
 fast = settings(max_examples=300, deadline=None, derandomize=True)

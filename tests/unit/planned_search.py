@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.errors import ProviderError
 from recollect.ingest.draft import complete, draft
 from recollect.models.base import Embedder, Reranker
@@ -87,7 +87,7 @@ def ranking(channel: str, scores: Mapping[str, float]) -> Ranking:
 
 
 @pytest.fixture
-def search_at(tmp_path: Path) -> Iterator[Callable[..., At]]:
+def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
     """`search_at(query, {id: text or fields}, vectors={id: vector}, channels={name: {id: score}},
     scores={text: score})`: the memories are stored and read, the vectors are there, the channels
     found what is given. Without `asked`, the query's vector, there is no embedding model."""
@@ -107,7 +107,7 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., At]]:
         now: datetime = NOW,
         read_time: bool = True,
         filter: Filter | None = None,
-    ) -> At:
+    ) -> SearchContext:
         fields = {
             id: {"text": held} if isinstance(held, str) else dict(held)
             for id, held in (memories or {}).items()
@@ -122,7 +122,7 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., At]]:
             unit = [(keys[id], row / np.linalg.norm(row)) for id, row in rows.items()]
             store.vectors.put(IDENTITY, len(unit[0][1]), unit)
         reads = PlannedReranker(scores) if scores is not None else reranker
-        at = At(
+        at = SearchContext(
             recipe="r",
             query=Query(text=text, filter=filter or Filter(), read_time=read_time),
             limit=limit,

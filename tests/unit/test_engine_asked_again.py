@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from recollect.codec import revision
 from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, ProviderError, UserError
+from recollect.memory_json import revision
 from recollect.pipeline import MOST_FACETS
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Search, Settings
 from recollect.testing.servers import Fault, ModelServer
 from recollect.types import Filter, Memory, Place
@@ -308,7 +308,7 @@ def test_every_stage_has_its_time_and_together_they_are_the_stages(
     """By a clock that ticks at every look: what is measured is the sum, not the machine."""
     memory.save(id="a", title="otter", tags=["otter"])
     ticks = iter(range(10**9))
-    monkeypatch.setattr("recollect.at.time.perf_counter", lambda: next(ticks) / 1000)
+    monkeypatch.setattr("recollect.context.time.perf_counter", lambda: next(ticks) / 1000)
     told = memory.search("otter", recipe=name).timings_ms
     stages = [stage.name for stage in BUILT_IN[name].stages]
     parts = [part.removeprefix("stages.") for part in told if part.startswith("stages.")]

@@ -599,7 +599,7 @@ def test_without_its_state_a_folder_is_taken_up_again(tides: Pair) -> None:
 
 
 def test_a_caller_who_may_not_do_all_of_it_is_refused(tides: Pair) -> None:
-    from recollect.capabilities import ADMIN, SEARCH, WRITE, Caller
+    from recollect.auth.capabilities import ADMIN, SEARCH, WRITE, Caller
 
     view = tides.vault.acting_as(
         Caller(name="some", capabilities=frozenset({ADMIN, SEARCH, WRITE}))

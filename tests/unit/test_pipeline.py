@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from recollect import Filter, Memory, Recollect, UserError
-from recollect.at import At
 from recollect.checks import LARGEST_LIMIT
+from recollect.context import SearchContext
 from recollect.errors import ProviderError, StoreError
 from recollect.pipeline import run
 from recollect.present.response import as_json, summary
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.testing.servers import ModelServer
 from recollect.types import Hit, Query, Ranking, leaf
@@ -172,7 +172,7 @@ def test_memories_without_a_vector_are_counted(dense: Recollect) -> None:
 def test_a_reason_is_logged_once_and_told_every_time(
     memory: Recollect, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.at._logged", set())
+    monkeypatch.setattr("recollect.context._logged", set())
     with caplog.at_level(logging.WARNING, logger="recollect"):
         for _ in range(3):
             response = memory.search("otter", recipe="vault")
@@ -279,7 +279,7 @@ def test_a_memory_forgotten_during_the_search_is_not_in_the_answer(
 
 def test_a_memory_that_two_channels_found_comes_once(memory: Recollect) -> None:
     """Its kind changes to `session` between two channels of one search: both have it."""
-    from recollect.signals.fixed import FixedScore
+    from recollect.stages.fixed_scores import FixedScore
 
     at = at_nowhere()
     hit = Hit("m", leaf("score", 0.8, ""))
@@ -314,6 +314,8 @@ def test_run_needs_no_engine(memory: Recollect) -> None:
     assert [(one.id, one.vault) for one in response] == [("otter-3", "team")]
 
 
-def at_nowhere() -> At:
+def at_nowhere() -> SearchContext:
     nothing: Any = None
-    return At(recipe="r", query=Query(text="q"), limit=5, now=NOW, store=nothing, models=nothing)
+    return SearchContext(
+        recipe="r", query=Query(text="q"), limit=5, now=NOW, store=nothing, models=nothing
+    )

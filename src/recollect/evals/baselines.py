@@ -10,7 +10,7 @@ from recollect.query.terms import keywords
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Recipe
-from recollect.signals.cut import Cut
+from recollect.stages.cut import Cut
 
 GREP = "grep"
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from recollect.at import At
-from recollect.bounds import Smoothing
+from recollect.context import SearchContext
+from recollect.recipes.ranges import Smoothing
 from recollect.types import Hit, Ranking, Term, combine, ranked
 
 Alone = Literal["rrf", "scores"]
@@ -29,13 +29,13 @@ class Rrf(Struct, frozen=True, tag="rrf", forbid_unknown_fields=True):
     k: Smoothing = 60
     alone: Alone = "rrf"
 
-    def fuse(self, at: At) -> Ranking:
-        took_part = [name for name in self.channels if name in at.channels]
+    def fuse(self, context: SearchContext) -> Ranking:
+        took_part = [name for name in self.channels if name in context.channels]
         if self.alone == "scores" and len(took_part) == 1:
-            return at.channels[took_part[0]]
+            return context.channels[took_part[0]]
         parts: dict[str, list[Term]] = {}
         for name in took_part:
-            for rank, hit in enumerate(at.channels[name], start=1):
+            for rank, hit in enumerate(context.channels[name], start=1):
                 value = reciprocal(rank, self.k)
                 term = Term(name, value, f"1/({self.k:g} + {rank})", how=hit.why.how)
                 parts.setdefault(hit.memory_id, []).append(term)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.types import Hit, Ranking, leaf, ranked
 
 
@@ -13,6 +13,6 @@ class Union(Struct, frozen=True, tag="union", forbid_unknown_fields=True):
 
     channels: tuple[str, ...]
 
-    def fuse(self, at: At) -> Ranking:
-        found = {hit.memory_id for name in self.channels for hit in at.channels.get(name, ())}
+    def fuse(self, context: SearchContext) -> Ranking:
+        found = {hit.memory_id for name in self.channels for hit in context.channels.get(name, ())}
         return ranked(Hit(id, leaf("candidate", 0.0, "not scored yet")) for id in found)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from recollect.at import At
-from recollect.bounds import Weight
+from recollect.context import SearchContext
+from recollect.recipes.ranges import Weight
 from recollect.types import Hit, Ranking, Term, combine, ranked, weighted
 
 
@@ -27,13 +27,13 @@ class WeightedMax(Struct, frozen=True, tag="weighted_max", forbid_unknown_fields
     weights: dict[str, Weight]
     alone: Weight = 1.0
 
-    def fuse(self, at: At) -> Ranking:
-        took_part = [name for name in self.weights if name in at.channels]
+    def fuse(self, context: SearchContext) -> Ranking:
+        took_part = [name for name in self.weights if name in context.channels]
         parts: dict[str, list[Term]] = {}
         for name in took_part:
             weight = self.weights[name] if len(took_part) > 1 else self.alone
-            where = at.where(name)
-            for id, share in over_largest(at.scores(name)).items():
+            where = context.where(name)
+            for id, share in over_largest(context.scores(name)).items():
                 how = f"{name} score over the largest" + (f", {where[id]}" if id in where else "")
                 parts.setdefault(id, []).append(weighted(name, weight, share, how))
         return ranked(Hit(id, combine("fused", "sum", terms)) for id, terms in parts.items())

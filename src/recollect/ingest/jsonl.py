@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from recollect.codec import memory_json
 from recollect.errors import UserError
 from recollect.ingest.draft import Draft, draft
+from recollect.memory_json import memory_json
 from recollect.types import Memory
 
 

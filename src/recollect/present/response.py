@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.codec import memory_json
+from recollect.memory_json import memory_json
 from recollect.present.explain import as_json as term_json
 from recollect.times import iso
 from recollect.types import Context, FilePlace, Response, Result

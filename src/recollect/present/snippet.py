@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.types import Memory
 
 SCAN_CHARACTERS = 120
@@ -24,14 +24,14 @@ def pieces(snippet: str) -> list[tuple[str, bool]]:
     return [(part, place % 2 == 1) for place, part in enumerate(parts) if part]
 
 
-def marked(at: At, memories: Sequence[Memory]) -> dict[str, str]:
+def marked(context: SearchContext, memories: Sequence[Memory]) -> dict[str, str]:
     """FTS5's snippet, with `<mark>`, of every memory that a keyword channel matched.
 
     A memory that only its meaning found has none. Source: the `router` recipe, "Snippet".
     """
     found: dict[str, str] = {}
-    for channel, (index, expression) in at.matches.items():
-        hit = set(at.channels.get(channel, ()) and at.channels[channel].ids)
+    for channel, (index, expression) in context.matches.items():
+        hit = set(context.channels.get(channel, ()) and context.channels[channel].ids)
         held = [memory for memory in memories if memory.id in hit]
-        found |= at.store.keyword.snippets(index, expression, held)
+        found |= context.store.keyword.snippets(index, expression, held)
     return found

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from math import ceil
 from typing import Any
 
-from recollect.at import At
-from recollect.codec import memory_json
+from recollect.context import SearchContext
 from recollect.errors import UserError
+from recollect.memory_json import memory_json
 from recollect.present.snippet import plain_start
 from recollect.times import iso
 from recollect.types import Hit, Memory, View
@@ -24,7 +24,7 @@ def token_estimate(memory: Memory) -> int:
     return ceil(len(memory.title + memory.text + memory.context) / 4)
 
 
-def scan(hit: Hit, memory: Memory, at: At, place: int) -> dict[str, Any]:
+def scan(hit: Hit, memory: Memory, context: SearchContext, place: int) -> dict[str, Any]:
     """Enough to choose by. Source: the `vault` recipe, "Modes"."""
     return {
         "title": memory.title,
@@ -36,13 +36,13 @@ def scan(hit: Hit, memory: Memory, at: At, place: int) -> dict[str, Any]:
     }
 
 
-def full(hit: Hit, memory: Memory, at: At, place: int) -> dict[str, Any]:
+def full(hit: Hit, memory: Memory, context: SearchContext, place: int) -> dict[str, Any]:
     """The whole memory and the raw value of every signal. Source: the `vault` recipe, "Modes"."""
     signals = {term.name: term.value if term.raw is None else term.raw for term in hit.why.leaves()}
     return {"memory": memory_json(memory), "breakdown": signals}
 
 
-def pointer(hit: Hit, memory: Memory, at: At, place: int) -> dict[str, Any]:
+def pointer(hit: Hit, memory: Memory, context: SearchContext, place: int) -> dict[str, Any]:
     """What it says and where the rest is. Source: the `echovault` recipe, "Result"."""
     return {
         "title": memory.title,
@@ -58,35 +58,35 @@ def pointer(hit: Hit, memory: Memory, at: At, place: int) -> dict[str, Any]:
     }
 
 
-def preview(hit: Hit, memory: Memory, at: At, place: int) -> dict[str, Any]:
+def preview(hit: Hit, memory: Memory, context: SearchContext, place: int) -> dict[str, Any]:
     """A preview, whole where the reranker is sure. Source: the `gnosis` recipe, "Preview"."""
-    sure = hit.score > INLINE_ABOVE and len(memory.text) < INLINE_UNDER and place <= at.inlined
+    sure = hit.score > INLINE_ABOVE and len(memory.text) < INLINE_UNDER and place <= context.inlined
     text = memory.text or memory.title
     shown = text if sure else text[:PREVIEW_CHARACTERS]
     return {
         "preview": shown,
-        "vector_similarity": at.cosine(hit.memory_id),
+        "vector_similarity": context.cosine(hit.memory_id),
         "rerank_score": hit.score,
         "kind": memory.kind,
         "timestamp": iso(memory.updated_at),
         "topics": list(memory.tags),
         "complete": shown == text,
-        "verified": hit.memory_id in at.verified,
+        "verified": hit.memory_id in context.verified,
     }
 
 
-def snippet(hit: Hit, memory: Memory, at: At, place: int) -> dict[str, Any]:
+def snippet(hit: Hit, memory: Memory, context: SearchContext, place: int) -> dict[str, Any]:
     """The matching part, marked. Source: the `router` recipe, "Snippet"."""
     return {
         "title": memory.title,
-        "snippet": at.snippets.get(memory.id, ""),
+        "snippet": context.snippets.get(memory.id, ""),
         "kind": memory.kind,
         "tags": list(memory.tags),
         "updated_at": iso(memory.updated_at),
     }
 
 
-VIEWS: dict[str, Callable[[Hit, Memory, At, int], dict[str, Any]]] = {
+VIEWS: dict[str, Callable[[Hit, Memory, SearchContext, int], dict[str, Any]]] = {
     "scan": scan,
     "full": full,
     "pointer": pointer,

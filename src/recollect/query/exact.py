@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import cache
 
-from recollect.query.parts import UNSPACED
+from recollect.query.subwords import UNSPACED
 
 # More would be a pasted log; each costs a lookup.
 MOST_THINGS = 8

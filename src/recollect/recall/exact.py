@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from recollect.at import At
-from recollect.bounds import AtLeastOne
+from recollect.context import SearchContext
 from recollect.query import fts5
 from recollect.query.exact import is_unspaced
-from recollect.query.parts import pairs
+from recollect.query.subwords import pairs
 from recollect.query.terms import words
+from recollect.recipes.ranges import AtLeastOne
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.types import Hit, Ranking, leaf, ranked
 
@@ -23,33 +23,35 @@ class Exact(Struct, frozen=True, tag="exact", forbid_unknown_fields=True):
     common: AtLeastOne = 100
     name: str = "exact"
 
-    def wanted(self, at: At) -> bool:
+    def wanted(self, context: SearchContext) -> bool:
         return True
 
-    def recall(self, at: At) -> Ranking:
+    def recall(self, context: SearchContext) -> Ranking:
         found: dict[str, list[str]] = {}
-        for thing in at.exactly:
-            if self._is_common(thing, at):
+        for thing in context.exactly:
+            if self._is_common(thing, context):
                 continue
-            for id in self._holding(thing, at):
+            for id in self._holding(thing, context):
                 found.setdefault(id, []).append(thing)
         return ranked(
             Hit(id, leaf(self.name, float(len(things)), f"holds {', '.join(things)}"))
             for id, things in found.items()
         )
 
-    def _is_common(self, thing: str, at: At) -> bool:
+    def _is_common(self, thing: str, context: SearchContext) -> bool:
         """Whether it is one word that many memories have, such as a year: the keyword channel
         ranks these as well, and asking for them again would cost as much."""
         word = thing.lower()
-        return at.store.vocabulary.frequencies([word]).get(word, 0) > self.common
+        return context.store.vocabulary.frequencies([word]).get(word, 0) > self.common
 
-    def _holding(self, thing: str, at: At) -> list[str]:
+    def _holding(self, thing: str, context: SearchContext) -> list[str]:
         index: KeywordIndexName = "parts" if is_unspaced(thing) else "stemmed"
         phrase = pairs(thing.replace(" ", "")) if index == "parts" else words(thing)
         if not phrase:
             return []
         weights = dict.fromkeys(COLUMNS[index], 1.0)
         expression = fts5.any_phrase_of([phrase])
-        matched = at.store.keyword.match(index, expression, weights, self.each, at.query.filter)
+        matched = context.store.keyword.match(
+            index, expression, weights, self.each, context.query.filter
+        )
         return [id for id, _ in matched.found]

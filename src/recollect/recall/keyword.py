@@ -7,12 +7,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from recollect.at import At
-from recollect.bounds import Weight
+from recollect.context import SearchContext
 from recollect.depth import Depth
 from recollect.query import fts5
-from recollect.query.parts import parts_query
+from recollect.query.subwords import parts_query
 from recollect.query.terms import keywords, pieces, words
+from recollect.recipes.ranges import Weight
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.types import Filter, Hit, Ranking, leaf
 
@@ -53,44 +53,48 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
     without_kinds: tuple[str, ...] = ()
     mend: bool = False
 
-    def wanted(self, at: At) -> bool:
+    def wanted(self, context: SearchContext) -> bool:
         return True
 
-    def recall(self, at: At) -> Ranking:
-        asked = " ".join((at.query.text, *(mended(at) if self.mend else ())))
+    def recall(self, context: SearchContext) -> Ranking:
+        asked = " ".join((context.query.text, *(mended(context) if self.mend else ())))
         expression = READINGS[self.reading](asked, tuple(self.columns))
-        narrowed = at.filter(kind=self.kind, without_kinds=self.without_kinds)
+        narrowed = context.filter(kind=self.kind, without_kinds=self.without_kinds)
         if not expression or narrowed is None:
             return Ranking()
         if set(self.columns) != set(COLUMNS[self.index]):
             expression = fts5.within(self.columns, expression)
-        if len(TERMS[self.reading](at.query.text)) > fts5.MOST_TERMS:
-            at.note(f"Long query: its first {fts5.MOST_TERMS} different words are the keywords.")
-        at.matches[self.name] = (self.index, expression)
-        matched = at.store.keyword.match(
-            self.index, expression, self.columns, self.depth.at(at.limit), narrowed
+        if len(TERMS[self.reading](context.query.text)) > fts5.MOST_TERMS:
+            context.note(
+                f"Long query: its first {fts5.MOST_TERMS} different words are the keywords."
+            )
+        context.matches[self.name] = (self.index, expression)
+        matched = context.store.keyword.match(
+            self.index, expression, self.columns, self.depth.at(context.limit), narrowed
         )
         if matched.note:
-            at.degrade(self.name, matched.note)
+            context.degrade(self.name, matched.note)
         return Ranking(
             tuple(Hit(id, leaf(self.name, score, "bm25")) for id, score in matched.found)
         )
 
 
-def mended(at: At) -> list[str]:
+def mended(context: SearchContext) -> list[str]:
     """What one typing error makes of the query's words that stand nowhere in the vault, in any
     form. A word that is there is never mended, so that no likeness can outrank it."""
-    words = list(dict.fromkeys(keywords(at.query.text)))
-    known = at.store.vocabulary.frequencies(words)
-    unknown = [word for word in words if word not in known and not _stands(word, at)]
-    similar = at.mended = at.store.vocabulary.similar(unknown) if unknown else {}
+    words = list(dict.fromkeys(keywords(context.query.text)))
+    known = context.store.vocabulary.frequencies(words)
+    unknown = [word for word in words if word not in known and not _stands(word, context)]
+    similar = context.mended = context.store.vocabulary.similar(unknown) if unknown else {}
     for word, others in similar.items():
         if others:
-            at.note(f"No memory holds {word!r}: searched for {', '.join(others)} as well.")
+            context.note(f"No memory holds {word!r}: searched for {', '.join(others)} as well.")
     return [other for others in similar.values() for other in others]
 
 
-def _stands(word: str, at: At) -> bool:
+def _stands(word: str, context: SearchContext) -> bool:
     """Whether another form of the word is there: `deployed` where only `deploys` was written."""
     weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
-    return bool(at.store.keyword.match("stemmed", fts5.any_of([word]), weights, 1, Filter()).found)
+    return bool(
+        context.store.keyword.match("stemmed", fts5.any_of([word]), weights, 1, Filter()).found
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.depth import Depth
 from recollect.types import Hit, Ranking, combine, leaf
 
@@ -22,14 +22,14 @@ class Recent(Struct, frozen=True, tag="recent", forbid_unknown_fields=True):
     depth: Depth
     name: str = "recent"
 
-    def wanted(self, at: At) -> bool:
-        return not at.query.text.strip()
+    def wanted(self, context: SearchContext) -> bool:
+        return not context.query.text.strip()
 
-    def recall(self, at: At) -> Ranking:
-        narrowed = at.filter()
+    def recall(self, context: SearchContext) -> Ranking:
+        narrowed = context.filter()
         if narrowed is None:
             return Ranking()
-        browsed = at.store.memories.browse(narrowed, self.depth.at(at.limit))
+        browsed = context.store.memories.browse(narrowed, self.depth.at(context.limit))
         return Ranking(
             tuple(
                 Hit(

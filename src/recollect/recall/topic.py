@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.depth import Depth
 from recollect.query.terms import keywords
 from recollect.types import Hit, Ranking, leaf
@@ -16,15 +16,15 @@ class Topic(Struct, frozen=True, tag="topic", forbid_unknown_fields=True):
     depth: Depth
     name: str = "topic"
 
-    def wanted(self, at: At) -> bool:
+    def wanted(self, context: SearchContext) -> bool:
         return True
 
-    def recall(self, at: At) -> Ranking:
-        asked = keywords(at.query.text)
-        narrowed = at.filter()
+    def recall(self, context: SearchContext) -> Ranking:
+        asked = keywords(context.query.text)
+        narrowed = context.filter()
         if not asked or narrowed is None:
             return Ranking()
-        found = at.store.topics.carrying(asked, self.depth.at(at.limit), narrowed)
+        found = context.store.topics.carrying(asked, self.depth.at(context.limit), narrowed)
         # Not sorted again: among equally many matches the newest stands first.
         return Ranking(
             tuple(Hit(id, leaf(self.name, count, "tags that are keywords")) for id, count in found)

@@ -6,10 +6,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from recollect.at import At
-from recollect.bounds import Cosine, Count
+from recollect.context import SearchContext
 from recollect.depth import Depth
 from recollect.errors import RecollectError
+from recollect.recipes.ranges import Cosine, Count
 from recollect.store.base import Near
 from recollect.types import Hit, Ranking, Term
 
@@ -32,30 +32,30 @@ class Vector(Struct, frozen=True, tag="vector", forbid_unknown_fields=True):
     dimensions: Count = 0
     without_kinds: tuple[str, ...] = ()
 
-    def wanted(self, at: At) -> bool:
-        if not at.query.text.strip():
+    def wanted(self, context: SearchContext) -> bool:
+        if not context.query.text.strip():
             return False
         match self.when:
             case "sparse":
-                return len(at.channels.get("keyword", ())) < self.sparse_below
+                return len(context.channels.get("keyword", ())) < self.sparse_below
             case "semantic":
-                return at.intent == "semantic"
+                return context.intent == "semantic"
         return self.when == "always"
 
-    def recall(self, at: At) -> Ranking | None:
-        vector, narrowed = at.query_vector, at.filter(without_kinds=self.without_kinds)
+    def recall(self, context: SearchContext) -> Ranking | None:
+        vector, narrowed = context.query_vector, context.filter(without_kinds=self.without_kinds)
         if vector is None:
             return None
         if narrowed is None:
             return Ranking()
-        identity = at.models.embedder().identity
-        self._say_what_waits(at, identity)
+        identity = context.models.embedder().identity
+        self._say_what_waits(context, identity)
         try:
-            found = at.store.vectors.nearest(
-                identity, vector, self.depth.at(at.limit), narrowed, self.dimensions
+            found = context.store.vectors.nearest(
+                identity, vector, self.depth.at(context.limit), narrowed, self.dimensions
             )
         except RecollectError as error:
-            at.lose_vectors(str(error))
+            context.lose_vectors(str(error))
             return None
         near = [one for one in found if one.score >= self.least_cosine]
         dropped = {"least_cosine": len(found) - len(near)} if len(near) < len(found) else {}
@@ -69,10 +69,10 @@ class Vector(Struct, frozen=True, tag="vector", forbid_unknown_fields=True):
             how = f"passage {found.passage}: characters {start}–{end} of title, text and context"
         return Hit(found.memory_id, Term(self.name, found.score, "cosine", how=how))
 
-    def _say_what_waits(self, at: At, identity: str) -> None:
-        embedded, memories = at.store.vectors.coverage(identity)
+    def _say_what_waits(self, context: SearchContext, identity: str) -> None:
+        embedded, memories = context.store.vectors.coverage(identity)
         if embedded < memories:
-            at.degrade(
+            context.degrade(
                 self.name,
                 f"{memories - embedded} of {memories} memories have no vector yet; "
                 "`recollect reindex` makes them",

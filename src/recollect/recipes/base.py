@@ -7,33 +7,33 @@ from typing import Union
 import msgspec
 from msgspec import Struct
 
-from recollect.bounds import AtLeastOne, Count
 from recollect.errors import UserError
-from recollect.fuse import deviations, rrf, union, weighted
+from recollect.fuse import rrf, union, weighted, zscore
 from recollect.hashing import content_digest
-from recollect.present.evidence import Evidence
 from recollect.recall.exact import Exact
 from recollect.recall.keyword import Keyword
 from recollect.recall.recent import Recent
 from recollect.recall.topic import Topic
 from recollect.recall.vector import Vector
-from recollect.rerank.adjust import DonePenalty, KindAdjust, KindBoost
-from recollect.rerank.cross_encoder import CrossEncoder
-from recollect.rerank.exact_floor import ExactFloor
-from recollect.rerank.floor import KeywordFloor, ScoreFloor
-from recollect.rerank.newer import Newer
-from recollect.rerank.second_opinion import SecondOpinion
-from recollect.rerank.twins import Twins
-from recollect.signals.bonus import Bonus
-from recollect.signals.cut import Cut
-from recollect.signals.fixed import Browsed, FixedScore
-from recollect.signals.weigh import Adaptive, WeightedSum
+from recollect.recipes.ranges import AtLeastOne, Count
+from recollect.stages.bonus import Bonus
+from recollect.stages.cross_encoder import CrossEncoder
+from recollect.stages.cut import Cut
+from recollect.stages.evidence import Evidence
+from recollect.stages.exact_floor import ExactFloor
+from recollect.stages.fixed_scores import Browsed, FixedScore
+from recollect.stages.floors import KeywordFloor, ScoreFloor
+from recollect.stages.kind_adjustments import DonePenalty, KindAdjust, KindBoost
+from recollect.stages.near_duplicates import NearDuplicates
+from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.supersede import Supersede
+from recollect.stages.weighted_sum import Adaptive, WeightedSum
 from recollect.store.base import COLUMNS
 from recollect.types import View
 
 # Tagged unions for msgspec: what a recipe may be made of.
 Channel = Union[Keyword, Vector, Topic, Recent, Exact]  # noqa: UP007
-Fusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, deviations.Deviations]  # noqa: UP007
+Fusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, zscore.ZScoreFusion]  # noqa: UP007
 Stage = Union[  # noqa: UP007
     WeightedSum,
     Bonus,
@@ -41,9 +41,9 @@ Stage = Union[  # noqa: UP007
     Browsed,
     KindBoost,
     CrossEncoder,
-    SecondOpinion,
-    Newer,
-    Twins,
+    RerankInterpolation,
+    Supersede,
+    NearDuplicates,
     ExactFloor,
     KeywordFloor,
     KindAdjust,
@@ -129,7 +129,7 @@ def fused_channels(fuse: Fusion) -> tuple[str, ...]:
     match fuse:
         case weighted.WeightedMax():
             return tuple(fuse.weights)
-        case deviations.Deviations():
+        case zscore.ZScoreFusion():
             return (*fuse.weights, *fuse.added, *fuse.added.values(), *fuse.kept)
     return fuse.channels
 

@@ -1,28 +1,28 @@
 """`blend`: the default. Words and vectors by how far they stand out, then what reading adds."""
 
 from recollect.depth import Depth
-from recollect.fuse.deviations import Deviations
-from recollect.present.evidence import Evidence, Rule
+from recollect.fuse.zscore import ZScoreFusion
 from recollect.recall.exact import Exact as ExactChannel
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
-from recollect.rerank.exact_floor import ExactFloor
-from recollect.rerank.newer import Newer
-from recollect.rerank.second_opinion import SecondOpinion
-from recollect.rerank.twins import Twins
-from recollect.signals.bonus import Bonus
-from recollect.signals.cut import Cut
 from recollect.signals.domain import DomainMatch
 from recollect.signals.exact import Exact
 from recollect.signals.feedback import Feedback
+from recollect.signals.first_person import FirstPerson
+from recollect.signals.importance import Importance
+from recollect.signals.max_idf import MaxIdf
 from recollect.signals.proximity import Proximity
-from recollect.signals.rarest import Rarest
-from recollect.signals.standing import Standing
 from recollect.signals.tags import TagOverlap
+from recollect.signals.time_match import TimeMatch
 from recollect.signals.title import Title
-from recollect.signals.voice import Voice
-from recollect.signals.when import When
+from recollect.stages.bonus import Bonus
+from recollect.stages.cut import Cut
+from recollect.stages.evidence import Evidence, Rule
+from recollect.stages.exact_floor import ExactFloor
+from recollect.stages.near_duplicates import NearDuplicates
+from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.supersede import Supersede
 
 DEPTH = Depth(per_result=3, at_least=100)
 
@@ -52,7 +52,7 @@ BLEND = Recipe(
         ExactChannel(each=20),
         Vector(depth=DEPTH),
     ),
-    fuse=Deviations(
+    fuse=ZScoreFusion(
         weights={"keyword": 1.0, "vector": 1.5},
         added={"parts": "keyword"},
         kept=("exact",),
@@ -63,20 +63,20 @@ BLEND = Recipe(
         Bonus(
             signals=(
                 Proximity(weight=3.0, within=3),
-                Rarest(weight=1.0),
+                MaxIdf(weight=1.0),
                 Exact(weight=2.0),
                 Title(weight=2.0, bonus=1.0, least=2),
-                Voice(weight=2.0),
-                When(weight=2.0),
+                FirstPerson(weight=2.0),
+                TimeMatch(weight=2.0),
                 TagOverlap(weight=1.0),
                 DomainMatch(weight=0.5),
-                Standing(weight=0.5),
+                Importance(weight=0.5),
                 Feedback(weight=2.0),
             ),
         ),
-        SecondOpinion(weight=0.25, bound=10.0, top=20, characters=450),
-        Newer(cosine=0.82, overlap=0.5, longest=300),
-        Twins(alike=0.9),
+        RerankInterpolation(weight=0.25, bound=10.0, top=20, characters=450),
+        Supersede(cosine=0.82, overlap=0.5, longest=300),
+        NearDuplicates(alike=0.9),
         ExactFloor(share=0.1),
         Cut(),
     ),

@@ -6,13 +6,13 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.recent import Recent
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
-from recollect.signals.cut import Cut
-from recollect.signals.fixed import Browsed
 from recollect.signals.rank import KeywordRank, VectorRank
 from recollect.signals.recency import Recency
 from recollect.signals.tier import Tier
 from recollect.signals.title import Title
-from recollect.signals.weigh import WeightedSum
+from recollect.stages.cut import Cut
+from recollect.stages.fixed_scores import Browsed
+from recollect.stages.weighted_sum import WeightedSum
 
 DEPTH = Depth(per_result=1, at_least=100)
 RELEVANCE = 0.90

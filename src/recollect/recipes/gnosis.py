@@ -7,10 +7,10 @@ from recollect.fuse.rrf import Rrf
 from recollect.recall.topic import Topic
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
-from recollect.rerank.adjust import DonePenalty, KindAdjust, KindBoost
-from recollect.rerank.cross_encoder import CrossEncoder
-from recollect.rerank.floor import KeywordFloor, ScoreFloor
-from recollect.signals.cut import Cut
+from recollect.stages.cross_encoder import CrossEncoder
+from recollect.stages.cut import Cut
+from recollect.stages.floors import KeywordFloor, ScoreFloor
+from recollect.stages.kind_adjustments import DonePenalty, KindAdjust, KindBoost
 
 BOOSTS = {"preference": 1.3, "summary": 1.4}
 AFTER_RERANK = (

@@ -1,11 +1,11 @@
 """`related`: what else is about the same thing as a memory. Not for questions, so not by name."""
 
 from recollect.depth import Depth
-from recollect.fuse.deviations import Deviations
+from recollect.fuse.zscore import ZScoreFusion
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
-from recollect.signals.cut import Cut
+from recollect.stages.cut import Cut
 
 RELATED = Recipe(
     name="related",
@@ -21,7 +21,7 @@ RELATED = Recipe(
         ),
         Vector(depth=Depth(at_least=30)),
     ),
-    fuse=Deviations(
+    fuse=ZScoreFusion(
         weights={"keyword": 1.0, "vector": 1.5},
         least_deviation={"keyword": 0.2, "vector": 0.02},
         pool=Depth(at_least=30),

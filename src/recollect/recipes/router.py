@@ -5,7 +5,7 @@ from recollect.fuse.rrf import Rrf
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
-from recollect.signals.cut import Cut
+from recollect.stages.cut import Cut
 
 DEPTH = Depth(per_result=1, at_least=100)
 

@@ -6,14 +6,14 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.signals.cosine import Cosine
-from recollect.signals.cut import Cut
 from recollect.signals.decay import TemporalDecay
 from recollect.signals.domain import DomainMatch
-from recollect.signals.fixed import FixedScore
 from recollect.signals.severity import Severity
 from recollect.signals.tags import TagOverlap
 from recollect.signals.tfidf import Semantic
-from recollect.signals.weigh import Adaptive, WeightedSum
+from recollect.stages.cut import Cut
+from recollect.stages.fixed_scores import FixedScore
+from recollect.stages.weighted_sum import Adaptive, WeightedSum
 
 COLUMNS = {"title": 10.0, "id": 5.0, "text": 3.0, "tags": 2.0, "context": 1.0}
 DEPTH = Depth(per_result=3, at_least=30)

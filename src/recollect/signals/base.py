@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from recollect.at import At
-from recollect.bounds import Weight
+from recollect.context import SearchContext
+from recollect.recipes.ranges import Weight
 from recollect.types import Term, combine
 
 
@@ -38,7 +38,7 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Its name in explanations and in recipe files."""
         return str(self.__struct_config__.tag)
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
         """The raw values of these memories; a memory left out counts 0."""
         raise NotImplementedError
 

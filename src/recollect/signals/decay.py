@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from math import exp, log
 
-from recollect.at import At
-from recollect.bounds import Share, Span
+from recollect.context import SearchContext
+from recollect.recipes.ranges import Share, Span
 from recollect.signals.base import Signal, Value
 from recollect.types import Memory
 
@@ -40,8 +40,8 @@ class TemporalDecay(Signal, frozen=True, tag="temporal_decay", kw_only=True):
     half_life_days: Span = 365.0
     zone: Share = 0.25
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        return {id: self._value(at.memory(id), at.now) for id in ids}
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+        return {id: self._value(context.memory(id), context.now) for id in ids}
 
     def _value(self, memory: Memory, now: datetime) -> Value:
         if memory.valid_until is not None:

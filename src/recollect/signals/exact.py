@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.at import At, Reading
+from recollect.context import Reading, SearchContext
 from recollect.query.exact import holds
-from recollect.query.parts import joined
+from recollect.query.subwords import joined
 from recollect.signals.base import Signal, Value
 
 
@@ -25,11 +25,11 @@ class Exact(Signal, frozen=True, tag="exact", kw_only=True):
     """The share of the query's exact things that the memory holds, case and accents aside:
     identifiers, versions, paths, quoted phrases, and words that hardly any memory has."""
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        things = at.exactly
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+        things = context.exactly
         if not things:
             return {}
-        return {id: self._value(at.reading(id), things) for id in ids}
+        return {id: self._value(context.reading(id), things) for id in ids}
 
     def _value(self, read: Reading, things: Sequence[str]) -> Value:
         found = held(read, things)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.query.terms import keywords
 from recollect.signals.base import Signal, Value
 from recollect.signals.tags import jaccard
@@ -15,9 +15,9 @@ class Feedback(Signal, frozen=True, tag="feedback", kw_only=True):
     counted by how alike the questions are (Jaccard of their keywords), within −1…1: what was
     dismissed for another question is not worse for this one."""
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        given = at.store.feedback.about(ids)
-        asked = frozenset(keywords(at.query.text)) if given else frozenset[str]()
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+        given = context.store.feedback.about(ids)
+        asked = frozenset(keywords(context.query.text)) if given else frozenset[str]()
         totals: dict[str, float] = {}
         for memory_id, query, accepted in given:
             alike = jaccard(asked, frozenset(keywords(query)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from itertools import pairwise
 
-from recollect.at import At
-from recollect.bounds import AtLeastOne
+from recollect.context import SearchContext
+from recollect.recipes.ranges import AtLeastOne
 from recollect.signals.base import Signal, Value
 
 
@@ -31,18 +31,20 @@ class Proximity(Signal, frozen=True, tag="proximity", kw_only=True):
 
     within: AtLeastOne = 3
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        asked = [pair for pair in dict.fromkeys(pairwise(at.stems)) if pair[0] != pair[1]]
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+        asked = [pair for pair in dict.fromkeys(pairwise(context.stems)) if pair[0] != pair[1]]
         if not asked:
             return {}
         wanted = frozenset(stem for pair in asked for stem in pair)
-        shared = {id: wanted & at.reading(id).stem_set for id in ids}
+        shared = {id: wanted & context.reading(id).stem_set for id in ids}
         known = frozenset[str]().union(*shared.values())
         # A word that no candidate holds cannot tell them apart.
         asked = [pair for pair in asked if known.issuperset(pair)]
         if not asked:
             return {}
-        return {id: self._value(held, at.reading(id).stems, asked) for id, held in shared.items()}
+        return {
+            id: self._value(held, context.reading(id).stems, asked) for id, held in shared.items()
+        }
 
     def _value(
         self, held: frozenset[str], stems: Sequence[str], asked: Sequence[tuple[str, str]]

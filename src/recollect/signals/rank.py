@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.at import At
-from recollect.bounds import Smoothing
+from recollect.context import SearchContext
 from recollect.fuse.rrf import reciprocal
+from recollect.recipes.ranges import Smoothing
 from recollect.signals.base import Signal, Value
 
 
 class _Rank(Signal, frozen=True, kw_only=True):
     k: Smoothing = 60
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
         """Absent from the list: 0."""
-        where = at.where(self.name)
+        where = context.where(self.name)
         return {
             id: Value(
                 reciprocal(rank, self.k),
                 f"1/({self.k:g} + {rank})" + (f", {where[id]}" if id in where else ""),
             )
-            for id, rank in at.ranks(self.name).items()
+            for id, rank in context.ranks(self.name).items()
         }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from recollect.at import At
-from recollect.bounds import Span
+from recollect.context import SearchContext
+from recollect.recipes.ranges import Span
 from recollect.signals.base import Signal, Value
 
 HOUR = timedelta(hours=1)
@@ -24,5 +24,7 @@ class Recency(Signal, frozen=True, tag="recency", kw_only=True):
 
     hours: Span = YEAR_HOURS
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        return {id: hyperbolic(at.memory(id).updated_at, at.now, self.hours) for id in ids}
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+        return {
+            id: hyperbolic(context.memory(id).updated_at, context.now, self.hours) for id in ids
+        }

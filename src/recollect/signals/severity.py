@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.at import At
-from recollect.bounds import Share
+from recollect.context import SearchContext
+from recollect.recipes.ranges import Share
 from recollect.signals.base import Signal, Value
 
 
@@ -16,6 +16,6 @@ class Severity(Signal, frozen=True, tag="severity", kw_only=True):
     warning: Share = 0.7
     suggestion: Share = 0.4
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        named = {id: at.memory(id).severity or "suggestion" for id in ids}
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+        named = {id: context.memory(id).severity or "suggestion" for id in ids}
         return {id: Value(getattr(self, name), name) for id, name in named.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.signals.base import NOTHING, Signal, Value
 
 
@@ -16,10 +16,10 @@ def jaccard(one: Set[str], other: Set[str]) -> float:
 class TagOverlap(Signal, frozen=True, tag="tag_overlap", kw_only=True):
     """Jaccard, case-insensitive; 0 when no tag is asked for."""
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        asked = at.query.wanted_tags
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+        asked = context.query.wanted_tags
         if not asked:
             return dict.fromkeys(ids, NOTHING)
-        held = {id: {tag.lower() for tag in at.memory(id).tags} for id in ids}
+        held = {id: {tag.lower() for tag in context.memory(id).tags} for id in ids}
         how = f"Jaccard with {', '.join(sorted(asked))}"
         return {id: Value(jaccard(asked, tags), how) for id, tags in held.items()}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import hypot, log
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.query.terms import semantic_text, tokens
 from recollect.signals.base import Signal, Value
 
@@ -33,11 +33,14 @@ def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
 class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
     """TF-IDF cosine of query and memory (title, text, context, tags)."""
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        asked = tokens(at.query.text)
-        held = {id: tokens(semantic_text(at.memory(id))) for id in ids}
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+        asked = tokens(context.query.text)
+        held = {id: tokens(semantic_text(context.memory(id))) for id in ids}
         every = set(asked).union(*held.values())
-        documents, holding = at.store.vocabulary.documents(), at.store.vocabulary.frequencies(every)
+        documents, holding = (
+            context.store.vocabulary.documents(),
+            context.store.vocabulary.frequencies(every),
+        )
         # Many tokens are equally rare: one logarithm for each rarity is enough.
         rarity = {count: idf(documents, count) for count in {0, *holding.values()}}
         weights = {token: rarity[holding.get(token, 0)] for token in every}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.at import At
-from recollect.bounds import AtLeastOne, Smoothing
+from recollect.context import SearchContext
 from recollect.fuse.rrf import reciprocal
+from recollect.recipes.ranges import AtLeastOne, Smoothing
 from recollect.signals.base import Signal, Value
 
 
@@ -18,8 +18,8 @@ class Tier(Signal, frozen=True, tag="tier", kw_only=True):
     file: AtLeastOne = 2
     capture: AtLeastOne = 3
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        return {id: self._value(at.memory(id).tier) for id in ids}
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+        return {id: self._value(context.memory(id).tier) for id in ids}
 
     def _value(self, name: str) -> Value:
         rank: int = getattr(self, name)

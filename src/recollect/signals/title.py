@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.at import At
-from recollect.bounds import Count, Weight
+from recollect.context import SearchContext
 from recollect.query.terms import composed, pieces
+from recollect.recipes.ranges import Count, Weight
 from recollect.signals.base import Signal, Value
 
 
@@ -24,10 +24,10 @@ class Title(Signal, frozen=True, tag="title", kw_only=True):
     bonus: Weight = 0.01
     least: Count = 1
 
-    def values(self, at: At, ids: Sequence[str]) -> Mapping[str, Value]:
-        if len(pieces(at.query.text)) < self.least:
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+        if len(pieces(context.query.text)) < self.least:
             return {}
-        return {id: self._value(at.memory(id).title, at.query.text) for id in ids}
+        return {id: self._value(context.memory(id).title, context.query.text) for id in ids}
 
     def _value(self, title: str, query: str) -> Value:
         if holds_all(title, query):

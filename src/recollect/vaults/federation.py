@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from recollect.at import Models
+from recollect.context import Models
 from recollect.errors import NotFound, ProviderError, RecollectError, StoreError, UserError
 from recollect.pipeline import run
 from recollect.recipes.base import Recipe

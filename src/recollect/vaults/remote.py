@@ -19,8 +19,8 @@ from msgspec import Struct
 from recollect.checks import zoned
 from recollect.errors import NotFound, ProviderError
 from recollect.models.remote import Blamed, Key, Remote
-from recollect.recipes import BUILT_IN
 from recollect.recipes.base import Recipe
+from recollect.recipes.registry import BUILT_IN
 from recollect.times import iso
 from recollect.types import (
     Degraded,

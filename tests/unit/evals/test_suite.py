@@ -16,7 +16,7 @@ from recollect.errors import UserError
 from recollect.evals.suite.rules import Answer, Query, passes
 from recollect.evals.suite.suite import Bench, memories, opened, points, report, suite
 from recollect.ingest.draft import complete
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Search, Secrets, Settings
 from recollect.types import Filter, Memory
 

@@ -12,7 +12,7 @@ import pytest
 from folder_homes import LONG_AGO, first, found, ids, long_note, vault, write
 
 from recollect import Recollect
-from recollect.capabilities import SEARCH, Caller
+from recollect.auth.capabilities import SEARCH, Caller
 from recollect.errors import Forbidden, NotFound, UserError
 from recollect.folders import syncing
 from recollect.folders.looking import look_at

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.engine import Recollect
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Windowed
@@ -97,7 +97,7 @@ def test_the_vector_channel_names_the_passage(
     seen: list[Ranking] = []
     recall = Vector.recall
 
-    def watched(self: Vector, at: At) -> Ranking | None:
+    def watched(self: Vector, at: SearchContext) -> Ranking | None:
         found = recall(self, at)
         assert found is not None
         seen.append(found)

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.recall.exact import Exact
 from recollect.types import Filter
 
-Search = Callable[..., At]
+Search = Callable[..., SearchContext]
 CHANNEL = Exact(each=2)
 
 
-def found(at: At, channel: Exact = CHANNEL) -> dict[str, tuple[float, str]]:
+def found(at: SearchContext, channel: Exact = CHANNEL) -> dict[str, tuple[float, str]]:
     return {hit.memory_id: (hit.score, hit.why.formula) for hit in channel.recall(at)}
 
 

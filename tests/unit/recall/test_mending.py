@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.depth import Depth
 from recollect.recall.keyword import Keyword, mended
 
-Search = Callable[..., At]
+Search = Callable[..., SearchContext]
 MEMORIES = {"a": "Retention of logs.", "b": "The wall is blue.", "c": "It deploys."}
 
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from recollect.errors import UserError
-from recollect.recipes import BUILT_IN
 from recollect.recipes.base import Recipe, check, fused_channels
+from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Settings
 
 BLEND = BUILT_IN["blend"]
@@ -21,7 +21,7 @@ def test_it_is_the_default_and_the_first_that_is_listed() -> None:
 def test_it_hangs_together() -> None:
     check(BLEND)
     assert [channel.name for channel in BLEND.recall] == ["keyword", "parts", "exact", "vector"]
-    stages = ["bonus", "rerank", "newer", "twins", "exact_floor", "cut"]
+    stages = ["bonus", "rerank", "supersede", "near_duplicates", "exact_floor", "cut"]
     assert [stage.name for stage in BLEND.stages] == stages
     assert set(fused_channels(BLEND.fuse)) == {"keyword", "parts", "exact", "vector"}
 

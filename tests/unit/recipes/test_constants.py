@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import NotFound, UserError
-from recollect.recipes import BUILT_IN, Recipes
 from recollect.recipes.constants import Constant, constants
 from recollect.recipes.overrides import flat, nested_changes, tree
+from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.recipes.related import RELATED
 
 NAMES = list(BUILT_IN)

@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 from recollect import Recollect, UserError
-from recollect.recipes import BUILT_IN, Recipes
 from recollect.recipes.base import Recipe, check
 from recollect.recipes.overrides import FIXED, OPEN_TABLES, flat, overridden, tree
+from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.recipes.show import as_toml, differences
 from recollect.settings import Embedding, Rerank, Settings
 
@@ -397,7 +397,10 @@ def test_names_are_not_in_the_fingerprint(tmp_path: Path) -> None:
 
 
 def test_fingerprints_are_the_same_in_every_process() -> None:
-    code = "from recollect.recipes import BUILT_IN as b; print(*(b[n].fingerprint for n in b))"
+    code = (
+        "from recollect.recipes.registry import BUILT_IN\n"
+        "print(*(recipe.fingerprint for recipe in BUILT_IN.values()))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONHASHSEED": "7"},

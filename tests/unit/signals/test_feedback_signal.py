@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.signals.feedback import Feedback
 
-Search = Callable[..., At]
+Search = Callable[..., SearchContext]
 MEMORIES = {"a": "one", "b": "two", "c": "three"}
 
 
-def said(at: At, *given: tuple[str, str, bool]) -> dict[str, tuple[float, str]]:
+def said(at: SearchContext, *given: tuple[str, str, bool]) -> dict[str, tuple[float, str]]:
     for query, id, accepted in given:
         at.store.feedback.add(query, id, accepted, at.now)
     return dict(Feedback(weight=1.0).values(at, list(MEMORIES)))

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from recollect.at import At
+from recollect.context import SearchContext
 from recollect.signals.proximity import Proximity, places, together
 
-Search = Callable[..., At]
+Search = Callable[..., SearchContext]
 NEAR = Proximity(weight=1.0, within=3)
 
 
@@ -28,7 +28,7 @@ def test_the_second_follows_the_first_by_so_many_words(
     assert together(first, second, 3) is so
 
 
-def values(at: At, *ids: str) -> dict[str, tuple[float, str]]:
+def values(at: SearchContext, *ids: str) -> dict[str, tuple[float, str]]:
     return {id: (value.raw, value.how) for id, value in NEAR.values(at, ids).items()}
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from recollect.engine import Recollect
 from recollect.errors import StoreError
 from recollect.ingest.jsonl import as_line, read_lines
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite import rekeying
 from recollect.store.sqlite.cipher import header_at

@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 from locked_work import MODEL, NEW, OFF, OLD, PASSPHRASE, VECTOR, WORDS, fields, key_of
 
-from recollect.codec import revision
 from recollect.engine import Recollect
 from recollect.errors import Locked, StoreError, UserError
+from recollect.memory_json import revision
 from recollect.present.response import as_json
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.store.sqlite import cipher, rekeying
 from recollect.store.sqlite.cipher import header_at
 from recollect.store.sqlite.rekeying import Sealed, change_key, new_header

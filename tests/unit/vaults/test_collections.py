@@ -14,7 +14,7 @@ from recollect import Filter, Recollect, StoreError
 from recollect.demo.load import sample
 from recollect.errors import NotFound
 from recollect.present.response import as_json
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.settings import CollectionSettings, Rerank, Settings
 from recollect.types import recompute
 

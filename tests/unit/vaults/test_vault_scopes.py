@@ -10,7 +10,7 @@ import pytest
 from vault_homes import SECRET, away, found, home, settings, team, vault_file
 
 from recollect import Recollect
-from recollect.capabilities import CAPABILITIES, SEARCH, Caller
+from recollect.auth.capabilities import CAPABILITIES, SEARCH, Caller
 from recollect.errors import Forbidden, NotFound, UserError
 from recollect.settings import CollectionSettings, Settings, VaultSettings
 from recollect.vaults.keys import other_keys, sealed_with

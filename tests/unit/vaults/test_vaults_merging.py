@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from vault_homes import by_id, found, home, is_explained, team, vault_file
 
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.settings import VaultSettings
 from recollect.types import recompute
 

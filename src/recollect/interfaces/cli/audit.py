@@ -8,8 +8,8 @@ from collections import deque
 from datetime import datetime
 from typing import Any
 
-from recollect.access import real_time
-from recollect.audit import NAME, entries
+from recollect.auth.audit import NAME, entries
+from recollect.auth.tokens import real_time
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import add_json, add_limit
 from recollect.interfaces.cli.output import DIM, YELLOW, print_json, styled, visible

@@ -12,7 +12,7 @@ from recollect.errors import UserError
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, shortened, styled, width
 from recollect.interfaces.cli.results import explained
 from recollect.present.words import counted
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.types import Response
 
 EXAMPLE = "  recollect demo\n  recollect demo --keep ./demo-home"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.codec import memory_json
 from recollect.engine import Recollect
 from recollect.ingest.draft import draft
 from recollect.interfaces.cli.arguments import WrongUsage, add_fields, add_json, fields_of
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
+from recollect.memory_json import memory_json
 
 EXAMPLE = '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security'
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.codec import memory_json
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
 from recollect.interfaces.cli.output import (
@@ -17,6 +16,7 @@ from recollect.interfaces.cli.output import (
     width,
 )
 from recollect.interfaces.cli.results import about
+from recollect.memory_json import memory_json
 
 EXAMPLE = "  recollect list --project harbor-api --since 7d"
 DEFAULT = 20

@@ -12,8 +12,8 @@ import msgspec
 
 from recollect.interfaces.cli.arguments import add_json, check_action
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled, visible
-from recollect.recipes import Recipes
 from recollect.recipes.overrides import tree
+from recollect.recipes.registry import Recipes
 from recollect.recipes.show import as_toml, differences, facts
 from recollect.settings import home_folder, load_settings
 

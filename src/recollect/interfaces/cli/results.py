@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from recollect.codec import memory_json
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
@@ -18,6 +17,7 @@ from recollect.interfaces.cli.output import (
     visible,
     width,
 )
+from recollect.memory_json import memory_json
 from recollect.present.explain import as_lines, bar
 from recollect.present.response import summary
 from recollect.present.words import age, counted, place_in_file

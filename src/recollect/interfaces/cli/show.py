@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.codec import memory_json
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.results import memory_lines
+from recollect.memory_json import memory_json
 
 EXAMPLE = "  recollect show auth-jwt-001"
 

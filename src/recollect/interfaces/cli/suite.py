@@ -32,7 +32,7 @@ from recollect.interfaces.cli.output import (
 )
 from recollect.interfaces.cli.results import explained
 from recollect.present.words import counted
-from recollect.recipes import BUILT_IN, Recipes
+from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.settings import home_folder, load_settings
 
 EXAMPLE = (

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from recollect.access import Access, Token, expiry, real_time
-from recollect.audit import NAME as AUDIT
-from recollect.audit import Audit
-from recollect.capabilities import CAPABILITIES, OWNER
+from recollect.auth.audit import NAME as AUDIT
+from recollect.auth.audit import Audit
+from recollect.auth.capabilities import CAPABILITIES, OWNER
+from recollect.auth.tokens import Access, Token, expiry, real_time
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled, visible
 from recollect.settings import home_folder

@@ -7,8 +7,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from recollect.capabilities import ADMIN, DELETE, SEARCH, WRITE
-from recollect.codec import memory_json, revision
+from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.draft import draft
@@ -17,6 +16,7 @@ from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.asking import Asked, Narrowing
 from recollect.interfaces.http.operations import Answer, Call, Operation, answer
+from recollect.memory_json import memory_json, revision
 from recollect.present.response import as_json, context_json
 from recollect.recipes.overrides import tree
 from recollect.recipes.show import as_toml, facts

@@ -12,9 +12,9 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.access import Access
-from recollect.audit import Audit
-from recollect.capabilities import EVERYTHING, NOBODY, OWNER, Caller
+from recollect.auth.audit import Audit
+from recollect.auth.capabilities import EVERYTHING, NOBODY, OWNER, Caller
+from recollect.auth.tokens import Access
 from recollect.errors import StoreError
 from recollect.interfaces.http.problems import problem
 from recollect.interfaces.http.service import CALLER

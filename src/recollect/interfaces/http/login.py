@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.audit import Audit
+from recollect.auth.audit import Audit
 from recollect.interfaces.http.guard import COOKIE, Tokens
 from recollect.interfaces.web.rendering import page
 

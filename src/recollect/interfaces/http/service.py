@@ -16,7 +16,7 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from recollect.capabilities import NOBODY, Caller
+from recollect.auth.capabilities import NOBODY, Caller
 from recollect.engine import Recollect
 from recollect.errors import StoreError
 

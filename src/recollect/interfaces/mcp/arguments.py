@@ -18,7 +18,7 @@ from recollect.engine import CONTEXT_LIMIT
 from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, LONGEST_ID
 from recollect.interfaces.cursor import decode_place
-from recollect.recipes import BUILT_IN
+from recollect.recipes.registry import BUILT_IN
 from recollect.times import parse_moment
 from recollect.types import Filter, Place, Severity, Tier, View
 

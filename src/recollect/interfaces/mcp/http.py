@@ -14,7 +14,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from recollect.capabilities import Caller
+from recollect.auth.capabilities import Caller
 from recollect.engine import Recollect
 from recollect.interfaces.mcp.server import Context, build
 from recollect.interfaces.mcp.tools import Served

@@ -8,9 +8,9 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from recollect.codec import memory_json
 from recollect.engine import Recollect
 from recollect.errors import NotFound
+from recollect.memory_json import memory_json
 from recollect.recipes.show import as_toml
 
 SCHEME = "recollect://"

@@ -23,7 +23,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from recollect.capabilities import SEARCH
+from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import Forbidden, NotFound, RecollectError
 from recollect.interfaces.mcp import guidance, resources

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from recollect.codec import memory_json
 from recollect.ingest.saving import Saved
+from recollect.memory_json import memory_json
 from recollect.present.explain import as_lines
 from recollect.present.words import place_in_file
 from recollect.types import Context, Memory, Response, Result

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from recollect.capabilities import DELETE, SEARCH, WRITE
-from recollect.codec import memory_json
+from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, draft
@@ -28,6 +27,7 @@ from recollect.interfaces.mcp.texts import (
     response_text,
     saved_text,
 )
+from recollect.memory_json import memory_json
 from recollect.present.response import as_json, degraded_json
 from recollect.present.views import token_estimate
 from recollect.times import iso

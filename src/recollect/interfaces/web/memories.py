@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.codec import revision
 from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, RecollectError, StoreError, UserError
 from recollect.ingest.draft import draft
@@ -24,6 +23,7 @@ from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web import editing
 from recollect.interfaces.web.rendering import page, path_of, query_string
+from recollect.memory_json import revision
 from recollect.types import Memory
 
 MOST_FIELDS = 2000  # a memory of a thousand tags, and the rest

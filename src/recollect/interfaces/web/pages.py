@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from recollect.capabilities import ADMIN, DELETE, SEARCH, WRITE
+from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web import browse, lab, memories, search, timeline, upkeep
 from recollect.interfaces.web.rendering import STATIC

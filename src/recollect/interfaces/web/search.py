@@ -22,8 +22,8 @@ from recollect.interfaces.web.rendering import AGES, environment, page
 from recollect.interfaces.web.waterfall import left_out, scale_of, took, waterfall
 from recollect.pipeline import MOST_FACETS
 from recollect.recipes.base import Recipe
-from recollect.rerank.cross_encoder import CrossEncoder
-from recollect.rerank.second_opinion import SecondOpinion, readable
+from recollect.stages.cross_encoder import CrossEncoder
+from recollect.stages.rerank_interpolation import RerankInterpolation, readable
 from recollect.types import Memory, Result
 
 LIMITS = (10, 20, 50)  # shown at first, and at each "more"; who wants all of them browses
@@ -223,7 +223,10 @@ def _deferred(engine: Recollect, recipe: Recipe, asked: Asked) -> dict[str, obje
     for stage in recipe.stages:
         if isinstance(stage, CrossEncoder):
             found[f"stages.{stage.name}.skip_below"] = NEVER
-        elif isinstance(stage, SecondOpinion) and len(readable(asked.query)) >= stage.least_words:
+        elif (
+            isinstance(stage, RerankInterpolation)
+            and len(readable(asked.query)) >= stage.least_words
+        ):
             found[f"stages.{stage.name}.least_words"] = NEVER
     return found
 

@@ -13,7 +13,7 @@ import apsw
 import msgspec
 
 from recollect.errors import Locked, StoreError
-from recollect.patience import patiently
+from recollect.retry import patiently
 from recollect.store.sqlite import cipher, parts
 from recollect.store.sqlite.cipher import KeySource
 

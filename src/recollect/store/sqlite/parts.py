@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import apsw
 
-from recollect.query.parts import parts
+from recollect.query.subwords import parts
 from recollect.types import Memory
 
 CAMEL_CASE = re.compile("[a-z][A-Z]")

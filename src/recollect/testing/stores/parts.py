@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from recollect.query.parts import parts_query
+from recollect.query.subwords import parts_query
 from recollect.store.base import COLUMNS, Store
 from recollect.testing.stores.asking import (
     Contract,

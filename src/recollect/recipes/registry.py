@@ -1,0 +1,86 @@
+"""The recipes there are: the built-in ones, and a person's own under `recipes/*.toml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from recollect.errors import NotFound, UserError
+from recollect.recipes.base import Recipe
+from recollect.recipes.blend import BLEND
+from recollect.recipes.covalence import COVALENCE
+from recollect.recipes.echovault import ECHOVAULT
+from recollect.recipes.gnosis import GNOSIS
+from recollect.recipes.router import ROUTER
+from recollect.recipes.vault import VAULT
+
+BUILT_IN: dict[str, Recipe] = {
+    recipe.name: recipe for recipe in (BLEND, VAULT, ECHOVAULT, GNOSIS, ROUTER, COVALENCE)
+}
+
+
+class Recipes:
+    """Finds a recipe by name: built-in ones first, then `folder/NAME.toml`."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    def names(self) -> list[str]:
+        return [*BUILT_IN, *sorted(file.stem for file in self._files())]
+
+    def unused(self) -> list[Path]:
+        """Files that are never read, since a recipe that comes with Recollect has their name."""
+        return [file for file in self._every_file() if file.stem in BUILT_IN]
+
+    def get(self, name: str) -> Recipe:
+        return self._found(name, None)
+
+    def _found(self, name: str, never: str | None) -> Recipe:
+        """The recipe; refused where it is `never`, or rests on it."""
+        if name in BUILT_IN:
+            return BUILT_IN[name]
+        if name == never:
+            raise UserError("A recipe cannot extend itself, not by way of others either.")
+        for file in self._files():
+            if file.stem == name:
+                return self._read(file, never)
+        known = ", ".join(self.names())
+        raise NotFound(f"There is no recipe {name!r}; there are: {known}.")
+
+    def changed(self, name: str, changes: Mapping[str, object]) -> Recipe:
+        """The named recipe with these constants, by dotted name, set otherwise."""
+        from recollect.recipes.overrides import nested_changes, overridden  # noqa: PLC0415  start-up time
+
+        return overridden(self.get(name), nested_changes(changes), name)
+
+    def save(
+        self, name: str, extends: str, changes: Mapping[str, object], *, replace: bool = False
+    ) -> Path:
+        """Write a recipe of one's own: `folder/NAME.toml`, whole or not at all. It is checked
+        before anything is written; one that is there stays unless it is to be replaced."""
+        from recollect.recipes.saving import write_recipe  # noqa: PLC0415  start-up time
+
+        if self._folder is None:
+            raise UserError("There is no folder for recipes of one's own.")
+        if name in BUILT_IN:
+            raise UserError(f"{name!r} is a recipe that comes with Recollect; choose another name.")
+        self._found(extends, never=name)
+        self.changed(extends, changes)
+        return write_recipe(self._folder, name, extends, changes, replace=replace)
+
+    def read(self, file: Path) -> Recipe:
+        """The recipe a TOML file declares, checked."""
+        return self._read(file, None)
+
+    def _read(self, file: Path, never: str | None) -> Recipe:
+        from recollect.recipes.overrides import read_recipe  # noqa: PLC0415  start-up time
+
+        return read_recipe(file, lambda name: self._found(name, never))
+
+    def _files(self) -> list[Path]:
+        return [file for file in self._every_file() if file.stem not in BUILT_IN]
+
+    def _every_file(self) -> list[Path]:
+        if self._folder is None or not self._folder.is_dir():
+            return []
+        return sorted(self._folder.glob("*.toml"))

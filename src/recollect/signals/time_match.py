@@ -1,0 +1,43 @@
+"""`when`: memories of the time that the query's words name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from recollect.context import SearchContext
+from recollect.query.when import Period, understood
+from recollect.recipes.ranges import Share
+from recollect.signals.base import Signal, Value
+
+
+class TimeMatch(Signal, frozen=True, tag="time_match", kw_only=True):
+    """1 for a memory made in a period that the query bounds ("last week", "before 2026-03-01"),
+    `hint` for one that it only hints at ("recently"). Favours and never drops: a memory may speak
+    of a time without having been made in it."""
+
+    hint: Share = 0.5
+
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+        if not context.periods:
+            return {}
+        exact = tuple(period for period in context.periods if period.exact)
+        named, raw = (exact, 1.0) if exact else (context.periods, self.hint)
+        context.understood = named
+        how = "made in the time asked for: " + "; ".join(map(understood, named))
+        return {id: Value(raw, how) for id in ids if within(context.memory(id).created_at, named)}
+
+
+def within(moment: datetime, named: Sequence[Period]) -> bool:
+    """In one of the closed periods, where there are any ("in March and April"), and in all of the
+    open ones ("after March and before June")."""
+    closed = [one for one in named if one.start is not None and one.end is not None]
+    rest = [one for one in named if one.start is None or one.end is None]
+    return (not closed or any(_in(moment, one) for one in closed)) and all(
+        _in(moment, one) for one in rest
+    )
+
+
+def _in(moment: datetime, period: Period) -> bool:
+    after = period.start is None or moment >= period.start
+    return after and (period.end is None or moment < period.end)

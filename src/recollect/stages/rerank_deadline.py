@@ -1,0 +1,69 @@
+"""Asking a reranker until a deadline: best candidates first, in small batches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from recollect.context import SearchContext
+from recollect.errors import ProviderError
+from recollect.models.base import Reranker
+
+
+class Verdict:
+    """What a reranker has said so far, gathered by a thread that the search does not have to wait
+    for: a remote reranker that hangs holds up nothing."""
+
+    def __init__(self, reranker: Reranker, query: str, batch: int) -> None:
+        self._reranker = reranker
+        self._query = query
+        self._batch = batch
+        self._scores: dict[str, float] = {}
+        self._ready = threading.Event()
+        self._late = threading.Event()
+        self.failure: str | None = None
+
+    def by(self, seconds: float, candidates: Sequence[tuple[str, str]]) -> dict[str, float]:
+        """The scores of the candidates, (id, text) best first, that were read in time. Loading the
+        model does not count: it happens once."""
+        thread = threading.Thread(target=self._read, args=(candidates,), daemon=True)
+        thread.start()
+        self._ready.wait()
+        thread.join(seconds)
+        self._late.set()
+        return dict(self._scores)
+
+    def _read(self, candidates: Sequence[tuple[str, str]]) -> None:
+        try:
+            self._reranker.ready()
+            self._ready.set()
+            for first in range(0, len(candidates), self._batch):
+                if self._late.is_set():
+                    return
+                ids, texts = zip(*candidates[first : first + self._batch], strict=True)
+                said = self._reranker.scores(self._query, texts)
+                if not self._late.is_set():
+                    self._scores |= zip(ids, said, strict=True)
+        except ProviderError as error:
+            self.failure = str(error)
+        finally:
+            self._ready.set()
+
+
+def opinions(
+    stage: str, candidates: Sequence[tuple[str, str]], batch: int, context: SearchContext
+) -> dict[str, float]:
+    """What the reranker said of the candidates, (id, text) best first, by the search's deadline;
+    empty, and said why under the stage's name, when it said nothing."""
+    with context.timed(stage):
+        try:
+            verdict = Verdict(context.models.reranker(), context.query.text, batch)
+        except ProviderError as error:
+            context.degrade(stage, str(error))
+            return {}
+        scores = verdict.by(context.models.budget_ms / 1000, candidates)
+    if verdict.failure is not None:
+        context.degrade(stage, verdict.failure)
+    elif len(scores) < len(candidates):
+        context.degrade(stage, f"reranked {len(scores)} of {len(candidates)} within the deadline")
+    return scores

@@ -1,0 +1,533 @@
+"""Who may do what, at the engine: every public method declares it, and it is checked first."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Recollect
+from recollect.auth.audit import LARGEST, MOST_MARKS, Audit, entries, older
+from recollect.auth.capabilities import (
+    ADMIN,
+    CAPABILITIES,
+    DELETE,
+    NOBODY,
+    OWNER,
+    SEARCH,
+    WRITE,
+    Caller,
+)
+from recollect.auth.tokens import Access, expiry, well_formed
+from recollect.errors import Forbidden, NotFound, StoreError, UserError
+from recollect.ingest.draft import draft
+from recollect.ingest.jsonl import read_lines
+from recollect.recipes.registry import BUILT_IN
+from recollect.store.base import Folder
+
+SOURCE = Path(inspect.getfile(Recollect)).parent
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SAID = "the harbour master keeps the tide tables"
+EVERY = [
+    frozenset(some)
+    for some in chain.from_iterable(
+        combinations(CAPABILITIES, size) for size in range(len(CAPABILITIES) + 1)
+    )
+]
+# They do not touch the vault for whoever calls them.
+FREE = {"acting_as", "require", "may", "close", "now"}
+# A few files, and a folder that was never added.
+NOTES = Path(__file__).parent / "ingest/importers/fixtures/basic-memory"
+NOWHERE = Folder(0, "/nowhere", "nowhere", redact=True, followed=False, files=0)
+# Every other public name, as it is called here. One that is missing fails a test.
+CALLS: dict[str, Callable[[Recollect], Any]] = {
+    "save": lambda memory: memory.save(title="Another one"),
+    "save_all": lambda memory: memory.save_all([draft({"title": "Another one"})]),
+    "import_lines": lambda memory: memory.import_lines(read_lines([b'{"title": "Imported"}\n'])),
+    "edit": lambda memory: memory.edit("kept", severity="warning"),
+    "edited": lambda memory: memory.edited("kept", severity="warning"),
+    "pin": lambda memory: memory.pin(["kept"]),
+    "forget": lambda memory: memory.forget(["kept"]),
+    "feedback": lambda memory: memory.feedback("tides", "kept", accept=True),
+    "judged": lambda memory: memory.judged("tides", ["kept"]),
+    "search": lambda memory: memory.search("tide tables"),
+    "run_recipe": lambda memory: memory.run_recipe(BUILT_IN["blend"], "tide tables"),
+    "recipe": lambda memory: memory.recipe(),
+    "related": lambda memory: memory.related("kept"),
+    "show": lambda memory: memory.show(["kept"]),
+    "list": lambda memory: memory.list(),
+    "facets": lambda memory: memory.facets(),
+    "dates": lambda memory: memory.dates(),
+    "expiring": lambda memory: memory.expiring(within=timedelta(days=1)),
+    "expired": lambda memory: memory.expired(),
+    "opinions": lambda memory: memory.opinions(),
+    "learned": lambda memory: memory.learned(),
+    "export": lambda memory: memory.export(),
+    "context": lambda memory: memory.context("tides"),
+    "coverage": lambda memory: memory.coverage(),
+    "stats": lambda memory: memory.stats(),
+    "waiting": lambda memory: memory.waiting(),
+    "read_only": lambda memory: memory.read_only,
+    "save_recipe": lambda memory: memory.save_recipe(
+        "mine", extends="blend", changes={}, replace=True
+    ),
+    "reindex": lambda memory: memory.reindex(),
+    "doctor": lambda memory: memory.doctor(),
+    "warm_up": lambda memory: memory.warm_up(),
+    "embed_now": lambda memory: memory.embed_now(),
+    "mark": lambda memory: memory.mark("kept"),
+    "publish": lambda memory: memory.publish(["kept"], "shared"),
+    "unpublish": lambda memory: memory.unpublish(["kept"], "shared"),
+    "add_folder": lambda memory: memory.add_folder(NOTES),
+    "folders": lambda memory: memory.folders(),
+    "sync_folder": lambda memory: _tried(memory.sync_folder, NOWHERE),
+    "remove_folder": lambda memory: _tried(memory.remove_folder, NOTES),
+    "follow_folders": lambda memory: memory.follow_folders(_stopped()),
+    "mirror": lambda memory: memory.mirror(memory.home, dry_run=True),
+    "follow_mirror": lambda memory: memory.follow_mirror(memory.home, _stopped(), print),
+}
+
+
+def _tried(call: Callable[[Any], Any], given: object) -> None:
+    """It may be allowed where there is nothing to do it with."""
+    with suppress(NotFound):
+        call(given)
+
+
+def _stopped() -> threading.Event:
+    """So that what would follow for ever ends at once."""
+    stop = threading.Event()
+    stop.set()
+    return stop
+
+
+def public() -> dict[str, Any]:
+    """Every public method and property, as the function that stands behind it."""
+    found: dict[str, Any] = {}
+    for name, member in vars(Recollect).items():
+        if name.startswith("_") or isinstance(member, str):
+            continue
+        behind = member.fget if isinstance(member, property) else member
+        found[name] = behind.func if isinstance(behind, cached_property) else behind
+    return found
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    shared = tmp_path / "shared.db"
+    (tmp_path / "config.toml").write_text(
+        '[embedding]\nprovider = "none"\n[rerank]\nprovider = "none"\n'
+        f'[[collections]]\nname = "shared"\npath = "{shared}"\n',
+        encoding="utf-8",
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def engine(home: Path) -> Iterator[Recollect]:
+    with Recollect(home=home, environment={}) as opened:
+        opened.save(id="kept", title="Tides", text=SAID)
+        opened.publish(["kept"], "shared")
+        yield opened
+
+
+def caller(*capabilities: str, **more: Any) -> Caller:
+    return Caller(name="somebody", capabilities=frozenset(capabilities), **more)
+
+
+def dump(engine: Recollect) -> list[Any]:
+    """Everything that a call could change."""
+    exported = [*engine.export()]
+    return [exported, engine.opinions(), sorted(engine.recipes.names())]
+
+
+# What is declared
+
+
+def test_every_public_method_and_property_declares_what_it_needs() -> None:
+    for name, behind in public().items():
+        assert hasattr(behind, "needs"), f"{name} needs @needs(…) or @free"
+        assert behind.needs <= CAPABILITIES.keys()
+
+
+def test_every_public_method_is_tried_here() -> None:
+    assert CALLS.keys() | FREE == public().keys()
+    assert all(public()[name].needs == frozenset() for name in FREE)
+
+
+def test_nothing_but_the_engine_reaches_into_the_store() -> None:
+    """An interface that did would pass every check by."""
+    for file in sorted((SOURCE / "interfaces").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr in ("store", "_background"):
+                assert file.parent.name == "cli", f"{file.name}, line {node.lineno}"
+
+
+@pytest.mark.parametrize("given", EVERY, ids=lambda given: "+".join(sorted(given)) or "nothing")
+def test_a_method_is_allowed_exactly_where_its_needs_are_met(
+    engine: Recollect, given: frozenset[str]
+) -> None:
+    view = engine.acting_as(caller(*given))
+    for name, call in CALLS.items():
+        needed = public()[name].needs
+        if needed <= given:
+            call(view)
+            engine.save(id="kept", title="Tides", text=SAID)  # what was forgotten is back
+            engine.publish(["kept"], "shared")
+            continue
+        before = dump(engine)
+        with pytest.raises(Forbidden) as refused:
+            call(view)
+        assert str(refused.value) in {
+            f"This needs {one}, which this caller may not do." for one in needed - given
+        }
+        assert dump(engine) == before
+
+
+@pytest.mark.parametrize("vaults", [frozenset(), frozenset({"team"})])
+def test_a_caller_of_another_vault_gets_nowhere(engine: Recollect, vaults: frozenset[str]) -> None:
+    view = engine.acting_as(caller(*CAPABILITIES, vaults=vaults))
+    before = dump(engine)
+    for name, call in CALLS.items():
+        if name == "federation":  # the owner's, made already
+            continue
+        with pytest.raises(Forbidden, match="may not use the vault 'agent'"):
+            call(view)
+    assert dump(engine) == before
+    allowed = engine.acting_as(caller(SEARCH, vaults=vaults | {"agent"}))
+    assert allowed.show(["kept"])[0].text == SAID
+
+
+def test_it_is_refused_before_the_database_is_touched(
+    engine: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And before arguments are looked at: what is wrong with them could tell what is there."""
+    view = engine.acting_as(NOBODY)
+    for name in ("store", "models", "recipes", "settings"):
+        monkeypatch.delattr(view, name)
+    for name, call in CALLS.items():
+        if name != "federation":
+            with pytest.raises(Forbidden):
+                call(view)
+
+
+def test_whether_a_memory_is_there_is_not_told(engine: Recollect) -> None:
+    view = engine.acting_as(caller(ADMIN))
+    told = set()
+    for id in ("kept", "nobody"):
+        for call in (view.show, view.forget, view.pin):
+            with pytest.raises(Forbidden) as refused:
+                call([id])
+            told.add(str(refused.value))
+    assert len(told) == 3  # one for each capability, none for an id
+
+
+def test_a_vault_that_a_search_names_must_be_within_reach(engine: Recollect) -> None:
+    view = engine.acting_as(caller(SEARCH, vaults=frozenset({"agent"})))
+    with pytest.raises(Forbidden, match="'team'"):
+        view.search("tides", vaults=["team"])
+    with pytest.raises(NotFound):
+        engine.search("tides", vaults=["team"])
+
+
+def test_collections_are_limited_too(engine: Recollect) -> None:
+    engine.forget(["kept"])
+    everywhere = engine.acting_as(caller(SEARCH))
+    nowhere = engine.acting_as(caller(SEARCH, collections=frozenset({"other"})))
+    assert [one.id for one in everywhere.search("tide tables")] == ["shared:kept"]
+    assert [one.id for one in nowhere.search("tide tables")] == []
+
+
+# Acting as somebody
+
+
+def test_a_view_shares_everything_and_closes_nothing(engine: Recollect) -> None:
+    with engine.acting_as(caller(SEARCH)) as view:
+        assert view.store is engine.store
+        assert view.models is engine.models
+        assert view._collections is engine._collections
+    assert engine.show(["kept"])
+    assert engine.caller == OWNER
+
+
+def test_acting_for_somebody_adds_nothing(engine: Recollect) -> None:
+    small = engine.acting_as(caller(SEARCH, vaults=frozenset({"agent"}), token="abc"))
+    again = small.acting_as(OWNER)
+    assert again.caller.capabilities == {SEARCH}
+    assert again.caller.vaults == frozenset({"agent"})
+    assert again.caller.token == "abc"
+    assert small.acting_as(caller(WRITE)).caller.capabilities == frozenset()
+
+
+def test_who_may_write_and_not_read_is_handed_nothing_back(engine: Recollect) -> None:
+    view = engine.acting_as(caller(WRITE))
+    told = [
+        view.edit("kept", severity="warning"),
+        *view.pin(["kept"]),
+        view.save(id="kept", title="Tides", kind="decision"),
+    ]
+    assert {(memory.id, memory.title, memory.text) for memory in told} == {("kept", "", "")}
+    assert view.save(title="New").title == "New"  # it said so itself
+    [kept] = engine.show(["kept"])
+    assert (kept.text, kept.severity, kept.tier, kept.kind) == (SAID, "warning", "core", "decision")
+
+
+def test_saving_embeds_whoever_saves(home: Path) -> None:
+    (home / "config.toml").write_text('[rerank]\nprovider = "none"\n', encoding="utf-8")
+    with Recollect(home=home, environment={}) as engine:
+        engine.acting_as(caller(WRITE)).save(id="kept", title="Tides")
+        assert engine.waiting() == 0
+
+
+# The log
+
+
+def lines(engine: Recollect) -> list[dict[str, Any]]:
+    assert engine.audit.file is not None
+    return [*entries(engine.audit.file)]
+
+
+def test_writes_and_refusals_are_noted_and_nothing_that_they_say(engine: Recollect) -> None:
+    writer = engine.acting_as(caller(WRITE, DELETE, token="0a1b2c3d"))
+    writer.save(id="anchor-chain", title="Anchor", text="Anchors hold")
+    writer.save(id="anchor-chain", title="Anchor", text="Anchors hold")  # changes nothing
+    writer.import_lines(read_lines([b'{"title": "One"}\n', b'{"title": "Two"}\n', b"{\n"]))
+    writer.feedback("a secret question", "anchor-chain", accept=True)
+    writer.forget(["anchor-chain"])
+    writer.forget(["anchor-chain"], undo=True)
+    writer.forget(["anchor-chain"], purge=True)
+    with pytest.raises(Forbidden):
+        writer.search("a secret question")
+    told = lines(engine)[2:]
+    actions = ["save", "import", "feedback", "forget", "restore", "purge", "search"]
+    assert [line["action"] for line in told] == actions
+    assert [line["outcome"] for line in told] == ["done"] * 6 + ["refused"]
+    assert [line.get("count", 1) for line in told] == [1, 2, 1, 1, 1, 1, 1]
+    assert {line["caller"] for line in told} == {"somebody"}
+    assert {line["token"] for line in told} == {"0a1b2c3d"}
+    assert {line["vault"] for line in told} == {"agent"}
+    mark = engine.mark("anchor-chain")
+    assert [line["ids"] for line in told if "ids" in line] == [[mark]] * 5
+    text = json.dumps(told).lower()
+    for word in ("anchor", "hold", "secret", "question", "one", "two"):
+        assert word not in text.replace('"outcome": "done"', "")
+
+
+def test_the_hash_of_an_id_is_the_vaults_own(home: Path, tmp_path: Path) -> None:
+    with Recollect(home=home, environment={}) as one:
+        with Recollect(tmp_path / "other.db", home=home, environment={}) as other:
+            assert one.mark("kept") != other.mark("kept")
+        assert one.mark("kept") != one.mark("Kept")
+        assert one.mark("kept") == one.mark("kept")
+
+
+def test_many_ids_are_a_number(engine: Recollect) -> None:
+    engine.save_all([draft({"title": f"Note {n}"}) for n in range(MOST_MARKS + 1)])
+    last = lines(engine)[-1]
+    assert (last["count"], last.get("ids")) == (MOST_MARKS + 1, None)
+
+
+def test_a_vault_of_its_own_file_is_not_the_homes_news(home: Path, tmp_path: Path) -> None:
+    with Recollect(tmp_path / "notes.db", home=home, environment={}) as memory:
+        memory.save(title="Note")
+    assert not (home / "audit.jsonl").exists()
+
+
+def test_the_log_is_private_and_its_older_part_is_kept_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert LARGEST == 10_000_000
+    monkeypatch.setattr("recollect.auth.audit.LARGEST", 1000)
+    file = tmp_path / "audit.jsonl"
+    log = Audit(file)
+    log.wrote(OWNER, "save", "agent", 1)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    for action in ("first", "second", "third"):
+        file.write_bytes(b'{"action": "filler"}\n' + b"\n" * 1000)
+        log.wrote(OWNER, action, "agent", 1)
+    assert [entry["action"] for entry in entries(file)] == ["filler", "third"]
+    assert older(file).stat().st_size > 1000
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["audit.jsonl", "audit.jsonl.1"]
+
+
+def test_a_broken_line_is_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    log = Audit(file)
+    log.wrote(OWNER, "save", "agent", 1)
+    with file.open("ab") as stream:
+        stream.write(b'{"action": "cut o\n[]\n')
+    log.wrote(OWNER, "pin", "agent", 1)
+    assert [entry["action"] for entry in entries(file)] == ["save", "pin"]
+
+
+def test_a_refusal_that_repeats_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that whoever is refused cannot push out what the log says of others."""
+    now = 100.0
+    monkeypatch.setattr("recollect.auth.audit.time.monotonic", lambda: now)
+    log = Audit(tmp_path / "audit.jsonl")
+    for _ in range(500):
+        log.refused(NOBODY, "search", "agent", "because")
+    log.refused(NOBODY, "show", "agent", "because")
+    now += 60
+    log.refused(NOBODY, "search", "agent", "because")
+    told = [(one["action"], one.get("count", 1)) for one in entries(tmp_path / "audit.jsonl")]
+    assert told == [("search", 1), ("show", 1), ("search", 500)]
+
+
+def test_what_cannot_be_noted_is_done_all_the_same(
+    engine: Recollect, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert engine.audit.file is not None
+    engine.audit.file = engine.audit.file.parent / "missing" / "audit.jsonl"
+    engine.save(id="more", title="More")
+    assert engine.show(["more"])
+    assert "cannot be written" in caplog.text
+
+
+# Tokens
+
+
+@pytest.fixture
+def access(tmp_path: Path) -> Access:
+    return Access(tmp_path, lambda: NOW)
+
+
+def test_a_token_is_random_and_kept_as_a_hash(access: Access, tmp_path: Path) -> None:
+    made = [access.create([SEARCH])[0] for _ in range(20)]
+    assert len(set(made)) == 20
+    assert all(well_formed(secret) and len(secret) == 47 for secret in made)
+    held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    for secret in made:
+        assert secret.encode() not in held
+        assert secret[4:].encode() not in held
+    for file in tmp_path.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_token_says_who_calls(access: Access) -> None:
+    secret, token = access.create(
+        [WRITE, SEARCH], name="agent", vaults=["agent", "team"], collections=["shared"]
+    )
+    found = access.known(secret)
+    assert found is not None
+    assert found[1] == "live"
+    assert found[0].caller() == Caller(
+        name="agent",
+        capabilities=frozenset({SEARCH, WRITE}),
+        vaults=frozenset({"agent", "team"}),
+        collections=frozenset({"shared"}),
+        token=token.id,
+    )
+    assert access.known(secret[:-1] + ("A" if secret[-1] != "A" else "B")) is None
+
+
+@pytest.mark.parametrize("secret", ["", "rcl_", "rcl_" + "é" * 43, "x" * 47, "rcl_" + "A" * 44])
+def test_what_is_no_token_is_not_looked_up(access: Access, secret: str) -> None:
+    access.create([SEARCH])
+    assert access.known(secret) is None
+
+
+def test_a_token_ends_when_it_expires_or_is_revoked(tmp_path: Path) -> None:
+    now = NOW
+    access = Access(tmp_path, lambda: now)
+    secret, token = access.create([SEARCH], expires_at=NOW + timedelta(days=1))
+    lasting, other = access.create([SEARCH])
+
+    def state(one: str) -> str:
+        found = access.known(one)
+        assert found is not None
+        return found[1]
+
+    assert (state(secret), access.any_live()) == ("live", True)
+    now += timedelta(days=1)
+    assert state(secret) == "expired"
+    access.revoke(other.id)
+    assert (state(lasting), access.any_live()) == ("revoked", False)
+    first = access.revoke(other.id).revoked_at
+    now += timedelta(days=1)
+    assert access.revoke(other.id).revoked_at == first == NOW + timedelta(days=1)
+    assert access.revoke(token.id).state(now) == "revoked"
+    with pytest.raises(NotFound):
+        access.revoke("nobody")
+
+
+def test_another_process_sees_at_once_what_is_revoked(tmp_path: Path) -> None:
+    one, other = Access(tmp_path), Access(tmp_path)
+    assert other.known("rcl_" + "A" * 43) is None  # before there is a file
+    secret, token = one.create([SEARCH])
+    found = other.known(secret)
+    assert found is not None
+    one.revoke(token.id)
+    found = other.known(secret)
+    assert found is not None
+    assert found[1] == "revoked"
+
+
+def test_a_file_that_was_deleted_lets_nobody_in(tmp_path: Path) -> None:
+    access = Access(tmp_path)
+    secret, _ = access.create([SEARCH])
+    assert access.known(secret) is not None
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert access.known(secret) is None
+    other, _ = Access(tmp_path).create([SEARCH])
+    assert access.known(secret) is None
+    assert access.known(other) is not None
+
+
+def test_when_a_token_was_used_is_known_to_the_hour(tmp_path: Path) -> None:
+    now = NOW
+    access = Access(tmp_path, lambda: now)
+    secret, _ = access.create([SEARCH])
+    assert access.every()[0].used_at is None
+    for minutes, used in ((0, NOW), (59, NOW), (61, NOW + timedelta(minutes=61))):
+        now = NOW + timedelta(minutes=minutes)
+        access.known(secret)
+        assert access.every()[0].used_at == used
+
+
+def test_tokens_that_cannot_be_read_are_an_error_and_not_an_open_door(tmp_path: Path) -> None:
+    (tmp_path / "access.db").write_bytes(b"not a database" * 100)
+    with pytest.raises(StoreError, match="cannot be read"):
+        Access(tmp_path).known("rcl_" + "A" * 43)
+
+
+def test_a_token_that_makes_no_sense_is_not_made(access: Access) -> None:
+    for told in ([], ["fly"], [SEARCH, "fly"]):
+        with pytest.raises(UserError, match="capability"):
+            access.create(told)
+    with pytest.raises(UserError, match="name"):
+        access.create([SEARCH], name="two\nlines")
+    with pytest.raises(UserError, match="expired already"):
+        access.create([SEARCH], expires_at=NOW)
+    assert access.every() == []
+
+
+@pytest.mark.parametrize(
+    ("told", "moment"),
+    [
+        ("90d", NOW + timedelta(days=90)),
+        ("12h", NOW + timedelta(hours=12)),
+        ("2w", NOW + timedelta(weeks=2)),
+        ("2026-12-31", datetime(2026, 12, 31, tzinfo=UTC)),
+    ],
+)
+def test_an_expiry_is_a_while_or_a_date(told: str, moment: datetime) -> None:
+    assert expiry(told, NOW) == moment
+
+
+@pytest.mark.parametrize("told", ["soon", "", "d", "9" * 30 + "d", "-1d"])
+def test_an_expiry_that_is_none_is_refused(told: str) -> None:
+    with pytest.raises(UserError):
+        expiry(told, NOW)

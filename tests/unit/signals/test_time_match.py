@@ -1,0 +1,78 @@
+"""`when`: memories of the time that a query names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from recollect.context import SearchContext
+from recollect.query.when import understood
+from recollect.signals.time_match import TimeMatch
+
+Search = Callable[..., SearchContext]
+SIGNAL = TimeMatch(weight=1.0)
+MEMORIES = {
+    day: {"text": "a note", "created_at": f"{day}T10:00:00Z", "updated_at": "2026-03-01T11:00:00Z"}
+    for day in ("2025-03-10", "2026-01-15", "2026-02-17", "2026-02-28")
+}
+
+
+def found(at: SearchContext) -> dict[str, float]:
+    return {id: value.raw for id, value in SIGNAL.values(at, list(MEMORIES)).items()}
+
+
+@pytest.mark.parametrize(
+    ("query", "days"),
+    [
+        ("last week", {"2026-02-17"}),  # it is Sunday, 1 March: the week before this one
+        ("notes before 2026-02-01", {"2025-03-10", "2026-01-15"}),
+        ("in January", {"2026-01-15"}),
+        ("since January 2026", {"2026-01-15", "2026-02-17", "2026-02-28"}),
+        ("in January 2026 and in March 2025", {"2026-01-15", "2025-03-10"}),
+        ("after 2026-01-20 and before 2026-02-20", {"2026-02-17"}),
+        ("tomorrow", set()),
+    ],
+)
+def test_what_was_made_in_the_time_counts_one(
+    search_at: Search, query: str, days: set[str]
+) -> None:
+    """When it was made, not when it was changed: all were changed today."""
+    assert found(search_at(query, MEMORIES)) == dict.fromkeys(days, 1.0)
+
+
+def test_a_hint_counts_half_and_yields_to_a_bound(search_at: Search) -> None:
+    at = search_at("lately", MEMORIES)
+    assert found(at) == {"2026-02-17": 0.5, "2026-02-28": 0.5}
+    assert len(at.understood) == 1
+
+
+def test_a_bound_beside_a_hint_is_what_counts(search_at: Search) -> None:
+    at = search_at("what changed lately in January 2026", MEMORIES)
+    assert found(at) == {"2026-01-15": 1.0}
+    assert [period.said for period in at.understood] == ["in January 2026"]
+
+
+def test_the_explanation_and_the_response_say_how_it_was_read(search_at: Search) -> None:
+    at = search_at("last week", MEMORIES)
+    [value] = SIGNAL.values(at, list(MEMORIES)).values()
+    assert value.how == "made in the time asked for: last week = 2026-02-16 … 2026-02-22"
+    assert [understood(one) for one in at.understood] == ["last week = 2026-02-16 … 2026-02-22"]
+
+
+@pytest.mark.parametrize("query", ["", "notes", "a march on may"])
+def test_without_a_time_there_is_nothing_to_say(search_at: Search, query: str) -> None:
+    at = search_at(query, MEMORIES)
+    assert found(at) == {}
+    assert at.understood == ()
+
+
+def test_who_does_not_want_times_read_gets_words(search_at: Search) -> None:
+    at = search_at("last week", MEMORIES, read_time=False)
+    assert (found(at), at.understood) == ({}, ())
+
+
+def test_the_clock_is_the_searchs_own(search_at: Search) -> None:
+    at = search_at("last week", MEMORIES, now=datetime(2026, 1, 21, tzinfo=UTC))
+    assert found(at) == {"2026-01-15": 1.0}

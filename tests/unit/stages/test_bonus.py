@@ -1,0 +1,83 @@
+"""The stage that adds signals to a score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from recollect.context import SearchContext
+from recollect.signals.base import added
+from recollect.signals.exact import Exact
+from recollect.signals.first_person import FirstPerson
+from recollect.signals.max_idf import MaxIdf, rarity
+from recollect.signals.proximity import Proximity
+from recollect.stages.bonus import Bonus
+from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute, weighted
+
+Search = Callable[..., SearchContext]
+STAGE = Bonus(signals=(Proximity(weight=3.0), MaxIdf(weight=1.0), Exact(weight=2.0)))
+MEMORIES = {"a": "The blue door has id E42.", "b": "A door that is blue.", "c": "Something else."}
+
+
+def fused(**scores: float) -> Ranking:
+    """As fusion gives it: sums of weighted parts."""
+    return ranked(
+        (
+            Hit(id, combine("fused", "sum", [weighted("keyword", 2.0, score / 2)]))
+            for id, score in scores.items()
+        ),
+        {"pool": 7},
+    )
+
+
+def test_signals_are_added_with_their_weights(search_at: Search) -> None:
+    """a has both pairs (3), the rarest word (1) and one exact thing of one (2); b has the word
+    `door`, in two of three memories, and neither pair."""
+    at = search_at("blue door E42", MEMORIES)
+    ranking = STAGE.apply(fused(c=5.0, b=4.8, a=1.0), at)
+    assert ranking.ids == ("a", "b", "c")
+    [best, second, last] = ranking.hits
+    assert {part.name: part.value for part in best.why.parts} == pytest.approx(
+        {"keyword": 1.0, "proximity": 3.0, "max_idf": 1.0, "exact": 2.0}
+    )
+    assert best.score == pytest.approx(7.0)
+    assert last.score == 5.0
+    assert [part.value for part in last.why.parts] == [5.0, 0.0, 0.0, 0.0]
+    assert second.score == pytest.approx(4.8 + rarity(3, 2) / rarity(3, 1))
+    assert second.why.parts[-1].how == "holds 0 of 1 exact terms"
+    assert all(recompute(hit.why) == hit.score for hit in ranking)
+    assert ranking.dropped == {"pool": 7}
+
+
+def test_a_signal_with_nothing_to_say_is_left_out_of_the_explanation(search_at: Search) -> None:
+    at = search_at("door", MEMORIES)
+    ranking = Bonus(
+        signals=(Proximity(weight=3.0), FirstPerson(weight=2.0), MaxIdf(weight=1.0))
+    ).apply(fused(a=1.0), at)
+    assert [part.name for part in ranking.hits[0].why.parts] == ["keyword", "max_idf"]
+
+
+@pytest.mark.parametrize("query", ["", "?", "zebra"])
+def test_where_no_signal_speaks_nothing_changes(search_at: Search, query: str) -> None:
+    before = fused(b=2.0, a=1.0)
+    assert STAGE.apply(before, search_at(query, MEMORIES)) is before
+
+
+def test_no_candidates_need_no_signals(search_at: Search) -> None:
+    assert STAGE.apply(Ranking(), search_at("door", MEMORIES)) == Ranking()
+
+
+def test_equal_scores_come_by_id(search_at: Search) -> None:
+    at = search_at("door", {"b": "A door.", "a": "A door."})
+    assert STAGE.apply(fused(b=1.0, a=1.0), at).ids == ("a", "b")
+
+
+def test_what_is_no_sum_becomes_a_part_of_one() -> None:
+    """One channel's own score, or the larger of two: it is not lost, and its parts not added."""
+    more = leaf("bonus", 1.0, "")
+    assert added(leaf("keyword", 4.0, "bm25"), more).value == 5.0
+    larger = combine("fused", "max", [leaf("x", 2.0, ""), leaf("y", 3.0, "")])
+    assert added(larger, more).value == recompute(added(larger, more)) == 4.0
+    total = combine("fused", "sum", [leaf("x", 2.0, ""), leaf("y", 3.0, "")])
+    assert [part.name for part in added(total, more, more).parts] == ["x", "y", "bonus", "bonus"]

@@ -1,0 +1,141 @@
+"""Memories that say the same take one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from recollect.context import SearchContext
+from recollect.query.sameness import FILLERS, TURNING, same
+from recollect.query.terms import STOP_WORDS
+from recollect.stages.near_duplicates import NearDuplicates, said
+from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
+
+Search = Callable[..., SearchContext]
+STAGE = NearDuplicates(alike=0.9)
+
+
+def fused(**scores: float) -> Ranking:
+    return ranked(
+        (
+            Hit(id, combine("fused", "sum", [leaf("keyword", score, "")]))
+            for id, score in scores.items()
+        ),
+        {"pool": 3},
+    )
+
+
+def words(text: str) -> set[str]:
+    return set(text.split())
+
+
+TEN = "a b c d e f g h i j"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "so"),
+    [
+        (TEN, TEN, True),
+        (TEN, f"{TEN} k", True),  # ten of eleven are more than nine tenths
+        (f"{TEN} k", TEN, True),
+        (TEN, f"{TEN} k l", False),  # ten of twelve are not
+        (TEN, f"{TEN} 7", False),  # a number more
+        (TEN, f"{TEN} v2", False),
+        (TEN, f"{TEN} not", False),
+        (TEN, f"{TEN} never", False),
+        (TEN, f"{TEN} befor", False),
+        (f"{TEN} k", f"{TEN} l", False),  # a word for another
+        ("", "", False),
+        ("", "a", False),
+    ],
+)
+def test_the_same_is_equal_or_a_few_words_more(one: str, other: str, so: bool) -> None:
+    assert same(words(one), words(other), 0.9) is so
+    assert same(words(other), words(one), 0.9) is so
+
+
+def test_what_a_memory_says_are_stems_without_fillers(search_at: Search) -> None:
+    at = search_at(
+        "",
+        {
+            "text": {"title": "Never read", "text": "The keys are NOT rotated.", "context": "Ops"},
+            "title": {"title": "Rotate keys"},
+        },
+    )
+    assert said(at.memory("text"), at) == {"kei", "not", "rotat", "op"}
+    assert said(at.memory("title"), at) == {"rotat", "kei"}
+
+
+def test_fillers_and_turning_words_are_known_by_their_stems(search_at: Search) -> None:
+    tokens = search_at("").store.keyword.tokens
+    assert set(tokens(" ".join(STOP_WORDS))) <= FILLERS
+    turning = "no not never none without except unless until before after"
+    assert set(tokens(turning)) == TURNING
+    assert not TURNING & FILLERS
+
+
+@pytest.mark.parametrize("word", ["not", "never", "before", "unless", "without", "2"])
+def test_one_word_that_turns_the_meaning_keeps_memories_apart(search_at: Search, word: str) -> None:
+    text = "Ship on Friday morning when Anna, Tom, Lena and Okonkwo tested login, search, mail"
+    at = search_at("", {"a": f"{text}.", "b": f"{text} {word}.", "c": f"{text}, again."})
+    assert STAGE.apply(fused(a=3.0, b=2.0, c=1.0), at).ids == ("a", "b")
+
+
+def test_the_best_is_shown_and_the_others_are_named_beside_it(search_at: Search) -> None:
+    text = "Keys rotate every ninety days."
+    at = search_at(
+        "",
+        {
+            "best": text,
+            "second": text.upper(),
+            "third": f"The {text}",
+            "other": "Keys rotate every sixty days.",
+        },
+    )
+    before = fused(best=4.0, other=3.0, second=2.0, third=1.0)
+    ranking = STAGE.apply(before, at)
+    assert ranking.hits == before.hits[:2]
+    assert ranking.dropped == {"pool": 3, "near_duplicates": 2}
+    assert {id: [one.id for one in others] for id, others in at.twins.items()} == {
+        "best": ["second", "third"]
+    }
+    assert all(recompute(hit.why) == hit.score for hit in ranking)
+
+
+def test_projects_and_spaces_are_apart(search_at: Search) -> None:
+    at = search_at(
+        "",
+        {
+            "a": {"text": "Same words.", "project": "harbor"},
+            "b": {"text": "Same words.", "project": "tower"},
+            "c": {"text": "Same words.", "project": "harbor", "space": "home"},
+            "d": {"text": "Same words.", "project": "harbor"},
+        },
+    )
+    assert STAGE.apply(fused(a=4.0, b=3.0, c=2.0, d=1.0), at).ids == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(1, ("a", "b", "c")), (3, ("a", "b"))])
+def test_only_the_best_are_compared(search_at: Search, limit: int, shown: tuple[str, ...]) -> None:
+    """As many as are asked for, and `top` at least."""
+    memories = {"a": "Same words.", "b": "Other words.", "c": "Same words."}
+    at = search_at("", memories, limit=limit)
+    assert NearDuplicates(top=2).apply(fused(a=3.0, b=2.0, c=1.0), at).ids == shown
+
+
+@pytest.mark.parametrize("scores", [{}, {"a": 1.0}, {"a": 2.0, "b": 1.0}])
+def test_where_nothing_is_said_twice_nothing_changes(
+    search_at: Search, scores: dict[str, float]
+) -> None:
+    """Two memories of signs alone say nothing, and so not the same."""
+    at = search_at("", {"a": {"title": "…"}, "b": {"title": "…"}})
+    before = fused(**scores)
+    assert STAGE.apply(before, at) is before
+    assert at.twins == {}
+
+
+def test_none_are_hidden_where_that_is_switched_off(search_at: Search) -> None:
+    at = search_at("", {"a": "Same words.", "b": "Same words."})
+    before = fused(a=2.0, b=1.0)
+    assert NearDuplicates(top=0).apply(before, at) is before

@@ -1,0 +1,69 @@
+"""Asking a reranker until a deadline."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from recollect.errors import ProviderError
+from recollect.stages.rerank_deadline import Verdict
+
+CANDIDATES = [(f"m{number}", f"text {number}") for number in range(5)]
+
+
+class Reads:
+    identity = "toy"
+
+    def __init__(self, stops_at: int = 99, failure: str = "", unready: str = "") -> None:
+        self.batches: list[list[str]] = []
+        self.go_on = threading.Event()
+        self.done = threading.Event()
+        self.stops_at = stops_at
+        self.failure = failure
+        self.unready = unready
+
+    def ready(self) -> None:
+        if self.unready:
+            raise ProviderError(self.unready, transient=False)
+
+    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
+        if len(self.batches) == self.stops_at:
+            if self.failure:
+                raise ProviderError(self.failure, transient=True)
+            self.go_on.wait()
+        self.batches.append(list(documents))
+        return [float(text.split()[1]) / 10 for text in documents]
+
+
+def test_all_are_read_in_batches_best_first() -> None:
+    reads = Reads()
+    verdict = Verdict(reads, "query", 2)
+    assert verdict.by(60, CANDIDATES) == {"m0": 0.0, "m1": 0.1, "m2": 0.2, "m3": 0.3, "m4": 0.4}
+    assert reads.batches == [["text 0", "text 1"], ["text 2", "text 3"], ["text 4"]]
+    assert verdict.failure is None
+
+
+def test_what_comes_after_the_deadline_does_not_count() -> None:
+    reads = Reads(stops_at=1)
+    verdict = Verdict(reads, "query", 2)
+    scores = verdict.by(0.2, CANDIDATES)
+    assert scores == {"m0": 0.0, "m1": 0.1}
+    reads.go_on.set()
+    assert scores == {"m0": 0.0, "m1": 0.1}
+    assert verdict.failure is None
+
+
+def test_a_failure_is_told_and_what_was_read_before_stays() -> None:
+    verdict = Verdict(Reads(stops_at=2, failure="It broke."), "query", 2)
+    assert set(verdict.by(60, CANDIDATES)) == {"m0", "m1", "m2", "m3"}
+    assert verdict.failure == "It broke."
+
+
+def test_a_reranker_that_cannot_load_holds_up_nothing() -> None:
+    verdict = Verdict(Reads(unready="No such file."), "query", 2)
+    assert verdict.by(60, CANDIDATES) == {}
+    assert verdict.failure == "No such file."
+
+
+def test_nothing_to_read_is_nothing_said() -> None:
+    assert Verdict(Reads(), "query", 2).by(60, []) == {}

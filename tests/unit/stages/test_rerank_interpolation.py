@@ -1,0 +1,147 @@
+"""The second opinion: a cross-encoder's logit joins the score."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from recollect.context import SearchContext
+from recollect.errors import ProviderError
+from recollect.maths import logistic, logit
+from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
+
+Search = Callable[..., SearchContext]
+STAGE = RerankInterpolation(weight=0.25, bound=10.0)
+MEMORIES = {"a": "first text", "b": "second text", "c": "third text"}
+QUERY = "which text is it"
+
+
+def fused(**scores: float) -> Ranking:
+    return ranked(
+        (
+            Hit(id, combine("fused", "sum", [leaf("keyword", score, "")]))
+            for id, score in scores.items()
+        ),
+        {"pool": 3},
+    )
+
+
+def test_logit_is_the_inverse_of_logistic() -> None:
+    assert logit(0.5) == 0
+    assert logit(logistic(3.25)) == pytest.approx(3.25)
+    assert (logit(0.0), logit(1.0)) == (float("-inf"), float("inf"))
+    assert (logit(-0.5), logit(1.5)) == (float("-inf"), float("inf"))
+
+
+def test_a_quarter_of_the_logit_is_added(search_at: Search) -> None:
+    """Logits 4, −2 and 0: the scores 1, 1.2 and 0.9 become 2, 0.7 and 0.9."""
+    at = search_at(
+        QUERY, MEMORIES, scores={"first": logistic(4), "second": logistic(-2), "third": 0.5}
+    )
+    ranking = STAGE.apply(fused(b=1.2, a=1.0, c=0.9), at)
+    assert {hit.memory_id: hit.score for hit in ranking} == pytest.approx(
+        {"a": 2.0, "c": 0.9, "b": 0.7}
+    )
+    part = ranking.hits[0].why.parts[-1]
+    assert (part.name, part.weight, part.how) == ("rerank", 0.25, "cross-encoder's logit")
+    assert part.raw == pytest.approx(4)
+    assert all(recompute(hit.why) == hit.score for hit in ranking)
+    assert ranking.dropped == {"pool": 3}
+    assert at.verified == {"a", "b", "c"}
+    assert at.degraded == []
+
+
+def test_certainty_is_bounded(search_at: Search) -> None:
+    at = search_at(QUERY, MEMORIES, scores={"first": 1.0, "second": 0.0, "third": 0.5})
+    ranking = STAGE.apply(fused(a=0.0, b=0.0, c=0.0), at)
+    assert {hit.memory_id: hit.score for hit in ranking} == {"a": 2.5, "c": 0.0, "b": -2.5}
+
+
+@pytest.mark.parametrize("query", ["", "?", "text", "first text", "first-text"])
+def test_a_query_of_few_words_is_not_read(search_at: Search, query: str) -> None:
+    before = fused(b=2.0, a=1.0)
+    at = search_at(query, MEMORIES, scores={"first": 0.9})
+    assert STAGE.apply(before, at) is before
+    assert (at.degraded, at.verified) == ([], frozenset())
+
+
+def test_one_candidate_needs_no_opinion(search_at: Search) -> None:
+    before = fused(a=1.0)
+    assert STAGE.apply(before, search_at(QUERY, MEMORIES)) is before
+    assert STAGE.apply(Ranking(), search_at(QUERY)) == Ranking()
+
+
+def test_without_a_reranker_the_order_stays_and_it_is_said(search_at: Search) -> None:
+    before = fused(b=2.0, a=1.0)
+    at = search_at(QUERY, MEMORIES)
+    assert STAGE.apply(before, at) is before
+    [entry] = at.degraded
+    assert (entry.channel, entry.reason) == ("rerank", 'rerank.provider is "none"')
+
+
+def test_what_stands_below_the_best_is_held_to_be_as_good_as_the_worst_read(
+    search_at: Search,
+) -> None:
+    """Two are read, logits 2 and −4; the third counts −4 as well, and stays below them."""
+    at = search_at(QUERY, MEMORIES, scores={"first": logistic(-4), "second": logistic(2)})
+    ranking = RerankInterpolation(weight=0.25, top=2).apply(fused(a=3.0, b=2.0, c=1.0), at)
+    assert {hit.memory_id: hit.score for hit in ranking} == pytest.approx(
+        {"b": 2.5, "a": 2.0, "c": 0.0}
+    )
+    assert ranking.hits[-1].why.parts[-1].how == (
+        "not read by the cross-encoder: the lowest logit it gave"
+    )
+    assert at.verified == {"a", "b"}
+
+
+class Waits:
+    """A reranker that reads `reads` documents, and then nothing more until `go_on`."""
+
+    identity = "toy:waits"
+
+    def __init__(self, reads: int) -> None:
+        self.reads = reads
+        self.go_on = threading.Event()
+
+    def ready(self) -> None:
+        """It is."""
+
+    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
+        if self.reads <= 0:
+            self.go_on.wait()
+        self.reads -= len(documents)
+        return [0.5] * len(documents)
+
+
+@pytest.mark.parametrize(("reads", "reached"), [(0, 0), (1, 1), (2, 2)])
+def test_the_deadline_holds(search_at: Search, reads: int, reached: int) -> None:
+    waits = Waits(reads)
+    at = search_at(QUERY, MEMORIES, reranker=waits, budget_ms=200)
+    before = fused(c=3.0, b=2.0, a=1.0)
+    try:
+        ranking = RerankInterpolation(batch=1).apply(before, at)
+    finally:
+        waits.go_on.set()
+    assert ranking.ids == before.ids
+    assert [one.reason for one in at.degraded] == [f"reranked {reached} of 3 within the deadline"]
+    assert at.verified == set(before.ids[:reached])
+
+
+class Fails(Waits):
+    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
+        raise ProviderError("It broke.", transient=False)
+
+
+def test_a_reranker_that_breaks_leaves_the_order_and_is_named(search_at: Search) -> None:
+    before = fused(b=2.0, a=1.0)
+    at = search_at(QUERY, MEMORIES, reranker=Fails(0))
+    assert STAGE.apply(before, at) is before
+    assert [(one.channel, one.reason) for one in at.degraded] == [("rerank", "It broke.")]
+
+
+def test_equal_scores_come_by_id(search_at: Search) -> None:
+    at = search_at(QUERY, MEMORIES, scores=dict.fromkeys(("first", "second", "third"), 0.7))
+    assert STAGE.apply(fused(c=1.0, b=1.0, a=1.0), at).ids == ("a", "b", "c")

@@ -1,0 +1,98 @@
+"""What a search knows of its query and its memories, made once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from recollect.context import SearchContext
+from recollect.errors import UserError
+from recollect.models.base import Embedder
+
+Search = Callable[..., SearchContext]
+
+
+def test_a_memory_is_read_as_stems_and_as_folded_text(search_at: Search) -> None:
+    at = search_at(
+        "", {"m": {"title": "Café", "text": "Keys ROTATE.", "context": "ops", "tags": ["Two"]}}
+    )
+    reading = at.reading("m")
+    assert reading.stems == ("cafe", "kei", "rotat", "op", "two")
+    assert reading.folded.split() == ["cafe", "keys", "rotate.", "ops", "two"]
+    assert at.reading("m") is reading
+
+
+def test_the_querys_stems_are_those_of_its_keywords(search_at: Search) -> None:
+    assert search_at("How are the KEYS rotated, and why?").stems == ("kei", "rotat")
+    assert search_at("").stems == ()
+
+
+def test_exactly_are_exact_things_then_words_that_few_memories_hold(search_at: Search) -> None:
+    """One of forty is few, and so are three; four are not, and v2 is exact by itself."""
+    said = ["zephyr"] + ["third"] * 3 + ["fourth"] * 4 + ["plain v2"] * 32
+    memories = {f"m{number}": text for number, text in enumerate(said)}
+    at = search_at("plain zephyr v2 third fourth nowhere", memories)
+    assert at.exactly == ["v2", "zephyr", "third"]
+
+
+def test_in_a_small_vault_a_word_must_stand_in_one_of_ten_to_be_rare(search_at: Search) -> None:
+    assert search_at("zephyr", {"a": "zephyr", "b": "plain"}).exactly == []
+
+
+def test_in_a_vault_of_ten_one_memory_is_few(search_at: Search) -> None:
+    memories = {f"m{number}": "zephyr" if number == 3 else "plain" for number in range(10)}
+    assert search_at("zephyr plain", memories).exactly == ["zephyr"]
+
+
+def test_the_words_of_an_exact_thing_are_not_counted_again(search_at: Search) -> None:
+    assert search_at("quick-fix-one 'a phrase'", {"a": "quick a phrase"}).exactly == [
+        "a phrase",
+        "quick-fix-one",
+    ]
+
+
+def test_exact_things_are_bounded(search_at: Search) -> None:
+    words = [f"word{letter}" for letter in "abcdefghijkl"]
+    memories = {"a": " ".join(words), **{f"m{number}": "plain" for number in range(9)}}
+    assert search_at(" ".join(words), memories).exactly == words[:8]
+
+
+@pytest.mark.parametrize(("wanted", "count"), [(True, 1), (False, 0)])
+def test_times_are_read_where_they_are_wanted(search_at: Search, wanted: bool, count: int) -> None:
+    assert len(search_at("last week", read_time=wanted).periods) == count
+
+
+VECTORS = {"a": (1.0, 0.0), "b": (0.6, 0.8), "c": (0.0, 1.0)}
+THREE = dict.fromkeys((*VECTORS, "d"), "text")
+
+
+def test_cosines_are_the_channels_and_those_looked_up(search_at: Search) -> None:
+    at = search_at("q", THREE, asked=(1.0, 0.0), vectors=VECTORS, channels={"vector": {"a": 0.999}})
+    assert at.cosines(["a", "b", "d"]) == pytest.approx({"a": 0.999, "b": 0.6})
+
+
+def test_cosines_between_are_of_each_two_in_order(search_at: Search) -> None:
+    at = search_at("q", THREE, asked=(1.0, 0.0), vectors=VECTORS, channels={"vector": {}})
+    assert at.cosines_between(["b", "d", "a", "c"]) == pytest.approx(
+        {("b", "a"): 0.6, ("b", "c"): 0.8, ("a", "c"): 0.0}, abs=1e-6
+    )
+
+
+def test_without_the_vector_channel_there_are_no_cosines(search_at: Search) -> None:
+    at = search_at("q", THREE, asked=(1.0, 0.0), vectors=VECTORS)
+    assert at.cosines(["a"]) == {}
+    assert at.cosines_between(["a", "b"]) == {}
+
+
+def test_wrong_settings_are_raised_though_the_query_is_embedded_ahead(search_at: Search) -> None:
+    """Only a model that does not answer degrades; what the user can mend is an error."""
+    at = search_at("anything", {"a": "Text."})
+
+    def refuse() -> Embedder:
+        raise UserError("embedding.model must be set.")
+
+    at.models.embedder = refuse  # type: ignore[method-assign]
+    at.embed_ahead()
+    with pytest.raises(UserError, match="must be set"):
+        _ = at.query_vector
