@@ -21,7 +21,8 @@ from recollect.query.exact import MOST_THINGS, RARE, RARE_SHARE, exact_things, f
 from recollect.query.intent import intent
 from recollect.query.subwords import parts
 from recollect.query.terms import keywords, lowered
-from recollect.query.when import Period, periods, without
+from recollect.query.time.periods import periods, without
+from recollect.query.time.values import Period
 from recollect.store.base import KeywordIndexName, Store
 from recollect.types import Degraded, FilePlace, Filter, Intent, Memory, Query, Ranking
 

@@ -13,7 +13,7 @@ from recollect.errors import UserError
 from recollect.present.snippet import marked
 from recollect.present.views import VIEWS
 from recollect.query.terms import keywords
-from recollect.query.when import understood
+from recollect.query.time.periods import understood
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Channel, Recipe, fused_channels
 from recollect.stages.cut import Cut

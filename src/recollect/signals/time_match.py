@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from recollect.context import SearchContext
-from recollect.query.when import Period, understood
+from recollect.query.time.periods import understood
+from recollect.query.time.values import Period
 from recollect.recipes.ranges import Share
 from recollect.signals.base import Signal, Value
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from recollect.context import SearchContext
-from recollect.query.when import understood
+from recollect.query.time.periods import understood
 from recollect.signals.time_match import TimeMatch
 
 Search = Callable[..., SearchContext]

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.query.when import Period, periods, understood, without
+from recollect.query.time.periods import periods, understood, without
+from recollect.query.time.values import Period
 from recollect.types import Span
 
 NOW = datetime(2026, 11, 15, 9, tzinfo=UTC)

@@ -1,0 +1,77 @@
+"""Calendar arithmetic, in UTC. Weeks begin on Monday."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from recollect.query.time.values import Interval
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+WEEK = timedelta(weeks=1)
+SATURDAY = 5
+
+
+def midnight_of(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def monday_of(moment: datetime) -> datetime:
+    return midnight_of(moment) - moment.weekday() * DAY
+
+
+def whole_day(midnight: datetime, exact: bool = True) -> Interval:
+    return Interval(midnight, midnight + DAY, exact)
+
+
+def first_of(year: int, month: int) -> datetime:
+    """The first of a month; months below 1 and above 12 are those of other years."""
+    years, index = divmod(month - 1, 12)
+    return datetime(year + years, index + 1, 1, tzinfo=UTC)
+
+
+def calendar_unit(unit: str, shift: int, now: datetime) -> Interval:
+    """The calendar unit that holds now, or one so many units later."""
+    if unit == "day":
+        return whole_day(midnight_of(now) + shift * DAY)
+    if unit in ("week", "weekend"):
+        monday = monday_of(now) + shift * WEEK
+        return Interval(monday if unit == "week" else monday + SATURDAY * DAY, monday + WEEK)
+    months = {"month": 1, "quarter": 3, "year": 12}[unit]
+    first = (now.month - 1) // months * months + 1 + shift * months
+    return Interval(first_of(now.year, first), first_of(now.year, first + months))
+
+
+def back_from(count: int, unit: str, now: datetime) -> Interval:
+    """So many units back from today, with today; a day that a month lacks is its last."""
+    end = midnight_of(now) + DAY
+    if unit == "hour":
+        return Interval(now - count * HOUR, end)
+    if unit in ("day", "week"):
+        return Interval(midnight_of(now) - count * (WEEK if unit == "week" else DAY), end)
+    months = count * {"month": 1, "quarter": 3, "year": 12}[unit]
+    first, after = (
+        first_of(now.year, now.month - months),
+        first_of(now.year, now.month - months + 1),
+    )
+    return Interval(min(first + (now.day - 1) * DAY, after - DAY), end)
+
+
+def third_of(part: str | None, whole: Interval) -> Interval:
+    """The early, middle or late third of a period; of a year four months, else whole days."""
+    if not part:
+        return whole
+    start, end = whole.start, whole.end
+    days = (end - start).days
+    if days < 3:
+        return whole._replace(exact=False)  # a weekend has no thirds
+    third = days // 3 * DAY
+    cuts = (start + third, start + 2 * third)
+    if days > 360 and start.day == 1:
+        cuts = (first_of(start.year, start.month + 4), first_of(start.year, start.month + 8))
+    word = part.lower().split()[0]
+    if word in ("early", "beginning", "start"):
+        return Interval(start, cuts[0], False, None if word == "early" else start)
+    if word in ("mid", "middle"):
+        return Interval(cuts[0], cuts[1], False)
+    return Interval(cuts[1], end, False, None if word == "late" else end)

@@ -1,0 +1,233 @@
+"""Time said in words inside a query: `last week`, `since March 2026`, `before 2026-03-01`.
+
+The query is read in two steps. One pattern finds the names of times (`last week`, `March 2026`),
+each by a rule with a function of its own. Then the words beside each name decide what it bounds
+(`since`, `before`, `from … to …`), and whether a doubtful word (`may`, `march`, `2024`) is a time.
+
+A false reading hides what is searched for, a missed one only leaves the words in the query. So what
+is in doubt is not read, or read as a hint (`exact` is false). What stands in double quotes or
+backticks is never read: it is to be found as written.
+
+No library is used: dateparser and the like are slow to import and guess too much.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+from recollect.query.terms import keywords
+from recollect.query.time.ambiguity import means_time
+from recollect.query.time.calendar import DAY, WEEK, midnight_of, monday_of
+from recollect.query.time.grammar import (
+    COMMA,
+    FAR_LEAD,
+    HINT,
+    JOIN,
+    LEAD,
+    LEAD_LENGTH,
+    NAMES_OF_PEOPLE,
+    RULES,
+    names,
+    pattern,
+)
+from recollect.query.time.readers import interval_of
+from recollect.query.time.values import Interval, Lead, Period, TimeName
+from recollect.times import MICROSECOND
+from recollect.types import Span
+
+# Names that come round again, and so lie before the other end of their range.
+FLOATING = frozenset(("day_month", "month_day", "weekday", "month", "quarter"))
+# Names that are hints alone, and bounds after `in` or `on`.
+BARE = frozenset(("weekday", "month", "quarter", "year"))
+
+
+def periods(text: str, now: datetime) -> tuple[Period, ...]:
+    """The times that a query names, left to right."""
+    if not HINT.search(text):
+        return ()
+    today = now.astimezone(UTC)
+    found: list[Period | None] = []
+    waiting: TimeName | None = None
+    for name in _names(text, today):
+        if waiting and _joined(text, waiting, name):
+            found.append(_range(text, waiting, name, today))
+            waiting = None
+            continue
+        if waiting and not _belongs(text, waiting, name):
+            found.append(_alone(text, waiting, today))
+        listed = waiting is not None and _listed(text, waiting, name)
+        waiting = name._replace(listed=listed)
+    found.append(_alone(text, waiting, today) if waiting else None)
+    return tuple(period for period in found if period)
+
+
+def understood(period: Period) -> str:
+    """How the words were read, for people: `last week = 2026-11-02 … 2026-11-08`."""
+    if period.start and period.end:
+        first, last = _shown(period.start), _shown_end(period.end)
+        meant = first if first == last else f"{first} … {last}"
+    elif period.start:
+        meant = f"since {_shown(period.start)}"
+    elif period.end:
+        meant = f"before {_shown(period.end)}"
+    else:
+        meant = "any time"
+    return meant if meant == period.said else f"{period.said} = {meant}"
+
+
+def without(text: str, periods: Iterable[Period]) -> str:
+    """The query less the words that name these times.
+
+    It is never empty: where no word that carries meaning would be left, it is the text as it was.
+    """
+    kept, place = [], 0
+    for period in sorted(periods, key=lambda period: period.span):
+        kept.append(text[place : period.span.start])
+        place = max(place, period.span.end)
+    if not kept:
+        return text
+    rest = re.sub(r"\(\s+\)", "", " ".join((*kept, text[place:])))
+    tidy = re.sub(r"\s+([,.;:!?)]+)(?=\s|$)", r"\1", " ".join(rest.split()))
+    tidy = re.sub(r"^[,.;:!?)]+(?:\s+|$)", "", tidy).rstrip(" ,;:(")
+    return tidy if keywords(tidy) else text
+
+
+# Finding the names, and the words beside them.
+
+
+def _names(text: str, now: datetime) -> Iterator[TimeName]:
+    """The names of times that are meant as such. What a name has taken is no other name's lead."""
+    free = 0
+    for found in names().finditer(text):
+        rule = found.lastgroup
+        if rule:
+            start, end = found.span(rule)
+            match = pattern(RULES[rule], re.ASCII).fullmatch(text, start, end)
+            lead = _lead(text, free, start)
+            if match:
+                name = TimeName(rule, match, start, found.end(), lead)
+                if means_time(text, name, now):
+                    yield name
+        free = found.end()
+
+
+def _lead(text: str, free: int, start: int) -> Lead | None:
+    """The preposition before a name, right before it or with the words it governs between."""
+    begin = max(free, start - LEAD_LENGTH)
+    if far := pattern(FAR_LEAD).search(text, begin, start):
+        return Lead("", far["role"].lower(), far.start(), far.start("link"))
+    if near := pattern(LEAD).search(text, begin, start):
+        role = near.lastgroup or ""
+        return Lead(" ".join(near[role].lower().split()), role, near.start(), near.start())
+    return None
+
+
+def _joined(text: str, first: TimeName, second: TimeName) -> bool:
+    """Whether two names are the ends of one period: `from … to …`, `between … and …`, `… to …`."""
+    join = pattern(JOIN).fullmatch(text, first.end, second.start)
+    if not join or "vague" in (first.rule, second.rule):
+        return False
+    role = first.lead.role if first.lead else ""
+    if (join["word"] or "").lower() == "and":
+        return role == "between"
+    return role not in ("before", "after", "until")
+
+
+def _belongs(text: str, first: TimeName, second: TimeName) -> bool:
+    """Whether a weekday only tells a day of the time that follows: `the Monday two weeks ago`."""
+    bare = first.rule == "weekday" and not first.has("which", "week")
+    return bare and text[first.end : second.start].isspace()
+
+
+def _listed(text: str, first: TimeName, second: TimeName) -> bool:
+    """Whether a bare name continues a list, as in `in 2008, 2009 and 2010`: all are meant alike."""
+    begun = first.listed or (first.lead is not None and first.lead.role == "in")
+    alike = first.rule == second.rule and second.rule in BARE and second.lead is None
+    return begun and alike and pattern(COMMA).fullmatch(text, first.end, second.start) is not None
+
+
+# What the words beside a name make of it.
+
+
+def _alone(text: str, name: TimeName, now: datetime) -> Period | None:
+    """The period that one name bounds, together with its lead."""
+    reading = interval_of(name, now)
+    role = name.lead.role if name.lead else ""
+    if not reading or role == "between":
+        return None
+    if name.rule == "vague" and role in ("before", "after", "until"):
+        return None  # "until recently" is a past without dates
+    start, end = _bounds(reading, role)
+    return _period(text, name, name.end, start, end, _is_exact(name, reading))
+
+
+def _range(text: str, first: TimeName, last: TimeName, now: datetime) -> Period | None:
+    """The period from the one name to the other, both included.
+
+    A name without a year or a week is the latest before the other one: `October to February 2026`
+    begins in 2025. An end before the start is a slip, and not read.
+    """
+    ending = interval_of(last, now)
+    if not ending:
+        return None
+    floats = first.rule in FLOATING and not first.has("year", "slashed", "which", "week")
+    beginning = interval_of(first, ending.end - MICROSECOND if floats else now)
+    if not beginning or beginning.start >= ending.end:
+        return None
+    hint = first.lead is not None and first.lead.role == "hint"
+    return _period(text, first, last.end, beginning.start, ending.end, not hint)
+
+
+def _period(
+    text: str, name: TimeName, stop: int, start: datetime | None, end: datetime | None, exact: bool
+) -> Period:
+    said = name.lead.start if name.lead else name.start
+    begin = name.lead.span_start if name.lead else name.start
+    return Period(text[said:stop], Span(begin, stop), start, end, exact)
+
+
+def _bounds(reading: Interval, role: str) -> tuple[datetime | None, datetime | None]:
+    """The start and the end that a preposition leaves of a reading; None for an open one."""
+    start, end, _, point = reading
+    if role == "before":
+        return None, point or start
+    if role == "after":
+        return point or end, None
+    if role == "since":
+        return start, None
+    if role == "until":
+        return None, end
+    if role == "week" and end - start <= WEEK:
+        monday = monday_of(start)
+        return monday, monday + WEEK
+    return start, end
+
+
+def _is_exact(name: TimeName, reading: Interval) -> bool:
+    """Whether the time is bounded on purpose.
+
+    `by` and `from` come before people as well as before months; there June is a hint.
+    """
+    if not name.lead:
+        return reading.exact or (name.listed and not name.has("part"))
+    if name.lead.role == "hint" or name.rule == "vague":
+        return False
+    if name.lead.words in ("by", "from") and name.rule == "month":
+        bare = not name.has("year", "which", "part")
+        return not (bare and name.match["month"].lower() in NAMES_OF_PEOPLE)
+    if name.lead.role == "in":
+        return reading.exact or (name.rule in BARE and not name.has("part"))
+    return reading.exact or name.lead.role != "of"
+
+
+def _shown(moment: datetime) -> str:
+    """The date, with the time of day where that is not midnight."""
+    whole = moment == midnight_of(moment)
+    return moment.date().isoformat() if whole else moment.isoformat(" ", "minutes")[:16]
+
+
+def _shown_end(end: datetime) -> str:
+    """The last day that belongs to a period, or the time when it ends."""
+    return _shown(end - DAY if end == midnight_of(end) else end)

@@ -1,0 +1,197 @@
+"""The interval that each name of a time stands for: one function a rule of the grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from recollect.query.time.calendar import (
+    DAY,
+    HOUR,
+    SATURDAY,
+    WEEK,
+    back_from,
+    calendar_unit,
+    first_of,
+    midnight_of,
+    monday_of,
+    third_of,
+    whole_day,
+)
+from recollect.query.time.grammar import (
+    LOOSE,
+    MONTHS,
+    NUMBERS,
+    ORDINALS,
+    RECENT_DAYS,
+    WEEKDAYS,
+    YEAR,
+)
+from recollect.query.time.values import Interval, TimeName
+
+
+def interval_of(name: TimeName, now: datetime) -> Interval | None:
+    """The time that a name stands for; None for one that cannot be, such as 31 February."""
+    try:
+        return READERS[name.rule](name.match, now)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _iso_day(match: re.Match[str], now: datetime) -> Interval:
+    year, month, day = (int(number) for number in re.findall("[0-9]+", match[0]))
+    return whole_day(datetime(year, month, day, tzinfo=UTC))
+
+
+def _iso_month(match: re.Match[str], now: datetime) -> Interval | None:
+    year, month = (int(number) for number in match[0].split("-"))
+    if month == (year + 1) % 100:
+        return None  # 2003-04 is a season
+    first = datetime(year, month, 1, tzinfo=UTC)
+    return Interval(first, first_of(year, month + 1))
+
+
+def _near(match: re.Match[str], now: datetime) -> Interval:
+    """The days around today; the hours of a day are not told apart, as clocks differ."""
+    days = 0
+    if match["yesterday"] or match["last"]:
+        days = -2 if match["before"] else -1
+    elif match["tomorrow"]:
+        days = 2 if match["after"] else 1
+    return whole_day(midnight_of(now) + days * DAY)
+
+
+def _vague(match: re.Match[str], now: datetime) -> Interval:
+    return back_from(RECENT_DAYS, "day", now)._replace(exact=False)
+
+
+def _ago(match: re.Match[str], now: datetime) -> Interval:
+    """The day, week, month or year so long ago; for hours, one hour to either side."""
+    count, loose = _count(match["count"])
+    unit = match["unit"].lower().rstrip("s")
+    early, late = count + loose, max(count - loose, 0)
+    if unit == "hour":
+        return Interval(now - (early + 1) * HOUR, now - max(late - 1, 0) * HOUR, not loose)
+    return Interval(
+        calendar_unit(unit, -early, now).start, calendar_unit(unit, -late, now).end, not loose
+    )
+
+
+def _rolling(match: re.Match[str], now: datetime) -> Interval:
+    count, loose = _count(match["count"])
+    return back_from(count, match["unit"].lower().rstrip("s"), now)._replace(exact=not loose)
+
+
+def _relative(match: re.Match[str], now: datetime) -> Interval:
+    """`last week` is the calendar week; `past week` and `the last week` end today."""
+    which, unit = " ".join(match["which"].lower().split()), match["unit"].lower()
+    if which in ("past", "this past", "the last") and unit != "weekend":
+        return third_of(match["part"], back_from(1, unit, now))
+    shift = {"this": 0, "current": 0, "next": 1}.get(which, -1)
+    if unit == "weekend" and which in ("past", "this past", "the last"):
+        shift = 0 if now.weekday() >= SATURDAY else -1
+    whole = calendar_unit(unit, shift, now)
+    if match["side"] and shift == 0:
+        today = whole_day(midnight_of(now))
+        if match["side"].lower() == "earlier":
+            return Interval(min(whole.start, today.start), today.end)
+        return Interval(max(whole.start, today.start), whole.end)
+    return third_of(match["part"], whole)
+
+
+def _date(match: re.Match[str], now: datetime) -> Interval | None:
+    """A day of a month, or a few of them; without a year, the latest that has begun."""
+    parts = match.groupdict()
+    month, day = _month_number(match["month"]), int(match["day"])
+    last = int(parts.get("last_day") or day)
+    years = [_year_of(match["year"], now)] if match["year"] else range(now.year, now.year - 9, -1)
+    for year in years:  # nine of them hold a 29 February
+        if day <= last <= (first_of(year, month + 1) - first_of(year, month)).days:
+            first = datetime(year, month, day, tzinfo=UTC)
+            if match["year"] or first <= now:
+                return Interval(first, first + (last - day + 1) * DAY)
+    return None
+
+
+def _weekday(match: re.Match[str], now: datetime) -> Interval:
+    """The latest such day before today; `this` may be today, `next` and `coming` lie ahead."""
+    number = WEEKDAYS.index(match["weekday"][:3].lower())
+    which, today = (match["which"] or "").lower(), midnight_of(now)
+    if match["week"]:
+        weeks = {"last": -1, "this": 0, "next": 1}[match["week"].lower()]
+        return whole_day(monday_of(now) + weeks * WEEK + number * DAY)
+    if which in ("next", "coming"):
+        return whole_day(today + ((number - today.weekday() - 1) % 7 + 1) * DAY)
+    ago = (today.weekday() - number) % 7
+    same = 0 if which == "this" else 7
+    return whole_day(today - (ago or same) * DAY, exact=bool(which))
+
+
+def _named_month(match: re.Match[str], now: datetime) -> Interval:
+    """A month; without a year, the latest that has begun. `last` is not the current month."""
+    month, which = _month_number(match["month"]), (match["which"] or "").lower()
+    if match["year"]:
+        year = _year_of(match["year"], now)
+    elif which == "this":
+        year = now.year
+    elif which == "next":
+        year = now.year + (month <= now.month)
+    else:
+        year = now.year - (month > now.month or (which == "last" and month == now.month))
+    whole = Interval(first_of(year, month), first_of(year, month + 1), bool(match["year"] or which))
+    return third_of(match["part"], whole)
+
+
+def _quarter(match: re.Match[str], now: datetime) -> Interval:
+    """A quarter of a year; without a year, the latest that has begun."""
+    parts = match.groupdict()
+    number = int(parts["number"] or ORDINALS.index(match["ordinal"].lower()) % 4 + 1)
+    said = parts["year"] or parts.get("slashed")
+    year = _year_of(said, now) if said else now.year - (number > (now.month + 2) // 3)
+    return Interval(first_of(year, number * 3 - 2), first_of(year, number * 3 + 1), bool(said))
+
+
+def _year(match: re.Match[str], now: datetime) -> Interval:
+    year = int(match["year"])
+    return third_of(match["part"], Interval(first_of(year, 1), first_of(year, 13), exact=False))
+
+
+READERS: dict[str, Callable[[re.Match[str], datetime], Interval | None]] = {
+    "iso_day": _iso_day,
+    "iso_month": _iso_month,
+    "near": _near,
+    "vague": _vague,
+    "ago": _ago,
+    "rolling": _rolling,
+    "unit": _relative,
+    "day_month": _date,
+    "month_day": _date,
+    "weekday": _weekday,
+    "month": _named_month,
+    "quarter": _quarter,
+    "year_quarter": _quarter,
+    "year": _year,
+}
+
+
+def _count(words: str) -> tuple[int, int]:
+    """How many, and how far off that may be."""
+    word = words.lower().removeprefix("a ").split()[0]
+    if word in LOOSE:
+        return LOOSE[word], 1
+    if word in NUMBERS:
+        return NUMBERS.index(word) + 1, 0
+    return 1 if word in ("a", "an") else int(word), 0
+
+
+def _month_number(word: str) -> int:
+    return MONTHS.index(word[:3].lower()) + 1
+
+
+def _year_of(said: str, now: datetime) -> int:
+    if not said.isdigit():
+        return now.year - said.lower().startswith("last")
+    if not re.fullmatch(YEAR, said):
+        raise ValueError(said)
+    return int(said)
