@@ -63,7 +63,7 @@ def test_a_grade_below_zero_is_as_good_as_not_relevant() -> None:
 def test_without_trec_eval_it_says_what_to_install() -> None:
     with (
         mock.patch.dict(sys.modules, {"pytrec_eval": None}),
-        pytest.raises(UserError, match="pip install pytrec-eval-terrier"),
+        pytest.raises(UserError, match=r"pip install 'recollect\[eval\]'"),
     ):
         one(["a"], {"a": 1})
 

@@ -12,6 +12,7 @@ import msgspec
 from recollect.engine import Recollect
 from recollect.evals.cache import FILE, Cache, cache_folder
 from recollect.evals.gold import Added, add, gold_folder, init
+from recollect.evals.metrics import trec_eval
 from recollect.evals.report import report, write_runs
 from recollect.evals.runs import opened
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
@@ -136,6 +137,7 @@ def _add(told: argparse.Namespace, words: list[str]) -> int:
 
 
 def _evaluate(told: argparse.Namespace, folder: Path) -> int:
+    trec_eval()  # where it is absent, that is said before the work
     settings = load_settings(home_folder(os.environ))
     if told.no_rerank:
         settings = msgspec.structs.replace(settings, rerank=Rerank(provider="none"))
