@@ -24,9 +24,9 @@ from pathlib import Path
 import apsw
 
 from recollect import Recollect
-from recollect.ingest.folders.base import LeftOut
-from recollect.ingest.folders.cutting import cut
-from recollect.ingest.folders.reading import read
+from recollect.documents.chunking import cut
+from recollect.documents.document import LeftOut
+from recollect.documents.reader import read
 from recollect.settings import Embedding, Rerank, Settings
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "ingest"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "secrets"))
 
 from secret_samples import Positive, hard, later, leaked, ordinary, positives
 
 from recollect import Recollect
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.jsonl import Line
-from recollect.ingest.secrets import redact_draft, redacted
+from recollect.secrets.redaction import redact_draft, redacted
 
 SEEDS = range(20260301, 20260311)
 ROUNDS = 3  # the quickest counts: whatever else the machine does only adds to the time

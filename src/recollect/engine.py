@@ -65,10 +65,10 @@ from recollect.vaults.known import HOME, untrusted_vault
 from recollect.vaults.trust import project_vault, working_folder
 
 if TYPE_CHECKING:
-    from recollect.folders.looking import Looked
-    from recollect.folders.syncing import Synced
-    from recollect.ingest.secrets import Patterns
-    from recollect.mirror import Mirrored
+    from recollect.folders.scan import Scan
+    from recollect.folders.sync import Synced
+    from recollect.mirror.run import Mirrored
+    from recollect.secrets.redaction import SecretPatterns
     from recollect.store.sqlite.cipher import KeySource
     from recollect.vaults.collections import Collections, Fanned
     from recollect.vaults.federation import Federation, Held
@@ -254,7 +254,7 @@ class Recollect:
         written or sent to a model."""
         if not (redact and self.settings.secrets.redact):
             return given, {}
-        from recollect.ingest.secrets import redact_draft  # noqa: PLC0415  start-up time
+        from recollect.secrets.redaction import redact_draft  # noqa: PLC0415  start-up time
 
         return redact_draft(given, self._patterns)
 
@@ -263,15 +263,15 @@ class Recollect:
         text = clean_query(query)
         if not self.settings.secrets.redact:
             return text
-        from recollect.ingest.secrets import redacted  # noqa: PLC0415  start-up time
+        from recollect.secrets.redaction import redacted  # noqa: PLC0415  start-up time
 
         return redacted(text, self._patterns)[0]
 
     @cached_property
-    def _patterns(self) -> Patterns:
-        from recollect.ingest.secrets import Patterns  # noqa: PLC0415  start-up time
+    def _patterns(self) -> SecretPatterns:
+        from recollect.secrets.redaction import SecretPatterns  # noqa: PLC0415  start-up time
 
-        return Patterns(self.settings.secrets.patterns)
+        return SecretPatterns(self.settings.secrets.patterns)
 
     @needs(WRITE)
     def import_lines(
@@ -852,8 +852,8 @@ class Recollect:
     ) -> Synced:
         """Make memories of a folder's files; again, and they are brought into step. `follow` says
         whether its changes are to be followed from now on, None leaves that as it is."""
-        from recollect.folders.syncing import checked_folder  # noqa: PLC0415  start-up time
-        from recollect.ingest.mirroring import STATE  # noqa: PLC0415  as above
+        from recollect.folders.sync import checked_folder  # noqa: PLC0415  start-up time
+        from recollect.mirror.state import STATE  # noqa: PLC0415  as above
 
         real = str(sayable_path(checked_folder(Path(path))))
         if (Path(real) / STATE).exists():
@@ -874,16 +874,16 @@ class Recollect:
     def sync_folder(
         self,
         folder: Folder,
-        looked: Looked | None = None,
+        looked: Scan | None = None,
         *,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Synced:
         """Bring the memories of a folder into step with its files, or with those `looked` at."""
-        from recollect.folders.syncing import Cleaning, Sync  # noqa: PLC0415  start-up time
+        from recollect.folders.sync import Cleaning, Sync  # noqa: PLC0415  start-up time
 
         cleaning = None
         if folder.redact and self.settings.secrets.redact:
-            from recollect.ingest.secrets import redact_draft, redacted  # noqa: PLC0415  as above
+            from recollect.secrets.redaction import redact_draft, redacted  # noqa: PLC0415  as above
 
             cleaning = Cleaning(
                 lambda text: redacted(text, self._patterns, keep_lines=True),
@@ -929,7 +929,7 @@ class Recollect:
         ready: Callable[[], None] = lambda: None,
     ) -> None:
         """Follow the folders that are to be followed, until stopped; vectors are made beside it."""
-        from recollect.folders.watching import Follower  # noqa: PLC0415  start-up time
+        from recollect.folders.watch import Follower  # noqa: PLC0415  start-up time
 
         held: list[Folder] = []
 
@@ -939,7 +939,7 @@ class Recollect:
                 held[:] = [folder for folder in self.store.folders.all() if folder.followed]
             return held
 
-        def sync(folder: Folder, looked: Looked | None) -> Synced:
+        def sync(folder: Folder, looked: Scan | None) -> Synced:
             done = self.sync_folder(folder, looked)
             if done.changed and self.models.embeds():
                 self._background.wake()
@@ -955,7 +955,7 @@ class Recollect:
     ) -> Mirrored:
         """Bring the vault and a folder of Markdown files together, once; without a name the folder
         of the settings. `dry_run` says what would be done, and does nothing."""
-        from recollect.mirror import mirror  # noqa: PLC0415  start-up time
+        from recollect.mirror.run import mirror  # noqa: PLC0415  start-up time
 
         return mirror(
             self,
@@ -982,7 +982,7 @@ class Recollect:
     ) -> None:
         """Mirror whenever the folder or the vault changes, until stopped; `tell` hears what was
         done, and once what prevents it."""
-        from recollect.folders.watching import beats  # noqa: PLC0415  start-up time
+        from recollect.folders.watch import beats  # noqa: PLC0415  start-up time
 
         seen: int | None = None
         failed = ""

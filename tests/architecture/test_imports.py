@@ -23,14 +23,16 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("interfaces",),
     ("evals", "demo"),
     ("engine",),
-    ("vaults", "mirror", "folders"),
+    ("vaults", "importers"),
+    ("mirror", "folders"),
     ("pipeline",),
     ("recipes",),
     ("stages", "present"),
     ("signals", "recall"),
     ("fuse",),
     ("context",),
-    ("ingest", "models"),
+    ("documents", "secrets", "models"),
+    ("ingest",),
     ("store",),
     ("query",),
     ("settings", "memory_json", "checks", "auth"),
@@ -51,7 +53,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 ASIDE = "testing"
 # Libraries that belong to one part alone.
 HOMES = {
-    "apsw": ("store", "evals", "auth", "ingest"),
+    "apsw": ("store", "evals", "auth", "importers"),
     "httpx2": ("models", "interfaces"),
     "rich": ("interfaces",),
 }

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from commandline import NOW, Home, refused, wrong_usage
 
-from recollect.ingest.importers import TOOLS
+from recollect.importers import TOOLS
 
-FIXTURES = Path(__file__).parents[1] / "unit/ingest/importers/fixtures"
+FIXTURES = Path(__file__).parents[1] / "unit/importers/fixtures"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 from http_server import LONGEST_S, Server, serving
 
 from recollect import Recollect
-from recollect.folders.watching import alone
+from recollect.folders.watch import alone
 from recollect.settings import Embedding, Rerank, Settings
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from test_store_round_trip import IDS, MEMORIES
 
+from recollect.documents.front_matter import split
+from recollect.importers.markdown import read
 from recollect.ingest.draft import complete, draft
-from recollect.ingest.file_names import ENDING, free_path, same_place
-from recollect.ingest.frontmatter import split
-from recollect.ingest.importers.markdown import read
-from recollect.ingest.markdown_form import BODY, as_markdown, parsed, with_fields
-from recollect.ingest.mirrored_folder import write_folder
-from recollect.ingest.notes import our_fields
+from recollect.mirror.file_names import ENDING, free_path, same_place
+from recollect.mirror.folder import write_folder
+from recollect.mirror.memory_markdown import BODY, as_markdown, parsed, with_fields
+from recollect.mirror.notes import our_fields
 from recollect.types import Memory
 
 # What our own form is made of, and what editors and YAML do odd things with.

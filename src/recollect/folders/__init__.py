@@ -1,1 +1,1 @@
-"""Folders whose files are memories: brought into step with the vault, once or as they change."""
+"""Folders whose files are memories: which files count, and keeping the memories up to date."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from recollect.context import SearchContext
-from recollect.store.base import CutPlace
+from recollect.store.base import ChunkPlace
 from recollect.types import FilePlace, Ranking
 
 # So many times as many as are returned are looked at, and no fewer than FEWEST: what joins others
@@ -26,17 +26,17 @@ def together(ranking: Ranking, context: SearchContext) -> Ranking:
         return ranking
     hidden: set[str] = set()
     for run in _runs([places[id] for id in ids if id in places]):
-        best, *others = sorted(run, key=lambda one: order[one.cut.memory_id])
-        id = best.cut.memory_id
-        hidden |= {one.cut.memory_id for one in others}
+        best, *others = sorted(run, key=lambda one: order[one.chunk.memory_id])
+        id = best.chunk.memory_id
+        hidden |= {one.chunk.memory_id for one in others}
         context.files[id] = FilePlace(
             context.memory(id).path,
-            best.cut.heading,
-            min(one.cut.first_line for one in run),
-            max(one.cut.last_line for one in run),
+            best.chunk.heading,
+            min(one.chunk.first_line for one in run),
+            max(one.chunk.last_line for one in run),
         )
         context.joined[id] = tuple(
-            context.memory(one.cut.memory_id) for one in run if one is not best
+            context.memory(one.chunk.memory_id) for one in run if one is not best
         )
     if not hidden:
         return ranking
@@ -44,11 +44,11 @@ def together(ranking: Ranking, context: SearchContext) -> Ranking:
     return Ranking(kept, ranking.dropped | {REASON: len(hidden)})
 
 
-def _runs(places: Sequence[CutPlace]) -> Iterator[list[CutPlace]]:
+def _runs(places: Sequence[ChunkPlace]) -> Iterator[list[ChunkPlace]]:
     """Parts of one file that follow each other, in the order of the file."""
-    run: list[CutPlace] = []
-    for place in sorted(places, key=lambda one: (one.file, one.cut.number)):
-        if run and (place.file, place.cut.number) != (run[-1].file, run[-1].cut.number + 1):
+    run: list[ChunkPlace] = []
+    for place in sorted(places, key=lambda one: (one.file, one.chunk.number)):
+        if run and (place.file, place.chunk.number) != (run[-1].file, run[-1].chunk.number + 1):
             yield run
             run = []
         run.append(place)

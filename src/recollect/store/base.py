@@ -132,7 +132,7 @@ class File(NamedTuple):
     gone: bool
 
 
-class FileCut(NamedTuple):
+class FileChunk(NamedTuple):
     """Which part of its file a memory is: its number, counted from 1, and its lines."""
 
     memory_id: str
@@ -142,11 +142,11 @@ class FileCut(NamedTuple):
     last_line: int
 
 
-class CutPlace(NamedTuple):
+class ChunkPlace(NamedTuple):
     """A memory's part of a file, told to whoever presents it."""
 
     file: int
-    cut: FileCut
+    chunk: FileChunk
 
 
 class KeywordIndex(Protocol):
@@ -277,7 +277,7 @@ class Folders(Protocol):
     def files(self, folder: Folder) -> dict[str, File]:
         """Its files by path, those that are gone included."""
 
-    def places(self, ids: Sequence[str]) -> dict[str, CutPlace]:
+    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
         """Where in a file each of these memories stands that stands in one."""
 
 
@@ -290,10 +290,10 @@ class FileWriting(Protocol):
     def make_way(self, folder: Folder, path: str) -> None:
         """Know nothing any more of a file that was at that path."""
 
-    def cuts(self, file: int) -> list[FileCut]:
+    def chunks(self, file: int) -> list[FileChunk]:
         """The memories of a file, in order, forgotten ones included."""
 
-    def put_cuts(self, file: int, cuts: Mapping[int, FileCut]) -> None:
+    def put_chunks(self, file: int, chunks: Mapping[int, FileChunk]) -> None:
         """Which part of the file each memory is, by the memory's key; those it had before and has
         no more are no part of it."""
 

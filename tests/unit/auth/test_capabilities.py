@@ -48,7 +48,7 @@ EVERY = [
 # They do not touch the vault for whoever calls them.
 FREE = {"acting_as", "require", "may", "close", "now"}
 # A few files, and a folder that was never added.
-NOTES = Path(__file__).parents[1] / "ingest/importers/fixtures/basic-memory"
+NOTES = Path(__file__).parents[1] / "importers/fixtures/basic-memory"
 NOWHERE = Folder(0, "/nowhere", "nowhere", redact=True, followed=False, files=0)
 # Every other public name, as it is called here. One that is missing fails a test.
 CALLS: dict[str, Callable[[Recollect], Any]] = {

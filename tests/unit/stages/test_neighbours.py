@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from recollect.context import SearchContext
 from recollect.present.words import place_in_file
 from recollect.stages.neighbours import FEWEST, SHARE, together
-from recollect.store.base import CutPlace, FileCut
+from recollect.store.base import ChunkPlace, FileChunk
 from recollect.types import FilePlace, Hit, Ranking, leaf
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ class PlannedMemory:
 class PlannedPlaces:
     """Which memory is which part; what was asked for is remembered."""
 
-    def __init__(self, places: Mapping[str, CutPlace]) -> None:
+    def __init__(self, places: Mapping[str, ChunkPlace]) -> None:
         self._places = places
         self.asked: list[str] = []
 
-    def places(self, ids: Sequence[str]) -> dict[str, CutPlace]:
+    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
         self.asked += ids
         return {id: self._places[id] for id in ids if id in self._places}
 
@@ -44,7 +44,7 @@ class PlannedAt:
         self.joined: dict[str, tuple[Memory, ...]] = {}
         self._files = files
         places = {
-            f"{file}{n}": CutPlace(key, FileCut(f"{file}{n}", n, f"H{n}", TEN * n - 9, TEN * n))
+            f"{file}{n}": ChunkPlace(key, FileChunk(f"{file}{n}", n, f"H{n}", TEN * n - 9, TEN * n))
             for key, file in enumerate(files, 1)
             for n in range(1, 200)
         }

@@ -52,7 +52,7 @@ def run(told: argparse.Namespace) -> int:
 
 
 def _folder(memory: Recollect, folder: Path) -> int:
-    from recollect.ingest.mirrored_folder import write_folder  # noqa: PLC0415  start-up time
+    from recollect.mirror.folder import write_folder  # noqa: PLC0415  start-up time
 
     return write_folder(folder, memory.export())
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from recollect.engine import Imported, Recollect
 from recollect.errors import UserError
-from recollect.ingest.importers import TOOLS, Foreign, importer
+from recollect.importers import TOOLS, Foreign, importer
 from recollect.ingest.jsonl import Line, read_lines
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, standard_input
 from recollect.interfaces.cli.output import one_line, print_json, progress, visible

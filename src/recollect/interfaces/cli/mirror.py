@@ -15,7 +15,7 @@ from recollect.interfaces.cli.output import print_json, visible
 from recollect.interfaces.cli.syncing import stopped_by_signals
 
 if TYPE_CHECKING:
-    from recollect.mirror import Mirrored
+    from recollect.mirror.run import Mirrored
 
 EXAMPLE = (
     "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"
@@ -108,7 +108,7 @@ def _tell(done: Mirrored, *, dry_run: bool) -> None:
 
 def _tell_redacted(done: Mirrored) -> None:
     if done.redacted:
-        from recollect.ingest.secrets import told  # noqa: PLC0415  start-up time: rarely needed
+        from recollect.secrets.redaction import told  # noqa: PLC0415  start-up time: rarely needed
 
         print(
             f"recollect: {told(done.redacted)}; in the vault alone, the files are as they were.",

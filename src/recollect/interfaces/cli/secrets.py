@@ -19,7 +19,7 @@ def add_redact(parser: argparse.ArgumentParser) -> None:
 def tell_redacted(counts: Mapping[str, int]) -> None:
     """On standard error, so that what a program reads stays as it is."""
     if counts:
-        from recollect.ingest.secrets import told  # noqa: PLC0415  start-up time: rarely needed
+        from recollect.secrets.redaction import told  # noqa: PLC0415  start-up time: rarely needed
 
         them = "it" if sum(counts.values()) == 1 else "them"
         print(f"recollect: {told(counts)} (--no-redact keeps {them}).", file=sys.stderr)

@@ -26,7 +26,7 @@ from recollect.interfaces.http.service import Service
 from recollect.settings import Settings
 
 if TYPE_CHECKING:
-    from recollect.mirror import Mirrored
+    from recollect.mirror.run import Mirrored
 
 EXAMPLE = "  recollect serve\n  recollect serve --port 8080 --watch"
 PORT = 7117
@@ -85,7 +85,7 @@ def _serve(told: argparse.Namespace) -> None:
 def following(memory: Recollect) -> Iterator[None]:
     """Folders are followed in a thread of their own, as long as this lasts; once nobody else does,
     if another process does so already."""
-    from recollect.folders.watching import wait_until_alone  # noqa: PLC0415  start-up time
+    from recollect.folders.watch import wait_until_alone  # noqa: PLC0415  start-up time
 
     stop = threading.Event()
     log = logging.getLogger("recollect.folders")

@@ -15,7 +15,7 @@ from recollect.interfaces.cli.secrets import tell_redacted
 from recollect.present.words import counted
 
 if TYPE_CHECKING:
-    from recollect.folders.syncing import Synced
+    from recollect.folders.sync import Synced
 
 DONE = ("added", "changed", "renamed", "restored", "gone", "unchanged")
 MOST_NAMED = 10  # as many as fit below what was done; --json has more
@@ -91,7 +91,7 @@ def stopped_by_signals() -> threading.Event:
 
 def follow(memory: Recollect) -> int:
     """Follow every folder that is to be followed, until Ctrl+C or SIGTERM."""
-    from recollect.folders.watching import alone  # noqa: PLC0415  start-up time
+    from recollect.folders.watch import alone  # noqa: PLC0415  start-up time
 
     stop = stopped_by_signals()
     with alone(memory.home) as first:

@@ -138,7 +138,7 @@ def redacted_text(saved: Saved) -> str:
     """So that a model does not believe the secret is kept; empty where there was none."""
     if not saved.redacted:
         return ""
-    from recollect.ingest.secrets import told  # noqa: PLC0415  start-up time: rarely needed
+    from recollect.secrets.redaction import told  # noqa: PLC0415  start-up time: rarely needed
 
     return f" {told(saved.redacted)}."
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from recollect.store.base import CutPlace, File, FileCut, Folder
+from recollect.store.base import ChunkPlace, File, FileChunk, Folder
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.times import to_micros
 
@@ -17,7 +17,7 @@ FOLDER = (
     "WHERE f.folder = folders.key AND f.reason = '' AND f.gone_at IS NULL)"
 )
 FILE = "key, path, size, changed, inode, read_at, digest, reason, gone_at IS NOT NULL"
-CUT = "m.id, c.number, c.heading, c.first_line, c.last_line"
+CHUNK = "m.id, c.number, c.heading, c.first_line, c.last_line"
 PUT_FOLDER = f"""
 INSERT INTO folders (path, project, redact, followed, added_at) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (path) DO UPDATE
@@ -54,14 +54,14 @@ class SqliteFolders:
         found = (_file(row) for row in rows)
         return {one.path: one for one in found}
 
-    def places(self, ids: Sequence[str]) -> dict[str, CutPlace]:
+    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
         rows = self._database.rows(
-            f"SELECT c.file, {CUT} FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value "
+            f"SELECT c.file, {CHUNK} FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value "
             "JOIN cuts c ON c.memory = m.key",
             as_json_list(ids),
         )
-        found = (CutPlace(int(file), _cut(rest)) for file, *rest in rows)  # type: ignore[arg-type]
-        return {one.cut.memory_id: one for one in found}
+        found = (ChunkPlace(int(file), _chunk(rest)) for file, *rest in rows)  # type: ignore[arg-type]
+        return {one.chunk.memory_id: one for one in found}
 
 
 class SqliteFileWriting:
@@ -84,20 +84,20 @@ class SqliteFileWriting:
         sql = "DELETE FROM files WHERE folder = ? AND path = ?"
         self._connection.execute(sql, (folder.key, path))
 
-    def cuts(self, file: int) -> list[FileCut]:
+    def chunks(self, file: int) -> list[FileChunk]:
         rows = self._connection.execute(
-            f"SELECT {CUT} FROM cuts c JOIN memories m ON m.key = c.memory WHERE c.file = ? "
+            f"SELECT {CHUNK} FROM cuts c JOIN memories m ON m.key = c.memory WHERE c.file = ? "
             "ORDER BY c.number, m.id",
             (file,),
         )
-        return [_cut(row) for row in rows]
+        return [_chunk(row) for row in rows]
 
-    def put_cuts(self, file: int, cuts: Mapping[int, FileCut]) -> None:
+    def put_chunks(self, file: int, chunks: Mapping[int, FileChunk]) -> None:
         self._connection.execute("DELETE FROM cuts WHERE file = ?", (file,))
         self._connection.executemany(
             "INSERT OR REPLACE INTO cuts (memory, file, number, heading, first_line, last_line) "
             "VALUES (?, ?, ?, ?, ?, ?)",
-            [(memory, file, *cut[1:]) for memory, cut in cuts.items()],
+            [(memory, file, *chunk[1:]) for memory, chunk in chunks.items()],
         )
 
     def memories(self, folder: Folder) -> list[str]:
@@ -122,5 +122,5 @@ def _file(row: Sequence[Any]) -> File:
     return File(key, path, size, changed, inode, read, digest, reason, bool(gone))
 
 
-def _cut(row: Sequence[Any]) -> FileCut:
-    return FileCut(*row)
+def _chunk(row: Sequence[Any]) -> FileChunk:
+    return FileChunk(*row)

@@ -1,0 +1,1 @@
+"""Documents: what files of each format say, and how they are split into chunks."""

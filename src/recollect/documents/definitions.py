@@ -1,0 +1,229 @@
+"""Where the definitions of a source file begin, found by tree-sitter, in a process of its own.
+
+Grammars are C code that reads files nobody vouches for, and at some of them they take minutes, or
+all the memory there is. So `parser_process.py` runs this file as a program, with a limit on both,
+and goes on when it dies. It needs no other part of Recollect.
+
+A question is a line with the language and a number, then so many bytes of UTF-8. An answer is
+a line of JSON: a list of [line, level, title], or null where there is no parser for the language.
+
+Lines are counted from bytes: asking a node for its points corrupts memory in tree-sitter 0.26.0
+(github.com/tree-sitter/py-tree-sitter, 466 and 472).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+Place = tuple[int, int, str]
+
+# For each language the package with its grammar, and the function that returns it.
+GRAMMARS = {
+    "bash": ("tree_sitter_bash", "language"),
+    "c": ("tree_sitter_c", "language"),
+    "cpp": ("tree_sitter_cpp", "language"),
+    "csharp": ("tree_sitter_c_sharp", "language"),
+    "go": ("tree_sitter_go", "language"),
+    "java": ("tree_sitter_java", "language"),
+    "javascript": ("tree_sitter_javascript", "language"),
+    "php": ("tree_sitter_php", "language_php"),
+    "python": ("tree_sitter_python", "language"),
+    "ruby": ("tree_sitter_ruby", "language"),
+    "rust": ("tree_sitter_rust", "language"),
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+}
+# The nodes of all grammars together: where two use one name, they mean the same.
+HOLDING = frozenset(
+    """class_definition class_declaration abstract_class_declaration interface_declaration
+    enum_declaration record_declaration struct_declaration trait_declaration class_specifier
+    struct_specifier union_specifier namespace_definition namespace_declaration internal_module
+    impl_item trait_item mod_item class module""".split()
+)
+DEFINING = HOLDING | frozenset(
+    """function_definition function_declaration generator_function_declaration method_definition
+    method_declaration constructor_declaration property_declaration delegate_declaration
+    annotation_type_declaration type_alias_declaration function_item struct_item enum_item
+    union_item type_item macro_definition function_signature_item enum_specifier type_definition
+    type_spec type_alias method singleton_method""".split()
+)
+# A definition only with a body: without one, these merely name what is elsewhere.
+WITH_BODY = frozenset(
+    "class_specifier struct_specifier union_specifier enum_specifier namespace_definition".split()
+)
+# A definition stands in these, or they are none.
+WRAPPING = frozenset(
+    """decorated_definition export_statement template_declaration expression_statement
+    ambient_declaration lexical_declaration variable_declaration type_declaration""".split()
+)
+# A name is given to a function here.
+NAMING = frozenset(
+    "variable_declarator assignment_expression field_definition public_field_definition".split()
+)
+FUNCTIONS = frozenset(
+    "arrow_function function_expression generator_function class function".split()
+)
+# What is inside counts as if they were not there.
+TRANSPARENT = frozenset(
+    """preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification
+    declaration_list""".split()
+)
+# These belong to the definition that follows.
+LEADING = frozenset(
+    """comment line_comment block_comment decorator attribute_item attribute_list
+    inner_attribute_item""".split()
+)
+# A class in a class in a class in a namespace.
+DEEPEST = 5
+LONGEST_NAME = 100
+
+
+def places(source: bytes, language: str) -> list[Place] | None:
+    """Where definitions begin, from top to bottom: line (from 0), level (from 1) and name; without
+    a name, what follows is in none. None where there is no parser."""
+    grammar = _grammar(language)
+    if grammar is None:
+        return None
+    from tree_sitter import Parser  # noqa: PLC0415  start-up time
+
+    tree = Parser(grammar).parse(source)
+    ends = [place.start() for place in re.finditer(b"\n", source)]
+    rising: list[Place] = []
+    for byte, level, name in _places(source, tree.root_node.named_children, 1):
+        line = bisect_left(ends, byte)
+        if not rising or line > rising[-1][0]:  # of several in one line, the first
+            rising.append((line, level, name))
+    return rising
+
+
+@cache
+def _grammar(language: str) -> Language | None:
+    if language not in GRAMMARS:
+        return None
+    package, function = GRAMMARS[language]
+    try:
+        from tree_sitter import Language  # noqa: PLC0415  start-up time
+
+        return Language(getattr(import_module(package), function)())
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return None  # not installed, or made for another version
+
+
+def _places(source: bytes, nodes: list[Node], level: int, *, loose: bool = True) -> Iterator[Place]:
+    """The definitions among these nodes, with the byte each begins with. `loose`: what is before
+    them is in no definition."""
+    lead, after = -1, 0
+    for node in nodes:
+        if node.type in LEADING:
+            # In the line of what is before it, it says something of that.
+            if lead < 0 and (not after or source.find(b"\n", after - 1, node.start_byte) >= 0):
+                lead = node.start_byte
+            continue
+        begin, lead = node.start_byte if lead < 0 else lead, -1
+        after = node.end_byte
+        defined = _defined(node)
+        if defined is not None:
+            yield begin, level, _name(defined)
+            loose = False
+            if defined.type in HOLDING and level < DEEPEST:
+                yield from _places(source, _inside(defined), level + 1)
+        elif node.type in TRANSPARENT:
+            yield from _places(source, _inside(node), level, loose=loose)
+            loose = False
+        elif not loose:
+            yield begin, level, ""
+            loose = True
+
+
+def _inside(node: Node) -> list[Node]:
+    """What is in the body, and comments before it."""
+    body = node.child_by_field_name("body")
+    if body is None:
+        return node.named_children
+    before = [child for child in node.named_children if child.type.endswith("comment")]
+    return [*(child for child in before if child.end_byte <= body.start_byte), *body.named_children]
+
+
+def _defined(node: Node, depth: int = 0) -> Node | None:
+    """The node that says what is defined: this one, or one in it; None where nothing is."""
+    if node.type in DEFINING:
+        has_body = node.child_by_field_name("body") is not None
+        return node if has_body or node.type not in WITH_BODY else None
+    if node.type in NAMING:
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        return node if value is not None and value.type in FUNCTIONS else None
+    if node.type in WRAPPING and depth < DEEPEST:
+        inside = (_defined(child, depth + 1) for child in node.named_children)
+        return next((found for found in inside if found is not None), None)
+    return None
+
+
+def _name(node: Node) -> str:
+    """What the definition is called; for a method of Go and an implementation of Rust, of what."""
+    receiver = node.child_by_field_name("receiver")
+    if node.type == "impl_item":
+        parts = [_text(node, "trait"), _text(node, "type")]
+        return _short(" for ".join(filter(None, parts)))
+    name = _text(node, "name") or _text(node, "property") or _text(node, "left")
+    if not name:
+        name = _written(_declared(node))
+    if receiver is not None:
+        owner = _written(receiver).strip("()").split("[")[0].replace("*", " ").split()
+        name = f"{owner[-1]} > {name}" if owner else name
+    return _short(name) or "…"
+
+
+def _declared(node: Node) -> Node | None:
+    """The name in C's declarators: `*f(int a)` is a pointer to what `f(int a)` declares."""
+    inner = node.child_by_field_name("declarator")
+    while inner is not None and inner.type.endswith("_declarator"):
+        deeper = inner.child_by_field_name("declarator")
+        inner = deeper if deeper is not None else next(iter(inner.named_children), None)
+    return inner
+
+
+def _text(node: Node, field: str) -> str:
+    return _written(node.child_by_field_name(field))
+
+
+def _written(node: Node | None) -> str:
+    if node is None or node.text is None:
+        return ""
+    return node.text[: LONGEST_NAME * 8].decode("utf-8", errors="ignore")
+
+
+def _short(name: str) -> str:
+    return " ".join(name.split())[:LONGEST_NAME]
+
+
+def answer(questions: BinaryIO, answers: BinaryIO) -> None:
+    """Answer until there are no more questions."""
+    for header in iter(questions.readline, b""):
+        language, size = header.split()
+        found = places(questions.read(int(size)), language.decode("ascii"))
+        answers.write(json.dumps(found).encode("ascii") + b"\n")
+        answers.flush()
+
+
+def _limit_memory(most: int) -> None:
+    try:
+        import resource  # noqa: PLC0415  start-up time, and not on every system
+
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    except (ImportError, ValueError, OSError):
+        pass  # then the limit on time has to do
+
+
+if __name__ == "__main__":
+    _limit_memory(int(sys.argv[1]))
+    answer(sys.stdin.buffer, sys.stdout.buffer)

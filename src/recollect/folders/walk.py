@@ -1,0 +1,122 @@
+"""Every file below a folder, in sorted order: taken, or left out and why.
+
+Left out are, in this order: what is never entered (`NEVER`, and folders of a virtual environment);
+what `.recollectignore` says; hidden files and folders, unless `.recollectignore` takes them back
+with `!`; what `.gitignore` says; and links, which are never followed, so that nothing comes from
+outside and nothing goes round in circles. A folder that is left out is not entered: it counts as
+one, and nothing in it can be taken back.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from recollect.checks import is_text
+from recollect.documents.document import LeftOut, unreadable
+from recollect.folders.ignore_rules import (
+    GIT,
+    NONE,
+    OWN,
+    Level,
+    Rules,
+    read_patterns,
+    rules_above,
+)
+from recollect.folders.matcher import Matcher, matcher
+from recollect.folders.selection import (
+    ENVIRONMENT,
+    IGNORED,
+    RULES,
+    UNSAYABLE,
+    joined,
+    judged,
+    shown,
+)
+
+__all__ = ["Candidate", "Matcher", "Skipped", "matcher", "walk"]
+
+
+class Candidate(NamedTuple):
+    """A file to read: its path below the root, with slashes; where it is; and what it was when it
+    was found."""
+
+    path: str
+    full: Path
+    stat: os.stat_result
+
+
+class Skipped(NamedTuple):
+    """A file or a folder (its path ends with a slash) that is left out, and why; or an ignore file
+    of which a line is not used."""
+
+    path: str
+    left_out: LeftOut
+
+
+class _Folder(NamedTuple):
+    """A folder to list: its path below the root, empty for the root, and what holds around it."""
+
+    path: str
+    full: Path
+    rules: Rules
+    depth: int
+
+
+def walk(root: Path) -> Iterator[Candidate | Skipped]:
+    """Each file below the root; folders and files of a folder in the order of their names."""
+    root = Path(root).resolve()
+    waiting: list[_Folder | Candidate | Skipped] = [_Folder("", root, rules_above(root), 0)]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, _Folder):
+            waiting.extend(reversed(_listed(one)))
+        else:
+            yield one
+
+
+def _listed(folder: _Folder) -> list[_Folder | Candidate | Skipped]:
+    """What is in a folder."""
+    try:
+        with os.scandir(folder.full) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        return [Skipped(f"{folder.path or '.'}/", unreadable(error))]
+    names = {entry.name for entry in entries}
+    if ENVIRONMENT in names and folder.path:
+        return [Skipped(f"{folder.path or '.'}/", IGNORED)]
+    git, own = (read_patterns(folder.full / name) if name in names else NONE for name in (GIT, OWN))
+    level = Level(git, own, depth=folder.depth)
+    inside = folder._replace(rules=folder.rules.below(level))
+    others = (entry for entry in entries if entry.name not in RULES)
+    return [*_problems(folder.path, level), *(_entry(inside, entry) for entry in others)]
+
+
+def _problems(path: str, level: Level) -> Iterator[Skipped]:
+    for name, patterns in ((GIT, level.git), (OWN, level.own)):
+        for problem in patterns.problems:
+            yield Skipped(joined(path, name), LeftOut("unreadable", problem))
+
+
+def _entry(folder: _Folder, entry: os.DirEntry[str]) -> _Folder | Candidate | Skipped:
+    """One entry: a folder to list, a file to read, or neither."""
+    if not is_text(entry.name):
+        return Skipped(shown(joined(folder.path, entry.name)), UNSAYABLE)
+    path = joined(folder.path, entry.name)
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return Skipped(path, LeftOut("vanished"))
+    except OSError as error:
+        return Skipped(path, unreadable(error))
+    is_folder = stat.S_ISDIR(found.st_mode)
+    left_out = judged(path, found, folder.rules)
+    if left_out is not None:
+        return Skipped(f"{path}/" if is_folder else path, left_out)
+    full = folder.full / entry.name
+    if is_folder:
+        return _Folder(path, full, folder.rules, folder.depth + 1)
+    return Candidate(path, full, found)

@@ -1,0 +1,1 @@
+"""A vault as a folder of Markdown files, kept equal in both directions."""

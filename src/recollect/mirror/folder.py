@@ -1,0 +1,123 @@
+"""Writing into a mirrored folder: whole files or none, nothing outside of it, nothing unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from recollect.errors import UserError
+from recollect.files import write_whole
+from recollect.hashing import bytes_digest
+from recollect.mirror.file_names import free_path, same_place
+from recollect.mirror.files import LINK, read_bytes
+from recollect.mirror.memory_markdown import as_markdown
+from recollect.mirror.state import STATE, VERSION, State, read_state, state_text
+from recollect.types import Memory
+
+TRASH = ".trash"  # where Obsidian puts what is deleted, if it is told to keep it in the vault
+MEANWHILE = "It was changed just now; the next run takes it up."
+LINKED = "A folder on its way is a link, and links are not followed."
+
+
+def digest_of(raw: bytes) -> str:
+    return bytes_digest(raw).hex()
+
+
+class MirroredFolder:
+    """A folder; paths are below it. What is there is changed only if it is still as it was found,
+    which its digest tells."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def state(self, vault: str) -> State:
+        """What the last run noted; nothing in a folder that is new."""
+        file = self.root / STATE
+        if not (file.exists() or file.is_symlink()):
+            return State(VERSION, vault)
+        try:
+            raw = read_bytes(self.root, STATE)
+        except UserError as error:
+            raise UserError(f"{file}: {error}") from error
+        return read_state(raw, vault)
+
+    def keep_state(self, state: State) -> None:
+        try:
+            write_whole(self.root / STATE, state_text(state))
+        except OSError as error:
+            raise UserError(f"{self.root / STATE} cannot be written: {error.strerror}.") from error
+
+    def add(self, path: str, text: str) -> str:
+        """A new file; its digest."""
+        self._make_way(path)
+        self._check_free(path)
+        write_whole(self.root / path, text)
+        return digest_of(text.encode())
+
+    def replace(self, path: str, digest: str, text: str) -> str:
+        """Another text for a file that has this digest; its new digest. Its rights stay."""
+        file = self.root / path
+        self._make_way(path)
+        self._check_still(path, digest)
+        rights = file.stat().st_mode & 0o777
+        write_whole(file, text)
+        file.chmod(rights)
+        return digest_of(text.encode())
+
+    def move(self, path: str, digest: str, to: str) -> None:
+        if path == to:
+            return
+        self._check_still(path, digest)
+        self._make_way(to)
+        self._check_free(to)
+        (self.root / path).rename(self.root / to)
+
+    def trash(self, path: str, digest: str) -> None:
+        """Put it where what was deleted lies; an older one of that name stays there too."""
+        self._check_still(path, digest)
+        trash = self.root / TRASH
+        if trash.is_symlink():
+            raise UserError(f"{TRASH}: {LINK}")
+        trash.mkdir(exist_ok=True)
+        name = PurePosixPath(path)
+        target, number = trash / name.name, 2
+        while target.exists() or target.is_symlink():
+            target, number = trash / f"{name.stem} {number}{name.suffix}", number + 1
+        (self.root / path).rename(target)
+
+    def _make_way(self, path: str) -> None:
+        """The folders that lead there; a link among them would lead out of the mirror."""
+        inner = self.root
+        for part in PurePosixPath(path).parts[:-1]:
+            inner = inner / part
+            if inner.is_symlink():
+                raise UserError(LINKED)
+            inner.mkdir(exist_ok=True)
+
+    def _check_free(self, path: str) -> None:
+        if (self.root / path).exists() or (self.root / path).is_symlink():
+            raise UserError(MEANWHILE)
+
+    def _check_still(self, path: str, digest: str) -> None:
+        if digest_of(read_bytes(self.root, path)) != digest:
+            raise UserError(MEANWHILE)
+
+
+def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
+    """Every memory as a file of its own in a folder that is new or empty; how many there were."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if next(folder.iterdir(), None) is not None:
+            raise UserError(f"The folder {folder} is not empty; name a new or an empty one.")
+        taken: set[str] = set()
+        for memory in memories:
+            path = free_path(memory, taken)
+            taken.add(same_place(path))
+            (folder / path).parent.mkdir(exist_ok=True)
+            (folder / path).write_bytes(as_markdown(memory).encode())
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UserError(f"{folder} is a file; a folder is needed.") from error
+    except OSError as error:
+        place = error.filename or folder
+        raise UserError(f"{place} cannot be written: {error.strerror}.") from error
+    return len(taken)

@@ -1,0 +1,1 @@
+"""Secrets: what credentials look like, and replacing them before anything is stored."""

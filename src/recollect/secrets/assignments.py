@@ -1,0 +1,257 @@
+"""Credentials that only their place gives away: `password = "…"`, `API_KEY=…`, `://ada:…@host`.
+
+A value under a name that says secret is judged by how it looks. What only stands for one is left
+alone: placeholders, references to where the secret is kept, types, calls, words of prose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from recollect.secrets.detectors import SECRET, Detector, compiled, made_up
+from recollect.types import Span
+
+# A value is judged by so many characters: more would let a hostile text be read over and over.
+LONGEST_JUDGED = 120
+SHORTEST_PASSWORD = 6
+SHORTEST_TOKEN = 8
+# Letters of which every one of these is made show where a secret goes.
+STAND_INS = frozenset(
+    "abc api apikey bar baz changeit changeme default demo dummy fake foo foobar given here hidden"
+    " key letmein me my mypassword mysecret mytoken new nil no none not null old pass passwd"
+    " password passwort placeholder pw pwd redacted replace required sample secret set some string"
+    " stub test testing the this token tokens todo undefined unknown unset user username value"
+    " your".split()
+)
+PLACEHOLDER = re.compile(
+    r"""\$\{ | \$\( | ^\$\w++$ | ^\$env: | \{\{ | \{\w*+[.!:\w]*+\}
+    | ^<[^<>]*+>?+$ | ^%\(?\w*+\)?+[%sd]?+$
+    | ^\*++$ | ^\.++$ | … | \.\.\. | x{4} | \*{3} | example | placeholder | change[_-]?me
+    | (?<![a-z])(?:your|insert|replace|dummy|fake|redacted|todo|fixme)(?![a-z])""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Where a secret is kept, rather than the secret.
+REFERENCE = re.compile(
+    r"""^(?:/|\./|\.\./|~/|[A-Za-z]:\\) | ://
+    | ^(?:vault|ssm|arn|op|file|env|secretmanager|keyring|sops|sm|kms)[:/]
+    | environ | getenv | process\.env | (?<![a-z])secrets?[./] | ^!\w | ^&\w | ^\*\w""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# How passwords are kept is no password.
+ALGORITHM = re.compile(
+    r"(?:sha|md|argon|bcrypt|scrypt|pbkdf|hmac|base|utf|aes|rsa|ed|x)[-_]?\d*[a-z]{0,3}$",
+    re.IGNORECASE,
+)
+DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:[T ][\d:.]*(?:Z|[+-][\d:]+)?)?$")
+DOTTED = re.compile(r"[A-Za-z_$]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+$")
+PART = re.compile(r"[A-Za-z]+(?:\d{1,5}[A-Za-z]{3,})?\d{0,4}|\d+")
+BETWEEN = re.compile(r"[-_./:@+=~%\s]+")
+TOKEN = re.compile(r"[A-Za-z0-9_./+=~:%@!$*-]+")
+
+
+class Value(NamedTuple):
+    """What stands where a secret could. `firm`: it is quoted, or stands alone behind a `=`, so
+    that it is no word of a sentence. `pattern`: what it was read with."""
+
+    text: str
+    span: Span
+    firm: bool
+    quoted: bool
+    pattern: str
+
+
+def stands_in(value: str) -> bool:
+    """Whether it is not a secret, but shows where one goes or says where it is."""
+    if PLACEHOLDER.search(value) or REFERENCE.search(value) or len(set(value)) < 4:
+        return True
+    words = re.findall(r"[a-z]+", value.lower())
+    return bool(words) and all(word in STAND_INS for word in words)
+
+
+def like_a_name(value: str) -> bool:
+    """Whether it reads as words and numbers, like `refresh-token-2` or `oauth2AccessToken`."""
+    return all(PART.fullmatch(part) for part in BETWEEN.split(value) if part)
+
+
+def jumbled(value: str) -> bool:
+    """Whether letters change their case as they do by chance: long, and runs of two or three."""
+    runs = len(re.findall(r"[a-z]+|[A-Z]+", value))
+    return len(value) >= 16 and value.isalnum() and value.isascii() and len(value) < 2.5 * runs
+
+
+def is_password(value: Value) -> bool:
+    text = value.text
+    letters, digits = any(map(str.isalpha, text)), any(map(str.isdigit, text))
+    signs = any(not sign.isalnum() and sign not in "_-./:" for sign in text)
+    if len(text) < SHORTEST_PASSWORD or stands_in(text):
+        return False
+    if ALGORITHM.match(text) or DATE.match(text):
+        return False
+    if not value.quoted and DOTTED.match(text):
+        return False
+    if not value.firm and not signs and not text.isalnum() and like_a_name(text):
+        return False
+    if digits and letters:
+        return True
+    return value.firm and (digits or (letters and signs) or jumbled(text))
+
+
+def is_token(value: Value) -> bool:
+    text = value.text
+    letters, digits = any(map(str.isalpha, text)), any(map(str.isdigit, text))
+    if len(text) < SHORTEST_TOKEN or not TOKEN.fullmatch(text) or stands_in(text) or made_up(text):
+        return False
+    if DATE.match(text) or (not value.quoted and DOTTED.match(text)):
+        return False
+    return (digits and letters and not like_a_name(text)) or jumbled(text)
+
+
+# Reading the value behind a name
+
+_QUOTE = re.compile(r"[rbfuRBFU]{0,2}(\\?[\"'`])")
+_PLAIN = r"[^\s\"'`<>,;|&()\[\]{}\\]"
+_BARE = rf"{_PLAIN}*+(?:&(?!\w{{1,40}}=){_PLAIN}*+)*+"  # an `&` that begins no parameter
+_WHOLE = r"\S++"
+# The name stands at the beginning of its line, with nothing but the rest of the name before it.
+_LINE_START = re.compile(r"(?:^|\n)[ \t]*(?:(?:export|set|ENV|ARG)[ \t]+)?[A-Za-z0-9_]*$")
+# A call, an index, or an argument on a line of its own: code, where a line ends otherwise.
+_CODE = re.compile(r"[A-Za-z_][\w.]{0,80}(?:[(\[]|[,;)]+[ \t]*(?:#|//|\n|\Z))")
+_FLAG = re.compile(r"(?:^|\s)(?:--[A-Za-z0-9-]*|login[ ]+\S+[ ]+)$")
+LONGEST_NAME = 80  # what is looked at before the word that says secret
+
+
+def _read(found: re.Match[str]) -> Value | None:
+    """The value behind a match of a name and what joins them."""
+    text, at, joint = found.string, found.end(), found["joint"].strip(" \t\"'\\])")
+    before = text[max(0, found.start() - LONGEST_NAME) : found.start()]
+    if not joint and not _FLAG.search(before):
+        return None  # a space joins a name and its value only behind `--`, and in a .netrc
+    if quote := _QUOTE.match(text, at):
+        return _quoted(text, quote)
+    tight = joint == "=" and found["joint"].endswith("=")
+    if tight and _LINE_START.search(before) and not _CODE.match(text, at):
+        return _unquoted(text, at, _WHOLE, firm=True)
+    value = _unquoted(text, at, _BARE, firm=tight or joint in ("", ">"))
+    if value is None or text[value.span.end : value.span.end + 1] in tuple("([{"):
+        return None  # a call or an index; what it gives is not here
+    if joint == ">" and not text.startswith("</", value.span.end):
+        return None  # no element, but `<password>` as a placeholder
+    said = value.text.rstrip(".:!?")
+    if value.firm or len(said) == len(value.text):
+        return value
+    return value._replace(text=said, span=Span(at, at + len(said)))
+
+
+def _quoted(text: str, quote: re.Match[str]) -> Value | None:
+    sign, at = re.escape(quote[1]), quote.end()
+    pattern = rf"(?:(?!{sign})(?:\\.|[^\\\n]))++"
+    held = compiled(pattern).match(text, at, at + LONGEST_JUDGED)
+    if held is None or any(map(str.isspace, held[0])):
+        return (
+            None  # words: a sentence about passwords, or a passphrase, which only a mark can hide
+        )
+    return Value(held[0], Span(*held.span()), firm=True, quoted=True, pattern=pattern)
+
+
+def _unquoted(text: str, at: int, pattern: str, *, firm: bool) -> Value | None:
+    held = compiled(pattern).match(text, at, at + LONGEST_JUDGED)
+    if not held or not held[0]:
+        return None
+    return Value(held[0], Span(*held.span()), firm, quoted=False, pattern=pattern)
+
+
+def _named(judge: Callable[[Value], bool]) -> Callable[[re.Match[str]], Span | None]:
+    def span(found: re.Match[str]) -> Span | None:
+        value = _read(found)
+        return _whole(found.string, value) if value is not None and judge(value) else None
+
+    return span
+
+
+def _whole(text: str, value: Value) -> Span:
+    """As far as the value goes, also where it is longer than what it was judged by. Only what is
+    replaced is read so far, so that nothing is twice."""
+    if len(value.text) < LONGEST_JUDGED:
+        return value.span
+    whole = compiled(value.pattern).match(text, value.span.start)
+    return Span(*whole.span()) if whole else value.span
+
+
+# Names that say secret
+
+_BEHIND = r"(?:[_-]?(?:prod(?:uction)?|dev|staging|live|base|value|raw|old|new|\d{1,3}))?+"
+_TYPE = r":[ \t]?[\w.]{2,30}(?:\[[\w., |]{1,40}\])?(?:[ \t]?\|[ \t]?\w{1,20})?[ \t]{0,4}=[ \t]{0,4}"
+# What joins a name and its value, the quote behind the name included.
+_JOINTS = (
+    _TYPE,
+    r"[ \t]{0,20}(?:=>|:=|={1,3}|:)[ \t]{0,20}",
+    r">",  # an element
+    r"[ \t]{0,4},[ \t]{0,4}(?=\\?[\"'`])",  # `set("X-Auth-Token", "…")`
+    r"[ \t]{1,40}\|[ \t]{1,40}",  # a table
+    r"\r?\n[ \t]{0,40}value:[ \t]{0,4}",  # an environment in YAML: the value one line below
+    r"[ ]?\([^()\n]{1,30}\)[ ]?[:=][ ]{0,4}",  # `Password (staging): …`
+    r"[ ]{1,4}(?:is|was|to|changed to|set to):?[ ]{1,4}",
+    r"[ ]{1,4}",
+)
+_JOINT = rf"(?P<joint>\\?[\"'`]?\]?(?:{'|'.join(_JOINTS)}))"
+_PASSWORDS = r"pass(?:word|wd|wort|phrase|code)|(?<![a-z])(?:pass|pwd)"
+_OF_KEYS = (
+    "access", "account", "api", "app", "auth", "deploy", "encryption", "master", "private",
+    "service", "shared", "signing", "storage",
+)  # fmt: skip
+# A key is a secret behind one of these words, written together, or with a sign between.
+_KEY = "|".join(f"(?<={name})|(?<={name}[_. -])" for name in _OF_KEYS)
+_SECRETS = rf"(?<!publickey)token|secret(?:[_. -]?key)?+|credentials?+|(?:{_KEY})key"
+
+# After the `@` comes a host: a letter, a digit, or the bracket of an IPv6 address.
+_URL = r"://[^\s/:@\"'<>`]*+:(?P<secret>[^\s/\"'<>`]+)@(?=[\w\[])"
+
+
+def of_url(found: re.Match[str]) -> Span | None:
+    """The password before the host, unless it is one like `user:pass@`."""
+    value = found[SECRET]
+    if "@" in value and not any(map(str.isdigit, value)):
+        value = value.rpartition("@")[2] or value
+    return None if stands_in(value) else Span(*found.span(SECRET))
+
+
+def of_user(found: re.Match[str]) -> Span | None:
+    return None if stands_in(found[SECRET]) else Span(*found.span(SECRET))
+
+
+ASSIGNMENTS = (
+    Detector(
+        "password",
+        ("sshpass ", "docker login "),
+        r"(?<!\w)(?:sshpass|docker login) [^\n]{0,100}?-p[ =]?[\"']?(?P<secret>[^\s\"']{4,}+)",
+        "their manual pages: -p",
+        of_user,
+    ),
+    Detector("password", ("://",), _URL, "RFC 3986, 3.2.1: userinfo", of_url),
+    Detector(
+        "password",
+        ("curl ",),
+        r"(?<!\w)curl [^\n]{0,200}?(?:-u|--user)[ =]?[\"']?[\w.@+-]{1,80}:"
+        r"(?P<secret>[^\s\"'@:/]{4,}+)",
+        "curl's manual page: -u, --user",
+        of_user,
+    ),
+    Detector(
+        "password",
+        (),
+        rf"(?i:(?:{_PASSWORDS}){_BEHIND}{_JOINT})",
+        "how configurations and code name them",
+        _named(is_password),
+        ("pass", "pwd"),
+    ),
+    Detector(
+        "secret",
+        (),
+        rf"(?i:(?:{_SECRETS}){_BEHIND}{_JOINT})",
+        "how configurations and code name them",
+        _named(is_token),
+        ("token", "secret", "credential", "key"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,484 @@
+"""A folder and its memories in step: nothing twice, nothing lost, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from folder_homes import LONG_AGO, first, found, ids, long_note, vault, write
+
+from recollect import Recollect
+from recollect.auth.capabilities import SEARCH, Caller
+from recollect.errors import Forbidden, NotFound, UserError
+from recollect.folders import sync as sync_module
+from recollect.folders.scan import look_at
+from recollect.folders.sync import Away
+from recollect.folders.walk import matcher
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Recollect]:
+    with vault(tmp_path / "home") as made:
+        yield made
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    write(
+        folder,
+        {
+            "tides.md": "# Tides\n\nThe tables are in the harbour office.\n",
+            "work/gateway.md": long_note("ports", "tokens", "cranes"),
+            "work/sync.py": "def retry_with_backoff(times):\n    return times\n",
+        },
+    )
+    return folder
+
+
+def writes(memory: Recollect) -> int:
+    """A number that every write to the vault changes."""
+    [(version,)] = memory.store.database.rows("PRAGMA data_version")
+    connection = memory.store.database.connection()
+    return connection.total_changes() + int(str(version))
+
+
+# Taking files in
+
+
+def test_files_become_memories_of_the_file_tier(memory: Recollect, notes: Path) -> None:
+    done = memory.add_folder(notes)
+    assert done.files == {"added": 3}
+    one = first(memory, "tide tables").memory
+    assert (one.title, one.tier, one.kind, one.project, one.source) == (
+        "tides.md", "file", "document", "notes", "folder",
+    )  # fmt: skip
+    assert one.path == str(notes / "tides.md")
+    assert one.updated_at.timestamp() == LONG_AGO
+    code = first(memory, "retry_with_backoff").memory
+    assert (code.title, code.kind) == ("work/sync.py", "code")
+
+
+def test_front_matter_says_what_a_memory_is(memory: Recollect, tmp_path: Path) -> None:
+    text = (
+        "---\ntags: [auth, harbor]\nkind: decision\ndomain: security\ncreated: 2025-01-02\n"
+        "valid_until: 2027-01-01\n---\nWe use signed tokens.\n"
+    )
+    write(tmp_path / "notes", {"jwt.md": text})
+    memory.add_folder(tmp_path / "notes")
+    one = first(memory, "signed tokens").memory
+    assert (one.tags, one.kind, one.domain) == (("auth", "harbor"), "decision", "security")
+    assert (one.created_at.year, one.valid_until.year if one.valid_until else 0) == (2025, 2027)
+
+
+def test_a_result_names_file_heading_and_lines(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    one = first(memory, "cranes")
+    assert one.file is not None
+    assert one.file.path == str(notes / "work/gateway.md")
+    assert one.file.heading == "Notes > About cranes"
+    lines = (notes / "work/gateway.md").read_text().split("\n")
+    assert lines[one.file.first_line - 1] == "## About cranes"
+
+
+def test_neighbouring_parts_are_one_result(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    response = memory.search("what is known stands here", limit=5)
+    [one] = [result for result in response if result.memory.title == "work/gateway.md"]
+    assert one.file is not None
+    assert len(one.joined) == 2
+    assert one.file.last_line - one.file.first_line > 8
+    assert response.counts["dropped"]["neighbour"] == 2  # type: ignore[index]
+
+
+def test_parts_that_are_no_neighbours_are_several_results(
+    memory: Recollect, tmp_path: Path
+) -> None:
+    words = ("lighthouse", "x", "y", "lighthouse again")
+    write(tmp_path / "notes", {"a.md": long_note(*words)})
+    memory.add_folder(tmp_path / "notes")
+    assert found(memory, "lighthouse") == ["a.md", "a.md"]
+
+
+# Again
+
+
+def test_a_second_run_over_an_unchanged_folder_writes_nothing(
+    memory: Recollect, notes: Path
+) -> None:
+    memory.add_folder(notes)
+    [folder] = memory.folders()
+    before = writes(memory)
+    done = memory.sync_folder(folder)
+    assert (done.files, done.changed) == ({"unchanged": 3}, 0)
+    assert writes(memory) == before
+
+
+def test_a_file_that_was_only_touched_is_as_old_as_before(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    os.utime(notes / "tides.md", (LONG_AGO + 999, LONG_AGO + 999))
+    done = memory.add_folder(notes)
+    assert (done.files, done.changed) == ({"unchanged": 3}, 0)
+    assert first(memory, "tide tables").memory.updated_at.timestamp() == LONG_AGO
+
+
+def test_a_change_that_its_time_does_not_tell_is_seen(memory: Recollect, tmp_path: Path) -> None:
+    """Written twice within the clock's step, with the same length: git's racy case."""
+    folder = tmp_path / "notes"
+    now = 4_000_000_000  # in the future, so that it is never long before the reading
+    write(folder, {"a.md": "The harbour is closed."}, at=now)
+    memory.add_folder(folder)
+    write(folder, {"a.md": "The harbour is opened."}, at=now)
+    memory.add_folder(folder)
+    assert found(memory, "opened") == ["a.md"]
+
+
+def test_an_edit_changes_the_part_it_is_in_and_no_other(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    before = {one.id: one for one in memory.export()}
+    text = (notes / "work/gateway.md").read_text().replace("of tokens stands", "of keys is", 3)
+    write(notes, {"work/gateway.md": text}, at=LONG_AGO + 60)
+    done = memory.add_folder(notes)
+    assert done.files == {"changed": 1, "unchanged": 2}
+    after = {one.id: one for one in memory.export()}
+    assert after.keys() == before.keys()
+    texts = [id for id in after if after[id].text != before[id].text]
+    assert [after[id].context for id in texts] == ["Notes > About tokens"]
+
+
+def test_lines_that_move_are_told_anew_and_nothing_is_embedded_again(
+    memory: Recollect, notes: Path
+) -> None:
+    memory.add_folder(notes)
+    held = first(memory, "cranes").file
+    file = notes / "work/gateway.md"
+    write(notes, {"work/gateway.md": "\n\n\n" + file.read_text()}, at=LONG_AGO + 60)
+    memory.add_folder(notes)
+    moved = first(memory, "cranes").file
+    assert held is not None
+    assert moved is not None
+    assert moved.first_line == held.first_line + 3
+
+
+def test_what_was_pinned_stays_pinned(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    id = first(memory, "tide tables").id
+    memory.pin([id])
+    write(notes, {"tides.md": "# Tides\n\nThe tables are online.\n"}, at=LONG_AGO + 60)
+    memory.add_folder(notes)
+    assert memory.show([id])[0].tier == "core"
+    assert memory.show([id])[0].text.endswith("online.")
+
+
+def test_a_part_that_somebody_has_forgotten_stays_forgotten(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    memory.forget([first(memory, "tokens").id])
+    write(notes, {"work/gateway.md": long_note("ports", "tokens", "ships")}, at=LONG_AGO + 60)
+    memory.add_folder(notes)
+    assert found(memory, "tokens") == []
+    assert found(memory, "ships") == ["work/gateway.md"]
+
+
+# Renamed, gone, back
+
+
+def test_a_renamed_file_keeps_its_memories(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    before = ids(memory)["work/gateway.md"]
+    memory.feedback("ports", before[0], accept=True)
+    (notes / "doors").mkdir()
+    (notes / "work/gateway.md").rename(notes / "doors/gate.md")
+    done = memory.add_folder(notes)
+    assert done.files == {"renamed": 1, "unchanged": 2}
+    assert ids(memory)["doors/gate.md"] == before
+    assert "work/gateway.md" not in ids(memory)
+    assert memory.show(before[:1])[0].path == str(notes / "doors/gate.md")
+
+
+def test_a_file_that_is_renamed_and_changed_keeps_its_memories(
+    memory: Recollect, notes: Path
+) -> None:
+    memory.add_folder(notes)
+    before = ids(memory)["work/gateway.md"]
+    (notes / "work/gateway.md").rename(notes / "gate.md")
+    text = (notes / "gate.md").read_text() + "\n## More\n\nA word of more.\n"
+    (notes / "gate.md").write_text(text)  # the same place on the disk
+    memory.add_folder(notes)
+    assert set(before) <= set(ids(memory)["gate.md"])
+
+
+def test_a_deleted_file_disappears_and_can_be_restored(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    id = first(memory, "tide tables").id
+    (notes / "tides.md").unlink()
+    done = memory.add_folder(notes)
+    assert done.files == {"gone": 1, "unchanged": 2}
+    assert found(memory, "tide tables") == []
+    memory.forget([id], undo=True)
+    assert found(memory, "tide tables") == ["tides.md"]
+    memory.add_folder(notes)  # what was brought back is not taken again
+    assert found(memory, "tide tables") == ["tides.md"]
+
+
+def test_a_file_that_comes_back_is_what_it_was(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    before, text = ids(memory), (notes / "work/gateway.md").read_text()
+    (notes / "work/gateway.md").unlink()
+    memory.add_folder(notes)
+    write(notes, {"work/gateway.md": text})
+    done = memory.add_folder(notes)
+    assert done.files == {"restored": 1, "unchanged": 2}
+    assert ids(memory) == before
+
+
+def test_a_file_that_turns_up_elsewhere_later_is_the_one_that_went(
+    memory: Recollect, notes: Path
+) -> None:
+    """Heard of in two steps: first that it is gone, then that there is a new one."""
+    memory.add_folder(notes)
+    before, text = ids(memory), (notes / "tides.md").read_text()
+    (notes / "tides.md").unlink()
+    memory.add_folder(notes)
+    write(notes, {"harbour/tides.md": text})
+    memory.add_folder(notes)
+    assert ids(memory)["harbour/tides.md"] == before["tides.md"]
+
+
+def test_a_file_takes_the_place_of_one_that_is_gone(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    before = ids(memory)
+    (notes / "tides.md").unlink()
+    memory.add_folder(notes)
+    (notes / "work/sync.py").rename(notes / "tides.md")
+    memory.add_folder(notes)
+    assert ids(memory)["tides.md"] == before["work/sync.py"]
+    assert len(ids(memory)) == 2
+
+
+def test_switching_to_a_branch_and_back_leaves_everything_as_it_was(
+    memory: Recollect, notes: Path, tmp_path: Path
+) -> None:
+    memory.add_folder(notes)
+    before = {one.id: one.text for one in memory.export()}
+    shutil.copytree(notes, tmp_path / "kept")
+    write(
+        notes, {"work/gateway.md": long_note("ports", "ships"), "new.md": "New."}, at=LONG_AGO + 9
+    )
+    (notes / "tides.md").unlink()
+    memory.add_folder(notes)
+    shutil.rmtree(notes)
+    shutil.copytree(tmp_path / "kept", notes)
+    memory.add_folder(notes)
+    assert {one.id: one.text for one in memory.export()} == before
+
+
+# What must not be forgotten by mistake
+
+
+def test_a_folder_that_is_away_keeps_its_memories(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    [folder] = memory.folders()
+    notes.rename(notes.with_name("elsewhere"))
+    with pytest.raises(Away, match="is not there"):
+        memory.sync_folder(folder)
+    notes.mkdir()  # where a disk was mounted, an empty folder is left
+    with pytest.raises(Away, match="is empty, and it held 3 files before"):
+        memory.sync_folder(folder)
+    assert found(memory, "tide tables") == ["tides.md"]
+
+
+def test_a_folder_in_it_that_cannot_be_listed_keeps_its_memories(
+    memory: Recollect, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.add_folder(notes)
+    scan = os.scandir
+
+    def refusing(path: os.PathLike[str] | str) -> Iterator[os.DirEntry[str]]:
+        if str(path).endswith("work"):
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    done = memory.add_folder(notes)
+    assert done.files == {"unchanged": 1}
+    assert done.named == [("work/", "unreadable: Permission denied")]
+    assert found(memory, "cranes") == ["work/gateway.md"]
+
+
+def test_whoever_is_killed_in_between_goes_on_where_it_stopped(
+    memory: Recollect, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync_module, "BATCH_FILES", 1)
+
+    def dying(done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        memory.add_folder(notes, progress=dying)
+    done = memory.add_folder(notes)
+    assert done.files == {"added": 1, "unchanged": 2}
+    assert len({one.title for one in memory.export()}) == 3
+    assert not [one for one in memory.doctor() if one.problem]
+
+
+# Left out
+
+
+def test_what_is_left_out_is_counted_by_reason_and_not_read_again(
+    memory: Recollect, notes: Path
+) -> None:
+    write(notes, {
+        "picture.txt": b"\x89PNG\0\0\0\0", "nothing.md": "", "package-lock.json": "{}",
+        ".gitignore": "build/\n", "build/out.md": "Made.", "loop.md": "x",
+    })  # fmt: skip
+    (notes / "loop.md").unlink()
+    (notes / "loop.md").symlink_to(notes)
+    done = memory.add_folder(notes)
+    assert done.files == {"added": 3}
+    told = {"binary": 1, "empty": 1, "generated": 1, "ignored": 1, "link": 1}
+    assert done.left_out == told
+    again = memory.add_folder(notes)
+    assert (again.left_out, again.changed) == (told, 0)
+
+
+def test_a_file_that_lacked_its_reader_is_read_once_it_is_there(
+    memory: Recollect, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(notes, {"page.html": "<h1>Moorings</h1><p>The quokka sleeps.</p>"})
+    with monkeypatch.context() as lacking:
+        lacking.setitem(sys.modules, "lxml", None)
+        lacking.setitem(sys.modules, "lxml.html", None)
+        assert memory.add_folder(notes).left_out == {"needs an extra": 1}
+        assert memory.add_folder(notes).left_out == {"needs an extra": 1}
+    assert memory.add_folder(notes).files["changed"] == 1
+    assert found(memory, "quokka") == ["page.html"]
+
+
+def test_a_file_that_becomes_useless_is_forgotten(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    write(notes, {"tides.md": b"\0\1\2\3"}, at=LONG_AGO + 60)
+    memory.add_folder(notes)
+    assert found(memory, "tide tables") == []
+    write(notes, {"tides.md": "The tide tables are back."}, at=LONG_AGO + 120)
+    memory.add_folder(notes)
+    assert found(memory, "tide tables") == ["tides.md"]
+
+
+def test_a_file_that_is_ignored_from_now_on_is_forgotten(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    write(notes, {".recollectignore": "tides.md\n"})
+    memory.add_folder(notes)
+    assert found(memory, "tide tables") == []
+
+
+def test_names_with_newlines_and_quotes_are_names(memory: Recollect, tmp_path: Path) -> None:
+    name = "a\n'\"; DROP TABLE files; --.md"
+    write(tmp_path / "notes", {name: "The quokka sleeps."})
+    memory.add_folder(tmp_path / "notes")
+    assert found(memory, "quokka") == [name]
+
+
+# Secrets
+
+
+def test_a_secret_does_not_reach_the_disk_and_lines_keep_their_numbers(
+    memory: Recollect, tmp_path: Path
+) -> None:
+    block = "-----BEGIN RSA PRIVATE KEY-----\n" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo=\n" * 6
+    text = f"# Keys\n\n{block}-----END RSA PRIVATE KEY-----\n\n## After\n\n" + "Quokka. " * 300
+    write(tmp_path / "notes", {"keys.md": text})
+    done = memory.add_folder(tmp_path / "notes")
+    assert done.redacted == {"private key": 1}
+    assert not any("QUJDREVG" in one.text for one in memory.export())
+    place = first(memory, "quokka").file
+    assert place is not None
+    lines = text.split("\n")
+    assert lines[place.last_line - 1].startswith("Quokka")
+
+
+def test_without_redaction_everything_is_kept(memory: Recollect, tmp_path: Path) -> None:
+    write(tmp_path / "notes", {"a.md": "See <redact>the lighthouse</redact> there."})
+    memory.add_folder(tmp_path / "notes", redact=False)
+    assert "the lighthouse" in first(memory, "lighthouse").memory.text
+
+
+# Folders
+
+
+def test_folders_are_listed_and_removed(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes, project="harbor", follow=True)
+    [folder] = memory.folders()
+    assert (folder.path, folder.project, folder.followed, folder.files) == (
+        str(notes), "harbor", True, 3,
+    )  # fmt: skip
+    assert memory.remove_folder(notes) == 5
+    assert memory.folders() == []
+    assert [*memory.export()] == []
+    assert (notes / "tides.md").exists()
+
+
+def test_adding_it_again_changes_only_what_is_said(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes, project="harbor", follow=True)
+    memory.add_folder(notes)
+    [folder] = memory.folders()
+    assert (folder.project, folder.followed) == ("harbor", True)
+
+
+@pytest.mark.parametrize("which", ["inner", "outer"])
+def test_a_folder_within_another_is_refused(memory: Recollect, notes: Path, which: str) -> None:
+    inner = notes / "work"
+    memory.add_folder(notes if which == "inner" else inner)
+    with pytest.raises(UserError, match=r"is in .*notes; add one of them"):
+        memory.add_folder(inner if which == "inner" else notes)
+
+
+@pytest.mark.parametrize("what", ["nowhere", "tides.md"])
+def test_what_is_no_folder_is_refused(memory: Recollect, notes: Path, what: str) -> None:
+    with pytest.raises(NotFound, match="give the folder to add"):
+        memory.add_folder(notes / what)
+    with pytest.raises(NotFound, match="was never added"):
+        memory.remove_folder(notes)
+
+
+def test_a_folder_by_a_link_is_the_folder_itself(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    link = notes.with_name("link")
+    link.symlink_to(notes)
+    assert memory.add_folder(link).files == {"unchanged": 3}
+    assert len(memory.folders()) == 1
+
+
+def test_only_who_may_write_and_mend_adds_folders(memory: Recollect, notes: Path) -> None:
+    reader = memory.acting_as(Caller(name="reader", capabilities=frozenset({SEARCH})))
+    for call in (reader.add_folder, reader.remove_folder):
+        with pytest.raises(Forbidden):
+            call(notes)
+
+
+# Looking at single files
+
+
+def test_of_single_files_only_these_are_looked_at(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    [folder] = memory.folders()
+    write(notes, {"tides.md": "Low water at noon."}, at=LONG_AGO + 60)
+    write(notes, {"new.md": "A new page."})
+    (notes / "work/sync.py").unlink()
+    paths = ["tides.md", "work/sync.py", "nowhere.md"]
+    done = memory.sync_folder(folder, look_at(notes, paths, matcher(notes)))
+    assert done.files == {"changed": 1, "gone": 1}
+    assert found(memory, "new page") == []
+    assert found(memory, "cranes") == ["work/gateway.md"]
+
+
+def test_a_single_file_that_is_ignored_is_not_taken(memory: Recollect, notes: Path) -> None:
+    memory.add_folder(notes)
+    [folder] = memory.folders()
+    write(notes, {".gitignore": "*.log\n", "a.log": "The quokka sleeps."})
+    memory.sync_folder(folder, look_at(notes, ["a.log"], matcher(notes)))
+    assert found(memory, "quokka") == []
