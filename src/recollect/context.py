@@ -19,7 +19,7 @@ from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Reranker
 from recollect.query.exact import MOST_THINGS, RARE, RARE_SHARE, exact_things, folded
 from recollect.query.intent import intent
-from recollect.query.subwords import parts
+from recollect.query.subwords import subwords
 from recollect.query.terms import keywords, lowered
 from recollect.query.time.periods import periods, without
 from recollect.query.time.values import Period
@@ -59,7 +59,7 @@ class Reading:
     @cached_property
     def parts(self) -> tuple[str, ...]:
         """What identifiers and unspaced scripts hold beside words, where the query asks for it."""
-        return tuple(parts(self._text)) if self._has_parts else ()
+        return tuple(subwords(self._text)) if self._has_parts else ()
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ class SearchContext:
     def _with_parts(self) -> frozenset[str]:
         """The memories whose parts the query asks for: reading those of all takes as long as the
         rest of a search."""
-        return frozenset(self.channels.get("parts", Ranking()).ids)
+        return frozenset(self.channels.get("subwords", Ranking()).ids)
 
     @cached_property
     def stems(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ CHECKS = [
     "references",
     "stemmed index",
     "plain index",
-    "parts index",
+    "subwords index",
     "memory count",
     "vocabulary",
     "vectors",

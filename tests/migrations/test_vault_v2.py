@@ -1,4 +1,4 @@
-"""A vault of version 2, committed as it was made: opening it fills the index of parts."""
+"""A vault of version 2, committed as it was made: opening it fills the index of subwords."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from recollect.engine import Recollect
 from recollect.ingest.jsonl import as_line
-from recollect.query.subwords import parts_query
+from recollect.query.subwords import subwords_query
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite.connection import VERSION
@@ -23,7 +23,7 @@ VAULT = HERE / "vault-v2.db"
 HELD: dict[str, Any] = json.loads((HERE / "vault-v2.json").read_text(encoding="utf-8"))
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 LIVE = {one["id"]: one for one in HELD["memories"] if one["id"] not in HELD["forgotten"]}
-WEIGHTS = dict.fromkeys(COLUMNS["parts"], 1.0)
+WEIGHTS = dict.fromkeys(COLUMNS["subwords"], 1.0)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
 
 
 def found(memory: Recollect, query: str) -> list[str]:
-    match = memory.store.keyword.match("parts", parts_query(query), WEIGHTS, 9, Filter())
+    match = memory.store.keyword.match("subwords", subwords_query(query), WEIGHTS, 9, Filter())
     return [one.memory_id for one in match.found]
 
 

@@ -1,8 +1,8 @@
 """What a text holds beside its plain words: parts of identifiers, and characters in pairs.
 
 The tokenizers of the word indexes see `FileSyncService` as one word, and a Japanese or Thai
-sentence too. `parts` gives the tokens that are missing for such texts, `parts_query` the FTS5
-expression that finds them. Only ASCII capitals and digits mark the parts of an identifier.
+sentence too. `subwords` gives the tokens that are missing for such texts, `subwords_query` the
+FTS5 expression that finds them. Only ASCII capitals and digits mark the parts of an identifier.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Name(NamedTuple):
         return "".join(self.parts)
 
 
-def parts(text: str) -> list[str]:
+def subwords(text: str) -> list[str]:
     """The extra tokens, in the order of the text; none for prose.
 
     An identifier gives the words in it and all of them as one: `FileSyncService` is file, sync,
@@ -90,8 +90,8 @@ def parts(text: str) -> list[str]:
     return found
 
 
-def parts_query(text: str) -> str:
-    """The FTS5 expression that finds a query's words among `parts`; empty when nothing can.
+def subwords_query(text: str) -> str:
+    """The FTS5 expression that finds a query's words among `subwords`; empty when nothing can.
 
     Whole things come first, so that they stay when there is too much: an identifier as the phrase
     of its parts or joined, a run as the phrase of its pairs. Then neighbouring words joined, since

@@ -45,8 +45,8 @@ class Exact(Struct, frozen=True, tag="exact", forbid_unknown_fields=True):
         return context.store.vocabulary.frequencies([word]).get(word, 0) > self.common
 
     def _holding(self, thing: str, context: SearchContext) -> list[str]:
-        index: KeywordIndexName = "parts" if is_unspaced(thing) else "stemmed"
-        phrase = pairs(thing.replace(" ", "")) if index == "parts" else words(thing)
+        index: KeywordIndexName = "subwords" if is_unspaced(thing) else "stemmed"
+        phrase = pairs(thing.replace(" ", "")) if index == "subwords" else words(thing)
         if not phrase:
             return []
         weights = dict.fromkeys(COLUMNS[index], 1.0)

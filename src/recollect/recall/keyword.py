@@ -10,26 +10,26 @@ from msgspec import Struct
 from recollect.context import SearchContext
 from recollect.depth import Depth
 from recollect.query import fts5
-from recollect.query.subwords import parts_query
+from recollect.query.subwords import subwords_query
 from recollect.query.terms import keywords, pieces, words
 from recollect.recipes.ranges import Weight
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.types import Filter, Hit, Ranking, leaf
 
-Reading = Literal["keywords", "words", "pieces", "boolean", "parts"]
+Reading = Literal["keywords", "words", "pieces", "boolean", "subwords"]
 READINGS: dict[str, Callable[[str, Sequence[str]], str]] = {
     "keywords": lambda text, columns: fts5.any_of(keywords(text)),
     "words": lambda text, columns: fts5.any_of(words(text)),
     "pieces": lambda text, columns: fts5.any_prefix_of(pieces(text)),
     "boolean": lambda text, columns: fts5.boolean(text, columns),
-    "parts": lambda text, columns: parts_query(text),
+    "subwords": lambda text, columns: subwords_query(text),
 }
 TERMS: dict[str, Callable[[str], list[str]]] = {
     "keywords": keywords,
     "words": words,
     "pieces": pieces,
     "boolean": words,
-    "parts": lambda text: [],
+    "subwords": lambda text: [],
 }
 
 
@@ -38,8 +38,8 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
 
     `reading` is how the query becomes terms: `keywords` (no stop words, any may match), `words`
     (every word, any may match), `pieces` (between white space, as prefixes, any may match),
-    `boolean` (all must match, or as the operators AND, OR, NOT and NEAR say), `parts` (parts of
-    identifiers, and neighbouring characters of scripts without spaces, any may match).
+    `boolean` (all must match, or as the operators AND, OR, NOT and NEAR say), `subwords` (parts
+    of identifiers, and neighbouring characters of scripts without spaces, any may match).
     `mend` puts, for a word that stands nowhere in the vault, the words that one typing error makes
     of it.
     """

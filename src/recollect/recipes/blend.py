@@ -43,10 +43,10 @@ BLEND = Recipe(
             mend=True,
         ),
         Keyword(
-            name="parts",
-            index="parts",
+            name="subwords",
+            index="subwords",
             columns={"title": 2.0, "text": 1.0, "tags": 1.0, "other": 1.0},
-            reading="parts",
+            reading="subwords",
             depth=DEPTH,
         ),
         ExactChannel(each=20),
@@ -54,7 +54,7 @@ BLEND = Recipe(
     ),
     fuse=ZScoreFusion(
         weights={"keyword": 1.0, "vector": 1.5},
-        added={"parts": "keyword"},
+        added={"subwords": "keyword"},
         kept=("exact",),
         least_deviation={"keyword": 0.2, "vector": 0.02},
         pool=Depth(per_result=3, at_least=30),

@@ -15,17 +15,17 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
 
     Vector = NDArray[np.float32]
 
-KeywordIndexName = Literal["stemmed", "plain", "parts"]
+KeywordIndexName = Literal["stemmed", "plain", "subwords"]
 Outcome = Literal["added", "updated", "unchanged"]
 
-# The columns of each keyword index, in the order of the index. `parts` holds no words but what
-# `query.parts` finds in a memory's id, title, text, context, tags, why, impact and source.
+# The columns of each keyword index, in the order of the index. `subwords` holds no words but
+# what `query.subwords` finds in a memory's id, title, text, context, tags, why, impact and source.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "stemmed": (
         "id", "title", "text", "context", "tags", "why", "impact", "kind", "project", "source",
     ),
     "plain": ("title", "text", "tags"),
-    "parts": ("title", "text", "tags", "other"),
+    "subwords": ("title", "text", "tags", "other"),
 }  # fmt: skip
 
 
@@ -166,8 +166,8 @@ class KeywordIndex(Protocol):
     def snippets(
         self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
     ) -> dict[str, str]:
-        """FTS5's own snippet of each memory that the expression matches, by id; none for `parts`,
-        which holds pieces that stand in no text as they are."""
+        """FTS5's own snippet of each memory that the expression matches, by id. None for
+        `subwords`: its tokens stand in no text as they are."""
 
 
 class VectorIndex(Protocol):

@@ -115,9 +115,9 @@ def test_an_added_channel_adds_to_the_scores_of_another(search_at: Search) -> No
     at = search_at(
         "anything",
         THREE,
-        channels={"keyword": {"b": 2.0, "a": 1.0}, "parts": {"a": 3.0, "c": 1.0}},
+        channels={"keyword": {"b": 2.0, "a": 1.0}, "subwords": {"a": 3.0, "c": 1.0}},
     )
-    fuse = ZScoreFusion(weights={"keyword": 1.0}, added={"parts": "keyword"})
+    fuse = ZScoreFusion(weights={"keyword": 1.0}, added={"subwords": "keyword"})
     deviation = sqrt(14 / 9)
     assert scores(fuse.fuse(at)) == pytest.approx({"a": 3 / deviation, "b": 1 / deviation, "c": 0})
 

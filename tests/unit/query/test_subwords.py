@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.query.fts5 import MOST_TERMS
-from recollect.query.subwords import LONGEST, parts, parts_query
+from recollect.query.subwords import LONGEST, subwords, subwords_query
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ from recollect.query.subwords import LONGEST, parts, parts_query
     ],
 )
 def test_an_identifier_gives_its_words_and_all_of_them_as_one(text: str, found: str) -> None:
-    assert parts(text) == found.split()
-    assert parts(f"We use ({text}), mostly.") == found.split()
+    assert subwords(text) == found.split()
+    assert subwords(f"We use ({text}), mostly.") == found.split()
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_an_identifier_gives_its_words_and_all_of_them_as_one(text: str, found: 
     ],
 )
 def test_what_signs_join_gives_its_joined_form(text: str, found: str) -> None:
-    assert parts(text) == found.split()
+    assert subwords(text) == found.split()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_signs_join_gives_its_joined_form(text: str, found: str) -> None:
 )
 def test_a_version_keeps_its_dots(text: str, found: str) -> None:
     """142 is another number, and so is 14.2."""
-    assert parts(text) == found.split()
+    assert subwords(text) == found.split()
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_version_keeps_its_dots(text: str, found: str) -> None:
     ],
 )
 def test_what_words_alone_find_gives_nothing(text: str) -> None:
-    assert parts(text) == []
+    assert subwords(text) == []
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_what_words_alone_find_gives_nothing(text: str) -> None:
     ],
 )
 def test_unspaced_scripts_give_pairs_of_neighbours(text: str, found: str) -> None:
-    assert parts(text) == found.split()
+    assert subwords(text) == found.split()
 
 
 @pytest.mark.parametrize(
@@ -138,24 +138,24 @@ def test_unspaced_scripts_give_pairs_of_neighbours(text: str, found: str) -> Non
     ],
 )  # fmt: skip
 def test_a_query_asks_for_whole_things_then_joined_words_then_any(query: str, asked: str) -> None:
-    assert parts_query(query) == asked
+    assert subwords_query(query) == asked
 
 
 @pytest.mark.parametrize("query", ["word " * 900, "日本語の" * 900, "aB " * 900, "日 " * 900])
 def test_a_long_query_is_bounded(query: str) -> None:
-    asked = parts_query(query)
+    asked = subwords_query(query)
     assert 0 < len(asked.replace(" OR ", " ").split()) <= MOST_TERMS
 
 
 def test_a_long_run_is_asked_for_as_a_phrase_and_in_pairs() -> None:
     run = "".join(chr(0x4E00 + n) for n in range(300))
-    first, *others = parts_query(run).split(" OR ")
-    assert first.strip('"').split() == parts(run)[: MOST_TERMS // 2]
-    assert [one.strip('"') for one in others] == parts(run)[: MOST_TERMS // 2]
+    first, *others = subwords_query(run).split(" OR ")
+    assert first.strip('"').split() == subwords(run)[: MOST_TERMS // 2]
+    assert [one.strip('"') for one in others] == subwords(run)[: MOST_TERMS // 2]
 
 
 def test_what_is_too_long_to_be_typed_is_no_identifier() -> None:
     longest = "Word" * (LONGEST // 4)
-    assert parts(longest)[-1] == longest.lower()
-    assert parts(longest + "s") == []
-    assert parts_query(longest + "s") == ""
+    assert subwords(longest)[-1] == longest.lower()
+    assert subwords(longest + "s") == []
+    assert subwords_query(longest + "s") == ""

@@ -20,10 +20,10 @@ def test_it_is_the_default_and_the_first_that_is_listed() -> None:
 
 def test_it_hangs_together() -> None:
     check(BLEND)
-    assert [channel.name for channel in BLEND.recall] == ["keyword", "parts", "exact", "vector"]
+    assert [channel.name for channel in BLEND.recall] == ["keyword", "subwords", "exact", "vector"]
     stages = ["bonus", "rerank", "supersede", "near_duplicates", "exact_floor", "cut"]
     assert [stage.name for stage in BLEND.stages] == stages
-    assert set(fused_channels(BLEND.fuse)) == {"keyword", "parts", "exact", "vector"}
+    assert set(fused_channels(BLEND.fuse)) == {"keyword", "subwords", "exact", "vector"}
 
 
 def test_it_survives_being_written_down() -> None:
@@ -32,7 +32,7 @@ def test_it_survives_being_written_down() -> None:
     assert written.fingerprint == BLEND.fingerprint
 
 
-@pytest.mark.parametrize("lost", ["parts", "exact", "vector"])
+@pytest.mark.parametrize("lost", ["subwords", "exact", "vector"])
 def test_a_channel_that_fusion_names_must_be_there(lost: str) -> None:
     recall = tuple(channel for channel in BLEND.recall if channel.name != lost)
     with pytest.raises(UserError, match=f"fuse names the channel '{lost}'"):

@@ -59,6 +59,8 @@ def test_title_context_and_tags_count_and_case_does_not(search_at: Search) -> No
 def test_an_identifier_in_another_spelling_is_the_same_name(search_at: Search, query: str) -> None:
     memories = {"name": "FileSyncService retries.", "longer": "FileSyncServiceTest is flaky."}
     at = search_at(query, memories)
-    at.channels["parts"] = Ranking(tuple(Hit(id, leaf("parts", 1.0, "bm25")) for id in memories))
+    at.channels["subwords"] = Ranking(
+        tuple(Hit(id, leaf("subwords", 1.0, "bm25")) for id in memories)
+    )
     found = SIGNAL.values(at, list(memories))
     assert {id: value.raw for id, value in found.items()} == {"name": 1.0, "longer": 0.0}

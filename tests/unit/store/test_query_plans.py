@@ -40,7 +40,7 @@ HOT: dict[str, Ask] = {
     "keyword match with a tag": lambda s: s.keyword.match(
         "stemmed", WORDS, weights(), 5, Filter(tags=("deep",))
     ),
-    "parts match": lambda s: s.keyword.match("parts", WORDS, weights(), 5, EVERYTHING),
+    "subwords match": lambda s: s.keyword.match("subwords", WORDS, weights(), 5, EVERYTHING),
     "find by ids": lambda s: s.memories.get(["m1", "m2"]),
     "browse": lambda s: s.memories.browse(EVERYTHING, 5),
     "browse the next page": lambda s: s.memories.browse(

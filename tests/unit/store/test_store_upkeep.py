@@ -9,8 +9,9 @@ import apsw
 import pytest
 
 from recollect.store.base import Coverage
-from recollect.store.sqlite.parts import MOST_WAITING
+from recollect.store.sqlite.keyword import TABLES
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.subwords import MOST_WAITING
 from recollect.store.sqlite.upkeep import Finding
 from recollect.testing.stores.asking import forget, matches, nearest, put, save, state
 from recollect.testing.stores.samples import (
@@ -24,17 +25,16 @@ from recollect.testing.stores.samples import (
     memory,
 )
 
-INDEXES = ("stemmed", "plain", "parts")
 CHECKS = [
-    "file", "references", "stemmed index", "plain index", "parts index", "memory count",
+    "file", "references", "stemmed index", "plain index", "subwords index", "memory count",
     "vocabulary", "vectors", "waiting vectors", "topic hashes",
 ]  # fmt: skip
 
 # What is damaged by hand, and the check that must say so.
 DAMAGE: dict[str, tuple[str, str]] = {
     **{
-        f"{index}: {what}": (sql.format(index=index), f"{index} index")
-        for index in INDEXES
+        f"{index}: {what}": (sql.format(index=TABLES[index]), f"{index} index")
+        for index in TABLES
         for what, sql in {
             "a memory is missing": "DELETE FROM {index} WHERE rowid = 1",
             "a memory is left over": "INSERT INTO {index} (rowid, title) VALUES (99, 'x')",
@@ -165,7 +165,11 @@ def test_a_vector_of_a_forgotten_memory_is_named_and_goes(store: SqliteStore) ->
 def test_a_tag_renamed_behind_the_stores_back_is_mended(store: SqliteStore) -> None:
     """The triggers keep the indexes of words; what SQL cannot make, the rebuild makes."""
     store.database.connection().execute("UPDATE tags SET name = 'Quay' WHERE name = 'harbor'")
-    assert [one.check for one in problems(store)] == ["parts index", "vocabulary", "topic hashes"]
+    assert [one.check for one in problems(store)] == [
+        "subwords index",
+        "vocabulary",
+        "topic hashes",
+    ]
     store.rebuild()
     assert problems(store) == []
     assert [one.memory_id for one in store.topics.carrying(["quay"], 9, EVERYTHING)] == [
@@ -262,8 +266,8 @@ def test_a_write_of_many_memories_indexes_the_parts_of_all(store: SqliteStore) -
             held[id] = write.replace(before, memory(id, title="", text="DarkHouse"))
         write.forget(held["m0"], NOON)
         write.purge(held["m1"])
-    assert matches(store, "lighthouse", "parts") == []
-    assert len(matches(store, "darkhouse", "parts", limit=2 * count)) == count - 2
+    assert matches(store, "lighthouse", "subwords") == []
+    assert len(matches(store, "darkhouse", "subwords", limit=2 * count)) == count - 2
     assert problems(store) == []
 
 

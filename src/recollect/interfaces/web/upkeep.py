@@ -28,7 +28,7 @@ ABOUT = {
     "references": "Rows that point at each other",
     "stemmed index": "Keyword index of word stems",
     "plain index": "Keyword index of whole words",
-    "parts index": "Keyword index of parts of identifiers",
+    "subwords index": "Keyword index of parts of identifiers",
     "memory count": "How many memories there are",
     "vocabulary": "How often each word occurs",
     "vectors": "Vectors, each of the right size and of a live memory",

@@ -17,7 +17,7 @@ SIGNALS: Mapping[str, tuple[int, str]] = {
     "keyword": (2, "holds the words"),
     "keyword_rank": (2, "rank by words"),
     "semantic": (2, "holds the words"),
-    "parts": (2, "holds parts of names"),
+    "subwords": (2, "holds parts of names"),
     "topic": (2, "tagged with the words"),
     "proximity": (3, "words that stand together"),
     "title": (3, "words in the title"),

@@ -14,13 +14,13 @@ import msgspec
 
 from recollect.errors import Locked, StoreError
 from recollect.retry import patiently
-from recollect.store.sqlite import cipher, parts
+from recollect.store.sqlite import cipher, subwords
 from recollect.store.sqlite.cipher import KeySource
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
 VERSION = 4
 # What SQL alone cannot migrate, by the version it belongs to.
-AFTERWARDS = {3: parts.fill}
+AFTERWARDS = {3: subwords.fill}
 # Long enough for seven other writers and a large import batch to finish before us.
 BUSY_SECONDS = 60.0
 

@@ -11,15 +11,17 @@ import msgspec
 
 from recollect.query.fts5 import any_of
 from recollect.store.base import COLUMNS, Found, KeywordIndexName, Matched
+from recollect.store.sqlite import subwords
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import Filter, Memory
 
+TABLES: Mapping[str, str] = {"stemmed": "stemmed", "plain": "plain", "subwords": subwords.TABLE}
 TOKENIZERS: Mapping[str, str] = {
     "stemmed": "porter unicode61",
     "plain": "unicode61",
-    "parts": "ascii tokenchars '.'",  # tokens come ready made: every letter beyond ASCII stays
+    "subwords": "ascii tokenchars '.'",  # tokens come ready made: every letter beyond ASCII stays
 }
 SNIPPET = (
     "coalesce(nullif(snippet(found, 1, '<mark>', '</mark>', '...', 32), ''),"
@@ -50,14 +52,15 @@ class SqliteKeyword:
         if not expression or limit < 1 or self._nothing_is(filter.kind):
             return Matched([])
         column_weights = ", ".join(repr(float(weights.get(name, 0.0))) for name in COLUMNS[index])
-        score = f"{self._scorer}({index}, {column_weights})"
+        table = TABLES[index]
+        score = f"{self._scorer}({table}, {column_weights})"
         with self._database.translated():
             try:
-                return Matched(self._best(index, score, expression, limit, filter))
+                return Matched(self._best(table, score, expression, limit, filter))
             except apsw.SQLError as error:
                 if f"no such function: {self._scorer}" not in str(error):
                     raise
-            return Matched(self._best(index, "rank", expression, limit, filter), NO_BM25)
+            return Matched(self._best(table, "rank", expression, limit, filter), NO_BM25)
 
     def _nothing_is(self, kind: str | None) -> bool:
         """Whether a kind is asked for that no memory has: a look into an index spares a match."""
@@ -65,20 +68,20 @@ class SqliteKeyword:
         return kind is not None and not self._database.rows(sql, kind)
 
     def _best(
-        self, index: str, score: str, expression: str, limit: int, filter: Filter
+        self, table: str, score: str, expression: str, limit: int, filter: Filter
     ) -> list[Found]:
         """One row more than asked for tells whether equal scores straddle the cut: only then do
         ids have to be read for every match, to cut among equals by id."""
         connection = self._database.connection()
-        join, condition, values = self._narrowed(index, filter)
+        join, condition, values = self._narrowed(table, filter)
         best = f"""
-            SELECT {index}.rowid AS key, {score} AS score FROM {index} {join}
-             WHERE {index} MATCH ? {condition} ORDER BY score LIMIT ?"""
+            SELECT {table}.rowid AS key, {score} AS score FROM {table} {join}
+             WHERE {table} MATCH ? {condition} ORDER BY score LIMIT ?"""
         found = self._run(connection, f"WITH best AS ({best}) ", (expression, *values, limit + 1))
         if len(found) > limit and found[limit].score == found[limit - 1].score:
             every = f"""
-                WITH best AS (SELECT {index}.rowid AS key, {score} AS score FROM {index} {join}
-                WHERE {index} MATCH ? {condition})"""
+                WITH best AS (SELECT {table}.rowid AS key, {score} AS score FROM {table} {join}
+                WHERE {table} MATCH ? {condition})"""
             found = self._run(connection, every, (expression, *values), limit)
         return found[:limit]
 
@@ -94,17 +97,17 @@ class SqliteKeyword:
             ORDER BY best.score, m.id LIMIT {limit}"""
         return [Found(*row) for row in connection.execute(sql, values)]
 
-    def _narrowed(self, index: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
+    def _narrowed(self, table: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
         """How the filter reaches the match. The indexes hold live memories alone, so without a
         filter no memory is read; left-out kinds are few and are looked up once, not per match."""
         asked = msgspec.structs.replace(filter, without_kinds=())
         if asked.narrows():
             condition, values = where(filter, self._topics.hashed)
-            return f"CROSS JOIN memories m ON m.key = {index}.rowid", f"AND {condition}", values
+            return f"CROSS JOIN memories m ON m.key = {table}.rowid", f"AND {condition}", values
         if not filter.without_kinds:
             return "", "", []
         places = ", ".join("?" for _ in filter.without_kinds)
-        condition = f"""AND {index}.rowid NOT IN
+        condition = f"""AND {table}.rowid NOT IN
             (SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places}))"""
         return "", condition, list(filter.without_kinds)
 
@@ -125,7 +128,7 @@ class SqliteKeyword:
         Of a text with thousands of matches only a part goes in, since the time that snippet() takes
         grows with their square; where that part alone does not match, any of the terms may.
         """
-        if not expression or not memories or index == "parts":
+        if not expression or not memories or index == "subwords":
             return {}
         terms = [term.replace('""', '"') for term in QUOTED.findall(expression)]
         connection = apsw.Connection(":memory:")

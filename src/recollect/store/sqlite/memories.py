@@ -15,7 +15,7 @@ from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.facets import dates, facets
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.folders import SqliteFileWriting
-from recollect.store.sqlite.parts import PartsChange
+from recollect.store.sqlite.subwords import SubwordsChange
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import from_micros, to_micros
@@ -128,7 +128,7 @@ class SqliteWriting:
         self.files = SqliteFileWriting(connection)
         self._topics = topics
         self._vocabulary = VocabularyChange()
-        self._parts = PartsChange(connection)
+        self._subwords = SubwordsChange(connection)
         self._tag_keys: dict[str, int] = {}
         self._next_key: int | None = None
 
@@ -156,7 +156,7 @@ class SqliteWriting:
         sql = "UPDATE memories SET forgotten_at = ? WHERE key = ?"
         self._connection.execute(sql, (to_micros(at), before.key))
         self._vocabulary.remove(before.memory)
-        self._parts.remove(before.key)
+        self._subwords.remove(before.key)
 
     def restore(self, before: Stored) -> None:
         sql = "UPDATE memories SET forgotten_at = NULL WHERE key = ?"
@@ -165,19 +165,19 @@ class SqliteWriting:
 
     def purge(self, before: Stored) -> None:
         self._connection.execute("DELETE FROM memories WHERE key = ?", (before.key,))
-        self._parts.remove(before.key)
+        self._subwords.remove(before.key)
         if not before.forgotten:
             self._vocabulary.remove(before.memory)
 
     def finish(self) -> None:
         """What is written once for the whole transaction."""
         self._vocabulary.apply(self._connection)
-        self._parts.apply()
+        self._subwords.apply()
 
     def _now_live(self, key: int, memory: Memory) -> None:
         """What is derived from a memory in Python; the triggers have seen to the rest."""
         self._vocabulary.add(memory)
-        self._parts.add(key, memory)
+        self._subwords.add(key, memory)
 
     def _new_key(self) -> int:
         if self._next_key is None:

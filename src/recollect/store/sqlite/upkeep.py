@@ -12,9 +12,9 @@ import apsw
 from recollect.errors import StoreError
 from recollect.query.terms import tokens
 from recollect.store.base import COLUMNS
-from recollect.store.sqlite import parts
+from recollect.store.sqlite import subwords
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.keyword import TOKENIZERS
+from recollect.store.sqlite.keyword import TABLES, TOKENIZERS
 from recollect.store.sqlite.topics import SqliteTopics
 
 OF_WORDS = ("stemmed", "plain")  # what they hold of a memory is its columns as they are
@@ -43,13 +43,14 @@ def rebuild(database: Database, topics: SqliteTopics) -> None:
     vector, from the memories. A vector that cannot be right goes, and its memory waits again."""
     with database.writing() as connection:
         for index, columns in COLUMNS.items():
-            connection.execute(f"INSERT INTO {index} ({index}) VALUES ('delete-all')")
+            table = TABLES[index]
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
             if index in OF_WORDS:
                 connection.execute(
-                    f"INSERT INTO {index} (rowid, {', '.join(columns)}) "
+                    f"INSERT INTO {table} (rowid, {', '.join(columns)}) "
                     f"SELECT key, {', '.join(columns)} FROM indexed"
                 )
-        parts.fill(connection)
+        subwords.fill(connection)
         connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
         connection.execute("DELETE FROM vocabulary")
         connection.executemany(
@@ -70,8 +71,8 @@ def scrub(database: Database) -> None:
     mark as deleted, and what the log still holds."""
     with database.writing() as connection:
         connection.execute("DELETE FROM tags WHERE key NOT IN (SELECT tag FROM memory_tags)")
-        for index in COLUMNS:
-            connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
+        for table in TABLES.values():
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
     database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
@@ -111,19 +112,21 @@ def _references(connection: apsw.Connection) -> str | None:
 
 
 def _index(index: str) -> Callable[[apsw.Connection], str | None]:
+    table = TABLES[index]
+
     def look(connection: apsw.Connection) -> str | None:
         """FTS5's own check of the structure, and the same rows, lengths and words as in an index
         made anew."""
         # A connection that was idle remembers how the index was; only a search makes it look anew.
-        connection.execute(f"SELECT 1 FROM {index} WHERE {index} MATCH '\"\"'").fetchall()
-        if broken := _integrity(connection, index):
+        connection.execute(f"SELECT 1 FROM {table} WHERE {table} MATCH '\"\"'").fetchall()
+        if broken := _integrity(connection, table):
             return "; ".join(broken)
         with closing(_made_anew(index, connection)) as anew:
             held, live = (
-                {row[0] for row in one.execute(f"SELECT id FROM {index}_docsize")}
+                {row[0] for row in one.execute(f"SELECT id FROM {table}_docsize")}
                 for one in (connection, anew)
             )
-            same = held == live and _contents(index, connection) == _contents(index, anew)
+            same = held == live and _contents(table, connection) == _contents(table, anew)
         if held != live:
             return f"{len(live - held)} memories are missing and {len(held - live)} are left over"
         return None if same else "it holds other words than the memories"
@@ -136,28 +139,28 @@ def _made_anew(index: str, connection: apsw.Connection) -> apsw.Connection:
     anew = apsw.Connection(":memory:")
     columns = ", ".join(COLUMNS[index])
     options = f"content = '', tokenize = \"{TOKENIZERS[index]}\""
-    anew.execute(f"CREATE VIRTUAL TABLE {index} USING fts5 ({columns}, {options})")
+    anew.execute(f"CREATE VIRTUAL TABLE {TABLES[index]} USING fts5 ({columns}, {options})")
     places = ", ?" * len(COLUMNS[index])
     with anew:
         anew.executemany(
-            f"INSERT INTO {index} (rowid, {columns}) VALUES (?{places})",
+            f"INSERT INTO {TABLES[index]} (rowid, {columns}) VALUES (?{places})",
             connection.execute(f"SELECT key, {columns} FROM indexed")
             if index in OF_WORDS
-            else parts.rows(connection),
+            else subwords.rows(connection),
         )
     return anew
 
 
-def _contents(index: str, connection: apsw.Connection) -> list[list[tuple[apsw.SQLiteValue, ...]]]:
+def _contents(table: str, connection: apsw.Connection) -> list[list[tuple[apsw.SQLiteValue, ...]]]:
     """In how many rows and how often each word stands in each column, how long each row is, and
     the totals that BM25 takes its averages from (empty or noughts when there is no row)."""
-    connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, {index}, col)")
+    connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, {table}, col)")
     try:
         return [
             connection.execute("SELECT term, col, doc, cnt FROM temp.words").fetchall(),
-            connection.execute(f"SELECT id, sz FROM {index}_docsize ORDER BY id").fetchall(),
+            connection.execute(f"SELECT id, sz FROM {table}_docsize ORDER BY id").fetchall(),
             connection.execute(
-                f"SELECT rtrim(hex(block), '0') FROM {index}_data WHERE id = 1"
+                f"SELECT rtrim(hex(block), '0') FROM {table}_data WHERE id = 1"
             ).fetchall(),
         ]
     finally:
@@ -207,7 +210,7 @@ CHECKS: tuple[tuple[str, Callable[[apsw.Connection], str | None], bool], ...] = 
     ("references", _references, False),
     ("stemmed index", _index("stemmed"), True),
     ("plain index", _index("plain"), True),
-    ("parts index", _index("parts"), True),
+    ("subwords index", _index("subwords"), True),
     ("memory count", _count, True),
     ("vocabulary", _vocabulary, True),
     ("vectors", _vectors, True),

@@ -11,8 +11,8 @@ class TestMine(StoreContract):
 
 from recollect.testing.stores.browsing import BrowsingContract
 from recollect.testing.stores.keyword import KeywordContract
-from recollect.testing.stores.parts import PartsContract
 from recollect.testing.stores.sharing import SharingContract
+from recollect.testing.stores.subwords import SubwordsContract
 from recollect.testing.stores.topics import TopicContract
 from recollect.testing.stores.vectors import VectorContract
 from recollect.testing.stores.vocabulary import VocabularyContract
@@ -22,7 +22,7 @@ from recollect.testing.stores.writing import WritingContract
 class StoreContract(
     WritingContract,
     KeywordContract,
-    PartsContract,
+    SubwordsContract,
     TopicContract,
     VocabularyContract,
     VectorContract,

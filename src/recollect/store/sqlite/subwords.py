@@ -1,4 +1,4 @@
-"""The index `parts`: written from Python in every write, since SQL cannot split identifiers.
+"""The index `subwords`: written from Python in every write, since SQL cannot split identifiers.
 
 The triggers take a changed, forgotten or purged memory out; here the live ones are put in.
 """
@@ -10,16 +10,17 @@ from collections.abc import Iterator
 
 import apsw
 
-from recollect.query.subwords import parts
+from recollect.query.subwords import subwords
 from recollect.types import Memory
 
 CAMEL_CASE = re.compile("[a-z][A-Z]")
 FIELDS = ("title", "text", "tags", "id", "context", "why", "impact", "source")
+TABLE = "parts"  # its name since version 3 of the vault
 MOST_WAITING = 1000  # memories that a write keeps in mind: about a megabyte of text
-INSERT = "INSERT INTO parts (rowid, title, text, tags, other) VALUES (?, ?, ?, ?, ?)"
+INSERT = f"INSERT INTO {TABLE} (rowid, title, text, tags, other) VALUES (?, ?, ?, ?, ?)"
 
 
-class PartsChange:
+class SubwordsChange:
     """What one write puts in, many memories at a time: one after the other they are split in half
     the time, and every statement that fires triggers makes FTS5 write what it holds into a segment
     of its own, which would be one for each memory."""
@@ -50,7 +51,7 @@ def fill(connection: apsw.Connection) -> None:
 
 
 def rows(connection: apsw.Connection) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
-    """What the index should hold: a key and the columns; nothing of memories without parts."""
+    """What the index should hold: a key and the columns; nothing of memories without subwords."""
     for key, *texts in connection.execute(f"SELECT key, {', '.join(FIELDS)} FROM indexed"):
         row = _row(*map(str, texts))
         if any(row):
@@ -66,4 +67,4 @@ def _row(title: str, text: str, tags: str, id: str, *others: str) -> tuple[str, 
     signs, which any tokenizer splits, nothing is wanted."""
     said = (id, *others) if CAMEL_CASE.search(id) or not id.isascii() else others
     columns = (title, text, tags, "\n".join(filter(None, said)))
-    return tuple(" ".join(parts(column)) if column else "" for column in columns)
+    return tuple(" ".join(subwords(column)) if column else "" for column in columns)

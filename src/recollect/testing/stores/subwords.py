@@ -1,11 +1,11 @@
-"""Finding what words alone do not find: the keyword index `parts`."""
+"""Finding what words alone do not find: the keyword index `subwords`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from recollect.query.subwords import parts_query
+from recollect.query.subwords import subwords_query
 from recollect.store.base import COLUMNS, Store
 from recollect.testing.stores.asking import (
     Contract,
@@ -45,14 +45,15 @@ TRAPS: Mapping[str, tuple[str, ...]] = {
 
 
 def found(store: Store, query: str, limit: int = 50, filter: Filter = EVERYTHING) -> list[str]:
-    asked = parts_query(query)
-    columns = weights(COLUMNS["parts"])
+    asked = subwords_query(query)
+    columns = weights(COLUMNS["subwords"])
     return [
-        one.memory_id for one in store.keyword.match("parts", asked, columns, limit, filter).found
+        one.memory_id
+        for one in store.keyword.match("subwords", asked, columns, limit, filter).found
     ]
 
 
-class PartsContract(Contract):
+class SubwordsContract(Contract):
     def test_exact_things_are_found_before_what_looks_like_them(self) -> None:
         store = self.store()
         texts = dict(enumerate(TRAPS))
@@ -69,9 +70,9 @@ class PartsContract(Contract):
             said: dict[str, Any] = {name: (word,) if name == "tags" else word}
             held = memory(**{"id": f"has-{name}", "title": "t"} | said)
             save(store, held)
-            column = name if name in COLUMNS["parts"] else "other"
-            asked = f"{column} : {parts_query(word)}"
-            match = store.keyword.match("parts", asked, {column: 1.0}, 9, EVERYTHING)
+            column = name if name in COLUMNS["subwords"] else "other"
+            asked = f"{column} : {subwords_query(word)}"
+            match = store.keyword.match("subwords", asked, {column: 1.0}, 9, EVERYTHING)
             assert [one.memory_id for one in match.found] == [held.id], name
 
     def test_weights_of_title_and_text_decide(self) -> None:
@@ -80,10 +81,12 @@ class PartsContract(Contract):
         save(store, memory("in-title", title="FileSync", text="x"))
         for best, worst in (("title", "text"), ("text", "title")):
             asked = {best: 10.0, worst: 1.0}
-            match = store.keyword.match("parts", parts_query("FileSync"), asked, 9, EVERYTHING)
+            match = store.keyword.match(
+                "subwords", subwords_query("FileSync"), asked, 9, EVERYTHING
+            )
             assert [one.memory_id for one in match.found] == [f"in-{best}", f"in-{worst}"]
 
-    def test_parts_follow_every_write(self) -> None:
+    def test_subwords_follow_every_write(self) -> None:
         store = self.store()
         save(store, memory("a", text="FileSync"), memory("b", text="prose"))
         assert found(store, "filesync") == ["a"]
@@ -104,7 +107,7 @@ class PartsContract(Contract):
             write.replace(write.find(["a"])["a"], memory("a", text="FileSync"))
         assert (found(store, "会議"), found(store, "filesync")) == ([], ["a"])
 
-    def test_one_write_may_change_the_parts_many_times(self) -> None:
+    def test_one_write_may_change_the_subwords_many_times(self) -> None:
         store = self.store()
         with store.writing() as write:
             held = write.add(memory("a", text="FileSync"))
@@ -114,7 +117,7 @@ class PartsContract(Contract):
             write.purge(write.add(memory("b", text="UserGetter")))
         assert (found(store, "FileSync"), found(store, "UserGetter")) == ([], ["a"])
 
-    def test_parts_filters_hold_before_the_limit(self) -> None:
+    def test_subwords_filters_hold_before_the_limit(self) -> None:
         for filter, passing, failing in FILTERS:
             store = self.store()
             outside = [memory(f"outside-{n}", title="FileSync " * 9, **failing) for n in range(20)]
@@ -125,6 +128,6 @@ class PartsContract(Contract):
             ], filter  # fmt: skip
             purge_everything(store)
 
-    def test_parts_have_no_snippets(self) -> None:
+    def test_subwords_have_no_snippets(self) -> None:
         held = memory("a", text="FileSync")
-        assert self.store().keyword.snippets("parts", '"filesync"', [held]) == {}
+        assert self.store().keyword.snippets("subwords", '"filesync"', [held]) == {}

@@ -1,4 +1,4 @@
-"""Whatever a text holds: its parts are made, kept as they are, and found."""
+"""Whatever a text holds: its subwords are made, kept as they are, and found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from recollect.query import subwords as module
-from recollect.query.subwords import parts, parts_query
+from recollect.query.subwords import subwords, subwords_query
 from recollect.store.sqlite.keyword import TOKENIZERS
 
 fast = settings(max_examples=300, deadline=None, derandomize=True)
@@ -28,13 +28,13 @@ texts = (
 
 
 def holding(*texts: str) -> apsw.Connection:
-    """An index like the vault's, with the parts of each text."""
+    """An index like the vault's, with the subwords of each text."""
     connection = apsw.Connection(":memory:")
     connection.execute(
-        f'CREATE VIRTUAL TABLE parts USING fts5 (text, tokenize = "{TOKENIZERS["parts"]}")'
+        f'CREATE VIRTUAL TABLE parts USING fts5 (text, tokenize = "{TOKENIZERS["subwords"]}")'
     )
     for text in texts:
-        connection.execute("INSERT INTO parts VALUES (?)", (" ".join(parts(text)),))
+        connection.execute("INSERT INTO parts VALUES (?)", (" ".join(subwords(text)),))
     return connection
 
 
@@ -51,8 +51,8 @@ EMPTY = holding("FileSyncService")
 @example(text="\ud800aB")
 @fast
 def test_no_text_raises_and_none_becomes_syntax(text: str) -> None:
-    parts(text)
-    asked = parts_query(text)
+    subwords(text)
+    asked = subwords_query(text)
     if asked:
         finds(EMPTY, asked)
 
@@ -64,7 +64,7 @@ def test_tokens_come_back_from_the_index_as_they_were_made(text: str) -> None:
     connection = holding(text)
     connection.execute("CREATE VIRTUAL TABLE seen USING fts5vocab (parts, instance)")
     seen = connection.execute("SELECT term FROM seen ORDER BY offset").fetchall()
-    assert [term for (term,) in seen] == parts(text)
+    assert [term for (term,) in seen] == subwords(text)
 
 
 @given(text=texts)
@@ -74,7 +74,7 @@ def test_the_quick_look_misses_nothing(text: str) -> None:
     every: list[str] = []
     for run, compound in module._pieces(module._normal(text)):
         every += module.pairs(run) if run else module._extra_tokens(compound)
-    assert parts(text) == every
+    assert subwords(text) == every
 
 
 @given(text=unspaced, data=st.data())
@@ -83,7 +83,7 @@ def test_every_piece_of_an_unspaced_text_is_found(text: str, data: st.DataObject
     start = data.draw(st.integers(0, len(text) - 2))
     end = data.draw(st.integers(start + 2, len(text)))
     connection = holding(f"x {text} y")
-    phrase, *_ = parts_query(text[start:end]).split(" OR ")
+    phrase, *_ = subwords_query(text[start:end]).split(" OR ")
     assert finds(connection, phrase), "As a whole, not by a pair of it."
 
 
@@ -95,4 +95,4 @@ def test_an_identifier_is_found_however_it_is_written(words: list[str]) -> None:
     for written in ways[:4]:
         connection = holding(written)
         for asked in [*ways, " ".join(words), f"{words[0]} {''.join(words[1:])}"]:
-            assert finds(connection, parts_query(asked)), f"{asked} in {written}"
+            assert finds(connection, subwords_query(asked)), f"{asked} in {written}"
