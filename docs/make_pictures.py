@@ -115,9 +115,9 @@ def shown(svg: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Make the picture of a search.")
     parser.add_argument("--check", action="store_true", help="write nothing; say what differs")
-    told = parser.parse_args()
+    args = parser.parse_args()
     made = picture()
-    if told.check:
+    if args.check:
         same = PICTURE.exists() and shown(PICTURE.read_text(encoding="utf-8")) == shown(made)
         print(f"{PICTURE.name} is {'up to date' if same else 'out of date: make it anew'}.")
         return 0 if same else 1

@@ -42,13 +42,13 @@ def updated(page: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Update the help texts in docs/commands.md.")
     parser.add_argument("--check", action="store_true", help="write nothing; say what differs")
-    told = parser.parse_args()
+    args = parser.parse_args()
     before = PAGE.read_text(encoding="utf-8")
     after = updated(before)
     if after == before:
         print(f"{PAGE.name} is up to date.")
         return 0
-    if told.check:
+    if args.check:
         print(f"{PAGE.name} is out of date; run `python docs/update_help.py`.", file=sys.stderr)
         return 1
     PAGE.write_text(after, encoding="utf-8")

@@ -25,19 +25,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect() as memory:
         with advancing("Reading") as advance:
             done = memory.add_folder(
-                told.folder,
-                project=told.project,
-                follow=True if told.watch else None,
-                redact=told.redact,
+                args.folder,
+                project=args.project,
+                follow=True if args.watch else None,
+                redact=args.redact,
                 progress=advance,
             )
-        if not (told.no_embed or told.watch):
+        if not (args.no_embed or args.watch):
             embed(memory)
-        tell(done, memory.waiting(), as_json=told.json)
-        if told.watch:
+        tell(done, memory.waiting(), as_json=args.json)
+        if args.watch:
             return follow(memory)
     return 0

@@ -85,22 +85,22 @@ def add_now(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--now", metavar="T", help="pretend that it is this time (ISO 8601)")
 
 
-def filter_of(told: argparse.Namespace, now: datetime) -> Filter:
+def filter_of(args: argparse.Namespace, now: datetime) -> Filter:
     """The Filter that the arguments of `add_filter` ask for."""
     return Filter(
-        project=here() if told.here else told.project,
-        source=told.source,
-        domain=told.domain,
-        kind=told.kind,
-        space=told.space,
-        tags=tuple(told.tag),
-        since=parse_moment(told.since, now, "--since") if told.since else None,
-        until=parse_moment(told.until, now, "--until") if told.until else None,
+        project=here() if args.here else args.project,
+        source=args.source,
+        domain=args.domain,
+        kind=args.kind,
+        space=args.space,
+        tags=tuple(args.tag),
+        since=parse_moment(args.since, now, "--since") if args.since else None,
+        until=parse_moment(args.until, now, "--until") if args.until else None,
     )
 
 
-def now_of(told: argparse.Namespace, otherwise: datetime) -> datetime:
-    return parse_time(told.now, "--now") if told.now else otherwise
+def now_of(args: argparse.Namespace, otherwise: datetime) -> datetime:
+    return parse_time(args.now, "--now") if args.now else otherwise
 
 
 def here() -> str:
@@ -144,18 +144,18 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def fields_of(told: argparse.Namespace) -> dict[str, Any]:
+def fields_of(args: argparse.Namespace) -> dict[str, Any]:
     """The memory's fields that were given."""
     names = ("title", "project", *(name.replace("-", "_") for name in FIELDS))
-    given = {name: getattr(told, name) for name in names if getattr(told, name) is not None}
-    if told.here:
+    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    if args.here:
         given["project"] = here()
     if given.get("text") == "-":
-        if told.details_file == "-":
+        if args.details_file == "-":
             raise WrongUsage("Only one of --text and --details-file can read standard input.")
         given["text"] = read_text("-")
-    if told.details_file is not None:
-        given["details"] = read_text(told.details_file)
+    if args.details_file is not None:
+        given["details"] = read_text(args.details_file)
     return given
 
 

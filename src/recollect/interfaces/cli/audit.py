@@ -27,20 +27,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
-    since = parse_moment(told.since, real_time(), "--since") if told.since else None
-    limit = LIMIT if told.limit is None else told.limit
+def run(args: argparse.Namespace) -> int:
+    since = parse_moment(args.since, real_time(), "--since") if args.since else None
+    limit = LIMIT if args.limit is None else args.limit
     if limit < 1:
         raise UserError(f"--limit must be at least 1, not {limit}.")
     found = deque(
         (
             entry
             for entry in entries(home_folder(os.environ) / NAME)
-            if _wanted(entry, since, refused=told.refused)
+            if _wanted(entry, since, refused=args.refused)
         ),
         maxlen=limit,
     )
-    if told.json:
+    if args.json:
         print_json([*found])
         return 0
     for entry in found:
@@ -56,11 +56,11 @@ def _wanted(entry: dict[str, Any], since: datetime | None, *, refused: bool) -> 
 
 def _line(entry: dict[str, Any]) -> str:
     """`2026-03-01T12:00:00Z  owner  save  1`."""
-    told = {name: visible(str(value)) for name, value in entry.items()}
-    who = told.get("caller", "") + (f" ({told['token']})" if told.get("token") else "")
-    parts = [styled(told.get("time", ""), DIM), f"{who:<24}", told.get("action", "")]
-    if told.get("outcome") == "refused":
-        parts.append(styled(f"refused: {told.get('why', '')}", YELLOW))
-    if told.get("count", "1") != "1":
-        parts.append(f"× {told['count']}")
+    fields = {name: visible(str(value)) for name, value in entry.items()}
+    who = fields.get("caller", "") + (f" ({fields['token']})" if fields.get("token") else "")
+    parts = [styled(fields.get("time", ""), DIM), f"{who:<24}", fields.get("action", "")]
+    if fields.get("outcome") == "refused":
+        parts.append(styled(f"refused: {fields.get('why', '')}", YELLOW))
+    if fields.get("count", "1") != "1":
+        parts.append(f"× {fields['count']}")
     return "  ".join(parts)

@@ -29,20 +29,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     home = home_folder(os.environ)
-    check_action("collections", told.action, told.names, USAGES)
-    if told.action == "add":
-        name, file = told.names
+    check_action("collections", args.action, args.names, USAGES)
+    if args.action == "add":
+        name, file = args.names
         fields = {"name": name, "path": str(Path(file).absolute())}
         config = add_table(home, "collections", fields, partial(_check, home))
-        say(told.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=fields)
-    elif told.action == "remove":
-        [name] = told.names
+        say(args.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=fields)
+    elif args.action == "remove":
+        [name] = args.names
         remove_table(home, "collections", name, partial(load_settings, home))
-        say(told.json, f"Removed: {name}; what was published there is untouched.", removed=name)
+        say(args.json, f"Removed: {name}; what was published there is untouched.", removed=name)
     else:
-        _list(home, as_json=told.json)
+        _list(home, as_json=args.json)
     return 0
 
 

@@ -30,18 +30,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect(brief=True) as memory:
         now = memory.now()
         found = memory.context(
-            told.query,
-            limit=CONTEXT_LIMIT if told.limit is None else told.limit,
-            max_tokens=told.max_tokens,
-            filter=filter_of(told, now),
-            semantic=told.semantic,
-            topup_recent=False if told.no_topup else None,
+            args.query,
+            limit=CONTEXT_LIMIT if args.limit is None else args.limit,
+            max_tokens=args.max_tokens,
+            filter=filter_of(args, now),
+            semantic=args.semantic,
+            topup_recent=False if args.no_topup else None,
         )
-    if told.json:
+    if args.json:
         print_json(context_json(found))
         return 0
     for one in found.memories:
@@ -49,9 +49,9 @@ def run(told: argparse.Namespace) -> int:
         for line in one.text.splitlines():
             print(visible(line))
         print(styled(about(one, now), DIM) + "\n")
-    told_counts = f"{found.matched} by search, {found.topped_up} newest"
+    origins = f"{found.matched} by search, {found.topped_up} newest"
     left = f", {found.left_out} left out for the token budget" if found.left_out else ""
-    print(styled(f"{counted(len(found.memories), 'memory')}: {told_counts}{left}", DIM))
+    print(styled(f"{counted(len(found.memories), 'memory')}: {origins}{left}", DIM))
     for part in found.response.degraded if found.response else ():
         print(styled(f"! {part.channel}: {part.reason}", YELLOW))
     return 0

@@ -26,16 +26,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", metavar="FOLDER", help="keep the vault in this new folder")
 
 
-def run(told: argparse.Namespace) -> int:
-    if told.keep is not None:
-        home = Path(told.keep)
+def run(args: argparse.Namespace) -> int:
+    if args.keep is not None:
+        home = Path(args.keep)
         if home.exists():
             raise UserError(f"{home} exists already; name a new folder for the demo vault.")
-        _demo(home, told.query)
-        print(f'The vault stays: RECOLLECT_HOME={home} recollect search "{told.query}"')
+        _demo(home, args.query)
+        print(f'The vault stays: RECOLLECT_HOME={home} recollect search "{args.query}"')
         return 0
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:
-        _demo(Path(folder), told.query)
+        _demo(Path(folder), args.query)
     return 0
 
 

@@ -16,16 +16,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect() as memory:
-        findings = memory.doctor(fix=told.fix)
+        findings = memory.doctor(fix=args.fix)
     broken = [finding for finding in findings if finding.problem]
-    if told.json:
+    if args.json:
         print_json([{"check": one.check, "problem": one.problem} for one in findings])
     else:
         for one in findings:
             state = styled("ok", GREEN) if one.problem is None else styled(one.problem, YELLOW)
             print(f"{one.check:<16} {state}")
-        if any(one.mendable for one in broken) and not told.fix:
+        if any(one.mendable for one in broken) and not args.fix:
             print("`recollect doctor --fix` rebuilds what is out of step.")
     return 1 if broken else 0

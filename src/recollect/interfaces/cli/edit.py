@@ -29,24 +29,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
-    changes = fields_of(told) | {name.replace("-", "_"): None for name in told.clear}
-    if told.tag is not None:
-        if told.add_tag or told.remove_tag:
+def run(args: argparse.Namespace) -> int:
+    changes = fields_of(args) | {name.replace("-", "_"): None for name in args.clear}
+    if args.tag is not None:
+        if args.add_tag or args.remove_tag:
             raise WrongUsage("Give either --tag, or --add-tag and --remove-tag.")
-        changes["tags"] = told.tag
-    if not (changes or told.add_tag or told.remove_tag):
+        changes["tags"] = args.tag
+    if not (changes or args.add_tag or args.remove_tag):
         raise WrongUsage("Nothing to change; name a field, like --title.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
     with Recollect() as memory:
         done = memory.edited(
-            told.id,
-            add_tags=told.add_tag,
-            remove_tags=told.remove_tag,
-            redact=told.redact,
+            args.id,
+            add_tags=args.add_tag,
+            remove_tags=args.remove_tag,
+            redact=args.redact,
             **changes,
         )
-    if told.json:
+    if args.json:
         print_json(memory_json(done.memory))
     else:
         print(done.memory.id)

@@ -96,21 +96,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(told: argparse.Namespace) -> int:
-    action = told.words[0] if told.words[0] in ("init", "add") else ""
+def run(args: argparse.Namespace) -> int:
+    action = args.words[0] if args.words[0] in ("init", "add") else ""
     for name in set().union(*OPTIONS.values()) - set(OPTIONS[action]):
-        if getattr(told, name) is not None and getattr(told, name) is not False:
+        if getattr(args, name) is not None and getattr(args, name) is not False:
             option = name.replace("_", "-")
             raise WrongUsage(f"--{option} does not go with `recollect eval {action or 'DATASET'}`.")
     if action == "init":
-        return _init(told.words[1:])
+        return _init(args.words[1:])
     if action == "add":
-        return _add(told, told.words[1:])
-    if len(told.words) > 1:
+        return _add(args, args.words[1:])
+    if len(args.words) > 1:
         raise WrongUsage("One data set at a time: `recollect eval DATASET`.")
-    if told.queries is not None and told.queries < 1:
-        raise WrongUsage(f"--queries must be at least 1, not {told.queries}.")
-    return _evaluate(told, Path(told.words[0]))
+    if args.queries is not None and args.queries < 1:
+        raise WrongUsage(f"--queries must be at least 1, not {args.queries}.")
+    return _evaluate(args, Path(args.words[0]))
 
 
 def _init(words: list[str]) -> int:
@@ -122,31 +122,31 @@ def _init(words: list[str]) -> int:
     return 0
 
 
-def _add(told: argparse.Namespace, words: list[str]) -> int:
+def _add(args: argparse.Namespace, words: list[str]) -> int:
     if len(words) < 2:
         raise WrongUsage("It is called as `recollect eval add QUERY ID [ID ...]`.")
     query, *ids = words
     with Recollect() as memory:
-        folder = Path(told.gold) if told.gold else gold_folder(memory.home)
-        done: Added = add(memory, folder, query, ids, 1 if told.grade is None else told.grade)
-    if told.json:
+        folder = Path(args.gold) if args.gold else gold_folder(memory.home)
+        done: Added = add(memory, folder, query, ids, 1 if args.grade is None else args.grade)
+    if args.json:
         print_json({"query": done.query, "judgements": done.judgements, "gold": str(folder)})
     else:
         print(f"{done.query}: {counted(done.judgements, 'new judgement')} in {folder}.")
     return 0
 
 
-def _evaluate(told: argparse.Namespace, folder: Path) -> int:
+def _evaluate(args: argparse.Namespace, folder: Path) -> int:
     trec_eval()  # where it is absent, that is said before the work
     settings = load_settings(home_folder(os.environ))
-    if told.no_rerank:
+    if args.no_rerank:
         settings = msgspec.structs.replace(settings, rerank=Rerank(provider="none"))
-    cache = Cache(None if told.no_cache else cache_folder(os.environ) / FILE)
-    seed = told.seed or 0
+    cache = Cache(None if args.no_cache else cache_folder(os.environ) / FILE)
+    seed = args.seed or 0
     try:
         with opened(folder, settings, os.environ, cache) as bench:
-            contestants, left_out = bench.contestants(told.recipe or ())
-            asked = bench.questions(told.queries, seed)
+            contestants, left_out = bench.contestants(args.recipe or ())
+            asked = bench.questions(args.queries, seed)
             vectors = any(one.uses_vectors for one in contestants)
             refused = bench.prepare(progress, vectors=vectors)
             answers = [bench.quality(one, asked, progress) for one in contestants]
@@ -161,11 +161,11 @@ def _evaluate(told: argparse.Namespace, folder: Path) -> int:
                 models=bench.models(),
                 left_out=left_out,
             )
-            if told.run_dir is not None:
-                write_runs(Path(told.run_dir), bench.dataset, outcomes)
+            if args.run_dir is not None:
+                write_runs(Path(args.run_dir), bench.dataset, outcomes)
     finally:
         cache.close()
-    if told.json:
+    if args.json:
         print_json(found)
     else:
         _tell(found)

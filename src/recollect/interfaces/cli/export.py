@@ -36,18 +36,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(told: argparse.Namespace) -> int:
-    if told.format == "markdown" and told.file in (None, "-"):
+def run(args: argparse.Namespace) -> int:
+    if args.format == "markdown" and args.file in (None, "-"):
         raise WrongUsage("Markdown is written into a folder; name one.")
     with Recollect() as memory:
-        if told.format == "markdown":
-            count = _folder(memory, Path(told.file))
-        elif told.file in (None, "-"):
+        if args.format == "markdown":
+            count = _folder(memory, Path(args.file))
+        elif args.file in (None, "-"):
             sys.stdout.buffer.writelines(as_line(one) for one in memory.export())
             return 0
         else:
-            count = _written(memory, Path(told.file))
-    print(f"{counted(count, 'memory')} written to {told.file}.", file=sys.stderr)
+            count = _written(memory, Path(args.file))
+    print(f"{counted(count, 'memory')} written to {args.file}.", file=sys.stderr)
     return 0
 
 

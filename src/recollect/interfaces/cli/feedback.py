@@ -20,10 +20,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect() as memory:
-        accepted, dismissed = memory.feedback(told.query, told.id, accept=told.accept)
-    if told.json:
+        accepted, dismissed = memory.feedback(args.query, args.id, accept=args.accept)
+    if args.json:
         print_json({"accepted": accepted, "dismissed": dismissed})
     else:
         print(f"Noted: {accepted} accepted and {dismissed} dismissed so far.")

@@ -29,14 +29,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     usages = {name: name for name in ACTIONS} | {"remove": "remove FOLDER"}
-    check_action("folders", told.action, [told.folder] if told.folder is not None else [], usages)
+    check_action("folders", args.action, [args.folder] if args.folder is not None else [], usages)
     with Recollect() as memory:
-        return ACTIONS[told.action](memory, told)
+        return ACTIONS[args.action](memory, args)
 
 
-def _list(memory: Recollect, told: argparse.Namespace) -> int:
+def _list(memory: Recollect, args: argparse.Namespace) -> int:
     found = [
         {
             "path": folder.path,
@@ -46,7 +46,7 @@ def _list(memory: Recollect, told: argparse.Namespace) -> int:
         }
         for folder in memory.folders()
     ]
-    if told.json:
+    if args.json:
         print_json({"folders": found})
         return 0
     for one in found:
@@ -59,8 +59,8 @@ def _list(memory: Recollect, told: argparse.Namespace) -> int:
     return 0
 
 
-def _sync(memory: Recollect, told: argparse.Namespace) -> int:
-    """Every folder; one that is away is told, and the others are brought into step."""
+def _sync(memory: Recollect, args: argparse.Namespace) -> int:
+    """Every folder; one that is away is reported, and the others are brought into step."""
     code = 0
     found: list[dict[str, Any]] = []
     for folder in memory.folders():
@@ -73,24 +73,24 @@ def _sync(memory: Recollect, told: argparse.Namespace) -> int:
             code = 1
             continue
         found.append({"path": folder.path} | synced_json(done))
-        if not told.json:
+        if not args.json:
             print(styled(one_line(folder.path), BOLD))
             tell(done, 0, as_json=False)
     embed(memory)
-    if told.json:
+    if args.json:
         print_json({"folders": found, "waiting": memory.waiting()})
     return code
 
 
-def _watch(memory: Recollect, told: argparse.Namespace) -> int:
+def _watch(memory: Recollect, args: argparse.Namespace) -> int:
     return follow(memory)
 
 
-def _remove(memory: Recollect, told: argparse.Namespace) -> int:
-    count = memory.remove_folder(told.folder)
+def _remove(memory: Recollect, args: argparse.Namespace) -> int:
+    count = memory.remove_folder(args.folder)
     what = f"{counted(count, 'memory')} forgotten, no file touched"
-    sentence = f"Removed: {one_line(told.folder)}; {what}."
-    say(told.json, sentence, removed=told.folder, forgotten=count)
+    sentence = f"Removed: {one_line(args.folder)}; {what}."
+    say(args.json, sentence, removed=args.folder, forgotten=count)
     return 0
 
 

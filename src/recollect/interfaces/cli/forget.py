@@ -20,12 +20,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect() as memory:
-        memory.forget(told.ids, undo=told.undo, purge=told.purge)
-    done = "restored" if told.undo else "purged" if told.purge else "forgotten"
-    ids = list(dict.fromkeys(told.ids))
-    if told.json:
+        memory.forget(args.ids, undo=args.undo, purge=args.purge)
+    done = "restored" if args.undo else "purged" if args.purge else "forgotten"
+    ids = list(dict.fromkeys(args.ids))
+    if args.json:
         print_json({done: ids})
         return 0
     print(f"{counted(len(ids), 'memory')} {done}.")

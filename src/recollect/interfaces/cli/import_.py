@@ -46,51 +46,51 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
-    if told.tool is not None:
-        return _foreign(told)
-    with Recollect() as memory, _opened(told.file) as (stream, size):
-        done = _imported(memory, read_lines(stream), told, size)
-        return _told(memory, told, done, {}, {})
+def run(args: argparse.Namespace) -> int:
+    if args.tool is not None:
+        return _foreign(args)
+    with Recollect() as memory, _opened(args.file) as (stream, size):
+        done = _imported(memory, read_lines(stream), args, size)
+        return _report(memory, args, done, {}, {})
 
 
-def _foreign(told: argparse.Namespace) -> int:
-    if told.file == "-":
+def _foreign(args: argparse.Namespace) -> int:
+    if args.file == "-":
         raise WrongUsage("--from reads files, not standard input; name a path.")
-    pieces = Foreign(importer(told.tool), Path(told.file))
+    pieces = Foreign(importer(args.tool), Path(args.file))
     with Recollect() as memory:
-        done = _imported(memory, pieces, told, None)
+        done = _imported(memory, pieces, args, None)
         if not pieces.where:
-            raise UserError(f"{told.file} holds nothing that {told.tool} has written.")
-        return _told(memory, told, done, pieces.where, dict(pieces.homeless.most_common()))
+            raise UserError(f"{args.file} holds nothing that {args.tool} has written.")
+        return _report(memory, args, done, pieces.where, dict(pieces.homeless.most_common()))
 
 
 def _imported(
-    memory: Recollect, lines: Iterable[Line], told: argparse.Namespace, size: int | None
+    memory: Recollect, lines: Iterable[Line], args: argparse.Namespace, size: int | None
 ) -> Imported:
-    with progress("Importing", size, bytes_read=told.tool is None) as advance:
+    with progress("Importing", size, bytes_read=args.tool is None) as advance:
         return memory.import_lines(
-            lines, strict=told.strict, redact=told.redact, dry_run=told.dry_run, progress=advance
+            lines, strict=args.strict, redact=args.redact, dry_run=args.dry_run, progress=advance
         )
 
 
-def _told(
+def _report(
     memory: Recollect,
-    told: argparse.Namespace,
+    args: argparse.Namespace,
     done: Imported,
     where: dict[int, str],
     homeless: dict[str, int],
 ) -> int:
     """Embed what is new, then say what was done; `where` names bad pieces of another tool."""
-    failure = None if told.no_embed or told.dry_run else _embed(memory)
+    failure = None if args.no_embed or args.dry_run else _embed(memory)
     waiting = memory.waiting()
     for number, reason in done.bad:
         name = one_line(where[number]) if where else f"line {number}"
         print(f"{name}: {reason}", file=sys.stderr)
-    if told.json:
+    if args.json:
         print_json(_as_json(done, where, waiting) | ({"no_place": homeless} if homeless else {}))
     else:
-        _say(done, told.dry_run, f"{len(done.bad):,} not taken" if where else "")
+        _say(done, args.dry_run, f"{len(done.bad):,} not taken" if where else "")
         if homeless:
             names = ", ".join(f"{visible(name)} ({count:,})" for name, count in homeless.items())
             print(f"No place here for: {names}.")

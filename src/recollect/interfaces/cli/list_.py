@@ -29,12 +29,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect() as memory:
         now = memory.now()
-        limit = DEFAULT if told.limit is None else told.limit
-        found = memory.list(filter_of(told, now), limit, told.after)
-    if told.json:
+        limit = DEFAULT if args.limit is None else args.limit
+        found = memory.list(filter_of(args, now), limit, args.after)
+    if args.json:
         print_json([memory_json(one) for one in found])
         return 0
     for one in found:

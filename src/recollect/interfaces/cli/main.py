@@ -94,26 +94,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return failed("Interrupted; what was saved before is kept.", INTERRUPTED)
 
 
-def _dispatched(told: list[str]) -> int:
-    if told in (["--version"], ["-V"]):
+def _dispatched(argv: list[str]) -> int:
+    if argv in (["--version"], ["-V"]):
         from recollect.version import __version__  # noqa: PLC0415  start-up time: nothing else
 
         print(f"recollect {__version__}")
         return 0
-    if told[:1] == ["--passphrase-file"] and len(told) > 1:
+    if argv[:1] == ["--passphrase-file"] and len(argv) > 1:
         # As a setting: every command then finds it, and what it starts as well.
-        os.environ["RECOLLECT_VAULT__PASSPHRASE_FILE"] = told[1]
-        told = told[2:]
-    if not told or told[0] in ("-h", "--help", "help"):
+        os.environ["RECOLLECT_VAULT__PASSPHRASE_FILE"] = argv[1]
+        argv = argv[2:]
+    if not argv or argv[0] in ("-h", "--help", "help"):
         print(overview(), end="")
         return 0
-    if told[0] not in COMMANDS:
+    if argv[0] not in COMMANDS:
         known = ", ".join(COMMANDS)
-        return failed(f"There is no command {told[0]!r}; there are: {known}.", USAGE)
-    return _run(told[0], told[1:])
+        return failed(f"There is no command {argv[0]!r}; there are: {known}.", USAGE)
+    return _run(argv[0], argv[1:])
 
 
-def _run(name: str, told: list[str]) -> int:
+def _run(name: str, argv: list[str]) -> int:
     from importlib import import_module  # noqa: PLC0415  start-up time: `--version` needs none
 
     from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415  start-up time
@@ -121,7 +121,7 @@ def _run(name: str, told: list[str]) -> int:
     module, about = COMMANDS[name]
     command = import_module(f"recollect.interfaces.cli.{module}")
     try:
-        parsed = parser_of(name, about, command).parse_args(told)
+        parsed = parser_of(name, about, command).parse_args(argv)
     except SystemExit as leaving:  # the help is printed, or what is wrong is said
         return int(leaving.code or 0)
     gc.enable()

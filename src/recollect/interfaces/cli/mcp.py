@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     gc.disable()  # the SDK makes a thousand classes; looking for garbage among them takes longer
     from recollect.interfaces.mcp.stdio import serve  # noqa: PLC0415  start-up time: not for --help
     from recollect.interfaces.mcp.tools import Served  # noqa: PLC0415  as above
@@ -29,4 +29,4 @@ def run(told: argparse.Namespace) -> int:
     gc.freeze()
     gc.enable()
     with Recollect(lasting=True) as memory:
-        return serve(Served(memory, here() if told.here else told.project))
+        return serve(Served(memory, here() if args.here else args.project))

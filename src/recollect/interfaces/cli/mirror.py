@@ -21,7 +21,7 @@ EXAMPLE = (
     "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"
     "  recollect mirror --watch"
 )
-# What was done, in the order in which it is told; the same words count and name it.
+# What was done, in the order in which it is listed; the same words count and name it.
 DONE = {
     "write": "written",
     "edit": "edited",
@@ -48,48 +48,48 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
-    if told.watch and (told.dry_run or told.json):
+def run(args: argparse.Namespace) -> int:
+    if args.watch and (args.dry_run or args.json):
         raise WrongUsage("--watch goes neither with --dry-run nor with --json.")
     with Recollect() as memory:
-        done = memory.mirror(told.folder, dry_run=told.dry_run)
-        code = _told(done, told)
-        if told.watch:
+        done = memory.mirror(args.folder, dry_run=args.dry_run)
+        code = _report(done, args)
+        if args.watch:
             stop = stopped_by_signals()
             print("Following; Ctrl+C ends it.", flush=True)
-            memory.follow_mirror(told.folder, stop, partial(_follow, told))
+            memory.follow_mirror(args.folder, stop, partial(_follow, args))
     return code
 
 
-def _follow(told: argparse.Namespace, done: Mirrored | RecollectError) -> None:
+def _follow(args: argparse.Namespace, done: Mirrored | RecollectError) -> None:
     if isinstance(done, RecollectError):
         print(f"recollect: {done}", file=sys.stderr)
     else:
-        _told(done, told)
+        _report(done, args)
     sys.stdout.flush()
 
 
-def _told(done: Mirrored, told: argparse.Namespace) -> int:
+def _report(done: Mirrored, args: argparse.Namespace) -> int:
     for path, reason in done.problems:
         print(f"{visible(' '.join(path.split()))}: {reason}", file=sys.stderr)
-    if told.json:
-        print_json(_as_json(done, dry_run=told.dry_run))
+    if args.json:
+        print_json(_as_json(done, dry_run=args.dry_run))
     else:
-        _tell(done, dry_run=told.dry_run)
+        _tell(done, dry_run=args.dry_run)
     _tell_redacted(done)
     return 1 if done.problems else 0
 
 
 def _as_json(done: Mirrored, *, dry_run: bool) -> dict[str, object]:
     problems = [{"path": path, "reason": reason} for path, reason in done.problems]
-    told = {
+    facts = {
         "folder": str(done.folder),
         "dry_run": dry_run,
         "steps": [step._asdict() for step in done.steps],
         "unchanged": done.unchanged,
         "problems": problems,
     }
-    return told | ({"redacted": dict(done.redacted)} if done.redacted else {})
+    return facts | ({"redacted": dict(done.redacted)} if done.redacted else {})
 
 
 def _tell(done: Mirrored, *, dry_run: bool) -> None:

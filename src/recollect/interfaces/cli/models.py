@@ -29,13 +29,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     settings = load_settings(home_folder(os.environ))
     active = ActiveModels(settings, os.environ)
     names = {"embed": _name(active.embedder), "rerank": _name(active.reranker)}
     built_in = [_facts(declared, names[declared.kind]) for declared in declarations()]
-    measured = _measured(active) if told.measure else {}
-    if told.json:
+    measured = _measured(active) if args.measure else {}
+    if args.json:
         print_json({"active": names, "built_in": built_in, "measured_ms": measured})
     else:
         _tell(names, built_in, measured)

@@ -17,10 +17,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect() as memory:
-        pinned = memory.pin(told.ids)
-    if told.json:
+        pinned = memory.pin(args.ids)
+    if args.json:
         print_json({"pinned": [one.id for one in pinned]})
     else:
         print(f"{counted(len(pinned), 'memory')} pinned.")

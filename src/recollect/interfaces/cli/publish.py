@@ -22,16 +22,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect() as memory:
-        if told.undo:
-            memory.unpublish(told.ids, told.to)
+        if args.undo:
+            memory.unpublish(args.ids, args.to)
         else:
-            memory.publish(told.ids, told.to)
-    ids = list(dict.fromkeys(told.ids))
-    done = "unpublished" if told.undo else "published"
-    if told.json:
-        print_json({done: ids, "collection": told.to})
+            memory.publish(args.ids, args.to)
+    ids = list(dict.fromkeys(args.ids))
+    done = "unpublished" if args.undo else "published"
+    if args.json:
+        print_json({done: ids, "collection": args.to})
     else:
-        print(f"{done.capitalize()}: {counted(len(ids), 'memory')}, collection {told.to}.")
+        print(f"{done.capitalize()}: {counted(len(ids), 'memory')}, collection {args.to}.")
     return 0

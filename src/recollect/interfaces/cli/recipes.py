@@ -31,11 +31,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     usages = {name: usage for name, (_, usage) in ACTIONS.items()}
-    check_action("recipes", told.action, told.names, usages)
-    action, _ = ACTIONS[told.action]
-    action(Recipes(home_folder(os.environ) / "recipes"), told.names, told.json)
+    check_action("recipes", args.action, args.names, usages)
+    action, _ = ACTIONS[args.action]
+    action(Recipes(home_folder(os.environ) / "recipes"), args.names, args.json)
     return 0
 
 
@@ -43,8 +43,8 @@ def _list(recipes: Recipes, names: list[str], as_json: bool) -> None:
     default = load_settings(home_folder(os.environ)).search.recipe
     every = [recipes.get(name) for name in recipes.names()]
     for file in recipes.unused():
-        told = f"{file} is not used: {file.stem} comes with Recollect; give it another name."
-        print(f"recollect: {visible(told)}", file=sys.stderr)
+        note = f"{file} is not used: {file.stem} comes with Recollect; give it another name."
+        print(f"recollect: {visible(note)}", file=sys.stderr)
     if as_json:
         print_json([facts(recipe) | {"default": recipe.name == default} for recipe in every])
         return

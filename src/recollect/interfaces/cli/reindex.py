@@ -19,13 +19,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect() as memory:
-        total = memory.stats()["memories"] if told.all else memory.waiting()
+        total = memory.stats()["memories"] if args.all else memory.waiting()
         with progress("Embedding", total) as advance:
-            made = memory.reindex(everything=told.all, progress=advance)
+            made = memory.reindex(everything=args.all, progress=advance)
         waiting = memory.waiting()
-    if told.json:
+    if args.json:
         print_json({"vectors": made, "waiting": waiting})
     else:
         print(f"Indexes rebuilt; {counted(made, 'vector')} made.")

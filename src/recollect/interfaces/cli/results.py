@@ -57,8 +57,8 @@ def _result(place: int, result: Result, response: Response, now: datetime) -> It
     if result.file is not None:
         yield f"    {styled(visible(place_in_file(result.file)), DIM)}"
     if result.same:
-        told = ", ".join(visible(one.id) for one in result.same)
-        yield f"    {styled(f'+ {len(result.same)} that say the same: {told}', DIM)}"
+        ids = ", ".join(visible(one.id) for one in result.same)
+        yield f"    {styled(f'+ {len(result.same)} that say the same: {ids}', DIM)}"
     for older in result.replaces:
         dates = f"of {memory.updated_at:%Y-%m-%d}, replaces {visible(older.id)} of"
         yield f"    {styled(f'{dates} {older.updated_at:%Y-%m-%d}', DIM)}"
@@ -145,8 +145,8 @@ def _footer(response: Response) -> Iterator[str]:
         yield styled(summary(response), DIM)
     dropped = counts["dropped"]
     if isinstance(dropped, dict) and dropped:
-        told = ", ".join(f"{count} by {reason}" for reason, count in dropped.items())
-        yield styled(f"left out: {told}", DIM)
+        reasons = ", ".join(f"{count} by {reason}" for reason, count in dropped.items())
+        yield styled(f"left out: {reasons}", DIM)
     for note in response.notes:
         yield styled(visible(note), DIM)
     for part in response.degraded:

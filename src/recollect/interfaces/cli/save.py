@@ -28,11 +28,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
-    fields = fields_of(told) | {"tags": told.tag, "id": told.id}
+def run(args: argparse.Namespace) -> int:
+    fields = fields_of(args) | {"tags": args.tag, "id": args.id}
     with Recollect() as memory:
-        [saved] = memory.save_all([draft(fields)], redact=told.redact)
-        if told.json:
+        [saved] = memory.save_all([draft(fields)], redact=args.redact)
+        if args.json:
             print_json(saved_json(saved))
         else:
             print(saved.memory.id)

@@ -45,25 +45,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect(brief=True) as memory:
-        now: datetime = now_of(told, memory.now())
+        now: datetime = now_of(args, memory.now())
         response = memory.search(
-            told.query,
-            recipe=told.recipe,
-            view=told.view,
-            limit=told.limit,
-            deep=told.deep,
-            filter=filter_of(told, now),
-            prefer_tags=told.prefer_tag,
-            prefer_domain=told.prefer_domain,
-            read_time=False if told.no_time else None,
+            args.query,
+            recipe=args.recipe,
+            view=args.view,
+            limit=args.limit,
+            deep=args.deep,
+            filter=filter_of(args, now),
+            prefer_tags=args.prefer_tag,
+            prefer_domain=args.prefer_domain,
+            read_time=False if args.no_time else None,
             now=now,
-            mark=not told.json,
-            vaults=told.vault,
+            mark=not args.json,
+            vaults=args.vault,
         )
-    if told.json:
-        print_json(compact(response) if told.compact else as_json(response, told.explain))
+    if args.json:
+        print_json(compact(response) if args.compact else as_json(response, args.explain))
     else:
-        print_response(response, now, explain=told.explain)
+        print_response(response, now, explain=args.explain)
     return 0

@@ -53,11 +53,11 @@ class Stopped(BaseException):
     """SIGTERM: the usual end of a server, and no error."""
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     # uvicorn lets requests end, then raises the signal once more for whoever heard it before.
     signal.signal(signal.SIGTERM, _stop)
     with suppress(Stopped):
-        _serve(told)
+        _serve(args)
     return 0
 
 
@@ -65,11 +65,11 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise Stopped
 
 
-def _serve(told: argparse.Namespace) -> None:
+def _serve(args: argparse.Namespace) -> None:
     with Recollect(lasting=True) as memory:
-        tokens = _tokens(memory.settings, told.host, Access(memory.home))
-        listening = _listening(told.host, told.port)
-        names = [told.host, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
+        tokens = _tokens(memory.settings, args.host, Access(memory.home))
+        listening = _listening(args.host, args.port)
+        names = [args.host, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
         app = create_app(Service(memory), names=names, tokens=tokens)
         logs.set_up()
         _tell(listening, memory)
@@ -77,7 +77,7 @@ def _serve(told: argparse.Namespace) -> None:
             app, log_config=None, ws="none", access_log=False, server_header=False, lifespan="on",
             timeout_graceful_shutdown=GRACE_S,
         )  # fmt: skip
-        with following(memory) if told.watch else nullcontext():
+        with following(memory) if args.watch else nullcontext():
             uvicorn.Server(config).run([listening])
 
 
@@ -151,8 +151,8 @@ def _listening(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
         listening.listen(128)
     except (OSError, OverflowError, UnicodeError) as error:
-        told = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"{host}, port {port}, cannot be listened on: {told}.") from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"{host}, port {port}, cannot be listened on: {reason}.") from error
     listening.set_inheritable(True)
     return listening
 

@@ -59,32 +59,32 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
-    name = checked_name(told.name)
+def run(args: argparse.Namespace) -> int:
+    name = checked_name(args.name)
     machine = Machine(os.environ)
-    project = _project() if told.project else None
-    if told.client is None:
-        if told.remove or told.home or told.dry_run:
+    project = _project() if args.project else None
+    if args.client is None:
+        if args.remove or args.home or args.dry_run:
             raise WrongUsage("Which client? `recollect setup --list` names them.")
-        return _list(machine, name, project, as_json=told.json)
-    if told.list:
+        return _list(machine, name, project, as_json=args.json)
+    if args.list:
         raise WrongUsage("--list is about every client, so leave CLIENT out.")
-    if told.remove and told.home:
+    if args.remove and args.home:
         raise WrongUsage("--home says what to write, and --remove writes nothing; leave one out.")
-    one = client(told.client)
+    one = client(args.client)
     file = one.file(machine, project)
-    if told.remove:
+    if args.remove:
         change = unplanned(one, file, name)
     else:
-        home = None if told.home is None else _folder(machine, told.home)
+        home = None if args.home is None else _folder(machine, args.home)
         change = planned(one, file, name, server(machine.environment, home))
     fresh = not file.parent.exists()
-    if not told.dry_run:
+    if not args.dry_run:
         change.carry_out()
-    if told.json:
-        _print_json(one, change, told)
+    if args.json:
+        _print_json(one, change, args)
     else:
-        _print(one, change, told, fresh=fresh)
+        _print(one, change, args, fresh=fresh)
     return 0
 
 
@@ -98,10 +98,10 @@ def _project() -> Path:
     return next(above, folder)
 
 
-def _folder(machine: Machine, told: str) -> Path:
-    if not told:
+def _folder(machine: Machine, path: str) -> Path:
+    if not path:
         raise WrongUsage("--home: name a folder.")
-    return Path(os.path.abspath(machine.expanded(told)))  # noqa: PTH100  `..` goes, links stay
+    return Path(os.path.abspath(machine.expanded(path)))  # noqa: PTH100  `..` goes, links stay
 
 
 def _list(machine: Machine, name: str, project: Path | None, *, as_json: bool) -> int:
@@ -133,47 +133,47 @@ def _list(machine: Machine, name: str, project: Path | None, *, as_json: bool) -
     return 0
 
 
-def _print_json(one: Client, change: Change, told: argparse.Namespace) -> None:
+def _print_json(one: Client, change: Change, args: argparse.Namespace) -> None:
     print_json(
         {
             "client": one.name,
             "file": str(change.file),
-            "changed": change.action != "none" and not told.dry_run,
+            "changed": change.action != "none" and not args.dry_run,
             "action": change.action,
             "diff": "".join(f"{line}\n" for line in change.diff()),
         }
     )
 
 
-def _print(one: Client, change: Change, told: argparse.Namespace, *, fresh: bool) -> None:
-    words = {"name": told.name, "title": one.title}
+def _print(one: Client, change: Change, args: argparse.Namespace, *, fresh: bool) -> None:
+    words = {"name": args.name, "title": one.title}
     if change.action == "none":
-        said = "not registered" if told.remove else "already registered"
-        print(f"{told.name} is {said} with {one.title}; {change.file} is unchanged.")
+        said = "not registered" if args.remove else "already registered"
+        print(f"{args.name} is {said} with {one.title}; {change.file} is unchanged.")
         return
     for line in change.diff():
         colour = COLOURS.get(line[:1])
         print(styled(visible(line), colour) if colour else visible(line))
     print()
-    print((WOULD if told.dry_run else DONE)[change.action].format(**words))
-    for note in _notes(one, change, told, fresh=fresh):
+    print((WOULD if args.dry_run else DONE)[change.action].format(**words))
+    for note in _notes(one, change, args, fresh=fresh):
         print(note)
 
 
-def _notes(one: Client, change: Change, told: argparse.Namespace, *, fresh: bool) -> list[str]:
+def _notes(one: Client, change: Change, args: argparse.Namespace, *, fresh: bool) -> list[str]:
     """What the person should know besides, and what to do next."""
     notes = []
-    if not told.remove and not told.home and os.environ.get("RECOLLECT_HOME"):
+    if not args.remove and not args.home and os.environ.get("RECOLLECT_HOME"):
         notes.append(
             f"RECOLLECT_HOME is set here, so the entry sets it too: {one.title} need not know the "
             "variables of your shell."
         )
-    if not told.remove and told.project:
+    if not args.remove and args.project:
         notes.append("The entry names the command by its path on this machine; others have others.")
-    if told.dry_run:
+    if args.dry_run:
         return [*notes, f"Nothing was written to {change.file}."]
     if fresh:
         notes.append(f"{change.file.parent} is new; is {one.title} installed?")
-    if told.remove:
+    if args.remove:
         return [*notes, f"{one.title} forgets it when it is started anew."]
     return [*notes, f"Next: {one.next}"]

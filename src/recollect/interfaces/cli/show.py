@@ -18,10 +18,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect() as memory:
-        found = memory.show(told.ids)
-    if told.json:
+        found = memory.show(args.ids)
+    if args.json:
         print_json([memory_json(one) for one in found])
     else:
         print("\n\n".join("\n".join(memory_lines(one)) for one in found))

@@ -15,10 +15,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     with Recollect() as memory:
         stats = memory.stats()
-    if told.json:
+    if args.json:
         print_json(stats)
         return 0
     for name, value in stats.items():

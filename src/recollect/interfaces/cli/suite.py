@@ -72,22 +72,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
-    if told.json and (told.queries or told.explain is not None):
+def run(args: argparse.Namespace) -> int:
+    if args.json and (args.queries or args.explain is not None):
         raise WrongUsage("--json goes neither with --queries nor with --explain.")
     home = home_folder(os.environ)
-    names = list(dict.fromkeys(told.recipe or BUILT_IN))
+    names = list(dict.fromkeys(args.recipe or BUILT_IN))
     for name in names:  # one that cannot be read is refused before anything is done
         Recipes(home / "recipes").get(name)
-    asked = suite().queries if told.explain is None else (suite().query(told.explain),)
+    asked = suite().queries if args.explain is None else (suite().query(args.explain),)
     with opened(home, load_settings(home, os.environ), os.environ, progress) as bench:
         found = {name: bench.outcomes(name, asked) for name in names}
-        if told.json:
+        if args.json:
             print_json(report(bench, found))
             return 0
-        if told.explain is not None:
+        if args.explain is not None:
             _print_answers(found)
-        elif told.queries:
+        elif args.queries:
             _print_queries(found)
         else:
             _print_table(found)

@@ -47,31 +47,31 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
-    if told.action not in ACTIONS:
-        raise WrongUsage(f"{told.action!r} is not an action; there are: {', '.join(ACTIONS)}.")
-    action, usage = ACTIONS[told.action]
-    if (told.action == "revoke") != bool(told.ids):
+def run(args: argparse.Namespace) -> int:
+    if args.action not in ACTIONS:
+        raise WrongUsage(f"{args.action!r} is not an action; there are: {', '.join(ACTIONS)}.")
+    action, usage = ACTIONS[args.action]
+    if (args.action == "revoke") != bool(args.ids):
         raise WrongUsage(f"It is called as `recollect token {usage}`.")
     options = ("can", "vault", "collection", "expires", "name")
-    if told.action != "create" and any(getattr(told, name) for name in options):
+    if args.action != "create" and any(getattr(args, name) for name in options):
         raise WrongUsage(f"It is called as `recollect token {usage}`.")
-    action(Access(home_folder(os.environ)), told)
+    action(Access(home_folder(os.environ)), args)
     return 0
 
 
-def _create(access: Access, told: argparse.Namespace) -> None:
-    if not told.can:
+def _create(access: Access, args: argparse.Namespace) -> None:
+    if not args.can:
         raise WrongUsage(f"--can says what the token allows: {', '.join(CAPABILITIES)}.")
     secret, token = access.create(
-        told.can,
-        name=told.name,
-        vaults=told.vault,
-        collections=told.collection,
-        expires_at=expiry(told.expires, real_time()) if told.expires else None,
+        args.can,
+        name=args.name,
+        vaults=args.vault,
+        collections=args.collection,
+        expires_at=expiry(args.expires, real_time()) if args.expires else None,
     )
     _noted("create token", token)
-    if told.json:
+    if args.json:
         print_json(_facts(token, real_time()) | {"token": secret})
         return
     print(secret)
@@ -79,10 +79,10 @@ def _create(access: Access, told: argparse.Namespace) -> None:
     print(f"Keep it now: it is not shown again. Its id is {token.id}.", file=sys.stderr)
 
 
-def _list(access: Access, told: argparse.Namespace) -> None:
+def _list(access: Access, args: argparse.Namespace) -> None:
     now = real_time()
     every = access.every()
-    if told.json:
+    if args.json:
         print_json([_facts(token, now) for token in every])
         return
     for token in every:
@@ -100,11 +100,11 @@ def _list(access: Access, told: argparse.Namespace) -> None:
         print(styled(f"{'':<10}{shown}", DIM))
 
 
-def _revoke(access: Access, told: argparse.Namespace) -> None:
-    revoked = [access.revoke(id) for id in told.ids]
+def _revoke(access: Access, args: argparse.Namespace) -> None:
+    revoked = [access.revoke(id) for id in args.ids]
     for token in revoked:
         _noted("revoke token", token)
-    if told.json:
+    if args.json:
         print_json({"revoked": [token.id for token in revoked]})
         return
     for token in revoked:

@@ -52,32 +52,32 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     home = home_folder(os.environ)
     keys = Keys(load_settings(home, os.environ).vault, os.environ)
     path = home / "vault.db"
-    if (told.keyring or told.new_passphrase_file) and told.action not in ("lock", "rekey"):
+    if (args.keyring or args.new_passphrase_file) and args.action not in ("lock", "rekey"):
         raise WrongUsage("--keyring and --new-passphrase-file are for lock and rekey.")
-    if told.action == "lock":
+    if args.action == "lock":
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock_vault(path, keys, lambda: _new(told, path, keys.given()))
+        lock_vault(path, keys, lambda: _new(args, path, keys.given()))
     elif not path.is_file():
         raise UserError(f"There is no vault {path} yet.")
-    elif told.action == "rekey":
-        rekey_vault(path, keys, lambda: _new(told, path, None))
-    elif told.action == "unlock":
-        _confirm(told, path)
+    elif args.action == "rekey":
+        rekey_vault(path, keys, lambda: _new(args, path, None))
+    elif args.action == "unlock":
+        _confirm(args, path)
         unlock_vault(path, keys)
-    _print(told, path)
+    _print(args, path)
     return 0
 
 
-def _new(told: argparse.Namespace, path: Path, otherwise: str | None) -> Sealed:
+def _new(args: argparse.Namespace, path: Path, otherwise: str | None) -> Sealed:
     """The new key. A vault that is being locked may take the passphrase that will open it."""
-    if told.keyring:
+    if args.keyring:
         return sealed_in_keyring(path)
-    if told.new_passphrase_file:
-        return sealed_with(read_passphrase(told.new_passphrase_file))
+    if args.new_passphrase_file:
+        return sealed_with(read_passphrase(args.new_passphrase_file))
     if otherwise is not None:
         return sealed_with(otherwise)
     if not on_terminal():
@@ -89,8 +89,8 @@ def _new(told: argparse.Namespace, path: Path, otherwise: str | None) -> Sealed:
     return sealed_with(first)
 
 
-def _confirm(told: argparse.Namespace, path: Path) -> None:
-    if told.yes:
+def _confirm(args: argparse.Namespace, path: Path) -> None:
+    if args.yes:
         return
     if not on_terminal():
         raise UserError("Unlocking writes the memories to the disk in clear; add --yes to do it.")
@@ -98,9 +98,9 @@ def _confirm(told: argparse.Namespace, path: Path) -> None:
         raise UserError("Nothing was changed.")
 
 
-def _print(told: argparse.Namespace, path: Path) -> None:
+def _print(args: argparse.Namespace, path: Path) -> None:
     state = _state(path)
-    if told.json:
+    if args.json:
         print_json(state)
         return
     if state["locked"]:

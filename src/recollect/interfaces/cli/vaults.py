@@ -45,19 +45,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run(told: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     usages = {name: usage for name, (_, usage) in ACTIONS.items()}
-    check_action("vaults", told.action, told.names, usages)
-    action, _ = ACTIONS[told.action]
-    action(home_folder(os.environ), told)
+    check_action("vaults", args.action, args.names, usages)
+    action, _ = ACTIONS[args.action]
+    action(home_folder(os.environ), args)
     return 0
 
 
-def _list(home: Path, told: argparse.Namespace) -> None:
+def _list(home: Path, args: argparse.Namespace) -> None:
     start, settings, own = working_folder(), load_settings(home), home / "vault.db"
     found = known_vaults(settings, home, own, start)
     waiting = untrusted_vault(settings, home, own, start)
-    if told.json:
+    if args.json:
         print_json(
             {"vaults": [_facts(one) for one in found], "untrusted": waiting and str(waiting)}
         )
@@ -74,56 +74,56 @@ def _facts(one: Known) -> dict[str, Any]:
     return {"name": one.name, "tier": one.tier, "priority": one.priority, **place}
 
 
-def _add(home: Path, told: argparse.Namespace) -> None:
-    name, place = told.names
+def _add(home: Path, args: argparse.Namespace) -> None:
+    name, place = args.names
     remote = "://" in place
-    fields: dict[str, Any] = {"name": name, "tier": told.tier or ("dynamic" if remote else "team")}
+    fields: dict[str, Any] = {"name": name, "tier": args.tier or ("dynamic" if remote else "team")}
     if remote:
         fields["url"] = place
     else:
         fields["path"] = str(sayable_path(Path(place).absolute()))
-    if told.token_env:
-        fields["token_env"] = told.token_env
-    if told.priority is not None:
-        if not isfinite(told.priority):
+    if args.token_env:
+        fields["token_env"] = args.token_env
+    if args.priority is not None:
+        if not isfinite(args.priority):
             raise UserError("The priority must be a number above 0 and at most 1000.")
-        fields["priority"] = told.priority
+        fields["priority"] = args.priority
     config = add_table(home, "vaults", fields, partial(_known, home))
     [added] = [one for one in _known(home) if one.name == name]
-    say(told.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=_facts(added))
+    say(args.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=_facts(added))
 
 
-def _remove(home: Path, told: argparse.Namespace) -> None:
-    [name] = told.names
+def _remove(home: Path, args: argparse.Namespace) -> None:
+    [name] = args.names
     remove_table(home, "vaults", name, partial(_known, home))
-    say(told.json, f"Removed: {name}; its memories are untouched.", removed=name)
+    say(args.json, f"Removed: {name}; its memories are untouched.", removed=name)
 
 
 def _known(home: Path) -> list[Known]:
     return known_vaults(load_settings(home), home, home / "vault.db", None)
 
 
-def _trust(home: Path, told: argparse.Namespace) -> None:
-    vault = _project(home, told)
+def _trust(home: Path, args: argparse.Namespace) -> None:
+    vault = _project(home, args)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     Trusted(home).add(vault)
     place = str(vault)
     say(
-        told.json,
+        args.json,
         f"Trusted: {visible(place)} is searched from now on in this project.",
         trusted=place,
     )
 
 
-def _untrust(home: Path, told: argparse.Namespace) -> None:
-    vault = _project(home, told)
+def _untrust(home: Path, args: argparse.Namespace) -> None:
+    vault = _project(home, args)
     gone = Trusted(home).remove(vault)
     what = "No longer trusted" if gone else "Was not trusted"
-    say(told.json, f"{what}: {visible(str(vault))}.", untrusted=str(vault), changed=gone)
+    say(args.json, f"{what}: {visible(str(vault))}.", untrusted=str(vault), changed=gone)
 
 
-def _project(home: Path, told: argparse.Namespace) -> Path:
-    start = Path(told.names[0]).absolute() if told.names else working_folder()
+def _project(home: Path, args: argparse.Namespace) -> Path:
+    start = Path(args.names[0]).absolute() if args.names else working_folder()
     if start is None:
         raise NotFound(
             "The working directory is gone; go to another, or name the project's folder."

@@ -37,40 +37,41 @@ class Machine(Struct, frozen=True):
     def folders(self) -> dict[str, str]:
         """The folders that a client's path may begin with."""
         home = self._home()
-        cline = self._told("CLINE_DIR", home / ".cline")
+        cline = self._folder("CLINE_DIR", home / ".cline")
         folders = {
             "home": home,
-            "config": self._told("XDG_CONFIG_HOME", home / ".config", absolute=True),
+            "config": self._folder("XDG_CONFIG_HOME", home / ".config", absolute=True),
             "support": home / "Library" / "Application Support",
-            "appdata": self._told("APPDATA", home / "AppData" / "Roaming"),
-            "localappdata": self._told("LOCALAPPDATA", home / "AppData" / "Local"),
-            # Claude Code moves both when it is told to, and else keeps them apart.
-            "claude": self._told("CLAUDE_CONFIG_DIR", home / ".claude"),
-            "claude_state": self._told("CLAUDE_CONFIG_DIR", home),
-            "cline": self._told("CLINE_DATA_DIR", cline / "data"),
-            "codex": self._told("CODEX_HOME", home / ".codex"),
-            "copilot": self._told("COPILOT_HOME", home / ".copilot"),
+            "appdata": self._folder("APPDATA", home / "AppData" / "Roaming"),
+            "localappdata": self._folder("LOCALAPPDATA", home / "AppData" / "Local"),
+            # Claude Code moves both where its variable is set, and else keeps them apart.
+            "claude": self._folder("CLAUDE_CONFIG_DIR", home / ".claude"),
+            "claude_state": self._folder("CLAUDE_CONFIG_DIR", home),
+            "cline": self._folder("CLINE_DATA_DIR", cline / "data"),
+            "codex": self._folder("CODEX_HOME", home / ".codex"),
+            "copilot": self._folder("COPILOT_HOME", home / ".copilot"),
         }
         return {name: str(folder) for name, folder in folders.items()}
 
     def expanded(self, path: str) -> Path:
-        """A path that somebody told, `~` being this machine's home."""
+        """A path as somebody wrote it, `~` being this machine's home."""
         if path == "~" or path.startswith(("~/", "~\\")):
             return self._home() / path[2:]
         return Path(path)
 
     def _home(self) -> Path:
         names = ("USERPROFILE", "HOME") if self.system == "windows" else ("HOME",)
-        told = next((self.environment[name] for name in names if self.environment.get(name)), "")
-        if not told:
+        home = next((self.environment[name] for name in names if self.environment.get(name)), "")
+        if not home:
             raise UserError(f"{names[0]} is not set, so no client's files can be found; set it.")
-        return Path(told)
+        return Path(home)
 
-    def _told(self, variable: str, otherwise: Path, *, absolute: bool = False) -> Path:
-        told = self.environment.get(variable)
-        if not told or (absolute and not Path(told).is_absolute()):
+    def _folder(self, variable: str, otherwise: Path, *, absolute: bool = False) -> Path:
+        """The folder that the variable names."""
+        path = self.environment.get(variable)
+        if not path or (absolute and not Path(path).is_absolute()):
             return otherwise
-        return self.expanded(told)
+        return self.expanded(path)
 
 
 def plain(server: Server) -> dict[str, Any]:

@@ -58,9 +58,9 @@ class Change(Struct, frozen=True):
         """The change for a reader, line by line; nothing where nothing changes."""
         if self.action == "none":
             return []
-        told = str(self.file) if self.before.exists else "/dev/null"
+        old = str(self.file) if self.before.exists else "/dev/null"
         texts = (_lines(self.before.text), _lines(self.after.text))
-        found = difflib.unified_diff(*texts, told, str(self.file), n=AROUND, lineterm="")
+        found = difflib.unified_diff(*texts, old, str(self.file), n=AROUND, lineterm="")
         return [_shortened(line) for line in found]
 
 
@@ -151,10 +151,10 @@ def _read(client: Client, file: Path) -> tuple[files.Held, dict[str, Any]]:
     return held, data
 
 
-def _asked(file: Path, edit: Callable[..., T], *told: Any) -> T:
+def _asked(file: Path, edit: Callable[..., T], *arguments: Any) -> T:
     """What the editor answers; where it cannot read the text, a sentence that names the file."""
     try:
-        return edit(*told)
+        return edit(*arguments)
     except Malformed as error:
         raise UserError(f"{file} cannot be read, {error}; nothing was changed.") from error
 
