@@ -63,8 +63,8 @@ def check(path: Path, said: set[str], kills: int) -> None:
     store.close()
 
 
-def test_killed_savers_lose_nothing_that_they_had_saved(tmp_path: Path) -> None:
-    path = tmp_path / "vault.db"
+def test_killed_savers_lose_nothing_that_they_had_saved(disk_path: Path) -> None:
+    path = disk_path / "vault.db"
     chance = random.Random(11)
     said: set[str] = set()
     for worker in range(ROUNDS):
@@ -73,16 +73,16 @@ def test_killed_savers_lose_nothing_that_they_had_saved(tmp_path: Path) -> None:
     assert len(said) > 5 * ROUNDS
 
 
-def test_a_process_killed_while_making_a_vault_leaves_one_that_opens(tmp_path: Path) -> None:
+def test_a_process_killed_while_making_a_vault_leaves_one_that_opens(disk_path: Path) -> None:
     chance = random.Random(12)
     for number in range(6):
-        path = tmp_path / f"{number}.db"
+        path = disk_path / f"{number}.db"
         said = killed_while_saving(path, 0, chance.uniform(0, 0.03))
         check(path, set(said), 1)
 
 
-def test_two_savers_killed_at_different_moments_do_not_harm_each_other(tmp_path: Path) -> None:
-    path = tmp_path / "vault.db"
+def test_two_savers_killed_at_different_moments_do_not_harm_each_other(disk_path: Path) -> None:
+    path = disk_path / "vault.db"
     chance = random.Random(13)
     said: set[str] = set()
     with ThreadPoolExecutor() as pool:

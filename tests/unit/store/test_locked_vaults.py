@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -107,7 +108,8 @@ class Watch(threading.Thread):
 
     def _look_into(self, file: Path) -> None:
         real = str(file.readlink()) if file.is_symlink() else str(file)
-        if not real.startswith((str(self.folder), "/tmp", "/var/tmp")) or "/kept/" in real:
+        temporary = (tempfile.gettempdir(), "/tmp", "/var/tmp")
+        if not real.startswith((str(self.folder), *temporary)) or "/kept/" in real:
             return  # code and models
         if real.startswith(str(PROJECT)):
             return  # the same, for a clone that is among temporary files

@@ -65,8 +65,8 @@ def problems(store: SqliteStore) -> list[object]:
     return [finding for finding in store.examine() if finding.problem]
 
 
-def test_eight_processes_save_and_search_one_new_vault_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "vault.db"
+def test_eight_processes_save_and_search_one_new_vault_at_once(disk_path: Path) -> None:
+    path = disk_path / "vault.db"
     said = run_together([start("save_and_search", path, n, SAVES) for n in range(WORKERS)])
     assert [len(ids) for ids in said] == [SAVES] * WORKERS
     saved = {id for ids in said for id in ids}
