@@ -47,7 +47,8 @@ from recollect.recipes.related import RELATED
 from recollect.settings import Settings, home_folder, load_settings
 from recollect.settings import Vault as VaultKeys
 from recollect.stages.weighted_sum import WeightedSum
-from recollect.store.base import Coverage, Dates, Facets, Folder, Outcome, Stored, Writing
+from recollect.store.base import Coverage, Dates, Facets, Stored, WriteOutcome, Writing
+from recollect.store.folders import Folder
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.upkeep import Finding
 from recollect.times import parse_time
@@ -397,7 +398,7 @@ class Recollect:
         same = after == before.memory
         self._wrote("edit", [] if same else [id])
         self._embed_soon()
-        outcome: Outcome = "unchanged" if same else "updated"
+        outcome: WriteOutcome = "unchanged" if same else "updated"
         return Saved(self._readable(after), outcome, redacted=found)
 
     @needs(WRITE)

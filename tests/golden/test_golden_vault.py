@@ -211,9 +211,9 @@ def test_candidates_come_by_weighted_bm25(tmp_path: Path) -> None:
             Filter(),
         )
     expected = bm25(["frog", "newt"], every)
-    assert dict(matched.found) == pytest.approx(expected, rel=1e-9)
-    assert [one.memory_id for one in matched.found] == sorted(
-        expected, key=lambda id: (-dict(matched.found)[id], id)
+    assert dict(matched.matches) == pytest.approx(expected, rel=1e-9)
+    assert [one.memory_id for one in matched.matches] == sorted(
+        expected, key=lambda id: (-dict(matched.matches)[id], id)
     )
 
 

@@ -36,7 +36,7 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
 
 def found(memory: Recollect, query: str) -> list[str]:
     match = memory.store.keyword.match("subwords", subwords_query(query), WEIGHTS, 9, Filter())
-    return [one.memory_id for one in match.found]
+    return [one.memory_id for one in match.matches]
 
 
 def test_nothing_is_lost(memory: Recollect) -> None:

@@ -100,7 +100,7 @@ def check_held(vault: Recollect, row: dict[str, Any]) -> None:
     said = draft(row).fields
     for word in distinctive(row["text"]):
         asked = all_of([word])
-        found = vault.store.keyword.match("plain", asked, {"title": 1, "text": 1}, 5, place).found
+        found = vault.store.keyword.match("plain", asked, {"title": 1, "text": 1}, 5, place).matches
         vocable = any(map(str.isalpha, word)) or any(map(str.isdigit, word))
         assert found or not vocable, f"{word!r} is found nowhere"
     holding = [

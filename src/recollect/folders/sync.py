@@ -25,7 +25,8 @@ from recollect.folders.chunk_matching import Part, assigned, new_ids
 from recollect.folders.scan import Scan, Seen, look
 from recollect.hashing import bytes_digest
 from recollect.ingest.draft import Draft, complete, draft
-from recollect.store.base import File, FileChunk, Folder, Store, Stored, Writing
+from recollect.store.base import Store, Stored, Writing
+from recollect.store.folders import FileChunk, Folder, StoredFile
 
 # A file that was changed so shortly before it was read may have been changed once more since, and
 # its time would not tell: clocks of file systems are that coarse. Git calls such files racy.
@@ -171,7 +172,9 @@ class Sync:
         seen = {path: one for path, one in found.seen.items() if path not in own}
         return found._replace(seen=seen, left_out=found.left_out + Counter(ignored=len(own)))
 
-    def _check_not_away(self, found: Scan, known: Mapping[str, File], gone: Sequence[File]) -> None:
+    def _check_not_away(
+        self, found: Scan, known: Mapping[str, StoredFile], gone: Sequence[StoredFile]
+    ) -> None:
         """An empty folder is what is left of one whose disk was taken away."""
         live = [one for one in known.values() if not one.gone]
         if found.asked is None and not found.seen and gone and len(gone) == len(live):
@@ -180,7 +183,7 @@ class Sync:
                 "are kept in mind; `recollect folders remove` forgets them."
             )
 
-    def _as_it_was(self, seen: Seen, known: Mapping[str, File]) -> bool:
+    def _as_it_was(self, seen: Seen, known: Mapping[str, StoredFile]) -> bool:
         """Whether it need not be read."""
         before = known.get(seen.path)
         if before is None or before.gone or before.read_ns - before.changed_ns < COARSE_NS:
@@ -194,7 +197,7 @@ class Sync:
         self._count_unchanged(before)
         return True
 
-    def _count_unchanged(self, before: File) -> None:
+    def _count_unchanged(self, before: StoredFile) -> None:
         if before.reason:
             self.done.left_out[before.reason] += 1
         else:
@@ -202,7 +205,7 @@ class Sync:
 
     # Reading
 
-    def _read(self, seen: Seen, before: File | None) -> _Read:
+    def _read(self, seen: Seen, before: StoredFile | None) -> _Read:
         read_ns = time.time_ns()
         raw = contents(seen.full, seen.path, self._limits)
         if isinstance(raw, LeftOut):
@@ -226,7 +229,9 @@ class Sync:
 
     # Deciding
 
-    def _before(self, one: _Read, known: Mapping[str, File], spare: _Spare) -> File | None:
+    def _before(
+        self, one: _Read, known: Mapping[str, StoredFile], spare: _Spare
+    ) -> StoredFile | None:
         """What the file was before: at its own place, or at the one from which it went."""
         here = known.get(one.seen.path)
         if here is not None and not here.gone:
@@ -244,8 +249,8 @@ class Sync:
 
     # Writing
 
-    def _write(self, write: Writing, one: _Read, before: File | None) -> None:
-        now = File(
+    def _write(self, write: Writing, one: _Read, before: StoredFile | None) -> None:
+        now = StoredFile(
             before.key if before is not None else 0, one.seen.path, one.seen.size,
             one.seen.changed_ns, one.seen.inode, one.read_ns, one.digest,
             one.left_out.reason if one.left_out is not None else "", gone=False,
@@ -258,7 +263,7 @@ class Sync:
             self.done.files["unchanged"] += 1
             return
         if before is not None and before.path != now.path:
-            write.files.make_way(self._folder, now.path)
+            write.files.remove_file(self._folder, now.path)
         key = write.files.put(self._folder, now)
         parts = write.files.chunks(key) if before is not None else []
         stored = write.find([part.memory_id for part in parts])
@@ -273,7 +278,7 @@ class Sync:
         if _places(kept) != _places(held_before):
             write.files.put_chunks(key, kept)
 
-    def _count(self, one: _Read, before: File | None) -> None:
+    def _count(self, one: _Read, before: StoredFile | None) -> None:
         if one.left_out is not None:
             same = before is not None and not before.gone and before.digest == one.digest
             if same and before is not None and before.reason == one.left_out.reason:
@@ -291,7 +296,7 @@ class Sync:
         self,
         write: Writing,
         one: _Read,
-        before: File | None,
+        before: StoredFile | None,
         parts: Sequence[FileChunk],
         stored: Mapping[str, Stored],
     ) -> dict[int, FileChunk]:
@@ -369,7 +374,7 @@ class Sync:
             self.done.redacted.update(found)
         return given
 
-    def _forget_gone(self, gone: Sequence[File]) -> None:
+    def _forget_gone(self, gone: Sequence[StoredFile]) -> None:
         for first in range(0, len(gone), BATCH_FILES):
             with self._store.writing() as write:
                 for file in gone[first : first + BATCH_FILES]:
@@ -386,19 +391,19 @@ class Sync:
 class _Spare:
     """Files that are not where they were: one that turns up elsewhere may be one of them."""
 
-    def __init__(self, files: Iterable[File]) -> None:
+    def __init__(self, files: Iterable[StoredFile]) -> None:
         self.taken: set[int] = set()
         # The last that went is the likeliest to come back.
         ordered = sorted(files, key=lambda one: (one.gone, -one.read_ns))
-        self._by_digest: dict[bytes, list[File]] = {}
-        self._by_inode: dict[int, File] = {}
+        self._by_digest: dict[bytes, list[StoredFile]] = {}
+        self._by_inode: dict[int, StoredFile] = {}
         for one in ordered:
             if one.digest and not one.reason:
                 self._by_digest.setdefault(one.digest, []).append(one)
             if one.inode and not one.gone and not one.reason:
                 self._by_inode.setdefault(one.inode, one)
 
-    def like(self, one: _Read) -> File | None:
+    def like(self, one: _Read) -> StoredFile | None:
         """The one with the same content; else the one with the same place on the disk, which was
         renamed and changed."""
         for file in self._by_digest.get(one.digest, ()):
@@ -410,7 +415,7 @@ class _Spare:
         same_kind = PurePosixPath(file_there.path).suffix == one.seen.full.suffix
         return file_there if same_kind else None
 
-    def take(self, file: File) -> None:
+    def take(self, file: StoredFile) -> None:
         self.taken.add(file.key)
 
 
@@ -432,7 +437,7 @@ def _places(parts: Mapping[int, FileChunk]) -> dict[int, tuple[object, ...]]:
     return {key: part[1:] for key, part in parts.items()}
 
 
-def _unsettled(before: File, now: File) -> bool:
+def _unsettled(before: StoredFile, now: StoredFile) -> bool:
     """Whether a file is as it was, and was changed so shortly before that it will be read again
     anyway: then there is nothing to note."""
     same = before._replace(read_ns=now.read_ns) == now

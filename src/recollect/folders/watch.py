@@ -19,7 +19,7 @@ from recollect.folders.scan import Scan, look_at
 from recollect.folders.selection import NEVER
 from recollect.folders.sync import NOT_THERE, Away, Synced
 from recollect.folders.walk import Matcher, matcher
-from recollect.store.base import Folder
+from recollect.store.folders import Folder
 
 try:
     import fcntl

@@ -33,7 +33,7 @@ def repeated(store: Store, given: Draft) -> Memory | None:
     words = dict.fromkeys(keywords(f"{fields.get('title', '')} {fields.get('text', '')}"))
     asked = any_of(list(words)[:MOST_ASKED])
     weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
-    found = store.keyword.match("stemmed", asked, weights, MOST_READ, place).found
+    found = store.keyword.match("stemmed", asked, weights, MOST_READ, place).matches
     ids = (made_id(fields), *(one.memory_id for one in found))  # the same words first
     held = store.memories.get(ids)
     candidates = (held[id] for id in ids if id in held and _stands_in(held[id], fields))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from recollect.ingest.draft import Draft, complete
 from recollect.ingest.ids import LONG_SUFFIX, SAID, made_id, said
 from recollect.ingest.repeats import VALIDITY, merged, told_apart
-from recollect.store.base import Outcome, Stored, Writing
+from recollect.store.base import Stored, WriteOutcome, Writing
 from recollect.types import Memory
 
 
@@ -20,7 +20,7 @@ class Saved(NamedTuple):
     replaced first."""
 
     memory: Memory
-    outcome: Outcome
+    outcome: WriteOutcome
     repeated: bool = False
     redacted: Mapping[str, int] = MappingProxyType({})
 

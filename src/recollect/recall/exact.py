@@ -54,4 +54,4 @@ class Exact(Struct, frozen=True, tag="exact", forbid_unknown_fields=True):
         matched = context.store.keyword.match(
             index, expression, weights, self.each, context.query.filter
         )
-        return [id for id, _ in matched.found]
+        return [id for id, _ in matched.matches]

@@ -75,7 +75,7 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
         if matched.note:
             context.degrade(self.name, matched.note)
         return Ranking(
-            tuple(Hit(id, leaf(self.name, score, "bm25")) for id, score in matched.found)
+            tuple(Hit(id, leaf(self.name, score, "bm25")) for id, score in matched.matches)
         )
 
 
@@ -96,5 +96,5 @@ def _stands(word: str, context: SearchContext) -> bool:
     """Whether another form of the word is there: `deployed` where only `deploys` was written."""
     weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
     return bool(
-        context.store.keyword.match("stemmed", fts5.any_of([word]), weights, 1, Filter()).found
+        context.store.keyword.match("stemmed", fts5.any_of([word]), weights, 1, Filter()).matches
     )

@@ -10,7 +10,7 @@ from recollect.context import SearchContext
 from recollect.depth import Depth
 from recollect.errors import RecollectError
 from recollect.recipes.ranges import Cosine, Count
-from recollect.store.base import Near
+from recollect.store.base import VectorMatch
 from recollect.types import Hit, Ranking, Term
 
 When = Literal["always", "sparse", "semantic", "never"]
@@ -61,7 +61,7 @@ class Vector(Struct, frozen=True, tag="vector", forbid_unknown_fields=True):
         dropped = {"least_cosine": len(found) - len(near)} if len(near) < len(found) else {}
         return Ranking(tuple(self._hit(one) for one in near), dropped)
 
-    def _hit(self, found: Near) -> Hit:
+    def _hit(self, found: VectorMatch) -> Hit:
         """The explanation names the passage that was nearest, where a memory has several."""
         how = ""
         if found.passage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from recollect.context import SearchContext
-from recollect.store.base import ChunkPlace
+from recollect.store.folders import ChunkPlace
 from recollect.types import FilePlace, Ranking
 
 # So many times as many as are returned are looked at, and no fewer than FEWEST: what joins others

@@ -1,4 +1,4 @@
-"""What the pipeline and the engine ask of a store. Each protocol is as narrow as its one caller."""
+"""The protocols of a store, each as narrow as its one caller, and the values they return."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from recollect.store.folders import FileWriting, Folders
 from recollect.types import Filter, Memory, Place, Span
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
@@ -16,7 +17,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     Vector = NDArray[np.float32]
 
 KeywordIndexName = Literal["stemmed", "plain", "subwords"]
-Outcome = Literal["added", "updated", "unchanged"]
+WriteOutcome = Literal["added", "updated", "unchanged"]
 
 # The columns of each keyword index, in the order of the index. `subwords` holds no words but
 # what `query.subwords` finds in a memory's id, title, text, context, tags, why, impact and source.
@@ -29,16 +30,16 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-class Found(NamedTuple):
-    """A memory's id and what the channel scored it with, larger is better."""
+class Match(NamedTuple):
+    """A memory's id and its score in an index; larger is better."""
 
     memory_id: str
     score: float
 
 
-class Near(NamedTuple):
-    """A memory near a vector, by cosine. One that was embedded in passages counts by its nearest:
-    which it is, counted from 1 (0: the whole memory), and the characters it spans."""
+class VectorMatch(NamedTuple):
+    """A memory near a vector, with its cosine. A memory embedded in passages counts by its nearest
+    one: `passage` is its number from 1 (0: the whole memory), `span` its characters."""
 
     memory_id: str
     score: float
@@ -47,10 +48,10 @@ class Near(NamedTuple):
     key: int
 
 
-class Matched(NamedTuple):
-    """What a keyword index found, best first; `note` says so when it could not rank by BM25."""
+class KeywordMatches(NamedTuple):
+    """The matches of a keyword index, best first; `note` tells when they are not ranked by BM25."""
 
-    found: list[Found]
+    matches: list[Match]
     note: str | None = None
 
 
@@ -76,12 +77,12 @@ class Stored(NamedTuple):
     forgotten: bool
 
 
-# As `since` takes them.
+# The names are those that the filter `since` takes.
 AGES = {f"{days}d": timedelta(days=days) for days in (1, 7, 30, 365)}
 
 
 class Facets(NamedTuple):
-    """What memories have in common: value → how many, most first."""
+    """How many memories have each value, most first."""
 
     project: dict[str, int]
     kind: dict[str, int]
@@ -91,62 +92,17 @@ class Facets(NamedTuple):
 
 
 class Dates(NamedTuple):
-    """Day → how many memories, earliest first."""
+    """How many memories there are for each day, earliest day first."""
 
     made: dict[date, int]
     expiring: dict[date, int]
 
 
-class Mark(NamedTuple):
-    """What tells whether two memories say the same, and which is newer."""
+class MemoryStamp(NamedTuple):
+    """Equal content has an equal hash; `updated_at` tells which memory is newer."""
 
     content_hash: bytes
     updated_at: int
-
-
-class Folder(NamedTuple):
-    """A folder whose files are memories; `followed`: its changes are to be followed. `files`: how
-    many of them there are."""
-
-    key: int
-    path: str
-    project: str
-    redact: bool
-    followed: bool
-    files: int
-
-
-class File(NamedTuple):
-    """A file of a folder as it was when it was last read. `path` is below the folder; `changed_ns`
-    and `read_ns` are nanoseconds since 1970; `reason`: why it is left out, empty where it is not;
-    `gone`: it is not there any more, and its memories are forgotten."""
-
-    key: int
-    path: str
-    size: int
-    changed_ns: int
-    inode: int
-    read_ns: int
-    digest: bytes
-    reason: str
-    gone: bool
-
-
-class FileChunk(NamedTuple):
-    """Which part of its file a memory is: its number, counted from 1, and its lines."""
-
-    memory_id: str
-    number: int
-    heading: str
-    first_line: int
-    last_line: int
-
-
-class ChunkPlace(NamedTuple):
-    """A memory's part of a file, told to whoever presents it."""
-
-    file: int
-    chunk: FileChunk
 
 
 class KeywordIndex(Protocol):
@@ -157,11 +113,11 @@ class KeywordIndex(Protocol):
         weights: Mapping[str, float],
         limit: int,
         filter: Filter,
-    ) -> Matched:
+    ) -> KeywordMatches:
         """The best `limit` live memories that pass the filter, by BM25, ties by id."""
 
     def tokens(self, text: str) -> list[str]:
-        """The text's words as the stemmed index keeps them, in order."""
+        """The text's tokens in order, as the stemmed index stores them."""
 
     def snippets(
         self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
@@ -173,7 +129,7 @@ class KeywordIndex(Protocol):
 class VectorIndex(Protocol):
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
-    ) -> list[Near]:
+    ) -> list[VectorMatch]:
         """The `limit` live memories nearest by cosine among those that pass the filter."""
 
     def similarities(
@@ -182,7 +138,7 @@ class VectorIndex(Protocol):
         """The cosine of each of these memories that has a vector of the model."""
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        """The cosine of each two of these memories, in this order, that have one vector each."""
+        """The cosine of each pair of these memories, in this order, that have one vector each."""
 
     def put(
         self,
@@ -192,10 +148,10 @@ class VectorIndex(Protocol):
         texts: Mapping[int, str] | None = None,
         spans: Sequence[Span] | None = None,
     ) -> None:
-        """Keep vectors by memory key; refuse a dimension other than the vault's.
+        """Store vectors by memory key; refuse a dimension other than the vault's.
 
-        A key that comes several times is a memory in passages; `spans` says where each stands.
-        With `texts`, what each was made from: where a memory says something else by now, the
+        A key that comes several times is a memory in passages; `spans` says where each one is.
+        `texts` are the texts that were embedded: where a memory's text has changed since then, its
         vector is dropped and the memory goes on waiting.
         """
 
@@ -209,14 +165,14 @@ class VectorIndex(Protocol):
         """Make this the vault's model, whatever its dimension was before."""
 
     def remove(self, identity: str) -> int:
-        """Remove this model's vectors; returns how many went."""
+        """Remove this model's vectors and return their number."""
 
     def keep_only(self, identity: str) -> int:
-        """Remove every other model's vectors; returns how many went."""
+        """Remove every other model's vectors and return their number."""
 
 
 class TopicIndex(Protocol):
-    def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Found]:
+    def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
         """Memories with a tag equal to one of the words: most words first, then newest, then id."""
 
 
@@ -225,94 +181,55 @@ class Vocabulary(Protocol):
         """How many live memories there are."""
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
-        """In how many live memories each token stands; tokens never seen are left out."""
+        """The number of live memories that contain each token; unknown tokens are left out."""
 
     def similar(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """For each word of five letters or more, the tokens one slip of the fingers away: a letter
-        too many, too few or wrong, or two neighbours swapped. Those in most memories first, then
-        by the alphabet, a handful; words that have none are left out."""
+        """A few tokens one typing error away from each word of five letters or more: a letter
+        added, missing or wrong, or two neighbours swapped. Tokens in most memories come first, then
+        by alphabet. Words without such tokens are left out."""
 
 
 class Memories(Protocol):
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         """The live memories among these ids."""
 
-    def marks(self, ids: Sequence[str]) -> dict[str, Mark]:
-        """The marks of the live memories among these ids: the same content, the same hash."""
+    def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
+        """The stamps of the live memories among these ids."""
 
     def ids(self) -> list[str]:
         """Every live memory's id at one moment, in browsing order."""
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
-        """Core, then capture, then file; newest first in each; behind that place."""
+        """Core, then capture, then file, newest first in each; only what comes after `after`."""
 
     def newest(self, filter: Filter, limit: int) -> list[Memory]:
         """The memories changed last, newest first."""
 
     def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
-        """How many of the live memories that pass the filter have each project, kind, source and
-        tag, the `most` common ones, then by name; empty values are left out. Tags that differ only
-        in case count as one. And how many were changed within each of AGES before now."""
+        """Count the live memories that pass the filter by project, kind, source and tag: the `most`
+        common values, equal counts by name, without empty values. Tags that differ only in case
+        count as one. Count also those changed within each of AGES before `now`."""
 
     def expiring(
         self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None
     ) -> list[Memory]:
-        """The memories that expire in that time, soonest first; without `since` those that expired
-        before `until`, latest first. Equal times by id."""
+        """The memories that expire between `since` and `until`, soonest first; without `since` all
+        that expire until then, latest first. Equal times are ordered by id."""
 
     def dates(self, filter: Filter) -> Dates:
-        """On which days (UTC) the memories that pass the filter were made, and on which those that
-        expire do."""
-
-
-class Folders(Protocol):
-    """Folders whose files are memories."""
-
-    def all(self) -> list[Folder]:
-        """Every folder, by path."""
-
-    def add(self, path: str, project: str, *, redact: bool, followed: bool, at: datetime) -> Folder:
-        """The folder at that path, made or changed."""
-
-    def files(self, folder: Folder) -> dict[str, File]:
-        """Its files by path, those that are gone included."""
-
-    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
-        """Where in a file each of these memories stands that stands in one."""
-
-
-class FileWriting(Protocol):
-    """What a write transaction keeps of files."""
-
-    def put(self, folder: Folder, file: File) -> int:
-        """Keep what is known of a file; one without a key (0) is made. Its key."""
-
-    def make_way(self, folder: Folder, path: str) -> None:
-        """Know nothing any more of a file that was at that path."""
-
-    def chunks(self, file: int) -> list[FileChunk]:
-        """The memories of a file, in order, forgotten ones included."""
-
-    def put_chunks(self, file: int, chunks: Mapping[int, FileChunk]) -> None:
-        """Which part of the file each memory is, by the memory's key; those it had before and has
-        no more are no part of it."""
-
-    def memories(self, folder: Folder) -> list[str]:
-        """The ids of all live memories of a folder's files."""
-
-    def remove(self, folder: Folder) -> None:
-        """Know nothing of the folder any more; its memories stay as they are."""
+        """Count the memories that pass the filter by the day (UTC) they were made and the day they
+        expire."""
 
 
 class FeedbackLog(Protocol):
     def add(self, query: str, memory_id: str, accepted: bool, at: datetime) -> None:
-        """Remember that a result was accepted or dismissed."""
+        """Record that a result was accepted or dismissed."""
 
     def counts(self) -> tuple[int, int]:
-        """How many were accepted, how many dismissed."""
+        """The number of accepted and of dismissed results."""
 
     def about(self, ids: Sequence[str]) -> list[tuple[str, str, bool]]:
-        """What was said of these memories: memory, query, whether accepted."""
+        """The feedback on these memories: memory, query, whether it was accepted."""
 
 
 class Writing(Protocol):
@@ -325,13 +242,13 @@ class Writing(Protocol):
         """The memories with these ids, forgotten ones included."""
 
     def add(self, memory: Memory) -> Stored:
-        """A memory whose id is not in the store."""
+        """Write a memory whose id is not in the store yet."""
 
     def replace(self, before: Stored, after: Memory) -> Stored:
         """Change a memory in place; a forgotten one comes back."""
 
     def forget(self, before: Stored, at: datetime) -> None:
-        """Take a memory out of every answer; `restore` brings it back."""
+        """Hide a memory from every answer; `restore` brings it back."""
 
     def restore(self, before: Stored) -> None:
         """Bring a forgotten memory back."""
@@ -365,7 +282,8 @@ class Store(Protocol):
     def folders(self) -> Folders: ...
 
     def writing(self) -> AbstractContextManager[Writing]:
-        """Begin a write; waits for other writers, and is durable when the block ends."""
+        """Begin a write transaction. It waits for other writers and is durable when the block
+        ends."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the vault."""

@@ -26,21 +26,21 @@ from recollect.store.base import (
     Dates,
     Facets,
     FeedbackLog,
-    Folders,
-    Found,
     KeywordIndex,
     KeywordIndexName,
-    Mark,
-    Matched,
+    KeywordMatches,
+    Match,
     Memories,
-    Near,
+    MemoryStamp,
     Store,
     TopicIndex,
     VectorIndex,
+    VectorMatch,
     Vocabulary,
     Waiting,
     Writing,
 )
+from recollect.store.folders import Folders
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Degraded, Filter, Memory, Place, Response, Span
 from recollect.vaults.keys import other_keys
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 MARK = ":"
 OVER_FETCH = 2
-Candidate = TypeVar("Candidate", Found, Near)
+Candidate = TypeVar("Candidate", Match, VectorMatch)
 Answer = TypeVar("Answer")
 TIERS = ("core", "capture", "file")
 
@@ -128,20 +128,20 @@ class Fanned:
     ) -> list[Candidate]:
         """One list: larger scores first, then (for topics) the newer, then by id; of memories that
         say the same only the first, and the personal one before all."""
-        marks = self.personal.memories.marks([one.memory_id for one in own])
+        stamps = self.personal.memories.stamps([one.memory_id for one in own])
         candidates = list(own)
-        seen = {mark.content_hash for mark in marks.values()}
+        seen = {stamp.content_hash for stamp in stamps.values()}
         for collection, found in others:
-            theirs = collection.store.memories.marks([one.memory_id for one in found])
+            theirs = collection.store.memories.stamps([one.memory_id for one in found])
             for one in found:
-                mark = theirs.get(one.memory_id)
-                if mark is None or mark.content_hash in seen:
+                stamp = theirs.get(one.memory_id)
+                if stamp is None or stamp.content_hash in seen:
                     continue
-                seen.add(mark.content_hash)
+                seen.add(stamp.content_hash)
                 id = collection.outward(one.memory_id)
-                marks[id] = mark
+                stamps[id] = stamp
                 candidates.append(one._replace(memory_id=id))
-        return sorted(candidates, key=lambda one: _order(one, marks, newest=newest))[:limit]
+        return sorted(candidates, key=lambda one: _order(one, stamps, newest=newest))[:limit]
 
     def writing(self) -> AbstractContextManager[Writing]:
         return self.personal.writing()
@@ -150,8 +150,10 @@ class Fanned:
         """The stores are closed by whoever opened them."""
 
 
-def _order(one: Found | Near, marks: Mapping[str, Mark], *, newest: bool) -> tuple[float, int, str]:
-    age = -marks[one.memory_id].updated_at if newest and one.memory_id in marks else 0
+def _order(
+    one: Match | VectorMatch, stamps: Mapping[str, MemoryStamp], *, newest: bool
+) -> tuple[float, int, str]:
+    age = -stamps[one.memory_id].updated_at if newest and one.memory_id in stamps else 0
     return (-one.score, age, one.memory_id)
 
 
@@ -166,17 +168,17 @@ class FannedKeyword(KeywordIndex):
         weights: Mapping[str, float],
         limit: int,
         filter: Filter,
-    ) -> Matched:
+    ) -> KeywordMatches:
         more = OVER_FETCH * limit
         own = self._all.personal.keyword.match(index, expression, weights, more, filter)
         others = self._all.asked(
             lambda one: (
                 one.store.keyword.match(
                     index, expression, weights, more, one.narrowed(filter)
-                ).found
+                ).matches
             )
         )
-        return Matched(self._all.merged(own.found, others, limit), own.note)
+        return KeywordMatches(self._all.merged(own.matches, others, limit), own.note)
 
     def tokens(self, text: str) -> list[str]:
         return self._all.personal.keyword.tokens(text)
@@ -193,7 +195,7 @@ class FannedVectors(VectorIndex):
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
-    ) -> list[Near]:
+    ) -> list[VectorMatch]:
         more = OVER_FETCH * limit
         own = self._all.personal.vectors.nearest(identity, vector, more, filter, dimensions)
         others = self._all.asked(
@@ -258,7 +260,7 @@ class FannedTopics(TopicIndex):
     def __init__(self, fanned: Fanned) -> None:
         self._all = fanned
 
-    def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Found]:
+    def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
         more = OVER_FETCH * limit
         own = self._all.personal.topics.carrying(words, more, filter)
         others = self._all.asked(
@@ -299,10 +301,10 @@ class FannedMemories(Memories):
             found |= {one.outward(id): one.shown(memory) for id, memory in held.items()}
         return found
 
-    def marks(self, ids: Sequence[str]) -> dict[str, Mark]:
-        found = dict(self._all.personal.memories.marks(ids))
-        for one, held in self._all.asked(lambda one: one.store.memories.marks(one.inward(ids))):
-            found |= {one.outward(id): mark for id, mark in held.items()}
+    def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
+        found = dict(self._all.personal.memories.stamps(ids))
+        for one, held in self._all.asked(lambda one: one.store.memories.stamps(one.inward(ids))):
+            found |= {one.outward(id): stamp for id, stamp in held.items()}
         return found
 
     def ids(self) -> list[str]:
@@ -326,11 +328,11 @@ class FannedMemories(Memories):
         others: Sequence[tuple[Collection, Sequence[Memory]]],
         order: Callable[[Memory], tuple[object, ...]],
     ) -> list[Memory]:
-        marks = self._all.personal.memories.marks([one.id for one in own])
-        seen = {mark.content_hash for mark in marks.values()}
+        stamps = self._all.personal.memories.stamps([one.id for one in own])
+        seen = {stamp.content_hash for stamp in stamps.values()}
         found = list(own)
         for collection, memories in others:
-            theirs = collection.store.memories.marks([one.id for one in memories])
+            theirs = collection.store.memories.stamps([one.id for one in memories])
             for memory in memories:
                 if memory.id in theirs and theirs[memory.id].content_hash not in seen:
                     seen.add(theirs[memory.id].content_hash)

@@ -34,7 +34,7 @@ from recollect.errors import Forbidden, NotFound, StoreError, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import read_lines
 from recollect.recipes.registry import BUILT_IN
-from recollect.store.base import Folder
+from recollect.store.folders import Folder
 
 SOURCE = Path(inspect.getfile(Recollect)).parent
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -23,7 +23,7 @@ from recollect.folders.scan import Scan, look_at
 from recollect.folders.sync import Synced
 from recollect.folders.walk import matcher
 from recollect.folders.watch import alone, beats, wait_until_alone
-from recollect.store.base import Folder
+from recollect.store.folders import Folder
 
 LONGEST_S = 20  # far beyond what it needs, on a busy machine too
 QUIET_MS = 100

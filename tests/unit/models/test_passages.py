@@ -15,7 +15,7 @@ from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Windowed
 from recollect.recall.vector import Vector
 from recollect.settings import Rerank, Settings
-from recollect.store.base import Near
+from recollect.store.base import VectorMatch
 from recollect.types import Filter, Ranking
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -55,7 +55,7 @@ def stored(memory: Recollect) -> list[tuple[str, int, int, int]]:
     return rows  # type: ignore[return-value]
 
 
-def nearest(memory: Recollect, asked: str = ASKED) -> list[Near]:
+def nearest(memory: Recollect, asked: str = ASKED) -> list[VectorMatch]:
     embedder = memory.models.embedder()
     [vector] = embedder.queries([asked])
     return memory.store.vectors.nearest(embedder.identity, vector, 10, Filter())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from recollect.context import SearchContext
 from recollect.present.words import place_in_file
 from recollect.stages.neighbours import FEWEST, SHARE, together
-from recollect.store.base import ChunkPlace, FileChunk
+from recollect.store.folders import ChunkPlace, FileChunk
 from recollect.types import FilePlace, Hit, Ranking, leaf
 
 if TYPE_CHECKING:

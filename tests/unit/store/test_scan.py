@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from recollect.store.base import Near
+from recollect.store.base import VectorMatch
 from recollect.store.sqlite import matrix as matrix_module
 from recollect.store.sqlite.matrix import Matrix
 from recollect.store.sqlite.scan import Codes, learned
@@ -134,11 +134,11 @@ def forget(store: SqliteStore, *numbers: int) -> None:
             write.forget(one, NOW)
 
 
-def nearest(store: SqliteStore, query: Floats, limit: int = 10) -> list[Near]:
+def nearest(store: SqliteStore, query: Floats, limit: int = 10) -> list[VectorMatch]:
     return store.vectors.nearest(MODEL, query, limit, Filter())
 
 
-def names(found: Sequence[Near]) -> list[str]:
+def names(found: Sequence[VectorMatch]) -> list[str]:
     return [near.memory_id for near in found]
 
 

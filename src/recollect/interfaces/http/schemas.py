@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from recollect.interfaces.http.asking import MOST_NAMES, Constants, Narrowing, Text
 from recollect.settings import SemanticMode
-from recollect.store.base import Outcome
+from recollect.store.base import WriteOutcome
 from recollect.types import Degraded, Evidence, Intent, Memory, Severity, Term, Tier, View
 
 MOST_SAVED = 1000
@@ -84,7 +84,7 @@ class Saved(Struct):
     that one was updated. `redacted`: how many secrets of each kind were replaced, if any."""
 
     id: str
-    outcome: Outcome
+    outcome: WriteOutcome
     repeated: bool
     redacted: dict[str, int] | UnsetType = UNSET
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from recollect.store.base import ChunkPlace, File, FileChunk, Folder
+from recollect.store.folders import ChunkPlace, FileChunk, Folder, StoredFile
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.times import to_micros
 
@@ -49,7 +49,7 @@ class SqliteFolders:
             [row] = connection.execute(PUT_FOLDER, values).fetchall()
         return _folder(row)
 
-    def files(self, folder: Folder) -> dict[str, File]:
+    def files(self, folder: Folder) -> dict[str, StoredFile]:
         rows = self._database.rows(f"SELECT {FILE} FROM files WHERE folder = ?", folder.key)
         found = (_file(row) for row in rows)
         return {one.path: one for one in found}
@@ -70,7 +70,7 @@ class SqliteFileWriting:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
-    def put(self, folder: Folder, file: File) -> int:
+    def put(self, folder: Folder, file: StoredFile) -> int:
         gone = file.read_ns // 1000 if file.gone else None
         values = (
             file.key, folder.key, file.path, file.size, file.changed_ns, file.inode, file.read_ns,
@@ -80,7 +80,7 @@ class SqliteFileWriting:
         assert isinstance(key, int)
         return key
 
-    def make_way(self, folder: Folder, path: str) -> None:
+    def remove_file(self, folder: Folder, path: str) -> None:
         sql = "DELETE FROM files WHERE folder = ? AND path = ?"
         self._connection.execute(sql, (folder.key, path))
 
@@ -117,9 +117,9 @@ def _folder(row: Sequence[Any]) -> Folder:
     return Folder(key, path, project, bool(redact), bool(followed), files)
 
 
-def _file(row: Sequence[Any]) -> File:
+def _file(row: Sequence[Any]) -> StoredFile:
     key, path, size, changed, inode, read, digest, reason, gone = row
-    return File(key, path, size, changed, inode, read, digest, reason, bool(gone))
+    return StoredFile(key, path, size, changed, inode, read, digest, reason, bool(gone))
 
 
 def _chunk(row: Sequence[Any]) -> FileChunk:

@@ -10,7 +10,7 @@ import apsw
 import msgspec
 
 from recollect.query.fts5 import any_of
-from recollect.store.base import COLUMNS, Found, KeywordIndexName, Matched
+from recollect.store.base import COLUMNS, KeywordIndexName, KeywordMatches, Match
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import where
@@ -48,19 +48,19 @@ class SqliteKeyword:
         weights: Mapping[str, float],
         limit: int,
         filter: Filter,
-    ) -> Matched:
+    ) -> KeywordMatches:
         if not expression or limit < 1 or self._nothing_is(filter.kind):
-            return Matched([])
+            return KeywordMatches([])
         column_weights = ", ".join(repr(float(weights.get(name, 0.0))) for name in COLUMNS[index])
         table = TABLES[index]
         score = f"{self._scorer}({table}, {column_weights})"
         with self._database.translated():
             try:
-                return Matched(self._best(table, score, expression, limit, filter))
+                return KeywordMatches(self._best(table, score, expression, limit, filter))
             except apsw.SQLError as error:
                 if f"no such function: {self._scorer}" not in str(error):
                     raise
-            return Matched(self._best(table, "rank", expression, limit, filter), NO_BM25)
+            return KeywordMatches(self._best(table, "rank", expression, limit, filter), NO_BM25)
 
     def _nothing_is(self, kind: str | None) -> bool:
         """Whether a kind is asked for that no memory has: a look into an index spares a match."""
@@ -69,7 +69,7 @@ class SqliteKeyword:
 
     def _best(
         self, table: str, score: str, expression: str, limit: int, filter: Filter
-    ) -> list[Found]:
+    ) -> list[Match]:
         """One row more than asked for tells whether equal scores straddle the cut: only then do
         ids have to be read for every match, to cut among equals by id."""
         connection = self._database.connection()
@@ -91,11 +91,11 @@ class SqliteKeyword:
         best: str,
         values: Sequence[apsw.SQLiteValue],
         limit: int = -1,
-    ) -> list[Found]:
+    ) -> list[Match]:
         sql = f"""{best} SELECT m.id, -best.score
             FROM best CROSS JOIN memories m ON m.key = best.key
             ORDER BY best.score, m.id LIMIT {limit}"""
-        return [Found(*row) for row in connection.execute(sql, values)]
+        return [Match(*row) for row in connection.execute(sql, values)]
 
     def _narrowed(self, table: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
         """How the filter reaches the match. The indexes hold live memories alone, so without a

@@ -15,7 +15,7 @@ import apsw
 import numpy as np
 
 from recollect.errors import DimensionMismatch
-from recollect.store.base import Near
+from recollect.store.base import VectorMatch
 from recollect.store.sqlite.scan import Codes, learned
 from recollect.types import Span
 
@@ -105,7 +105,7 @@ class Matrix:
 
     def nearest(
         self, vector: Vector, limit: int, among: Sequence[int] | None, without: Sequence[int]
-    ) -> list[Near]:
+    ) -> list[VectorMatch]:
         """The `limit` best memories among those keys, and every one as good as the last of them.
         A memory counts by its best passage."""
         held = self._held
@@ -321,9 +321,9 @@ def _exact(rows: Vector, query: Vector) -> NDArray[np.float64]:
     return products
 
 
-def _by_memory(held: Held, rows: Rows, cosines: NDArray[np.float64]) -> list[Near]:
+def _by_memory(held: Held, rows: Rows, cosines: NDArray[np.float64]) -> list[VectorMatch]:
     """Each memory once, by its best passage, best first."""
-    best: dict[int, Near] = {}
+    best: dict[int, VectorMatch] = {}
     order = np.argsort(-cosines, kind="stable")
     ordered = rows[order]
     columns = ordered, held.keys[ordered], cosines[order], held.spans[ordered]
@@ -331,11 +331,11 @@ def _by_memory(held: Held, rows: Rows, cosines: NDArray[np.float64]) -> list[Nea
         *(column.tolist() for column in columns), strict=True
     ):
         if key not in best:
-            best[key] = Near(held.ids[row], cosine, passage, Span(start, stop), key)
+            best[key] = VectorMatch(held.ids[row], cosine, passage, Span(start, stop), key)
     return list(best.values())
 
 
-def _cut(best: list[Near], limit: int) -> list[Near]:
+def _cut(best: list[VectorMatch], limit: int) -> list[VectorMatch]:
     """The first `limit`, and those as good as the last of them."""
     if len(best) <= limit:
         return best

@@ -10,7 +10,7 @@ import apsw
 import msgspec
 
 from recollect.hashing import content_digest
-from recollect.store.base import Dates, Facets, Mark, Stored
+from recollect.store.base import Dates, Facets, MemoryStamp, Stored
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.facets import dates, facets
 from recollect.store.sqlite.filters import where
@@ -66,13 +66,13 @@ class SqliteMemories:
             found = _find(self._database.connection(), ids)
         return {id: stored.memory for id, stored in found.items() if not stored.forgotten}
 
-    def marks(self, ids: Sequence[str]) -> dict[str, Mark]:
+    def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
         rows = self._database.rows(
             "SELECT id, content_hash, updated_at FROM memories "
             "WHERE forgotten_at IS NULL AND id IN (SELECT value FROM json_each(?))",
             as_json_list(ids),
         )
-        return {str(id): Mark(bytes(hash), int(at)) for id, hash, at in rows}  # type: ignore[arg-type]
+        return {str(id): MemoryStamp(bytes(hash), int(at)) for id, hash, at in rows}  # type: ignore[arg-type]
 
     def ids(self) -> list[str]:
         order = f"{BROWSE_TIER}, m.updated_at DESC, m.id"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from recollect.hashing import keyed_digest
-from recollect.store.base import Found
+from recollect.store.base import Match
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.types import Filter
@@ -29,7 +29,7 @@ class SqliteTopics:
         """HMAC-SHA-256 of the lower-cased word under the vault's own key."""
         return keyed_digest(self._key, word.lower())
 
-    def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Found]:
+    def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
         hashes = as_json_list(self.hashed(word).hex() for word in dict.fromkeys(words))
         condition, values = where(filter, self.hashed)
         rows = self._database.rows(
@@ -46,4 +46,4 @@ class SqliteTopics:
             """,
             hashes, *values, limit,
         )  # fmt: skip
-        return [Found(str(id), float(matches)) for id, matches in rows]  # type: ignore[arg-type]
+        return [Match(str(id), float(matches)) for id, matches in rows]  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ import apsw
 import msgspec
 
 from recollect.errors import DimensionMismatch
-from recollect.store.base import Coverage, Near, Waiting
+from recollect.store.base import Coverage, VectorMatch, Waiting
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
@@ -39,7 +39,7 @@ class SqliteVectors:
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
-    ) -> list[Near]:
+    ) -> list[VectorMatch]:
         matrix = self._following(identity, dimensions)
         # More than asked for where equal cosines straddle the cut: there ids decide.
         best = matrix.nearest(vector, limit, *self._narrowed(filter))

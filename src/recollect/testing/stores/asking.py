@@ -79,7 +79,8 @@ def matches(
 ) -> list[str]:
     asked = weights(COLUMNS[index] if columns is None else columns)
     return [
-        one.memory_id for one in store.keyword.match(index, f'"{word}"', asked, limit, filter).found
+        one.memory_id
+        for one in store.keyword.match(index, f'"{word}"', asked, limit, filter).matches
     ]
 
 

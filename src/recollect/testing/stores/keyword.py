@@ -49,7 +49,7 @@ class KeywordContract(Contract):
         for index in WORD_INDEXES:
             for best, worst in (("title", "text"), ("text", "title")):
                 weights = {best: 10.0, worst: 1.0}
-                found = store.keyword.match(index, '"anchor"', weights, 2, EVERYTHING).found
+                found = store.keyword.match(index, '"anchor"', weights, 2, EVERYTHING).matches
                 assert [one.memory_id for one in found] == [f"in-{best}", f"in-{worst}"]
                 assert found[0].score > found[1].score > 0, "Larger must be better."
 
@@ -57,11 +57,11 @@ class KeywordContract(Contract):
         store = self.store()
         save(store, *random_memories(120))
         whole = store.keyword.match("stemmed", '"w1" OR "w2"', weights(), PLENTY, EVERYTHING)
-        assert 20 < len(whole.found) < 120
-        assert whole.found == sorted(whole.found, key=lambda one: (-one.score, one.memory_id))
-        for limit in range(len(whole.found) + 2):
+        assert 20 < len(whole.matches) < 120
+        assert whole.matches == sorted(whole.matches, key=lambda one: (-one.score, one.memory_id))
+        for limit in range(len(whole.matches) + 2):
             part = store.keyword.match("stemmed", '"w1" OR "w2"', weights(), limit, EVERYTHING)
-            assert part.found == whole.found[:limit]
+            assert part.matches == whole.matches[:limit]
 
     def test_equal_scores_are_cut_by_id(self) -> None:
         store = self.store()
@@ -87,8 +87,8 @@ class KeywordContract(Contract):
     def test_an_empty_expression_or_limit_matches_nothing(self) -> None:
         store = self.store()
         save(store, memory("a", text="anchor"))
-        assert store.keyword.match("stemmed", "", weights(), 5, EVERYTHING).found == []
-        assert store.keyword.match("stemmed", '"anchor"', weights(), 0, EVERYTHING).found == []
+        assert store.keyword.match("stemmed", "", weights(), 5, EVERYTHING).matches == []
+        assert store.keyword.match("stemmed", '"anchor"', weights(), 0, EVERYTHING).matches == []
 
     def test_changed_words_are_found_and_the_old_ones_are_not(self) -> None:
         store = self.store()

@@ -49,7 +49,7 @@ def found(store: Store, query: str, limit: int = 50, filter: Filter = EVERYTHING
     columns = weights(COLUMNS["subwords"])
     return [
         one.memory_id
-        for one in store.keyword.match("subwords", asked, columns, limit, filter).found
+        for one in store.keyword.match("subwords", asked, columns, limit, filter).matches
     ]
 
 
@@ -73,7 +73,7 @@ class SubwordsContract(Contract):
             column = name if name in COLUMNS["subwords"] else "other"
             asked = f"{column} : {subwords_query(word)}"
             match = store.keyword.match("subwords", asked, {column: 1.0}, 9, EVERYTHING)
-            assert [one.memory_id for one in match.found] == [held.id], name
+            assert [one.memory_id for one in match.matches] == [held.id], name
 
     def test_weights_of_title_and_text_decide(self) -> None:
         store = self.store()
@@ -84,7 +84,7 @@ class SubwordsContract(Contract):
             match = store.keyword.match(
                 "subwords", subwords_query("FileSync"), asked, 9, EVERYTHING
             )
-            assert [one.memory_id for one in match.found] == [f"in-{best}", f"in-{worst}"]
+            assert [one.memory_id for one in match.matches] == [f"in-{best}", f"in-{worst}"]
 
     def test_subwords_follow_every_write(self) -> None:
         store = self.store()
