@@ -15,7 +15,7 @@ from recollect.query.fts5 import any_of, within
 from recollect.query.terms import keywords
 from recollect.recipes.vault import VAULT
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.types import Query
+from recollect.types import Search
 
 SETTINGS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 RAW = """
@@ -65,7 +65,7 @@ def timed_raw(memory: Recollect, text: str) -> float:
 def timed_channel(memory: Recollect, text: str) -> float:
     at = SearchContext(
         recipe="vault",
-        query=Query(text=text),
+        search=Search(query=text),
         limit=10,
         now=memory.now(),
         store=memory.store,

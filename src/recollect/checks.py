@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-import msgspec
+from msgspec.structs import replace
 
 from recollect.errors import NotFound, UserError
-from recollect.types import Filter
+from recollect.types import Filter, Search, View
 
 # More than any vault can answer with; larger limits mean the same and overflow nothing.
 LARGEST_LIMIT = 1_000_000_000
@@ -75,12 +75,39 @@ def zoned(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def checked_search(search: Search | str, /, **fields: Any) -> Search:
+    """A search, or the one of these words, with these fields set; checked, or UserError. A filter's
+    fields are set by name as well."""
+    if isinstance(search, str):
+        search = Search(query=search)
+    own = {name: value for name, value in fields.items() if name in Search.__struct_fields__}
+    narrow = {name: value for name, value in fields.items() if name not in own}
+    search = replace(search, **own)
+    return replace(
+        search,
+        query=clean_query(search.query),
+        view=search.view and checked_view(search.view),
+        filter=checked_filter(narrowed(search.filter, narrow)),
+        prefer_tags=several(search.prefer_tags, "prefer_tags"),
+        vaults=several(search.vaults, "vaults"),
+        now=search.now and zoned(search.now),
+    )
+
+
+def checked_view(name: str) -> View:
+    known: tuple[View, ...] = get_args(View)
+    for view in known:
+        if view == name:
+            return view
+    raise UserError(f"There is no view {name!r}; there are: {', '.join(known)}.")
+
+
 def narrowed(filter: Filter, narrow: Mapping[str, object]) -> Filter:
     for name in narrow:
         if name not in Filter.__struct_fields__:
             known = ", ".join(Filter.__struct_fields__)
             raise UserError(f"{name!r} is not a filter; filters are: {known}.")
-    return msgspec.structs.replace(filter, **narrow)
+    return replace(filter, **narrow)
 
 
 def checked_filter(filter: Filter) -> Filter:

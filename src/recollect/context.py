@@ -24,7 +24,7 @@ from recollect.query.terms import keywords, lowered
 from recollect.query.time.periods import periods, without
 from recollect.query.time.values import Period
 from recollect.store.base import KeywordIndexName, Store
-from recollect.types import Degraded, FilePlace, Filter, Intent, Memory, Query, Ranking
+from recollect.types import Degraded, FilePlace, Filter, Intent, Memory, Ranking, Search
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -85,10 +85,17 @@ class SearchContext:
     """The context of one search."""
 
     def __init__(
-        self, *, recipe: str, query: Query, limit: int, now: datetime, store: Store, models: Models
+        self,
+        *,
+        recipe: str,
+        search: Search,
+        limit: int,
+        now: datetime,
+        store: Store,
+        models: Models,
     ) -> None:
         self.recipe = recipe
-        self.query = query
+        self.search = search
         self.limit = limit
         self.now = now
         self.store = store
@@ -120,7 +127,7 @@ class SearchContext:
 
     @cached_property
     def intent(self) -> Intent:
-        return intent(self.query.text)
+        return intent(self.search.query)
 
     def embed_ahead(self) -> None:
         """Begin to embed the query beside what the search does meanwhile: neither the model nor
@@ -148,7 +155,7 @@ class SearchContext:
     def _embed(self) -> None:
         with self.timed("embed"):
             try:
-                self._vector = self.models.embedder().queries([self.query.text])[0]
+                self._vector = self.models.embedder().queries([self.search.query])[0]
             except Exception as error:  # perhaps in a thread: `query_vector` says it, or raises it
                 self._failure = error
 
@@ -161,7 +168,7 @@ class SearchContext:
         self, *, kind: str | None = None, without_kinds: tuple[str, ...] = ()
     ) -> Filter | None:
         """The caller's filter, narrowed further; None when nothing can pass both."""
-        asked = self.query.filter
+        asked = self.search.filter
         if kind is not None and asked.kind not in (None, kind):
             return None
         if asked.kind is not None and asked.kind in without_kinds:
@@ -197,12 +204,12 @@ class SearchContext:
     @cached_property
     def stems(self) -> tuple[str, ...]:
         """The query's keywords as the stemmed index knows them, in order."""
-        return tuple(self.store.keyword.tokens(" ".join(keywords(self.query.text))))
+        return tuple(self.store.keyword.tokens(" ".join(keywords(self.search.query))))
 
     @cached_property
     def timeless(self) -> str:
         """The query without the words that name a time."""
-        return without(self.query.text, self.periods) if self.periods else self.query.text
+        return without(self.search.query, self.periods) if self.periods else self.search.query
 
     @cached_property
     def exactly(self) -> list[str]:
@@ -219,7 +226,7 @@ class SearchContext:
     @cached_property
     def periods(self) -> tuple[Period, ...]:
         """The time that the query's words name, unless the caller does not want them read so."""
-        return periods(self.query.text, self.now) if self.query.read_time else ()
+        return periods(self.search.query, self.now) if self.search.read_time is not False else ()
 
     def has(self, id: str) -> bool:
         """Whether the memory was still live when it was read."""

@@ -11,7 +11,7 @@ from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property, partial
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -22,14 +22,13 @@ from recollect.auth.capabilities import ADMIN, DELETE, OWNER, SEARCH, WRITE, Cal
 from recollect.checks import (
     bounded,
     checked_filter,
+    checked_search,
     clean_query,
     is_text,
     named_ids,
-    narrowed,
     sayable_path,
     several,
     unknown_memory,
-    zoned,
 )
 from recollect.errors import Changed, Forbidden, NotFound, ProviderError, RecollectError, UserError
 from recollect.ingest.draft import Draft, complete, draft
@@ -40,7 +39,7 @@ from recollect.memory_json import revision
 from recollect.models.active import ActiveModels
 from recollect.models.embedding import Background, TextsRefused, embed_waiting
 from recollect.pipeline import MOST_FACETS, run, topics
-from recollect.present.views import checked_view, token_estimate
+from recollect.present.views import token_estimate
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
 from recollect.recipes.related import RELATED
@@ -57,9 +56,8 @@ from recollect.types import (
     Filter,
     Memory,
     Place,
-    Query,
     Response,
-    View,
+    Search,
     place_of,
 )
 from recollect.vaults.known import HOME, untrusted_vault
@@ -464,73 +462,26 @@ class Recollect:
     # Reading
 
     @needs(SEARCH, anywhere=True)
-    def search(
-        self,
-        /,
-        text: str,
-        *,
-        recipe: str | None = None,
-        view: str | None = None,
-        limit: int | None = None,
-        deep: bool = False,
-        filter: Filter = EVERYTHING,
-        prefer_tags: Sequence[str] = (),
-        prefer_domain: str | None = None,
-        read_time: bool | None = None,
-        now: datetime | None = None,
-        mark: bool = False,
-        facets: bool = False,
-        changes: Mapping[str, object] | None = None,
-        vaults: Sequence[str] = (),
-        federate: bool = True,
-        **narrow: object,
-    ) -> Response:
-        """Search. `narrow` takes the filter's fields by name: `project="harbor"`, `tags=("a",)`.
-
-        `mark` cuts a snippet with the match marked for every result, whatever the view.
-        `read_time=False` takes "last week" and the like as mere words. `facets` counts what all
-        that was found has in common. `changes` sets constants of the recipe otherwise, for this
-        search alone: `{"fuse.weights.vector": 2.0}`. `vaults` narrows to those of these names;
-        without `federate` the home's own vault is searched alone.
-        """
-        if narrow:
-            filter = narrowed(filter, narrow)
-        query = Query(
-            text=clean_query(text),
-            limit=limit,
-            filter=checked_filter(filter),
-            prefer_tags=several(prefer_tags, "prefer_tags"),
-            prefer_domain=prefer_domain,
-            deep=deep,
-            read_time=self.settings.search.read_time if read_time is None else read_time,
-        )
-        shown = None if view is None else checked_view(view)
-        declared = self.recipe(recipe)
-        if changes:
-            declared = self.recipes.changed(declared.name, changes)
-        told = {"mark": mark, "facets": facets}
-        return self._federated(
-            declared, query, shown, now, told, several(vaults, "vaults"), federate=federate
-        )
+    def search(self, search: Search | str, /, **fields: Any) -> Response:
+        """Search. `fields` are those of `Search` and of `Filter` by name: `limit=5`,
+        `project="harbor"`, `tags=("a",)`."""
+        asked = self._completed(search, fields)
+        recipe = self.recipe(asked.recipe)
+        if asked.changes:
+            recipe = self.recipes.changed(recipe.name, asked.changes)
+        return self._federated(recipe, asked)
 
     @needs(SEARCH)
-    def run_recipe(
-        self,
-        recipe: Recipe,
-        text: str,
-        *,
-        limit: int | None = None,
-        filter: Filter = EVERYTHING,
-        now: datetime | None = None,
-    ) -> Response:
-        """The same door as `search`, for a recipe that has no name to be found by."""
-        query = Query(
-            text=clean_query(text),
-            limit=limit,
-            filter=checked_filter(filter),
-            read_time=self.settings.search.read_time,
-        )
-        return self._run(recipe, query, now=now)
+    def run_recipe(self, recipe: Recipe, search: Search | str, /, **fields: Any) -> Response:
+        """The same as `search` in this vault alone, for a recipe that has no name to be found
+        by."""
+        return self._run(recipe, self._completed(search, fields))
+
+    def _completed(self, search: Search | str, fields: Mapping[str, object]) -> Search:
+        """The search, checked, with what it leaves to the settings and to the clock."""
+        asked = checked_search(search, **fields)
+        read_time = self.settings.search.read_time if asked.read_time is None else asked.read_time
+        return msgspec.structs.replace(asked, read_time=read_time, now=asked.now or self.now())
 
     @needs(SEARCH, anywhere=True)
     def recipe(self, name: str | None = None) -> Recipe:
@@ -558,34 +509,21 @@ class Recollect:
         start = working_folder()
         return None if start is None else project_vault(start)
 
-    def _federated(
-        self,
-        recipe: Recipe,
-        query: Query,
-        view: View | None = None,
-        now: datetime | None = None,
-        told: Mapping[str, bool] = MappingProxyType({}),
-        vaults: Sequence[str] = (),
-        *,
-        federate: bool = True,
-    ) -> Response:
+    def _federated(self, recipe: Recipe, search: Search) -> Response:
         """The search in the home's own vault, and in every other that is asked for."""
-        own = partial(self._run, recipe, query, view, now, **told)
-        for name in vaults:
+        own = partial(self._run, recipe, search)
+        for name in search.vaults:
             self._enter(name)
-        federation = self._others if federate or vaults else None
+        federation = self._others if search.federate or search.vaults else None
         if federation is None:
             self._enter(HOME)
-            if set(vaults) - {HOME}:
-                raise NotFound(f"There is no vault {vaults[0]!r}; there is: {HOME}.")
+            if set(search.vaults) - {HOME}:
+                raise NotFound(f"There is no vault {search.vaults[0]!r}; there is: {HOME}.")
             return own()
-        chosen = federation.chosen(vaults, self.caller.sees)
+        chosen = federation.chosen(search.vaults, self.caller.sees)
         if [one.name for one in chosen] == [HOME]:
             return self._noting_untrusted(own())
-        found = federation.search(
-            recipe, query, chosen, own, view=view, now=zoned(now) if now else self.now(), told=told
-        )
-        return self._noting_untrusted(found)
+        return self._noting_untrusted(federation.search(recipe, search, chosen, own))
 
     def _noting_untrusted(self, found: Response) -> Response:
         """A vault that would be used if it were trusted is told, and not silently passed over."""
@@ -597,26 +535,10 @@ class Recollect:
         note = f"The project vault {project} is not used; `recollect vaults trust` allows it."
         return msgspec.structs.replace(found, notes=(*found.notes, note))
 
-    def _run(
-        self,
-        recipe: Recipe,
-        query: Query,
-        view: View | None = None,
-        now: datetime | None = None,
-        *,
-        mark: bool = False,
-        facets: bool = False,
-    ) -> Response:
-        found = run(
-            recipe,
-            query,
-            now=zoned(now) if now else self.now(),
-            store=self.store if (fanned := self._fanned()) is None else fanned,
-            models=self.models,
-            view=view,
-            mark=mark,
-            facets=facets,
-        )
+    def _run(self, recipe: Recipe, search: Search) -> Response:
+        fanned = self._fanned()
+        store = self.store if fanned is None else fanned
+        found = run(recipe, search, store=store, models=self.models)
         return found if fanned is None else fanned.told_apart(found)
 
     @cached_property
@@ -681,8 +603,8 @@ class Recollect:
         [memory] = self.show([id])
         told = f"{memory.title} {memory.text}"[:RELATED_READS]
         limit = bounded(RELATED.limits.default if limit is None else limit)
-        query = Query(text=clean_query(told), limit=limit + 1, read_time=False)
-        found = self._run(RELATED, query)
+        search = self._completed(told, {"limit": limit + 1, "read_time": False})
+        found = self._run(RELATED, search)
         others = tuple(result for result in found if result.id != id)[:limit]
         return msgspec.structs.replace(
             found,
@@ -807,8 +729,8 @@ class Recollect:
         memories: list[Memory] = []
         if query.strip():
             recipe = self._context_recipe(semantic or self.settings.context.semantic)
-            asked = Query(text=clean_query(query), limit=limit, filter=filter)
-            response = self._federated(recipe, asked)
+            search = self._completed(query, {"limit": limit, "filter": filter})
+            response = self._federated(recipe, search)
             memories = [result.memory for result in response]
         found = {memory.id for memory in memories}
         topup = self.settings.context.topup_recent if topup_recent is None else topup_recent
@@ -1046,7 +968,7 @@ class Recollect:
         and each question may cost something."""
         with suppress(RecollectError):
             if self.models.embeds() and self.models.embedder().local:
-                self._run(RELATED, Query(text=WARMING_WORDS, limit=1))
+                self._run(RELATED, self._completed(WARMING_WORDS, {"limit": 1}))
         with suppress(RecollectError):
             if self.settings.rerank.provider != "http":
                 self.models.reranker().ready()

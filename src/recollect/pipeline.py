@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 
 from recollect.checks import LARGEST_LIMIT, bounded
 from recollect.context import Models, SearchContext
@@ -19,31 +18,22 @@ from recollect.recipes.base import Channel, Recipe, fused_channels
 from recollect.stages.cut import Cut
 from recollect.stages.neighbours import together
 from recollect.store.base import Store
-from recollect.types import Filter, Hit, Query, Ranking, Response, Result, Term, View, combine
+from recollect.types import Filter, Hit, Ranking, Response, Result, Search, Term, View, combine
 
 # A chip for each; nobody reads more of them.
 MOST_FACETS = 12
 
 
 def run(
-    recipe: Recipe,
-    query: Query,
-    *,
-    now: datetime,
-    store: Store,
-    models: Models,
-    view: View | None = None,
-    vault: str = "agent",
-    mark: bool = False,
-    facets: bool = False,
+    recipe: Recipe, search: Search, *, store: Store, models: Models, vault: str = "agent"
 ) -> Response:
-    """Answer a query as the recipe declares; `mark` cuts marked snippets for every view, `facets`
-    counts what everything that was found has in common."""
+    """Answer a search as the recipe declares, which is the one that the search names."""
     start = time.perf_counter()
-    declared = _variant(recipe, query)
-    limit, note = _limit(declared, query)
+    assert search.now is not None, "the caller's clock says it"
+    declared = _variant(recipe, search)
+    limit, note = _limit(declared, search)
     context = SearchContext(
-        recipe=recipe.name, query=query, limit=limit, now=now, store=store, models=models
+        recipe=recipe.name, search=search, limit=limit, now=search.now, store=store, models=models
     )
     context.inlined = declared.limits.inlined
     if note:
@@ -57,16 +47,16 @@ def run(
                 ranking = together(ranking, context)
         with context.timed("stages"), context.timed(f"stages.{stage.name}"):
             ranking = stage.apply(ranking, context)
-    shown = view or declared.view
+    shown = search.view or declared.view
     with context.timed("present"):
-        if mark or shown == "snippet":
+        if search.mark or shown == "snippet":
             context.snippets = marked(context, [context.memory(id) for id in ranking.ids])
         results = _results(ranking, context, shown, vault)
         judged = declared.evidence.judged(ranking, context) if declared.evidence else None
-    common = _facets(context) if facets else {}
+    common = _facets(context) if search.facets else {}
     context.timings["total"] = (time.perf_counter() - start) * 1000
     return Response(
-        query=query.text,
+        query=search.query,
         recipe=recipe.name,
         view=shown,
         intent=context.intent,
@@ -83,27 +73,27 @@ def run(
     )
 
 
-def _variant(recipe: Recipe, query: Query) -> Recipe:
+def _variant(recipe: Recipe, search: Search) -> Recipe:
     """The recipe, or its deep search; refused where the query has too few keywords for it."""
-    if query.deep and recipe.deep is None:
+    if search.deep and recipe.deep is None:
         raise UserError(f"Recipe {recipe.name} has no deep search; gnosis has one.")
-    declared = recipe.deep if query.deep and recipe.deep is not None else recipe
+    declared = recipe.deep if search.deep and recipe.deep is not None else recipe
     needed = declared.limits.least_keywords
-    found = len(set(keywords(query.text)))
+    found = len(set(keywords(search.query)))
     if found < needed:
         raise UserError(
-            f"{'Deep search' if query.deep else f'Recipe {recipe.name}'} needs at least {needed} "
+            f"{'Deep search' if search.deep else f'Recipe {recipe.name}'} needs at least {needed} "
             f"{'keyword' if needed == 1 else 'keywords'} and the query has {found}; "
             "add a word that carries meaning."
         )
     return declared
 
 
-def _limit(declared: Recipe, query: Query) -> tuple[int, str]:
+def _limit(declared: Recipe, search: Search) -> tuple[int, str]:
     """How many results at most, and a note where that is less than asked for."""
-    asked = bounded(query.limit if query.limit is not None else declared.limits.default)
+    asked = bounded(search.limit if search.limit is not None else declared.limits.default)
     most = declared.limits.most or LARGEST_LIMIT
-    if query.limit is not None and asked > most < LARGEST_LIMIT:
+    if search.limit is not None and asked > most < LARGEST_LIMIT:
         return most, f"Recipe {declared.name} returns at most {most} results."
     return min(asked, most), ""
 

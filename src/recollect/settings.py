@@ -77,7 +77,7 @@ class Rerank(Struct, frozen=True, forbid_unknown_fields=True):
     budget_ms: Milliseconds = 300
 
 
-class Search(Struct, frozen=True, forbid_unknown_fields=True):
+class SearchSettings(Struct, frozen=True, forbid_unknown_fields=True):
     recipe: str = "blend"
     read_time: bool = True
     vault_deadline_ms: Milliseconds = 2000
@@ -103,7 +103,7 @@ class CollectionSettings(Struct, frozen=True, forbid_unknown_fields=True):
     passphrase_env: str = ""
 
 
-class Context(Struct, frozen=True, forbid_unknown_fields=True):
+class ContextSettings(Struct, frozen=True, forbid_unknown_fields=True):
     semantic: SemanticMode = "auto"
     topup_recent: bool = True
 
@@ -137,8 +137,8 @@ class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     embedding: Embedding = Embedding()
     rerank: Rerank = Rerank()
-    search: Search = Search()
-    context: Context = Context()
+    search: SearchSettings = SearchSettings()
+    context: ContextSettings = ContextSettings()
     serve: Serve = Serve()
     vault: Vault = Vault()
     mirror: Mirror = Mirror()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from math import prod
 from typing import Literal, NamedTuple
@@ -80,16 +80,33 @@ class Filter(Struct, frozen=True, kw_only=True):
         return self != Filter()
 
 
-class Query(Struct, frozen=True, kw_only=True):
-    """One question, with everything the caller asked for beside the words."""
+class Search(Struct, frozen=True, kw_only=True):
+    """One search, with everything it can be asked for. None leaves the choice to the recipe or to
+    the settings.
 
-    text: str
+    `prefer_tags` and `prefer_domain` count in the ranking and filter nothing. `read_time` reads
+    "last week" and the like as a time. `now` is the time that ages are counted from. `mark` cuts a
+    snippet with the match marked for every result, whatever the view. `facets` counts what all that
+    was found has in common. `changes` sets constants of the recipe otherwise, for this search
+    alone: `{"fuse.weights.vector": 2.0}`. `vaults` narrows to those of these names; without
+    `federate` the home's own vault is searched alone.
+    """
+
+    query: str
+    recipe: str | None = None
+    view: View | None = None
     limit: int | None = None
+    deep: bool = False
     filter: Filter = Filter()
     prefer_tags: tuple[str, ...] = ()
     prefer_domain: str | None = None
-    deep: bool = False
-    read_time: bool = True
+    read_time: bool | None = None
+    now: datetime | None = None
+    mark: bool = False
+    facets: bool = False
+    changes: Mapping[str, object] = {}
+    vaults: tuple[str, ...] = ()
+    federate: bool = True
 
     @property
     def wanted_tags(self) -> frozenset[str]:

@@ -21,7 +21,7 @@ LONG_WORD = "Donaudampfschiff" * 80
 
 
 def found(engine: Recollect, text: str, **asked: object) -> list[str]:
-    return [result.id for result in engine.search(text, limit=10, **asked)]  # type: ignore[arg-type]
+    return [result.id for result in engine.search(text, limit=10, **asked)]
 
 
 def counted(page: Page) -> dict[str, str]:
@@ -34,7 +34,7 @@ def counted(page: Page) -> dict[str, str]:
 
 def facets(engine: Recollect, text: str, **asked: object) -> dict[str, str]:
     """What the chips should say; a value that everything has tells nothing and has no chip."""
-    counts = engine.search(text, facets=True, **asked).facets  # type: ignore[arg-type]
+    counts = engine.search(text, facets=True, **asked).facets
     everything = sum(counts["kind"].values())
     names = {"project": "project", "kind": "kind", "tag": "tags", "source": "source"}
     told = {

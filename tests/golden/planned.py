@@ -17,7 +17,7 @@ from recollect import Recollect, Response, Result
 from recollect.errors import ProviderError
 from recollect.ingest.draft import draft
 from recollect.models.active import ActiveModels
-from recollect.settings import Context, Embedding, Rerank, Settings
+from recollect.settings import ContextSettings, Embedding, Rerank, Settings
 from recollect.testing.servers import ModelServer, Recorded, Reply
 from recollect.types import Term
 
@@ -89,7 +89,7 @@ def settings(
         told = {"provider": provider, "model": "toy", "base_url": url, **embedding}
         if rerank:
             reading = Rerank(provider="http", model="toy", base_url=server.url, budget_ms=60_000)
-    return Settings(embedding=Embedding(**told), rerank=reading, context=Context())
+    return Settings(embedding=Embedding(**told), rerank=reading, context=ContextSettings())
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from recollect import Filter, Recollect
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.registry import BUILT_IN
-from recollect.settings import Context
+from recollect.settings import ContextSettings
 from recollect.testing.servers import Fault
 
 
@@ -302,7 +302,9 @@ def test_context_without_a_query_is_what_is_newest(tmp_path: Path) -> None:
 def test_the_settings_decide_unless_the_call_does(tmp_path: Path) -> None:
     with PlannedServer() as server:
         plan_context(server)
-        told = replace(settings(server), context=Context(semantic="never", topup_recent=False))
+        told = replace(
+            settings(server), context=ContextSettings(semantic="never", topup_recent=False)
+        )
         with vault(tmp_path, CONTEXT, told) as memory:
             assert [one.id for one in memory.context("kiln").memories] == ["word"]
             found = memory.context("kiln", semantic="always", limit=2)

@@ -18,7 +18,7 @@ from recollect.recall.exact import Exact
 from recollect.recall.recent import Recent
 from recollect.recipes.base import Channel
 from recollect.recipes.registry import BUILT_IN
-from recollect.types import Memory, Query, Ranking
+from recollect.types import Memory, Ranking, Search
 
 fast = settings(max_examples=60, deadline=None, derandomize=True)
 ALL = 100_000
@@ -45,9 +45,9 @@ def found(
     memory: Recollect, channel: Channel, text: str, limit: int, filter: Filter | None = None
 ) -> Ranking:
     """What one channel finds, before anything else happens to it."""
-    query = Query(text=text, limit=limit, filter=filter or Filter())
+    search = Search(query=text, limit=limit, filter=filter or Filter())
     at = SearchContext(
-        recipe="r", query=query, limit=limit, now=NOW, store=memory.store, models=memory.models
+        recipe="r", search=search, limit=limit, now=NOW, store=memory.store, models=memory.models
     )
     return channel.recall(at) or Ranking()
 

@@ -14,7 +14,7 @@ from recollect.context import SearchContext
 from recollect.fuse.rrf import Rrf
 from recollect.fuse.union import Union
 from recollect.fuse.weighted import WeightedMax, over_largest
-from recollect.types import Hit, Query, Ranking, leaf, ranked, recompute
+from recollect.types import Hit, Ranking, Search, leaf, ranked, recompute
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 IDS = [f"m{n}" for n in range(12)]
@@ -30,7 +30,7 @@ def at(found: Mapping[str, Mapping[str, float]]) -> SearchContext:
     """A search in which the channels found these."""
     nothing: Any = None
     made = SearchContext(
-        recipe="r", query=Query(text="q"), limit=10, now=NOW, store=nothing, models=nothing
+        recipe="r", search=Search(query="q"), limit=10, now=NOW, store=nothing, models=nothing
     )
     for name, scored in found.items():
         made.channels[name] = ranked(Hit(id, leaf(name, score, "")) for id, score in scored.items())

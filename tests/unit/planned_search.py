@@ -15,7 +15,7 @@ from recollect.errors import ProviderError
 from recollect.ingest.draft import complete, draft
 from recollect.models.base import Embedder, Reranker
 from recollect.store.sqlite.store import SqliteStore
-from recollect.types import Filter, Hit, Query, Ranking, leaf
+from recollect.types import Filter, Hit, Ranking, Search, leaf
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -124,7 +124,7 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
         reads = PlannedReranker(scores) if scores is not None else reranker
         at = SearchContext(
             recipe="r",
-            query=Query(text=text, filter=filter or Filter(), read_time=read_time),
+            search=Search(query=text, filter=filter or Filter(), read_time=read_time),
             limit=limit,
             now=now,
             store=store,

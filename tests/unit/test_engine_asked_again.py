@@ -15,7 +15,7 @@ from recollect.errors import Changed, NotFound, ProviderError, UserError
 from recollect.memory_json import revision
 from recollect.pipeline import MOST_FACETS
 from recollect.recipes.registry import BUILT_IN
-from recollect.settings import Embedding, Rerank, Search, Settings
+from recollect.settings import Embedding, Rerank, SearchSettings, Settings
 from recollect.testing.servers import Fault, ModelServer
 from recollect.types import Filter, Memory, Place
 
@@ -253,11 +253,11 @@ def test_recipes_that_do_not_learn_have_learned_nothing(memory: Recollect, recip
 
 # Changed recipes
 
-CHANGES = {"stages.bonus.signals.standing.weight": 50.0, "limits.default": 2}
+CHANGES = {"stages.bonus.signals.importance.weight": 50.0, "limits.default": 2}
 
 
 def answer(memory: Recollect, **how: object) -> list[tuple[str, float]]:
-    return [(one.id, one.score) for one in memory.search("otter", **how)]  # type: ignore[arg-type]
+    return [(one.id, one.score) for one in memory.search("otter", **how)]
 
 
 def test_a_changed_search_is_the_search_of_the_saved_recipe(memory: Recollect) -> None:
@@ -281,7 +281,7 @@ def test_a_changed_search_is_the_search_of_the_saved_recipe(memory: Recollect) -
 
 
 def test_changes_go_to_the_recipe_that_is_the_default(tmp_path: Path) -> None:
-    settings = Settings(OFF.embedding, OFF.rerank, Search(recipe="router"))
+    settings = Settings(OFF.embedding, OFF.rerank, SearchSettings(recipe="router"))
     with opened(tmp_path, settings) as memory:
         memory.save(id="a", text="otter")
         memory.save(id="b", text="otter too")
@@ -363,7 +363,7 @@ def test_warming_up_does_not_wake_a_remote_model(tmp_path: Path) -> None:
 def test_warming_up_never_raises(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.warm_up()
-    gone = Settings(OFF.embedding, OFF.rerank, Search(recipe="nowhere"))
+    gone = Settings(OFF.embedding, OFF.rerank, SearchSettings(recipe="nowhere"))
     with opened(tmp_path, gone) as memory:
         memory.warm_up()
     unnamed = Settings(Embedding(provider="openai"), OFF.rerank)

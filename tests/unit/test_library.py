@@ -132,7 +132,7 @@ def test_a_filter_that_cannot_be_is_refused_by_name(
     tmp_path: Path, narrow: dict[str, object], holding: str
 ) -> None:
     with opened(tmp_path) as memory, pytest.raises(UserError, match=holding):
-        memory.search("token", **narrow)  # type: ignore[arg-type]
+        memory.search("token", **narrow)
 
 
 def test_times_without_a_zone_are_utc(tmp_path: Path) -> None:

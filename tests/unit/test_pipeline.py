@@ -20,7 +20,7 @@ from recollect.present.response import as_json, summary
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.testing.servers import ModelServer
-from recollect.types import Hit, Query, Ranking, leaf
+from recollect.types import Hit, Ranking, Search, leaf
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 NO_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
@@ -305,8 +305,7 @@ def test_now_is_the_one_that_is_told(memory: Recollect) -> None:
 def test_run_needs_no_engine(memory: Recollect) -> None:
     response = run(
         BUILT_IN["router"],
-        Query(text="otter", filter=Filter(tags=("n3",))),
-        now=NOW,
+        Search(query="otter", filter=Filter(tags=("n3",)), now=NOW),
         store=memory.store,
         models=memory.models,
         vault="team",
@@ -317,5 +316,5 @@ def test_run_needs_no_engine(memory: Recollect) -> None:
 def at_nowhere() -> SearchContext:
     nothing: Any = None
     return SearchContext(
-        recipe="r", query=Query(text="q"), limit=5, now=NOW, store=nothing, models=nothing
+        recipe="r", search=Search(query="q"), limit=5, now=NOW, store=nothing, models=nothing
     )

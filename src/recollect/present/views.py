@@ -7,11 +7,10 @@ from math import ceil
 from typing import Any
 
 from recollect.context import SearchContext
-from recollect.errors import UserError
 from recollect.memory_json import memory_json
 from recollect.present.snippet import plain_start
 from recollect.times import iso
-from recollect.types import Hit, Memory, View
+from recollect.types import Hit, Memory
 
 PREVIEW_CHARACTERS = 240
 # Source: the `gnosis` recipe, "Preview": a whole text is inlined above this score, below this size.
@@ -93,9 +92,3 @@ VIEWS: dict[str, Callable[[Hit, Memory, SearchContext, int], dict[str, Any]]] = 
     "preview": preview,
     "snippet": snippet,
 }
-
-
-def checked_view(name: str) -> View:
-    if name not in VIEWS:
-        raise UserError(f"There is no view {name!r}; there are: {', '.join(VIEWS)}.")
-    return name  # type: ignore[return-value]

@@ -52,6 +52,6 @@ class Exact(Struct, frozen=True, tag="exact", forbid_unknown_fields=True):
         weights = dict.fromkeys(COLUMNS[index], 1.0)
         expression = fts5.any_phrase_of([phrase])
         matched = context.store.keyword.match(
-            index, expression, weights, self.each, context.query.filter
+            index, expression, weights, self.each, context.search.filter
         )
         return [id for id, _ in matched.matches]

@@ -57,14 +57,14 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
         return True
 
     def recall(self, context: SearchContext) -> Ranking:
-        asked = " ".join((context.query.text, *(mended(context) if self.mend else ())))
+        asked = " ".join((context.search.query, *(mended(context) if self.mend else ())))
         expression = READINGS[self.reading](asked, tuple(self.columns))
         narrowed = context.filter(kind=self.kind, without_kinds=self.without_kinds)
         if not expression or narrowed is None:
             return Ranking()
         if set(self.columns) != set(COLUMNS[self.index]):
             expression = fts5.within(self.columns, expression)
-        if len(TERMS[self.reading](context.query.text)) > fts5.MOST_TERMS:
+        if len(TERMS[self.reading](context.search.query)) > fts5.MOST_TERMS:
             context.note(
                 f"Long query: its first {fts5.MOST_TERMS} different words are the keywords."
             )
@@ -82,7 +82,7 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
 def mended(context: SearchContext) -> list[str]:
     """What one typing error makes of the query's words that stand nowhere in the vault, in any
     form. A word that is there is never mended, so that no likeness can outrank it."""
-    words = list(dict.fromkeys(keywords(context.query.text)))
+    words = list(dict.fromkeys(keywords(context.search.query)))
     known = context.store.vocabulary.frequencies(words)
     unknown = [word for word in words if word not in known and not _stands(word, context)]
     similar = context.mended = context.store.vocabulary.similar(unknown) if unknown else {}

@@ -23,7 +23,7 @@ class Recent(Struct, frozen=True, tag="recent", forbid_unknown_fields=True):
     name: str = "recent"
 
     def wanted(self, context: SearchContext) -> bool:
-        return not context.query.text.strip()
+        return not context.search.query.strip()
 
     def recall(self, context: SearchContext) -> Ranking:
         narrowed = context.filter()

@@ -20,7 +20,7 @@ class Topic(Struct, frozen=True, tag="topic", forbid_unknown_fields=True):
         return True
 
     def recall(self, context: SearchContext) -> Ranking:
-        asked = keywords(context.query.text)
+        asked = keywords(context.search.query)
         narrowed = context.filter()
         if not asked or narrowed is None:
             return Ranking()

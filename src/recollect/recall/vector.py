@@ -33,7 +33,7 @@ class Vector(Struct, frozen=True, tag="vector", forbid_unknown_fields=True):
     without_kinds: tuple[str, ...] = ()
 
     def wanted(self, context: SearchContext) -> bool:
-        if not context.query.text.strip():
+        if not context.search.query.strip():
             return False
         match self.when:
             case "sparse":

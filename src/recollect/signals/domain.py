@@ -12,6 +12,6 @@ class DomainMatch(Signal, frozen=True, tag="domain_match", kw_only=True):
     """1 when the domain asked for equals the memory's, else 0."""
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
-        asked = context.query.wanted_domains
+        asked = context.search.wanted_domains
         held = {id: context.memory(id).domain.lower() for id in ids}
         return {id: Value(float(domain in asked), domain) for id, domain in held.items()}

@@ -17,7 +17,7 @@ class Feedback(Signal, frozen=True, tag="feedback", kw_only=True):
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
         given = context.store.feedback.about(ids)
-        asked = frozenset(keywords(context.query.text)) if given else frozenset[str]()
+        asked = frozenset(keywords(context.search.query)) if given else frozenset[str]()
         totals: dict[str, float] = {}
         for memory_id, query, accepted in given:
             alike = jaccard(asked, frozenset(keywords(query)))

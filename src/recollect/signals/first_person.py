@@ -21,7 +21,7 @@ class FirstPerson(Signal, frozen=True, tag="first_person", kw_only=True):
     share: Share = 0.03
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
-        if FIRST_PERSON.isdisjoint(lowered(context.query.text)):
+        if FIRST_PERSON.isdisjoint(lowered(context.search.query)):
             return {}
         return {id: SPEAKS for id in ids if self._speaks(context.reading(id).stems)}
 

@@ -17,7 +17,7 @@ class TagOverlap(Signal, frozen=True, tag="tag_overlap", kw_only=True):
     """Jaccard, case-insensitive; 0 when no tag is asked for."""
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
-        asked = context.query.wanted_tags
+        asked = context.search.wanted_tags
         if not asked:
             return dict.fromkeys(ids, NOTHING)
         held = {id: {tag.lower() for tag in context.memory(id).tags} for id in ids}

@@ -34,7 +34,7 @@ class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
     """TF-IDF cosine of query and memory (title, text, context, tags)."""
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
-        asked = tokens(context.query.text)
+        asked = tokens(context.search.query)
         held = {id: tokens(semantic_text(context.memory(id))) for id in ids}
         every = set(asked).union(*held.values())
         documents, holding = (

@@ -25,9 +25,9 @@ class Title(Signal, frozen=True, tag="title", kw_only=True):
     least: Count = 1
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
-        if len(pieces(context.query.text)) < self.least:
+        if len(pieces(context.search.query)) < self.least:
             return {}
-        return {id: self._value(context.memory(id).title, context.query.text) for id in ids}
+        return {id: self._value(context.memory(id).title, context.search.query) for id in ids}
 
     def _value(self, title: str, query: str) -> Value:
         if holds_all(title, query):

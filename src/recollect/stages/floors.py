@@ -22,7 +22,7 @@ class KeywordFloor(Struct, frozen=True, tag="keyword_floor", forbid_unknown_fiel
     name: str = "keyword_floor"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        asked = set(keywords(context.query.text))
+        asked = set(keywords(context.search.query))
         if not asked:
             return ranking
         return ranked((self._raised(hit, asked, context) for hit in ranking), ranking.dropped)

@@ -57,7 +57,7 @@ def opinions(
     empty, and said why under the stage's name, when it said nothing."""
     with context.timed(stage):
         try:
-            verdict = Verdict(context.models.reranker(), context.query.text, batch)
+            verdict = Verdict(context.models.reranker(), context.search.query, batch)
         except ProviderError as error:
             context.degrade(stage, str(error))
             return {}

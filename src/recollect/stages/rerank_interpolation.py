@@ -44,10 +44,10 @@ class RerankInterpolation(
     name: str = "rerank"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        if len(ranking) < 2 or len(readable(context.query.text)) < self.least_words:
+        if len(ranking) < 2 or len(readable(context.search.query)) < self.least_words:
             return ranking
         candidates = [
-            (id, focused(context.memory(id), context.query.text, self.characters))
+            (id, focused(context.memory(id), context.search.query, self.characters))
             for id in ranking.ids[: self.top]
         ]
         scores = opinions(self.name, candidates, self.batch, context)

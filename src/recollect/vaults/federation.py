@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -20,7 +19,7 @@ from recollect.pipeline import run
 from recollect.recipes.base import Recipe
 from recollect.settings import Settings
 from recollect.store.sqlite.store import SqliteStore
-from recollect.types import Degraded, Memory, Query, Response, View
+from recollect.types import Degraded, Memory, Response, Search
 from recollect.vaults.crew import Crew
 from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, Known, known_vaults
@@ -31,16 +30,6 @@ from recollect.vaults.remote import RemoteVault
 THREADS = 2
 
 Answer = TypeVar("Answer")
-
-
-class Asked(NamedTuple):
-    """A search as every vault is asked it."""
-
-    recipe: Recipe
-    query: Query
-    view: View | None
-    now: datetime
-    told: Mapping[str, bool]
 
 
 class Held(NamedTuple):
@@ -85,21 +74,12 @@ class Federation:
         return [one for one in seen if not names or one.name in names]
 
     def search(
-        self,
-        recipe: Recipe,
-        query: Query,
-        vaults: Sequence[Known],
-        own: Callable[[], Response],
-        *,
-        view: View | None,
-        now: datetime,
-        told: Mapping[str, bool],
+        self, recipe: Recipe, search: Search, vaults: Sequence[Known], own: Callable[[], Response]
     ) -> Response:
         """`own` searches the home's own vault, in this thread, while the others are asked."""
-        asked = Asked(recipe, query, view, now, told)
         start = time.perf_counter()
         others = {
-            one.name: self._ask(one, partial(self._answer, one, asked))
+            one.name: self._ask(one, partial(self._answer, one, recipe, search))
             for one in vaults
             if one.name != HOME
         }
@@ -119,7 +99,7 @@ class Federation:
             why = "; ".join(f"{part.channel}: {part.reason}" for part in away)
             raise StoreError(f"No vault could answer: {why}")
         answers.sort(key=lambda one: vaults.index(one.vault))
-        found = merged(answers, _limit(asked, answers), away)
+        found = merged(answers, _limit(recipe, search, answers), away)
         spent = round((time.perf_counter() - start) * 1000, 3)
         return msgspec.structs.replace(found, timings_ms=found.timings_ms | {"total": spent})
 
@@ -141,22 +121,12 @@ class Federation:
             raise StoreError("It did not answer in time; search.vault_deadline_ms says how long "
                              "is waited.") from error  # fmt: skip
 
-    def _answer(self, vault: Known, asked: Asked) -> Response:
+    def _answer(self, vault: Known, recipe: Recipe, search: Search) -> Response:
         try:
             if vault.url:
-                view = asked.view or asked.recipe.view
-                remote = self._remote(vault)
-                return remote.search(asked.recipe, asked.query, view, asked.now)
-            return run(
-                asked.recipe,
-                asked.query,
-                now=asked.now,
-                store=self._store(vault),
-                models=self._models,
-                view=asked.view,
-                vault=vault.name,
-                **asked.told,
-            )
+                return self._remote(vault).search(recipe, search)
+            store = self._store(vault)
+            return run(recipe, search, store=store, models=self._models, vault=vault.name)
         except UserError as error:
             if not vault.url:
                 raise
@@ -216,9 +186,9 @@ class Federation:
             remote.close()
 
 
-def _limit(asked: Asked, answers: Sequence[Answered]) -> int:
+def _limit(recipe: Recipe, search: Search, answers: Sequence[Answered]) -> int:
     """As many as one vault alone would return; a recipe may return more than it was asked for."""
-    recipe = asked.recipe.deep if asked.query.deep and asked.recipe.deep else asked.recipe
-    wanted = asked.query.limit or recipe.limits.default
-    most = recipe.limits.most or wanted
+    limits = (recipe.deep if search.deep and recipe.deep else recipe).limits
+    wanted = search.limit or limits.default
+    most = limits.most or wanted
     return max(min(wanted, most), *(len(one.response) for one in answers))

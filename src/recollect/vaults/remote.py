@@ -26,12 +26,11 @@ from recollect.types import (
     Degraded,
     Evidence,
     FilePlace,
-    Filter,
     Intent,
     Memory,
-    Query,
     Response,
     Result,
+    Search,
     Term,
     View,
     recompute,
@@ -49,6 +48,8 @@ MOST_RESULTS = 1000
 # A sentence about what went wrong there; longer ones are cut.
 LONGEST_NOTE = 300
 MOST_NOTES = 20
+# What the other server is not asked for: it is answered here.
+OURS = frozenset({"filter", "among", "without_kinds", "changes", "vaults", "mark", "facets"})
 
 
 class _InFile(Struct):
@@ -154,9 +155,10 @@ class RemoteVault:
             key=Key.read(environment, known.token_env),
         )
 
-    def search(self, recipe: Recipe, query: Query, view: View, now: datetime) -> Response:
+    def search(self, recipe: Recipe, search: Search) -> Response:
         start = time.perf_counter()
-        body = self._asked(recipe, query, view, now)
+        view = search.view or recipe.view
+        body = self._body(recipe, msgspec.structs.replace(search, view=view))
         told = self._remote.post_once(
             "/api/v1/search", body, dict[str, Any], timeout_s=self._timeout_s
         )
@@ -165,7 +167,7 @@ class RemoteVault:
             raise self._wrong("answered with something else than was asked for")
         spent = round((time.perf_counter() - start) * 1000, 3)
         return Response(
-            query=query.text,
+            query=search.query,
             recipe=recipe.name,
             view=view,
             intent=found.intent,
@@ -224,20 +226,20 @@ class RemoteVault:
     def close(self) -> None:
         self._remote.close()
 
-    def _asked(self, recipe: Recipe, query: Query, view: View, now: datetime) -> dict[str, Any]:
-        """The query as the other server's API takes it."""
-        if query.filter.among is not None or query.filter.without_kinds:
+    def _body(self, recipe: Recipe, search: Search) -> dict[str, Any]:
+        """The search as the other server's API takes it."""
+        if search.filter.among is not None or search.filter.without_kinds:
             raise self._wrong("cannot be asked with this filter")
-        name, changes = self._said(recipe)
-        told: dict[str, Any] = {
-            "query": query.text, "recipe": name, "view": view, "explain": True, "whole": True,
-            "federate": False, "deep": query.deep, "read_time": query.read_time,
-            "prefer_tags": list(query.prefer_tags), "prefer_domain": query.prefer_domain,
-            "now": iso(now), "set": changes, **_filter(query.filter),
-        }  # fmt: skip
-        if query.limit is not None:
-            told["limit"] = min(query.limit, MOST_RESULTS)
-        return told
+        known, changes = self._said(recipe)
+        limit = None if search.limit is None else min(search.limit, MOST_RESULTS)
+        fields = msgspec.structs.asdict(search.filter) | msgspec.structs.asdict(search)
+        body = {
+            name: iso(value) if isinstance(value, datetime) else value
+            for name, value in fields.items()
+            if name not in OURS
+        }
+        asked = {"recipe": known, "set": changes, "limit": limit, "federate": False}
+        return body | asked | {"explain": True, "whole": True}
 
     def _said(self, recipe: Recipe) -> tuple[str, dict[str, object]]:
         """A recipe that comes with Recollect, by name, and what this one has otherwise: a recipe of
@@ -304,13 +306,3 @@ def _counts(told: dict[str, int | dict[str, int]], returned: int) -> dict[str, o
         "returned": returned,
         "dropped": {_line(name): count for name, count in left_out.items()},
     }
-
-
-def _filter(filter: Filter) -> dict[str, Any]:
-    names = ("project", "source", "domain", "kind", "space")
-    told: dict[str, Any] = {name: getattr(filter, name) for name in names}
-    told["tags"] = list(filter.tags)
-    for name in ("since", "until"):
-        moment = getattr(filter, name)
-        told[name] = iso(moment) if moment is not None else None
-    return told

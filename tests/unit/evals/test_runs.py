@@ -16,11 +16,13 @@ from recollect.errors import ProviderError, UserError
 from recollect.evals.cache import FILE, Cache
 from recollect.evals.report import report, write_runs
 from recollect.evals.runs import TIMED, WARM_UP, Bench, Outcome, opened
-from recollect.settings import Embedding, Rerank, Search, Settings
+from recollect.settings import Embedding, Rerank, SearchSettings, Settings
 from recollect.testing.servers import Fault, ModelServer
 
 OFF = Settings(
-    embedding=Embedding(provider="none"), rerank=Rerank(provider="none"), search=Search("vault")
+    embedding=Embedding(provider="none"),
+    rerank=Rerank(provider="none"),
+    search=SearchSettings("vault"),
 )
 MANY = [{"_id": f"d{n:03}", "title": f"Note {n}", "text": f"word{n} token"} for n in range(60)]
 ASKED = [{"_id": f"q{n:03}", "text": f"token word{n}"} for n in range(60)]
@@ -58,7 +60,7 @@ def connected(server: ModelServer, budget_ms: int = 10_000) -> Settings:
     return Settings(
         embedding=Embedding(provider="openai", model="toy", base_url=server.openai_url),
         rerank=Rerank(provider="http", model="toy", base_url=server.url, budget_ms=budget_ms),
-        search=Search("vault"),
+        search=SearchSettings("vault"),
     )
 
 
@@ -93,7 +95,7 @@ def test_the_default_is_the_settings_recipe_and_the_baselines(tmp_path: Path) ->
             made.contestants(["x"])
         named, left_out = made.contestants(["bm25", "gnosis", "bm25", "grep"])
         assert ([one.name for one in named], left_out) == (["bm25", "gnosis", "grep"], {})
-    with bench(folder, Settings(search=Search("vault"))) as made:
+    with bench(folder, Settings(search=SearchSettings("vault"))) as made:
         names = [one.name for one in made.contestants(())[0]]
         assert names == ["vault", "grep", "bm25", "dense"]
 

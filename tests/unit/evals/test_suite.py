@@ -17,7 +17,7 @@ from recollect.evals.suite.rules import Answer, Query, passes
 from recollect.evals.suite.suite import Bench, memories, opened, points, report, suite
 from recollect.ingest.draft import complete
 from recollect.recipes.registry import BUILT_IN
-from recollect.settings import Embedding, Rerank, Search, Secrets, Settings
+from recollect.settings import Embedding, Rerank, SearchSettings, Secrets, Settings
 from recollect.types import Filter, Memory
 
 KINDS = [
@@ -255,7 +255,7 @@ def test_the_points_are_the_same_every_time(bench: Bench, tmp_path: Path) -> Non
 def test_settings_other_than_the_models_change_nothing(bench: Bench, tmp_path: Path) -> None:
     odd = replace(
         WITHOUT_MODELS,
-        search=Search(recipe="nope", read_time=False),
+        search=SearchSettings(recipe="nope", read_time=False),
         secrets=Secrets(patterns={"every word": r"\w+"}),
     )
     with opened(tmp_path, odd, os.environ, silent) as changed:

@@ -17,7 +17,7 @@ from typing import Any
 from recollect import Recollect, Response
 from recollect.ingest.draft import draft
 from recollect.present.response import as_json
-from recollect.settings import Embedding, Rerank, Search, Settings, VaultSettings
+from recollect.settings import Embedding, Rerank, SearchSettings, Settings, VaultSettings
 from recollect.types import Result, recompute
 
 Fields = Mapping[str, Any]
@@ -32,7 +32,7 @@ def settings(*vaults: VaultSettings, deadline_ms: int = DEADLINE_MS) -> Settings
     return Settings(
         embedding=Embedding(provider="none"),
         rerank=Rerank(provider="none"),
-        search=Search(vault_deadline_ms=deadline_ms),
+        search=SearchSettings(vault_deadline_ms=deadline_ms),
         vaults=vaults,
     )
 

@@ -11,8 +11,9 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 from recollect.errors import UserError
-from recollect.times import parse_moment, parse_time
-from recollect.types import Filter
+from recollect.interfaces import requests
+from recollect.times import parse_time
+from recollect.types import Filter, Search
 
 
 class WrongUsage(UserError):
@@ -73,7 +74,9 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
         "--here", action="store_true", help="only the project named after the working directory"
     )
     group.add_argument("--source", metavar="S", help="only from this source")
-    group.add_argument("--tag", action="append", default=[], metavar="T", help="only with this tag")
+    group.add_argument(
+        "--tag", dest="tags", action="append", default=[], metavar="T", help="only with this tag"
+    )
     group.add_argument("--domain", metavar="D", help="only of this domain")
     group.add_argument("--kind", metavar="K", help="only of this kind")
     group.add_argument("--space", metavar="S", help="only in this space")
@@ -87,16 +90,17 @@ def add_now(parser: argparse.ArgumentParser) -> None:
 
 def filter_of(args: argparse.Namespace, now: datetime) -> Filter:
     """The Filter that the arguments of `add_filter` ask for."""
-    return Filter(
-        project=here() if args.here else args.project,
-        source=args.source,
-        domain=args.domain,
-        kind=args.kind,
-        space=args.space,
-        tags=tuple(args.tag),
-        since=parse_moment(args.since, now, "--since") if args.since else None,
-        until=parse_moment(args.until, now, "--until") if args.until else None,
-    )
+    return requests.filter_of(named(args), now, "--")
+
+
+def search_of(args: argparse.Namespace, now: datetime) -> Search:
+    """The Search that the arguments of `recollect search` ask for."""
+    return requests.search_of(named(args), now, "--")
+
+
+def named(args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments by name; `--here` is a project."""
+    return vars(args) | ({"project": here()} if args.here else {})
 
 
 def now_of(args: argparse.Namespace, otherwise: datetime) -> datetime:

@@ -11,8 +11,8 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     add_limit,
     add_now,
-    filter_of,
     now_of,
+    search_of,
 )
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.results import print_response
@@ -29,14 +29,30 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_limit(parser, "the recipe's own")
     add_filter(parser)
     liked = parser.add_argument_group("preferences", "count in the ranking, filter nothing")
-    liked.add_argument("--prefer-tag", action="append", default=[], metavar="T", help="like a tag")
+    liked.add_argument(
+        "--prefer-tag",
+        dest="prefer_tags",
+        action="append",
+        default=[],
+        metavar="T",
+        help="like a tag",
+    )
     liked.add_argument("--prefer-domain", metavar="D", help="like a domain")
     parser.add_argument(
-        "--vault", action="append", default=[], metavar="V", help="only this vault; see `vaults`"
+        "--vault",
+        dest="vaults",
+        action="append",
+        default=[],
+        metavar="V",
+        help="only this vault; see `vaults`",
     )
     parser.add_argument("--explain", action="store_true", help="why each result stands there")
     parser.add_argument(
-        "--no-time", action="store_true", help='do not read "last week" and the like as a time'
+        "--no-time",
+        dest="read_time",
+        action="store_const",
+        const=False,
+        help='do not read "last week" and the like as a time',
     )
     add_now(parser)
     add_json(parser)
@@ -48,20 +64,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     with Recollect(brief=True) as memory:
         now: datetime = now_of(args, memory.now())
-        response = memory.search(
-            args.query,
-            recipe=args.recipe,
-            view=args.view,
-            limit=args.limit,
-            deep=args.deep,
-            filter=filter_of(args, now),
-            prefer_tags=args.prefer_tag,
-            prefer_domain=args.prefer_domain,
-            read_time=False if args.no_time else None,
-            now=now,
-            mark=not args.json,
-            vaults=args.vault,
-        )
+        response = memory.search(search_of(args, now), mark=not args.json)
     if args.json:
         print_json(compact(response) if args.compact else as_json(response, args.explain))
     else:

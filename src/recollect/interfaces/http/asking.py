@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 from starlette.datastructures import QueryParams
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.times import parse_moment, parse_time
+from recollect.interfaces.requests import filter_of, search_of
 from recollect.types import Filter, Response, View
 
 LONGEST_QUERY = 10_000
@@ -41,17 +42,7 @@ class Narrowing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def filter(self, engine: Recollect) -> Filter:
         """The Filter that is asked for."""
-        now = engine.now()
-        return Filter(
-            project=self.project,
-            source=self.source,
-            domain=self.domain,
-            kind=self.kind,
-            space=self.space,
-            tags=self.tags,
-            since=parse_moment(self.since, now, "since") if self.since else None,
-            until=parse_moment(self.until, now, "until") if self.until else None,
-        )
+        return filter_of(asdict(self), engine.now())
 
 
 class Asked(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -75,23 +66,8 @@ class Asked(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def answered(self, engine: Recollect, *, mark: bool = False) -> Response:
         """What the engine answers."""
-        return engine.search(
-            self.query,
-            recipe=self.recipe,
-            view=self.view,
-            limit=self.limit,
-            deep=self.deep,
-            filter=self.filter(engine),
-            prefer_tags=self.prefer_tags,
-            prefer_domain=self.prefer_domain,
-            read_time=self.read_time,
-            now=parse_time(self.now, "now") if self.now else None,
-            mark=mark,
-            facets=self.facets,
-            changes=self.set,
-            vaults=self.vaults,
-            federate=self.federate,
-        )
+        search = search_of(asdict(self), engine.now())
+        return engine.search(search, changes=self.set, mark=mark)
 
 
 # How a field of several values, or one with a shorter name, is called in a query string.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -19,8 +18,7 @@ from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, LONGEST_ID
 from recollect.interfaces.cursor import decode_place
 from recollect.recipes.registry import BUILT_IN
-from recollect.times import parse_moment
-from recollect.types import Filter, Place, Severity, Tier, View
+from recollect.types import Place, Severity, Tier, View
 
 # Eight results, a scan of each, are some 400 tokens of text: enough to choose from.
 SEARCH_LIMIT = 8
@@ -52,7 +50,7 @@ class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return {name: value for name, value in told.items() if value is not UNSET}
 
 
-class Narrowed(Arguments, frozen=True, kw_only=True):
+class FilterArguments(Arguments, frozen=True, kw_only=True):
     """Filters; every one given must hold."""
 
     own_project = f'; "{EVERY_PROJECT}" for every one'
@@ -66,22 +64,17 @@ class Narrowed(Arguments, frozen=True, kw_only=True):
     since: Annotated[Text, Meta(description="Changed since: 2026-03-01, 7d, 12h, 2w.")] = UNSET
     until: Annotated[Text, Meta(description="Changed until.")] = UNSET
 
-    def filter(self, project: str | None, now: datetime) -> Filter:
-        """The filter they ask for; `project` is the server's own, for calls that name none."""
-        told = {name: value for name, value in self.given().items() if name in FILTERS}
-        told.setdefault("project", project)
-        if told["project"] == EVERY_PROJECT:
-            told["project"] = None
-        for name in ("since", "until"):
-            if name in told:
-                told[name] = parse_moment(told[name], now, name)
-        return Filter(**told | {"tags": tuple(told.get("tags", ()))})
+    def within(self, project: str | None) -> dict[str, Any]:
+        """The arguments that were given; `project` is the server's own, for calls that name
+        none."""
+        named = {"project": project} | self.given()
+        return named | ({"project": None} if named["project"] == EVERY_PROJECT else {})
 
 
-FILTERS = Narrowed.__struct_fields__
+FILTERS = FilterArguments.__struct_fields__
 
 
-class Search(Narrowed, frozen=True, kw_only=True):
+class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     query: Annotated[str, Meta(description="A question, words, a name or an error message.")]
     limit: Annotated[Limit, Meta(description="At most so many results.")] = SEARCH_LIMIT
     view: Annotated[
@@ -103,14 +96,14 @@ class Search(Narrowed, frozen=True, kw_only=True):
     ] = UNSET
 
 
-class DeepSearch(Narrowed, frozen=True, kw_only=True):
+class DeepSearchArguments(FilterArguments, frozen=True, kw_only=True):
     query: Annotated[str, Meta(description="A whole question, two keywords at least.")]
     limit: Annotated[Limit, Meta(description="At most so many results.")] = DEEP_LIMIT
     view: Annotated[View, Meta(description="How much of each; as in memory_search.")] = "preview"
     explain: Annotated[bool, Meta(description="Also how each score came about; long.")] = False
 
 
-class Context(Narrowed, frozen=True, kw_only=True):
+class ContextArguments(FilterArguments, frozen=True, kw_only=True):
     query: Annotated[str, Meta(description="What the work is about; empty: the newest.")] = ""
     limit: Annotated[Limit, Meta(description="At most so many memories.")] = CONTEXT_LIMIT
     max_tokens: Annotated[
@@ -119,7 +112,7 @@ class Context(Narrowed, frozen=True, kw_only=True):
     ] = CONTEXT_TOKENS
 
 
-class Fields(Arguments, frozen=True, kw_only=True):
+class MemoryArguments(Arguments, frozen=True, kw_only=True):
     """A memory's fields."""
 
     title: Annotated[Text, Meta(description="What it is about, in one line.")] = UNSET
@@ -153,7 +146,7 @@ class Fields(Arguments, frozen=True, kw_only=True):
         return {name: value for name, value in self.given().items() if name in FIELDS}
 
 
-class Save(Fields, frozen=True, kw_only=True):
+class SaveArguments(MemoryArguments, frozen=True, kw_only=True):
     own_project = ""
 
     id: Annotated[
@@ -168,7 +161,7 @@ Clearable = Literal[
 ]  # fmt: skip
 
 
-class Update(Fields, frozen=True, kw_only=True):
+class UpdateArguments(MemoryArguments, frozen=True, kw_only=True):
     id: Annotated[Id, Meta(description="Which memory.")]
     tags: Annotated[Tags, Meta(description="Replace all tags by these.")] = UNSET
     add_tags: Annotated[list[Tag], Meta(description="Add these tags.")] = []
@@ -180,14 +173,14 @@ class Update(Fields, frozen=True, kw_only=True):
         return changed | dict.fromkeys(self.clear)
 
 
-class Retrieve(Arguments, frozen=True, kw_only=True):
+class RetrieveArguments(Arguments, frozen=True, kw_only=True):
     ids: Annotated[
         Annotated[list[Id], Meta(min_length=1, max_length=MOST_WHOLE)],
         Meta(description="Ids, as a search or a list gave them."),
     ]
 
 
-class Forget(Arguments, frozen=True, kw_only=True):
+class ForgetArguments(Arguments, frozen=True, kw_only=True):
     ids: Annotated[
         Annotated[list[Id], Meta(min_length=1, max_length=MOST_RESULTS)],
         Meta(description="Which memories."),
@@ -195,7 +188,7 @@ class Forget(Arguments, frozen=True, kw_only=True):
     undo: Annotated[bool, Meta(description="Bring forgotten memories back.")] = False
 
 
-class Feedback(Arguments, frozen=True, kw_only=True):
+class FeedbackArguments(Arguments, frozen=True, kw_only=True):
     query: Annotated[
         Annotated[str, Meta(min_length=1)], Meta(description="The query that was asked.")
     ]
@@ -203,7 +196,7 @@ class Feedback(Arguments, frozen=True, kw_only=True):
     accepted: Annotated[bool, Meta(description="true: it was what was needed; false: not.")]
 
 
-class Listing(Narrowed, frozen=True, kw_only=True):
+class ListArguments(FilterArguments, frozen=True, kw_only=True):
     limit: Annotated[Limit, Meta(description="At most so many.")] = LIST_LIMIT
     after: Annotated[Text, Meta(description="Go on there: next of the page before, or an id.")] = (
         UNSET

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from msgspec import UNSET
-
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
 from recollect.errors import UserError
@@ -27,6 +25,7 @@ from recollect.interfaces.mcp.texts import (
     response_text,
     saved_text,
 )
+from recollect.interfaces.requests import filter_of, search_of
 from recollect.memory_json import memory_json
 from recollect.present.response import as_json, degraded_json
 from recollect.present.views import token_estimate
@@ -66,41 +65,25 @@ class Tool(NamedTuple):
     anywhere: bool = False  # for a caller who may use other vaults and not the home's own, too
 
 
-def search(at: Served, told: given.Search) -> Answer:
-    response = at.engine.search(
-        told.query,
-        recipe=told.recipe if told.recipe is not UNSET else None,
-        view=told.view,
-        limit=told.limit,
-        filter=told.filter(at.project, at.engine.now()),
-        prefer_tags=told.prefer_tags if told.prefer_tags is not UNSET else (),
-        prefer_domain=told.prefer_domain if told.prefer_domain is not UNSET else None,
-        read_time=told.read_time if told.read_time is not UNSET else None,
-        vaults=told.vaults if told.vaults is not UNSET else (),
-    )
+def search(at: Served, told: given.SearchArguments) -> Answer:
+    response = at.engine.search(search_of(told.within(at.project), at.engine.now()))
     text = response_text(response, explain=told.explain)
     return Answer(as_json(response, told.explain), text)
 
 
-def deep_search(at: Served, told: given.DeepSearch) -> Answer:
-    response = at.engine.search(
-        told.query,
-        recipe=DEEP_RECIPE,
-        deep=True,
-        view=told.view,
-        limit=told.limit,
-        filter=told.filter(at.project, at.engine.now()),
-    )
+def deep_search(at: Served, told: given.DeepSearchArguments) -> Answer:
+    search = search_of(told.within(at.project), at.engine.now())
+    response = at.engine.search(search, recipe=DEEP_RECIPE, deep=True)
     text = response_text(response, explain=told.explain)
     return Answer(as_json(response, told.explain), text)
 
 
-def context(at: Served, told: given.Context) -> Answer:
+def context(at: Served, told: given.ContextArguments) -> Answer:
     found = at.engine.context(
         told.query,
         limit=told.limit,
         max_tokens=told.max_tokens,
-        filter=told.filter(at.project, at.engine.now()),
+        filter=filter_of(told.within(at.project), at.engine.now()),
     )
     structured = {
         "memories": [_brief(memory) for memory in found.memories],
@@ -112,7 +95,7 @@ def context(at: Served, told: given.Context) -> Answer:
     return Answer(structured, context_text(found))
 
 
-def save(at: Served, told: given.Save) -> Answer:
+def save(at: Served, told: given.SaveArguments) -> Answer:
     fields = told.fields()
     if at.project is not None:
         fields.setdefault("project", at.project)
@@ -121,12 +104,12 @@ def save(at: Served, told: given.Save) -> Answer:
     return Answer(structured, saved_text(saved))
 
 
-def retrieve(at: Served, told: given.Retrieve) -> Answer:
+def retrieve(at: Served, told: given.RetrieveArguments) -> Answer:
     found = at.engine.show(list(dict.fromkeys(told.ids)))
     return Answer({"memories": [memory_json(memory) for memory in found]}, memories_text(found))
 
 
-def update(at: Served, told: given.Update) -> Answer:
+def update(at: Served, told: given.UpdateArguments) -> Answer:
     changes = told.fields()
     if not (changes or told.add_tags or told.remove_tags):
         raise UserError("Nothing to change; give a field, like text.")
@@ -149,7 +132,7 @@ def update(at: Served, told: given.Update) -> Answer:
     return Answer(structured, f"Updated {after.id}: {what}.{redacted_text(done)}")
 
 
-def forget(at: Served, told: given.Forget) -> Answer:
+def forget(at: Served, told: given.ForgetArguments) -> Answer:
     ids = list(dict.fromkeys(told.ids))
     at.engine.forget(ids, undo=told.undo)
     outcome = "restored" if told.undo else "forgotten"
@@ -157,14 +140,14 @@ def forget(at: Served, told: given.Forget) -> Answer:
     return Answer({"ids": ids, "outcome": outcome}, f"{outcome.title()}: {', '.join(ids)}.{hint}")
 
 
-def feedback(at: Served, told: given.Feedback) -> Answer:
+def feedback(at: Served, told: given.FeedbackArguments) -> Answer:
     accepted, dismissed = at.engine.feedback(told.query, told.id, accept=told.accepted)
     text = f"Noted: {accepted} accepted and {dismissed} dismissed so far."
     return Answer({"accepted": accepted, "dismissed": dismissed}, text)
 
 
-def listing(at: Served, told: given.Listing) -> Answer:
-    wanted = told.filter(at.project, at.engine.now())
+def listing(at: Served, told: given.ListArguments) -> Answer:
+    wanted = filter_of(told.within(at.project), at.engine.now())
     # One more than asked for, to know whether there is another page.
     found = at.engine.list(wanted, told.limit + 1, told.place())
     page = found[: told.limit]
@@ -196,7 +179,7 @@ TOOLS: Sequence[Tool] = (
         "answer or ask: earlier decisions, bugs, preferences and facts may be there. Gives titles, "
         "first words and ids, best first, and whether the evidence is strong, weak or none; "
         "memory_retrieve then gives whole ones. Not for browsing (memory_list).",
-        given.Search,
+        given.SearchArguments,
         schemas.RESPONSE,
         search,
         reads=True,
@@ -208,7 +191,7 @@ TOOLS: Sequence[Tool] = (
         "Slower and wider than memory_search: up to 256 candidates by meaning and topic, each read "
         "by a second model. Use it when memory_search found too little, or when everything about a "
         "subject is needed. Gives previews.",
-        given.DeepSearch,
+        given.DeepSearchArguments,
         schemas.RESPONSE,
         deep_search,
         reads=True,
@@ -219,7 +202,7 @@ TOOLS: Sequence[Tool] = (
         "What to know at the start",
         "What to know when a task begins: memories about a subject, filled up with the newest, as "
         "texts within max_tokens. Call it once at the start; for a question use memory_search.",
-        given.Context,
+        given.ContextArguments,
         schemas.CONTEXT,
         context,
         reads=True,
@@ -231,7 +214,7 @@ TOOLS: Sequence[Tool] = (
         "preference, a fact that was hard to find. One thing a memory; title or text is required. "
         "No secrets, and nothing the code or its history says anyway. What is there already is "
         "updated, not doubled. Gives the id. To change one you know by id: memory_update.",
-        given.Save,
+        given.SaveArguments,
         schemas.SAVED,
         save,
         adds=True,
@@ -242,7 +225,7 @@ TOOLS: Sequence[Tool] = (
         "Read whole memories",
         "Whole memories by id, details included. Use it after a search or a list, for the few that "
         "matter.",
-        given.Retrieve,
+        given.RetrieveArguments,
         schemas.MEMORIES,
         retrieve,
         reads=True,
@@ -253,7 +236,7 @@ TOOLS: Sequence[Tool] = (
         "Change a memory",
         "Change fields of a memory that is wrong or out of date; the others stay. Gives what "
         "changed.",
-        given.Update,
+        given.UpdateArguments,
         schemas.UPDATED,
         update,
         needs=(WRITE, SEARCH),
@@ -264,7 +247,7 @@ TOOLS: Sequence[Tool] = (
         "Take memories out of every answer, by id; undo=true brings them back. For what is wrong "
         "and not worth correcting, or when the user asks. Prefer memory_update where something "
         "true remains.",
-        given.Forget,
+        given.ForgetArguments,
         schemas.FORGOTTEN,
         forget,
         needs=(DELETE,),
@@ -274,7 +257,7 @@ TOOLS: Sequence[Tool] = (
         "Judge a search result",
         "Say whether a result was what the query needed; later searches rank by it. Use it after "
         "you relied on a result, or when a high one was wrong.",
-        given.Feedback,
+        given.FeedbackArguments,
         schemas.NOTED,
         feedback,
         adds=True,
@@ -286,7 +269,7 @@ TOOLS: Sequence[Tool] = (
         "Browse memories",
         "Browse titles and ids page by page: core, then captures, then files; newest first. To see "
         "what there is; to find something, memory_search.",
-        given.Listing,
+        given.ListArguments,
         schemas.LIST,
         listing,
         reads=True,

@@ -1,0 +1,32 @@
+"""What an interface was asked for, by the names of its fields, as the values that the engine takes.
+
+A filter's fields stand beside those of the search, and times are texts, as people and programs
+write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from recollect.times import parse_moment, parse_time
+from recollect.types import Filter, Search
+
+
+def search_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Search:
+    """The search; fields that a search does not have are left out. `prefix` is what the interface
+    writes before a field's name, for messages."""
+    named = {name: fields[name] for name in Search.__struct_fields__ if name in fields}
+    if named.get("now"):
+        named["now"] = parse_time(named["now"], f"{prefix}now")
+    return Search(**named | {"filter": filter_of(fields, now, prefix)})
+
+
+def filter_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Filter:
+    """The filter; `now` is what 7d, 12h and 2w count back from."""
+    named = {name: fields[name] for name in Filter.__struct_fields__ if name in fields}
+    for name in ("since", "until"):
+        if name in named:
+            named[name] = parse_moment(named[name], now, prefix + name) if named[name] else None
+    return Filter(**named | {"tags": tuple(named.get("tags", ()))})
