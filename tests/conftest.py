@@ -9,16 +9,24 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from recollect.models.builtin import WEIGHTS
+from recollect.models.onnx import OnnxModel
+from recollect.vaults import keys
 
 pytest_plugins = ("browser_fixtures", "mcp_fixtures", "planned_search")
 
 # A new vault costs 40 ms on a disk, which must say each time that it is written, and 4 ms here.
 MEMORY = Path("/dev/shm")
 ROOM = 2 << 30  # bytes, several times what a run needs; containers often have 64 MB there
+
+LOADED: dict[Path, Any] = {}  # sessions and tokenizers of bundled models
 
 
 def pytest_configure() -> None:
@@ -32,6 +40,33 @@ def in_memory() -> bool:
     if not os.access(MEMORY, os.W_OK) or os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
         return False
     return shutil.disk_usage(MEMORY).free >= ROOM
+
+
+@pytest.fixture(autouse=True)
+def shared_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bundled model is loaded once by a test process, not by every vault and every command."""
+    for name in ("session", "tokenizer"):
+        shared = cached_property(_loaded_once(name, OnnxModel.__dict__[name].func))
+        shared.__set_name__(OnnxModel, name)
+        monkeypatch.setattr(OnnxModel, name, shared)
+
+
+def _loaded_once(name: str, load: Callable[[OnnxModel], Any]) -> Callable[[OnnxModel], Any]:
+    def loaded(model: OnnxModel) -> Any:
+        if model.folder.path.parent != WEIGHTS:
+            return load(model)
+        place = model.folder.path / name
+        if place not in LOADED:
+            LOADED[place] = load(model)
+        return LOADED[place]
+
+    return loaded
+
+
+@pytest.fixture
+def cheap_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of passphrases cost next to nothing in this process: for tests of what comes after."""
+    monkeypatch.setitem(keys.SCHEMES, keys.PASSPHRASE, keys.Argon2id(1, memory_kib=8, lanes=1))
 
 
 @pytest.fixture

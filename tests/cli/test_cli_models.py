@@ -17,6 +17,11 @@ BUILT_IN = {
 
 
 @pytest.fixture
+def shared_models() -> None:
+    """Not here: each test loads its own."""
+
+
+@pytest.fixture
 def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home", **BUILT_IN)
 

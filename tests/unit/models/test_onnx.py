@@ -36,6 +36,11 @@ TUNING, QUERIES, BREAD = (
 SENTENCE = "The connection pool was raised to twenty because the nightly import starved the API. "
 
 
+@pytest.fixture
+def shared_models() -> None:
+    """Not here: each test loads its own."""
+
+
 @pytest.fixture(scope="module")
 def embedder() -> OnnxEmbedder:
     return OnnxEmbedder(builtin("embed", ""), Embedding(), "builtin")
