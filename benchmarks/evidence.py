@@ -23,7 +23,7 @@ import numpy as np
 from data import data_argument
 from recollect.evals.cache import Cache, cache_folder
 from recollect.evals.datasets import Question
-from recollect.evals.runs import Bench, opened
+from recollect.evals.runs import Evaluation, opened
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.types import Filter, Response
@@ -109,7 +109,7 @@ def _unanswerable(folder: Path) -> set[str]:
 
 
 def _elsewhere(
-    bench: Bench, question: Question, others: Sequence[Question], draw: random.Random
+    bench: Evaluation, question: Question, others: Sequence[Question], draw: random.Random
 ) -> Filter:
     """The memories of another question that shares none of this one's answers."""
     while True:
@@ -118,7 +118,7 @@ def _elsewhere(
             return bench.filter(other)
 
 
-def _asked(bench: Bench, question: Question, where: Filter) -> Asked:
+def _asked(bench: Evaluation, question: Question, where: Filter) -> Asked:
     response: Response = bench.response(RECIPE, question, where)
     return Asked(response.confidence or 0.0, response.evidence or "none")
 

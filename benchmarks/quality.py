@@ -38,9 +38,9 @@ from recollect.errors import ProviderError, UserError
 from recollect.evals.baselines import BASELINES, DENSE, GREP
 from recollect.evals.cache import FILE, Cache, cache_folder
 from recollect.evals.datasets import CANDIDATES, CORPUS, LAYOUT, QRELS, QUERIES
+from recollect.evals.files import find
 from recollect.evals.metrics import MEASURES, PerQuery, chance, interval, measured, resampled
-from recollect.evals.reading import find
-from recollect.evals.runs import Bench, Contestant, opened
+from recollect.evals.runs import Contestant, Evaluation, opened
 from recollect.hashing import content_digest
 from recollect.interfaces.cli.output import progress
 from recollect.models.active import ActiveModels
@@ -296,7 +296,7 @@ def latency_pass(
     now.publish()
 
 
-def prepared(bench: Bench, folder: Path, missing: Sequence[Contestant]) -> dict[str, int]:
+def prepared(bench: Evaluation, folder: Path, missing: Sequence[Contestant]) -> dict[str, int]:
     start = time.perf_counter()
     refused = bench.prepare(progress, vectors=any(one.uses_vectors for one in missing))
     spent = time.perf_counter() - start

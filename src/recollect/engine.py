@@ -37,14 +37,13 @@ from recollect.ingest.repeats import repeated
 from recollect.ingest.saving import Saved, save_again, save_drafts
 from recollect.memory_json import revision
 from recollect.models.active import ActiveModels
-from recollect.models.embedding import Background, TextsRefused, embed_waiting
+from recollect.models.embedding_queue import BackgroundEmbedding, TextsRefused, embed_waiting
 from recollect.pipeline import MOST_FACETS, run, topics
 from recollect.present.views import token_estimate
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
 from recollect.recipes.related import RELATED
-from recollect.settings import Settings, home_folder, load_settings
-from recollect.settings import Vault as VaultKeys
+from recollect.settings import LockSettings, Settings, home_folder, load_settings
 from recollect.stages.weighted_sum import WeightedSum
 from recollect.store.base import Coverage, Dates, Facets, Stored, WriteOutcome, Writing
 from recollect.store.folders import Folder
@@ -140,7 +139,7 @@ class Recollect:
         keys = _keys(self.settings.vault, environment, passphrase)
         self.store = SqliteStore(self.path, brief=brief, keys=keys)
         self._idle = _idle_lock(self.store, self.settings.vault) if lasting else None
-        self._background = Background(self.store.vectors, self.models.embedder)
+        self._background = BackgroundEmbedding(self.store.vectors, self.models.embedder)
         # A file of its own is not the home's vault, and what is done to it is not the home's news.
         self.audit = Audit(self.home / AUDIT if path is None else None)
         self.caller = OWNER
@@ -1071,7 +1070,9 @@ def _check_apart(path: str, known: Mapping[str, Folder]) -> None:
             )
 
 
-def _keys(settings: VaultKeys, environment: Mapping[str, str], passphrase: str | None) -> KeySource:
+def _keys(
+    settings: LockSettings, environment: Mapping[str, str], passphrase: str | None
+) -> KeySource:
     """Where the key comes from, should the vault be locked."""
 
     @cache
@@ -1083,7 +1084,7 @@ def _keys(settings: VaultKeys, environment: Mapping[str, str], passphrase: str |
     return lambda path, header: source()(path, header)
 
 
-def _idle_lock(store: SqliteStore, settings: VaultKeys) -> IdleLock | None:
+def _idle_lock(store: SqliteStore, settings: LockSettings) -> IdleLock | None:
     from recollect.vaults.idle import idle_lock  # noqa: PLC0415  start-up time
 
     return idle_lock(store, settings.idle_minutes)

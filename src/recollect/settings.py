@@ -113,7 +113,7 @@ class Serve(Struct, frozen=True, forbid_unknown_fields=True):
     hosts: str = ""
 
 
-class Vault(Struct, frozen=True, forbid_unknown_fields=True):
+class LockSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """How a locked vault is opened, and when a server lets go of it."""
 
     passphrase_env: str = "RECOLLECT_PASSPHRASE"
@@ -140,7 +140,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     search: SearchSettings = SearchSettings()
     context: ContextSettings = ContextSettings()
     serve: Serve = Serve()
-    vault: Vault = Vault()
+    vault: LockSettings = LockSettings()
     mirror: Mirror = Mirror()
     secrets: Secrets = Secrets()
     vaults: tuple[VaultSettings, ...] = ()

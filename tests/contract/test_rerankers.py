@@ -8,7 +8,7 @@ import pytest
 
 from recollect.models.base import Reranker
 from recollect.models.http import HttpReranker
-from recollect.models.remembering import Remembering
+from recollect.models.rerank_cache import RerankCache
 from recollect.settings import Rerank
 from recollect.testing.rerankers import RerankerContract
 from recollect.testing.servers import ModelServer
@@ -40,4 +40,4 @@ class TestRemembering(TestHttp):
         self.most = request.param
 
     def reranker(self) -> Reranker:
-        return Remembering(super().reranker(), self.most)
+        return RerankCache(super().reranker(), self.most)

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from recollect import Recollect
 from recollect.auth.audit import entries
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
-from recollect.auth.tokens import Access
+from recollect.auth.tokens import TokenStore
 from recollect.interfaces.http.app import OPERATIONS, create_app
 from recollect.interfaces.http.guard import COOKIE, LET_GO, NOT_VALID, Guard, Tokens
 from recollect.interfaces.http.service import Service
@@ -92,7 +92,7 @@ class World:
         self.home = home
         self.engine = Recollect(home=home, settings=load_settings(home, told), environment=told)
         self.engine.save(id="kept", title="Quokka", text=SAID)
-        self.access = Access(home)
+        self.access = TokenStore(home)
         self.service = Service(self.engine)
         self.service.warm.set()
         tokens = Tokens([SECRET] if required else [], self.access)
@@ -220,7 +220,7 @@ def test_who_may_write_and_not_read_is_told_an_id(world: World) -> None:
 
 
 def bad_tokens(world: World) -> dict[str, str]:
-    past = Access(world.home, lambda: datetime.now(UTC) - timedelta(days=2))
+    past = TokenStore(world.home, lambda: datetime.now(UTC) - timedelta(days=2))
     soon = datetime.now(UTC) - timedelta(days=1)
     expired, _ = past.create(CAPABILITIES, expires_at=soon)
     revoked, known = world.access.create(CAPABILITIES)
@@ -269,7 +269,7 @@ def test_a_revoked_token_is_refused_with_the_next_request(world: World) -> None:
     token, known = world.access.create([SEARCH])
     path = f"{API}/memories/kept"
     assert world.asked("GET", path, headers=bearer(token)).status_code == 200
-    Access(world.home).revoke(known.id)  # as another process does it
+    TokenStore(world.home).revoke(known.id)  # as another process does it
     refused(world.asked("GET", path, headers=bearer(token)), 401)
 
 
@@ -461,7 +461,7 @@ def test_writes_and_refusals_are_noted_without_what_they_say(
 def test_another_address_is_served_with_a_token_of_the_home_alone(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    access = Access(home)
+    access = TokenStore(home)
     token, known = access.create([SEARCH, WRITE])
     with serving(home, "--host", "0.0.0.0") as server:
         problem(server.get(f"{API}/memories"), 401)

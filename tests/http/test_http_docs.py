@@ -14,7 +14,7 @@ import pytest
 from http_server import NOW, environment, serving
 
 from recollect.auth.capabilities import SEARCH
-from recollect.auth.tokens import Access
+from recollect.auth.tokens import TokenStore
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.openapi import ALWAYS, WITH_BODY
@@ -38,7 +38,7 @@ def test_every_example_prints_what_the_page_shows(tmp_path: Path) -> None:
     with serving(tmp_path / "home", RECOLLECT_NOW=NOW) as server:
         while server.get("/readyz").status_code == 503:
             time.sleep(0.05)
-        token, _ = Access(server.home).create([SEARCH])
+        token, _ = TokenStore(server.home).create([SEARCH])
         told = environment(server.home, TOKEN=token)
         for command, expected in EXAMPLES:
             done = subprocess.run(

@@ -14,7 +14,7 @@ from http_server import API, RECOLLECT, environment, serving
 
 from recollect.engine import Recollect
 from recollect.errors import Locked
-from recollect.settings import Embedding, Rerank, Settings, Vault
+from recollect.settings import Embedding, LockSettings, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.vaults.keys import Keys, sealed_with
 from recollect.vaults.locking import lock_vault, rekey_vault
@@ -28,13 +28,13 @@ def locked(home: Path) -> Path:
     home.mkdir(exist_ok=True)
     with Recollect(home / "vault.db", home=home, settings=OFF) as memory:
         memory.save(id="jwt", title="Switched to JWT")
-    lock_vault(home / "vault.db", Keys(Vault(), {}), lambda: sealed_with(PASSPHRASE))
+    lock_vault(home / "vault.db", Keys(LockSettings(), {}), lambda: sealed_with(PASSPHRASE))
     return home
 
 
 def sealed(path: Path) -> None:
     """Wait until nobody has the vault open: then it can be rekeyed."""
-    keys = Keys(Vault(), {}, PASSPHRASE)
+    keys = Keys(LockSettings(), {}, PASSPHRASE)
     rekey_vault(path, keys, lambda: sealed_with(PASSPHRASE))
 
 
@@ -98,7 +98,7 @@ def test_with_a_passphrase_that_was_typed_it_stays_locked(tmp_path: Path) -> Non
 def test_an_idle_process_holds_nothing_of_the_vault(tmp_path: Path) -> None:
     home = locked(tmp_path / "home")
     settings = Settings(
-        embedding=OFF.embedding, rerank=OFF.rerank, vault=Vault(idle_minutes=float(IDLE))
+        embedding=OFF.embedding, rerank=OFF.rerank, vault=LockSettings(idle_minutes=float(IDLE))
     )
     told = {"RECOLLECT_PASSPHRASE": PASSPHRASE}
     path = home / "vault.db"

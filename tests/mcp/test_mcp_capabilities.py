@@ -20,7 +20,7 @@ from mcp_doors import on_stdio, opened
 from recollect import Recollect
 from recollect.auth.audit import entries
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
-from recollect.auth.tokens import Access
+from recollect.auth.tokens import TokenStore
 from recollect.interfaces.http.app import create_app
 from recollect.interfaces.http.guard import Tokens
 from recollect.interfaces.http.service import Service
@@ -68,7 +68,7 @@ class World(NamedTuple):
 
     url: str
     engine: Recollect
-    access: Access
+    access: TokenStore
 
     def post(self, body: object, token: str | None, headers: dict[str, str]) -> httpx2.Response:
         told = {"Accept": "application/json, text/event-stream", **headers}
@@ -115,7 +115,7 @@ def message(method: str, params: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def served(home: Path) -> Iterator[World]:
     with opened(home) as engine:
-        access = Access(home)
+        access = TokenStore(home)
         app = create_app(Service(engine), tokens=Tokens((), access))
         config = uvicorn.Config(app, log_level="critical", ws="none", log_config=None)
         server = uvicorn.Server(config)
@@ -215,7 +215,7 @@ def test_a_token_of_another_vault_gets_nowhere(world: World) -> None:
 def test_a_token_that_is_not_valid_is_refused_before_any_message_is_read(
     world: World, modern: bool
 ) -> None:
-    past = Access(world.access.file.parent, lambda: datetime.now(UTC) - timedelta(days=2))
+    past = TokenStore(world.access.file.parent, lambda: datetime.now(UTC) - timedelta(days=2))
     expired, _ = past.create(CAPABILITIES, expires_at=datetime.now(UTC) - timedelta(days=1))
     revoked, known = world.access.create(CAPABILITIES)
     world.access.revoke(known.id)

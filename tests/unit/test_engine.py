@@ -13,7 +13,7 @@ from recollect.engine import PATIENCE_S, Recollect
 from recollect.errors import ProviderError, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import as_line, read_lines
-from recollect.models.embedding import TextsRefused
+from recollect.models.embedding_queue import TextsRefused
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.testing.servers import Fault, ModelServer, Recorded, Reply
 from recollect.types import Filter

@@ -36,17 +36,17 @@ MOST_MARKS = 20
 QUIET_S = 10.0
 MOST_REPEATING = 1000
 
-Outcome = Literal["done", "refused"]
+AuditOutcome = Literal["done", "refused"]
 
 
-class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AuditEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line."""
 
     time: str
     caller: str
     token: str = ""
     action: str
-    outcome: Outcome
+    outcome: AuditOutcome
     count: int = 1
     vault: str = ""
     why: str = ""
@@ -74,7 +74,7 @@ class Audit:
             return
         told = tuple(marks()) if count <= MOST_MARKS else ()
         self._append(
-            Entry(
+            AuditEntry(
                 time=_now(), caller=caller.name, token=caller.token, action=action, outcome="done",
                 count=count, vault=vault, ids=told,
             )
@@ -87,7 +87,7 @@ class Audit:
         count = self._due((caller.name, caller.token, action, vault, why))
         if count:
             self._append(
-                Entry(
+                AuditEntry(
                     time=_now(), caller=caller.name, token=caller.token, action=action,
                     outcome="refused", count=count, vault=vault, why=why,
                 )
@@ -104,7 +104,7 @@ class Audit:
                 del self._repeating[next(iter(self._repeating))]
         return counted + 1 if due else 0
 
-    def _append(self, entry: Entry) -> None:
+    def _append(self, entry: AuditEntry) -> None:
         """What was done is done: a log that cannot be written is told, and undoes nothing."""
         assert self.file is not None
         try:

@@ -87,7 +87,7 @@ def real_time() -> datetime:
     return datetime.now(UTC)
 
 
-class Access:
+class TokenStore:
     """The tokens of one home. Any number of processes may ask and change; what one changes, the
     next question of another sees."""
 

@@ -21,7 +21,7 @@ from recollect.hashing import content_digest
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Reranker, Windowed
 from recollect.models.builtin import builtin
-from recollect.models.embedding import passages
+from recollect.models.embedding_queue import passages
 from recollect.models.folder import ModelFolder
 from recollect.settings import Rerank, Settings
 from recollect.types import Span

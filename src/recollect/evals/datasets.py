@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from recollect.errors import UserError
 from recollect.evals.dates import as_moment
-from recollect.evals.reading import find, rows, table
+from recollect.evals.files import find, rows, table
 from recollect.ingest.draft import Draft, draft
 
 CORPUS = "corpus.jsonl"

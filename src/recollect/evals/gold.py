@@ -25,7 +25,7 @@ from recollect.evals.datasets import (
     read_grades,
     read_questions,
 )
-from recollect.evals.reading import find, rows, table
+from recollect.evals.files import find, rows, table
 from recollect.ingest.draft import Draft
 
 MARK = "gold.toml"

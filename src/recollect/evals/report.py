@@ -11,13 +11,13 @@ import msgspec
 from recollect.errors import UserError
 from recollect.evals.datasets import Dataset
 from recollect.evals.metrics import MEASURES, chance, interval, resampled
-from recollect.evals.runs import Outcome
+from recollect.evals.runs import RecipeOutcome
 from recollect.version import __version__
 
 
 def report(
     dataset: Dataset,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[RecipeOutcome],
     *,
     problems: dict[str, int],
     models: dict[str, str | None],
@@ -40,7 +40,7 @@ def report(
     }
 
 
-def _figures(outcomes: Sequence[Outcome]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _figures(outcomes: Sequence[RecipeOutcome]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Each recipe's figures, and how the others differ from the first; one bootstrap for all."""
     values = {
         (one.recipe, name): [found[name] for found in one.per_query.values()]
@@ -81,7 +81,7 @@ def _figures(outcomes: Sequence[Outcome]) -> tuple[dict[str, Any], list[dict[str
     return recipes, comparisons
 
 
-def _cost(outcome: Outcome) -> dict[str, Any]:
+def _cost(outcome: RecipeOutcome) -> dict[str, Any]:
     timing = outcome.timing
     return {
         "p50_ms": round(timing.percentile(0.50), 3),
@@ -102,7 +102,7 @@ def _bounds(means: Any) -> list[float]:
     return [round(bound, 4) for bound in interval(means)]
 
 
-def write_runs(folder: Path, dataset: Dataset, outcomes: Sequence[Outcome]) -> None:
+def write_runs(folder: Path, dataset: Dataset, outcomes: Sequence[RecipeOutcome]) -> None:
     """A TREC run file and one JSON line per question, for every recipe."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ def write_runs(folder: Path, dataset: Dataset, outcomes: Sequence[Outcome]) -> N
         raise UserError(f"{folder} cannot be written: {error.strerror}.") from error
 
 
-def _trec(outcome: Outcome) -> list[str]:
+def _trec(outcome: RecipeOutcome) -> list[str]:
     """`query Q0 document rank score tag`, columns by blanks; a larger score is better."""
     return [
         f"{'_'.join(query.split())} Q0 {id} {place} {1 / place:.6f} {outcome.recipe}\n"
@@ -123,7 +123,7 @@ def _trec(outcome: Outcome) -> list[str]:
     ]
 
 
-def _lines(dataset: Dataset, outcome: Outcome) -> list[bytes]:
+def _lines(dataset: Dataset, outcome: RecipeOutcome) -> list[bytes]:
     times = outcome.timing.times_ms
     return [
         msgspec.json.encode(

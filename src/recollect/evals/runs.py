@@ -26,7 +26,7 @@ from recollect.evals.metrics import DEPTH, PerQuery, measured
 from recollect.ingest.jsonl import Line
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Reranker
-from recollect.models.embedding import TextsRefused, embed_waiting
+from recollect.models.embedding_queue import TextsRefused, embed_waiting
 from recollect.recipes.base import Recipe
 from recollect.settings import Settings
 from recollect.types import Filter, Response
@@ -76,7 +76,7 @@ class Timing(Struct, frozen=True):
         return spent[math.ceil(share * len(spent)) - 1]
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class RecipeOutcome(Struct, frozen=True, kw_only=True):
     """One recipe on one data set."""
 
     recipe: str
@@ -89,7 +89,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 @contextmanager
 def opened(
     folder: Path, settings: Settings, environment: Mapping[str, str], cache: Cache
-) -> Iterator[Bench]:
+) -> Iterator[Evaluation]:
     """A gold set over the person's own vault; a data set in a vault that goes away again.
 
     A data set has a clock that stands still, so that ages are the same in every run: at its newest
@@ -101,7 +101,7 @@ def opened(
             safe = Cache(None) if memory.store.database.locked else cache
             kept = CachedModels(settings, environment, safe)
             with _swapped(memory, kept) as live:
-                yield Bench(load_gold(folder, memory), memory, live, kept)
+                yield Evaluation(load_gold(folder, memory), memory, live, kept)
         return
     kept = CachedModels(settings, environment, cache)
     dataset = load(folder)
@@ -116,7 +116,7 @@ def opened(
         ) as memory,
         _swapped(memory, kept) as live,
     ):
-        yield Bench(dataset, memory, live, kept)
+        yield Evaluation(dataset, memory, live, kept)
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def _newest(dataset: Dataset) -> datetime:
     return max((one["updated_at"] for one in fields if "updated_at" in one), default=UNDATED)
 
 
-class Bench:
+class Evaluation:
     """A vault that holds a data set's documents, its models live and with what they said kept."""
 
     def __init__(
@@ -267,9 +267,9 @@ class Bench:
             reached / candidates if candidates else None,
         )
 
-    def outcome(self, contestant: Contestant, answers: Answers, timing: Timing) -> Outcome:
+    def outcome(self, contestant: Contestant, answers: Answers, timing: Timing) -> RecipeOutcome:
         recipe = contestant.recipe
-        return Outcome(
+        return RecipeOutcome(
             recipe=contestant.name,
             fingerprint="" if recipe is None else recipe.fingerprint,
             answers=answers,

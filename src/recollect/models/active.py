@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Reranker
 from recollect.models.registry import Absent, open_embedder, open_reranker
-from recollect.models.remembering import Remembering
+from recollect.models.rerank_cache import RerankCache
 from recollect.settings import Settings
 
 
@@ -41,7 +41,7 @@ class ActiveModels:
             return Absent(str(error))
         if isinstance(opened, Absent) or not self._remember:
             return opened
-        return Remembering(opened)
+        return RerankCache(opened)
 
     def embedder(self) -> Embedder:
         return _present(self._embedder)

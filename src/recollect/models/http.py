@@ -13,13 +13,13 @@ from recollect.settings import Rerank
 WHO = "The rerank provider http"
 
 
-class _Result(Struct):
+class _RerankResult(Struct):
     index: int
     relevance_score: float
 
 
-class _Answer(Struct):
-    results: list[_Result]
+class _RerankResponse(Struct):
+    results: list[_RerankResult]
 
 
 class HttpReranker:
@@ -54,7 +54,7 @@ class HttpReranker:
         if not documents:
             return []
         body = {"model": self._model, "query": query, "documents": list(documents)}
-        results = self._remote.post("/rerank", body, _Answer).results
+        results = self._remote.post("/rerank", body, _RerankResponse).results
         numbered = ((result.index, result.relevance_score) for result in results)
         scores = ordered(numbered, count=len(documents), who=WHO)
         if not all(0 <= score <= 1 for score in scores):  # false for NaN as well

@@ -18,16 +18,16 @@ NO_KEY = "ollama is sent no key, but embedding.base_url may hold user:password@"
 WARM_TIMEOUT_S = 0.25
 
 
-class _Answer(Struct):
+class _EmbedResponse(Struct):
     embeddings: list[list[float]]
 
 
-class _Model(Struct):
+class _LoadedModel(Struct):
     name: str
 
 
-class _Loaded(Struct):
-    models: list[_Model]
+class _LoadedModels(Struct):
+    models: list[_LoadedModel]
 
 
 class OllamaEmbedder(RemoteEmbedder):
@@ -59,7 +59,7 @@ class OllamaEmbedder(RemoteEmbedder):
     def warm(self) -> bool:
         """Whether the server runs and has the model loaded; False after half a second."""
         try:
-            loaded = self._remote.get_once("/api/ps", _Loaded, timeout_s=WARM_TIMEOUT_S)
+            loaded = self._remote.get_once("/api/ps", _LoadedModels, timeout_s=WARM_TIMEOUT_S)
         except ProviderError:
             return False
         wanted = _tagged(self._settings.model)
@@ -67,7 +67,7 @@ class OllamaEmbedder(RemoteEmbedder):
 
     def _rows(self, texts: list[str]) -> list[list[float]]:
         body = {"model": self._settings.model, "input": texts}
-        return self._remote.post("/api/embed", body, _Answer).embeddings
+        return self._remote.post("/api/embed", body, _EmbedResponse).embeddings
 
 
 def _tagged(model: str) -> str:

@@ -15,13 +15,13 @@ DEFAULT_URL = "https://api.openai.com/v1"
 WHO = "The embedding provider openai"
 
 
-class _Vector(Struct):
+class _EmbeddingItem(Struct):
     embedding: list[float]
     index: int | None = None  # some compatible servers leave it out and keep the order
 
 
-class _Answer(Struct):
-    data: list[_Vector]
+class _EmbeddingsResponse(Struct):
+    data: list[_EmbeddingItem]
 
 
 class OpenAIEmbedder(RemoteEmbedder):
@@ -49,7 +49,7 @@ class OpenAIEmbedder(RemoteEmbedder):
 
     def _rows(self, texts: list[str]) -> list[list[float]]:
         body = {"model": self._settings.model, "input": texts, "encoding_format": "float"}
-        answer = self._remote.post("/embeddings", body, _Answer)
+        answer = self._remote.post("/embeddings", body, _EmbeddingsResponse)
         numbered = (
             (place if item.index is None else item.index, item.embedding)
             for place, item in enumerate(answer.data)

@@ -1,6 +1,6 @@
 """What every embedder must do: subclass `EmbedderContract` under pytest to check yours.
 
-class TestMine(EmbedderContract):
+class TestMyEmbedder(EmbedderContract):
     def embedder(self) -> Embedder:
         return MyEmbedder()
 """

@@ -1,6 +1,6 @@
 """What every reranker must do: subclass `RerankerContract` under pytest to check yours.
 
-class TestMine(RerankerContract):
+class TestMyReranker(RerankerContract):
     def reranker(self) -> Reranker:
         return MyReranker()
 """

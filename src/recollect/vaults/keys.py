@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect.errors import Locked, StoreError, UserError
-from recollect.settings import Vault
+from recollect.settings import LockSettings
 from recollect.store.sqlite.cipher import KEY_BYTES, MAGIC, KeySource
-from recollect.store.sqlite.rekeying import Sealed, new_header
+from recollect.store.sqlite.rekey import Sealed, new_header
 
 SERVICE = "recollect"  # whose entries they are, in the keyring
 SHORTEST = 8  # characters; what is shorter is found by trying, however slow one try is
@@ -57,7 +57,7 @@ class Keys:
     has let go of the key must not stop to ask again."""
 
     def __init__(
-        self, settings: Vault, environment: Mapping[str, str], passphrase: str | None = None
+        self, settings: LockSettings, environment: Mapping[str, str], passphrase: str | None = None
     ) -> None:
         self._settings = settings
         self._environment = environment

@@ -8,7 +8,7 @@ from pathlib import Path
 from recollect.errors import UserError
 from recollect.store.sqlite.cipher import KeySource, header_at
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.rekeying import Sealed, change_key
+from recollect.store.sqlite.rekey import Sealed, change_key
 from recollect.vaults.keys import forget_in_keyring
 
 

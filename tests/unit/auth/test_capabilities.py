@@ -29,7 +29,7 @@ from recollect.auth.capabilities import (
     WRITE,
     Caller,
 )
-from recollect.auth.tokens import Access, expiry, well_formed
+from recollect.auth.tokens import TokenStore, expiry, well_formed
 from recollect.errors import Forbidden, NotFound, StoreError, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import read_lines
@@ -399,11 +399,11 @@ def test_what_cannot_be_noted_is_done_all_the_same(
 
 
 @pytest.fixture
-def access(tmp_path: Path) -> Access:
-    return Access(tmp_path, lambda: NOW)
+def access(tmp_path: Path) -> TokenStore:
+    return TokenStore(tmp_path, lambda: NOW)
 
 
-def test_a_token_is_random_and_kept_as_a_hash(access: Access, tmp_path: Path) -> None:
+def test_a_token_is_random_and_kept_as_a_hash(access: TokenStore, tmp_path: Path) -> None:
     made = [access.create([SEARCH])[0] for _ in range(20)]
     assert len(set(made)) == 20
     assert all(well_formed(secret) and len(secret) == 47 for secret in made)
@@ -415,7 +415,7 @@ def test_a_token_is_random_and_kept_as_a_hash(access: Access, tmp_path: Path) ->
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_token_says_who_calls(access: Access) -> None:
+def test_a_token_says_who_calls(access: TokenStore) -> None:
     secret, token = access.create(
         [WRITE, SEARCH], name="agent", vaults=["agent", "team"], collections=["shared"]
     )
@@ -433,14 +433,14 @@ def test_a_token_says_who_calls(access: Access) -> None:
 
 
 @pytest.mark.parametrize("secret", ["", "rcl_", "rcl_" + "é" * 43, "x" * 47, "rcl_" + "A" * 44])
-def test_what_is_no_token_is_not_looked_up(access: Access, secret: str) -> None:
+def test_what_is_no_token_is_not_looked_up(access: TokenStore, secret: str) -> None:
     access.create([SEARCH])
     assert access.known(secret) is None
 
 
 def test_a_token_ends_when_it_expires_or_is_revoked(tmp_path: Path) -> None:
     now = NOW
-    access = Access(tmp_path, lambda: now)
+    access = TokenStore(tmp_path, lambda: now)
     secret, token = access.create([SEARCH], expires_at=NOW + timedelta(days=1))
     lasting, other = access.create([SEARCH])
 
@@ -463,7 +463,7 @@ def test_a_token_ends_when_it_expires_or_is_revoked(tmp_path: Path) -> None:
 
 
 def test_another_process_sees_at_once_what_is_revoked(tmp_path: Path) -> None:
-    one, other = Access(tmp_path), Access(tmp_path)
+    one, other = TokenStore(tmp_path), TokenStore(tmp_path)
     assert other.known("rcl_" + "A" * 43) is None  # before there is a file
     secret, token = one.create([SEARCH])
     found = other.known(secret)
@@ -475,20 +475,20 @@ def test_another_process_sees_at_once_what_is_revoked(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_deleted_lets_nobody_in(tmp_path: Path) -> None:
-    access = Access(tmp_path)
+    access = TokenStore(tmp_path)
     secret, _ = access.create([SEARCH])
     assert access.known(secret) is not None
     for file in tmp_path.iterdir():
         file.unlink()
     assert access.known(secret) is None
-    other, _ = Access(tmp_path).create([SEARCH])
+    other, _ = TokenStore(tmp_path).create([SEARCH])
     assert access.known(secret) is None
     assert access.known(other) is not None
 
 
 def test_when_a_token_was_used_is_known_to_the_hour(tmp_path: Path) -> None:
     now = NOW
-    access = Access(tmp_path, lambda: now)
+    access = TokenStore(tmp_path, lambda: now)
     secret, _ = access.create([SEARCH])
     assert access.every()[0].used_at is None
     for minutes, used in ((0, NOW), (59, NOW), (61, NOW + timedelta(minutes=61))):
@@ -500,10 +500,10 @@ def test_when_a_token_was_used_is_known_to_the_hour(tmp_path: Path) -> None:
 def test_tokens_that_cannot_be_read_are_an_error_and_not_an_open_door(tmp_path: Path) -> None:
     (tmp_path / "access.db").write_bytes(b"not a database" * 100)
     with pytest.raises(StoreError, match="cannot be read"):
-        Access(tmp_path).known("rcl_" + "A" * 43)
+        TokenStore(tmp_path).known("rcl_" + "A" * 43)
 
 
-def test_a_token_that_makes_no_sense_is_not_made(access: Access) -> None:
+def test_a_token_that_makes_no_sense_is_not_made(access: TokenStore) -> None:
     for told in ([], ["fly"], [SEARCH, "fly"]):
         with pytest.raises(UserError, match="capability"):
             access.create(told)

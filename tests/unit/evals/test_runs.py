@@ -15,7 +15,7 @@ from sets import DOCUMENTS, JUDGED, QUESTIONS, written
 from recollect.errors import ProviderError, UserError
 from recollect.evals.cache import FILE, Cache
 from recollect.evals.report import report, write_runs
-from recollect.evals.runs import TIMED, WARM_UP, Bench, Outcome, opened
+from recollect.evals.runs import TIMED, WARM_UP, Evaluation, RecipeOutcome, opened
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings
 from recollect.testing.servers import Fault, ModelServer
 
@@ -34,7 +34,9 @@ def silent(what: str, total: int) -> AbstractContextManager[Callable[[int], None
 
 
 @contextmanager
-def bench(folder: Path, settings: Settings = OFF, cache: Path | None = None) -> Iterator[Bench]:
+def bench(
+    folder: Path, settings: Settings = OFF, cache: Path | None = None
+) -> Iterator[Evaluation]:
     held = Cache(cache)
     environment = {"RECOLLECT_HOME": str(folder.parent / "home")}
     with opened(folder, settings, environment, held) as made:
@@ -42,7 +44,7 @@ def bench(folder: Path, settings: Settings = OFF, cache: Path | None = None) -> 
     held.close()
 
 
-def outcomes(made: Bench, *names: str, count: int | None = None) -> list[Outcome]:
+def outcomes(made: Evaluation, *names: str, count: int | None = None) -> list[RecipeOutcome]:
     contestants, _ = made.contestants(names)
     asked = made.questions(count, 0)
     made.prepare(silent, vectors=any(one.uses_vectors for one in contestants))

@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from recollect.errors import UserError
-from recollect.evals.suite.rules import Answer, Query, passes
-from recollect.evals.suite.suite import Bench, memories, opened, points, report, suite
+from recollect.evals.suite.rules import Answer, SuiteQuery, passes
+from recollect.evals.suite.suite import SuiteVault, memories, opened, points, report, suite
 from recollect.ingest.draft import complete
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, SearchSettings, Secrets, Settings
@@ -46,7 +46,7 @@ def silent(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SuiteVault]:
     home = tmp_path_factory.mktemp("suite") / "home"
     with opened(home, WITHOUT_MODELS, os.environ, silent) as filled:
         yield filled
@@ -62,7 +62,7 @@ def answer(ids: Sequence[str]) -> Answer:
     return [(HELD.get(id) or other(place),) for place, id in enumerate(ids)]
 
 
-def scored(query: Query, *ids: str) -> int:
+def scored(query: SuiteQuery, *ids: str) -> int:
     return suite().rules.score(query, answer(ids)).points
 
 
@@ -83,7 +83,7 @@ def test_every_memory_was_written_before_the_questions_are_asked() -> None:
 
 
 @pytest.mark.parametrize("query", suite().queries, ids=KINDS)
-def test_what_a_query_wants_is_there_and_passes_its_filter(query: Query) -> None:
+def test_what_a_query_wants_is_there_and_passes_its_filter(query: SuiteQuery) -> None:
     for id in (*query.wanted, *query.outdated):
         assert passes(query.filter, HELD[id])
     assert len(query.wanted) == 1 or query.rule == "topic"
@@ -91,7 +91,7 @@ def test_what_a_query_wants_is_there_and_passes_its_filter(query: Query) -> None
 
 
 @pytest.mark.parametrize("query", suite().queries, ids=KINDS)
-def test_a_filter_has_something_to_keep_out_and_something_to_choose_from(query: Query) -> None:
+def test_a_filter_has_something_to_keep_out_and_something_to_choose_from(query: SuiteQuery) -> None:
     words = {*query.text.lower().split()}
     if query.filter.narrows():
         kept = [one for one in HELD.values() if passes(query.filter, one)]
@@ -237,7 +237,7 @@ def test_what_passes_a_filter_is_worked_out_without_the_store(
 # The run
 
 
-def test_every_built_in_recipe_is_scored_and_none_breaks_a_filter(bench: Bench) -> None:
+def test_every_built_in_recipe_is_scored_and_none_breaks_a_filter(bench: SuiteVault) -> None:
     for recipe in BUILT_IN:
         outcomes = bench.outcomes(recipe, suite().queries)
         assert [one.query.kind for one in outcomes] == KINDS
@@ -246,13 +246,13 @@ def test_every_built_in_recipe_is_scored_and_none_breaks_a_filter(bench: Bench) 
         assert 0 < points(outcomes) <= 30
 
 
-def test_the_points_are_the_same_every_time(bench: Bench, tmp_path: Path) -> None:
+def test_the_points_are_the_same_every_time(bench: SuiteVault, tmp_path: Path) -> None:
     first = [one.score for one in bench.outcomes("blend", suite().queries)]
     with opened(tmp_path, WITHOUT_MODELS, os.environ, silent) as again:
         assert [one.score for one in again.outcomes("blend", suite().queries)] == first
 
 
-def test_settings_other_than_the_models_change_nothing(bench: Bench, tmp_path: Path) -> None:
+def test_settings_other_than_the_models_change_nothing(bench: SuiteVault, tmp_path: Path) -> None:
     odd = replace(
         WITHOUT_MODELS,
         search=SearchSettings(recipe="nope", read_time=False),
@@ -264,13 +264,13 @@ def test_settings_other_than_the_models_change_nothing(bench: Bench, tmp_path: P
         ]
 
 
-def test_the_home_is_left_as_it_was(bench: Bench) -> None:
+def test_the_home_is_left_as_it_was(bench: SuiteVault) -> None:
     assert not bench.memory.home.exists()
     assert bench.memory.path.exists()
     assert bench.memory.now() == suite().now
 
 
-def test_a_query_that_a_recipe_refuses_gets_nothing_and_says_why(bench: Bench) -> None:
+def test_a_query_that_a_recipe_refuses_gets_nothing_and_says_why(bench: SuiteVault) -> None:
     query = replace(suite().query("space-scoped"), text="the")
     [found] = bench.outcomes("gnosis", [query])
     assert found.response is None
@@ -279,7 +279,7 @@ def test_a_query_that_a_recipe_refuses_gets_nothing_and_says_why(bench: Bench) -
     assert report(bench, {"gnosis": [found]})["recipes"]["gnosis"]["points"] == 0
 
 
-def test_what_could_not_take_part_is_reported_once(bench: Bench) -> None:
+def test_what_could_not_take_part_is_reported_once(bench: SuiteVault) -> None:
     found = report(bench, {"covalence": bench.outcomes("covalence", suite().queries)})
     assert found["models"] == {"embedding": None, "rerank": None}
     assert found["recipes"]["covalence"]["degraded"] == ['vector: embedding.provider is "none"']

@@ -176,7 +176,7 @@ def test_reindex_goes_on_where_it_was_interrupted(
     embedder = memory.models.embedder()
     memory.store.vectors.remove(embedder.identity)
     assert memory.waiting() == 4
-    monkeypatch.setattr("recollect.models.embedding.BATCH", 2)
+    monkeypatch.setattr("recollect.models.embedding_queue.BATCH", 2)
 
     def interrupted(done: int) -> None:
         raise KeyboardInterrupt

@@ -20,11 +20,11 @@ from recollect.errors import StoreError
 from recollect.ingest.jsonl import as_line, read_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.store.sqlite import rekeying
+from recollect.store.sqlite import rekey
 from recollect.store.sqlite.cipher import header_at
-from recollect.store.sqlite.rekeying import Sealed, change_key
+from recollect.store.sqlite.rekey import Sealed, change_key
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.asking import save
+from recollect.testing.stores.helpers import save
 from recollect.testing.stores.samples import memory
 from recollect.vaults.keys import derived, sealed_with
 
@@ -101,7 +101,7 @@ def _rekeyed(path: Path, header: bytes) -> None:
 
 
 def kill_everywhere(path: str) -> None:
-    """Lock, rekey and unlock, killed at each line of `rekeying.py` in turn: prints at how many, and
+    """Lock, rekey and unlock, killed at each line of `rekey.py` in turn: prints at how many, and
     how often the vault was then found as it was and as it was to be."""
     source = Path(path)
     told = {}
@@ -142,7 +142,7 @@ def _killing(moment: int) -> Any:
     met: Counter[int] = Counter()
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
-        if frame.f_code.co_filename != rekeying.__file__:
+        if frame.f_code.co_filename != rekey.__file__:
             return None
         met[frame.f_lineno] += event == "line"
         # The first rounds of a loop are like the others.

@@ -10,7 +10,7 @@ from own_disk import own_disk
 
 from recollect.errors import StoreError
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.asking import matches, nearest, put, save
+from recollect.testing.stores.helpers import matches, nearest, put, save
 from recollect.testing.stores.samples import EVERYTHING, MODEL, axis, memory
 
 MOST = 2000

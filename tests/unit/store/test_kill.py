@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.asking import matches
+from recollect.testing.stores.helpers import matches
 
 WORKER = Path(__file__).with_name("vault_worker.py")
 ROUNDS = 8

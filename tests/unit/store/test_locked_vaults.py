@@ -25,11 +25,11 @@ from recollect.errors import Locked, StoreError, UserError
 from recollect.memory_json import revision
 from recollect.present.response import as_json
 from recollect.recipes.registry import BUILT_IN
-from recollect.store.sqlite import cipher, rekeying
+from recollect.store.sqlite import cipher, rekey
 from recollect.store.sqlite.cipher import header_at
-from recollect.store.sqlite.rekeying import Sealed, change_key, new_header
+from recollect.store.sqlite.rekey import Sealed, change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.asking import matches, put, save
+from recollect.testing.stores.helpers import matches, put, save
 from recollect.testing.stores.samples import NOON, axis, full_memory, memory
 from recollect.vaults.keys import sealed_with
 from recollect.vaults.locking import lock_vault, rekey_vault, unlock_vault
@@ -427,7 +427,7 @@ def test_kills_at_random_moments_of_many_changes(tmp_path: Path) -> None:
 
 
 def test_a_vault_in_use_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rekeying, "ALONE_SECONDS", 0.2)
+    monkeypatch.setattr(rekey, "ALONE_SECONDS", 0.2)
     path = locked(tmp_path / "vault.db", "a")
     store = opened(path)
     thread = threading.Thread(target=store.memories.get, args=(["a"],))
@@ -484,7 +484,7 @@ def test_a_change_that_fails_leaves_the_vault_as_it_was(
         raise apsw.FullError("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(rekeying, "_check", full)
+        patched.setattr(rekey, "_check", full)
         with pytest.raises(StoreError, match="is full"):
             rekey_vault(path, key_of, lambda: NEW)
     store = opened(path)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.asking import matches, nearest, save
+from recollect.testing.stores.helpers import matches, nearest, save
 from recollect.testing.stores.samples import EVERYTHING, axis, memory
 
 WORKER = Path(__file__).with_name("vault_worker.py")

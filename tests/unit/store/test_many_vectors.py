@@ -12,7 +12,7 @@ import pytest
 
 from recollect.store.sqlite import matrix
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.asking import forget, nearest, put, save
+from recollect.testing.stores.helpers import forget, nearest, put, save
 from recollect.testing.stores.samples import EVERYTHING, memory
 from recollect.types import Filter
 

@@ -13,7 +13,7 @@ import pytest
 from recollect.errors import StoreError
 from recollect.store.sqlite import connection as module
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.asking import matches, nearest, put, save
+from recollect.testing.stores.helpers import matches, nearest, put, save
 from recollect.testing.stores.samples import (
     EVERYTHING,
     MODEL,

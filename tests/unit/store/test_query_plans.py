@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.asking import put, save, weights
+from recollect.testing.stores.helpers import put, save, weights
 from recollect.testing.stores.samples import EVERYTHING, MODEL, NOON, axis, memory
 from recollect.types import Filter, Place
 

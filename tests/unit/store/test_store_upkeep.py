@@ -13,7 +13,7 @@ from recollect.store.sqlite.keyword import TABLES
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.subwords import MOST_WAITING
 from recollect.store.sqlite.upkeep import Finding
-from recollect.testing.stores.asking import forget, matches, nearest, put, save, state
+from recollect.testing.stores.helpers import forget, matches, nearest, put, save, state
 from recollect.testing.stores.samples import (
     EVERYTHING,
     MODEL,

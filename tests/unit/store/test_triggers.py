@@ -16,7 +16,7 @@ import pytest
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite.keyword import TOKENIZERS
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.asking import forget, save
+from recollect.testing.stores.helpers import forget, save
 from recollect.testing.stores.samples import full_memory, memory
 
 OF_WORDS = {index: COLUMNS[index] for index in ("stemmed", "plain")}

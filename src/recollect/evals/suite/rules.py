@@ -17,7 +17,7 @@ MOST = 3  # points for one query
 EQUAL = ("project", "source", "domain", "kind", "space")
 
 
-class Query(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SuiteQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One question of the suite. `wanted` are the ids that answer it; `outdated` those that did
     once; `about` says what makes it hard."""
 
@@ -39,14 +39,14 @@ class Score(NamedTuple):
     why: str
 
 
-class Place(Struct, frozen=True, forbid_unknown_fields=True):
+class PlaceRule(Struct, frozen=True, forbid_unknown_fields=True):
     """Points by where the wanted memory stands: `[place, points]`, the first that holds counts.
     With an outdated one above it there are no more than `points_below_outdated`."""
 
     points_within: Steps
     points_below_outdated: int = MOST
 
-    def score(self, query: Query, answer: Answer) -> Score:
+    def score(self, query: SuiteQuery, answer: Answer) -> Score:
         rank = _place(query.wanted, answer)
         if rank is None:
             return Score(0, None, "not found")
@@ -58,33 +58,33 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True):
         return Score(self.points_below_outdated, rank, why)
 
 
-class Topic(Struct, frozen=True, forbid_unknown_fields=True):
+class TopicRule(Struct, frozen=True, forbid_unknown_fields=True):
     """Points by how many of the `first` places are about the topic: `[at least, points]`."""
 
     first: int
     points_from: Steps
 
-    def score(self, query: Query, answer: Answer) -> Score:
+    def score(self, query: SuiteQuery, answer: Answer) -> Score:
         found = sum(_has(query.wanted, held) for held in answer[: self.first])
         points = next((points for least, points in self.points_from if found >= least), 0)
         why = f"{found} of the first {self.first} on the topic"
         return Score(points, _place(query.wanted, answer), why)
 
 
-class Rules(Struct, frozen=True, forbid_unknown_fields=True):
+class ScoringRules(Struct, frozen=True, forbid_unknown_fields=True):
     """The rules by name."""
 
-    place: Place
-    newest: Place
-    topic: Topic
+    place: PlaceRule
+    newest: PlaceRule
+    topic: TopicRule
 
-    def score(self, query: Query, answer: Answer) -> Score:
+    def score(self, query: SuiteQuery, answer: Answer) -> Score:
         """The points of an answer; an answer that holds what the filter forbids gets none."""
         for held in answer:
             for memory in held:
                 if not passes(query.filter, memory):
                     return Score(0, None, f"{memory.id} breaks the filter")
-        rule: Place | Topic = getattr(self, query.rule)
+        rule: PlaceRule | TopicRule = getattr(self, query.rule)
         return rule.score(query, answer)
 
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, UserError
 from recollect.evals.cache import UNHURRIED_MS
-from recollect.evals.suite.rules import MOST, Answer, Query, Rules, Score
+from recollect.evals.suite.rules import MOST, Answer, Score, ScoringRules, SuiteQuery
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.jsonl import Line
 from recollect.models.base import Embedder, Reranker
@@ -37,10 +37,10 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
 
     now: datetime
     limit: int
-    rules: Rules
-    queries: tuple[Query, ...]
+    rules: ScoringRules
+    queries: tuple[SuiteQuery, ...]
 
-    def query(self, kind: str) -> Query:
+    def query(self, kind: str) -> SuiteQuery:
         """The query of that kind."""
         for query in self.queries:
             if query.kind == kind:
@@ -49,10 +49,10 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
         raise UserError(f"There is no kind of query {kind!r}; there are: {kinds}.")
 
 
-class Outcome(NamedTuple):
+class QueryOutcome(NamedTuple):
     """What a recipe answered and what that is worth; no response where it refused the query."""
 
-    query: Query
+    query: SuiteQuery
     response: Response | None
     score: Score
 
@@ -76,7 +76,7 @@ def _file(name: str) -> bytes:
 @contextmanager
 def opened(
     home: Path, settings: Settings, environment: Mapping[str, str], progress: Progress
-) -> Iterator[Bench]:
+) -> Iterator[SuiteVault]:
     """The suite's memories in a vault that goes away again.
 
     Of the settings only the models count, and of the home its recipes. The clock stands still, and
@@ -93,7 +93,7 @@ def opened(
             clock=lambda: suite().now,
         ) as memory,
     ):
-        yield Bench(memory, suite(), _filled(memory, progress))
+        yield SuiteVault(memory, suite(), _filled(memory, progress))
 
 
 def _filled(memory: Recollect, progress: Progress) -> str | None:
@@ -104,7 +104,7 @@ def _filled(memory: Recollect, progress: Progress) -> str | None:
         return memory.embed_now(advance)
 
 
-class Bench:
+class SuiteVault:
     """The suite's vault, and what every recipe is asked."""
 
     def __init__(self, memory: Recollect, asked: Suite, problem: str | None) -> None:
@@ -112,18 +112,18 @@ class Bench:
         self.suite = asked
         self.problem = problem
 
-    def outcomes(self, recipe: str, asked: Iterable[Query]) -> list[Outcome]:
+    def outcomes(self, recipe: str, asked: Iterable[SuiteQuery]) -> list[QueryOutcome]:
         """What this recipe answers to each of these queries."""
         return [self._outcome(recipe, query) for query in asked]
 
-    def _outcome(self, recipe: str, query: Query) -> Outcome:
+    def _outcome(self, recipe: str, query: SuiteQuery) -> QueryOutcome:
         try:
             response = self.memory.search(
                 query.text, recipe=recipe, limit=self.suite.limit, filter=query.filter
             )
         except UserError as error:  # the recipe wants more than this query has
-            return Outcome(query, None, Score(0, None, f"refused: {error}"))
-        return Outcome(query, response, self.suite.rules.score(query, answer_of(response)))
+            return QueryOutcome(query, None, Score(0, None, f"refused: {error}"))
+        return QueryOutcome(query, response, self.suite.rules.score(query, answer_of(response)))
 
     def models(self) -> dict[str, str | None]:
         """The identity of each model; None where there is none."""
@@ -136,11 +136,11 @@ def answer_of(response: Response) -> Answer:
     return [(one.memory, *one.same) for one in response]
 
 
-def points(outcomes: Iterable[Outcome]) -> int:
+def points(outcomes: Iterable[QueryOutcome]) -> int:
     return sum(one.score.points for one in outcomes)
 
 
-def degraded(outcomes: Iterable[Outcome]) -> list[str]:
+def degraded(outcomes: Iterable[QueryOutcome]) -> list[str]:
     """What could not take part, each reason once."""
     told = (
         f"{part.channel}: {part.reason}"
@@ -151,7 +151,7 @@ def degraded(outcomes: Iterable[Outcome]) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-def report(bench: Bench, found: Mapping[str, Sequence[Outcome]]) -> dict[str, Any]:
+def report(bench: SuiteVault, found: Mapping[str, Sequence[QueryOutcome]]) -> dict[str, Any]:
     """The whole of it, as `recollect suite --json` prints it."""
     return {
         "queries": [_told(query) for query in bench.suite.queries],
@@ -168,7 +168,7 @@ def report(bench: Bench, found: Mapping[str, Sequence[Outcome]]) -> dict[str, An
     }
 
 
-def _told(query: Query) -> dict[str, Any]:
+def _told(query: SuiteQuery) -> dict[str, Any]:
     return {
         "kind": query.kind,
         "text": query.text,

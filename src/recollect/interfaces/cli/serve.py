@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from recollect.auth.tokens import Access
+from recollect.auth.tokens import TokenStore
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http import logs
@@ -67,7 +67,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def _serve(args: argparse.Namespace) -> None:
     with Recollect(lasting=True) as memory:
-        tokens = _tokens(memory.settings, args.host, Access(memory.home))
+        tokens = _tokens(memory.settings, args.host, TokenStore(memory.home))
         listening = _listening(args.host, args.port)
         names = [args.host, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
         app = create_app(Service(memory), names=names, tokens=tokens)
@@ -122,7 +122,7 @@ def _mirrored(done: Mirrored | RecollectError) -> str:
     return f"The mirror took {len(done.steps)} steps; {len(done.problems)} could not be taken."
 
 
-def _tokens(settings: Settings, host: str, stored: Access) -> Tokens:
+def _tokens(settings: Settings, host: str, stored: TokenStore) -> Tokens:
     """The token that the environment holds, and those of the home; any address but loopback is
     refused without one."""
     name = settings.serve.token_env

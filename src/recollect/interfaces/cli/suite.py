@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from recollect.evals.suite.rules import MOST
 from recollect.evals.suite.suite import (
-    Bench,
-    Outcome,
+    QueryOutcome,
+    SuiteVault,
     degraded,
     given,
     opened,
@@ -48,7 +48,7 @@ settings, and the reranker has all the time it needs."""
 SHOWN = 5
 NARROWEST = 5  # characters of a column
 
-Found = Mapping[str, Sequence[Outcome]]
+Found = Mapping[str, Sequence[QueryOutcome]]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +142,7 @@ def _print_answers(found: Found) -> None:
             print("\n".join(_results(one)))
 
 
-def _results(outcome: Outcome) -> Iterator[str]:
+def _results(outcome: QueryOutcome) -> Iterator[str]:
     """The first results, and the best of the wanted ones where it stands below them."""
     held = () if outcome.response is None else outcome.response.results
     for place, result in enumerate(held, start=1):
@@ -155,7 +155,7 @@ def _results(outcome: Outcome) -> Iterator[str]:
         yield ""
 
 
-def _print_remarks(bench: Bench, found: Found) -> None:
+def _print_remarks(bench: SuiteVault, found: Found) -> None:
     """Which models took part, and what could not."""
     models = ", ".join(f"{kind} {name or 'none'}" for kind, name in bench.models().items())
     print(styled(f"Models: {models}.", DIM))

@@ -12,7 +12,7 @@ from typing import Any
 from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, OWNER
-from recollect.auth.tokens import Access, Token, expiry, real_time
+from recollect.auth.tokens import Token, TokenStore, expiry, real_time
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled, visible
 from recollect.settings import home_folder
@@ -56,11 +56,11 @@ def run(args: argparse.Namespace) -> int:
     options = ("can", "vault", "collection", "expires", "name")
     if args.action != "create" and any(getattr(args, name) for name in options):
         raise WrongUsage(f"It is called as `recollect token {usage}`.")
-    action(Access(home_folder(os.environ)), args)
+    action(TokenStore(home_folder(os.environ)), args)
     return 0
 
 
-def _create(access: Access, args: argparse.Namespace) -> None:
+def _create(access: TokenStore, args: argparse.Namespace) -> None:
     if not args.can:
         raise WrongUsage(f"--can says what the token allows: {', '.join(CAPABILITIES)}.")
     secret, token = access.create(
@@ -79,7 +79,7 @@ def _create(access: Access, args: argparse.Namespace) -> None:
     print(f"Keep it now: it is not shown again. Its id is {token.id}.", file=sys.stderr)
 
 
-def _list(access: Access, args: argparse.Namespace) -> None:
+def _list(access: TokenStore, args: argparse.Namespace) -> None:
     now = real_time()
     every = access.every()
     if args.json:
@@ -100,7 +100,7 @@ def _list(access: Access, args: argparse.Namespace) -> None:
         print(styled(f"{'':<10}{shown}", DIM))
 
 
-def _revoke(access: Access, args: argparse.Namespace) -> None:
+def _revoke(access: TokenStore, args: argparse.Namespace) -> None:
     revoked = [access.revoke(id) for id in args.ids]
     for token in revoked:
         _noted("revoke token", token)
@@ -132,7 +132,7 @@ def _facts(token: Token, now: datetime) -> dict[str, Any]:
     }
 
 
-ACTIONS: dict[str, tuple[Callable[[Access, argparse.Namespace], None], str]] = {
+ACTIONS: dict[str, tuple[Callable[[TokenStore, argparse.Namespace], None], str]] = {
     "create": (_create, "create --can CAPABILITY"),
     "list": (_list, "list"),
     "revoke": (_revoke, "revoke ID"),

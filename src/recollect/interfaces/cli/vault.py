@@ -13,7 +13,7 @@ from recollect.interfaces.cli.output import print_json
 from recollect.settings import home_folder, load_settings
 from recollect.store.sqlite.cipher import header_at, pending, real_path
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.rekeying import Sealed
+from recollect.store.sqlite.rekey import Sealed
 from recollect.vaults.keys import (
     Keys,
     described,

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import EVERYTHING, NOBODY, OWNER, Caller
-from recollect.auth.tokens import Access
+from recollect.auth.tokens import TokenStore
 from recollect.errors import StoreError
 from recollect.interfaces.http.problems import problem
 from recollect.interfaces.http.service import CALLER
@@ -74,7 +74,7 @@ class Tokens:
     def __init__(
         self,
         tokens: Iterable[str] = (),
-        stored: Access | None = None,
+        stored: TokenStore | None = None,
         *,
         required: bool = False,
     ) -> None:

@@ -20,7 +20,7 @@ CIPHER = "chacha20"
 MAGIC = b"RCL"  # then one byte: how the key is made; then twelve that are random
 HEADER_BYTES = 16
 KEY_BYTES = 32
-# Beside the vault, while its key is changed (see `rekeying.py`):
+# Beside the vault, while its key is changed (see `rekey.py`):
 COPY = "-rekeying"  # a copy under the new key that is being made; without worth until it is renamed
 NEXT = "-rekeyed"  # the whole copy that the vault is to become
 

@@ -148,7 +148,7 @@ class Database:
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         while True:
             if cipher.pending(self._real):
-                from recollect.store.sqlite.rekeying import finish  # noqa: PLC0415  start-up time
+                from recollect.store.sqlite.rekey import finish  # noqa: PLC0415  start-up time
 
                 finish(self._real)
             try:
@@ -161,7 +161,7 @@ class Database:
                 continue
             if not cipher.pending(self._real):
                 if cipher.left_over(self._real):
-                    from recollect.store.sqlite.rekeying import tidy  # noqa: PLC0415  as above
+                    from recollect.store.sqlite.rekey import tidy  # noqa: PLC0415  as above
 
                     tidy(self._real)
                 return connection

@@ -47,7 +47,7 @@ SELECT count(*), max(length(v.vector)) / 4 FROM models o CROSS JOIN vectors v ON
  WHERE o.identity = ?"""
 
 
-class Held(NamedTuple):
+class VectorRows(NamedTuple):
     """What a search reads: rows up to `size`; those after it may just be coming."""
 
     size: int
@@ -88,7 +88,7 @@ class Matrix:
         self._read = 0
         self._removed = 0
         self._width = 0
-        self._held: Held | None = None
+        self._held: VectorRows | None = None
         self._row_of_seq: dict[int, int] = {}
         self._dead = 0
         self._sorted: Sorted | None = None
@@ -149,7 +149,7 @@ class Matrix:
             if i < j
         }
 
-    def _rows_of(self, held: Held, keys: Sequence[int]) -> Rows:
+    def _rows_of(self, held: VectorRows, keys: Sequence[int]) -> Rows:
         """The rows of a few memories, found through an order of all keys that is made once per
         change: comparing every key would take longer than the rest."""
         known = self._sorted
@@ -164,7 +164,7 @@ class Matrix:
         return rows[held.alive[rows]]
 
     def _passing(
-        self, held: Held, among: Sequence[int] | None, without: Sequence[int]
+        self, held: VectorRows, among: Sequence[int] | None, without: Sequence[int]
     ) -> Rows | None:
         """The rows to look at, None for all of them."""
         keys, alive = held.keys[: held.size], held.alive[: held.size]
@@ -249,8 +249,8 @@ class Matrix:
         return unit
 
 
-def _empty(capacity: int, width: int) -> Held:
-    return Held(
+def _empty(capacity: int, width: int) -> VectorRows:
+    return VectorRows(
         0,
         np.empty((capacity, width), np.float32),
         None,
@@ -261,7 +261,7 @@ def _empty(capacity: int, width: int) -> Held:
     )
 
 
-def _grown(held: Held, more: int) -> Held:
+def _grown(held: VectorRows, more: int) -> VectorRows:
     """The same with room for `more` rows; copied only where there is not enough."""
     needed = held.size + more
     if needed <= len(held.rows):
@@ -274,7 +274,7 @@ def _grown(held: Held, more: int) -> Held:
     return larger._replace(size=held.size, ids=held.ids)
 
 
-def _chosen(held: Held, query: Vector, count: int, passing: Rows | None) -> Rows:
+def _chosen(held: VectorRows, query: Vector, count: int, passing: Rows | None) -> Rows:
     """Rows that hold the best `count` and all that equal the last of them."""
     if held.codes is not None:
         passing = _proposed(held, held.codes, query, count, passing)
@@ -293,7 +293,7 @@ def _chosen(held: Held, query: Vector, count: int, passing: Rows | None) -> Rows
 
 
 def _proposed(
-    held: Held, codes: Codes, query: Vector, count: int, passing: Rows | None
+    held: VectorRows, codes: Codes, query: Vector, count: int, passing: Rows | None
 ) -> Rows | None:
     """The rows worth comparing: those the codes propose, or all that pass where those are few, or
     where so many are left out that the proposals might be too."""
@@ -321,7 +321,7 @@ def _exact(rows: Vector, query: Vector) -> NDArray[np.float64]:
     return products
 
 
-def _by_memory(held: Held, rows: Rows, cosines: NDArray[np.float64]) -> list[VectorMatch]:
+def _by_memory(held: VectorRows, rows: Rows, cosines: NDArray[np.float64]) -> list[VectorMatch]:
     """Each memory once, by its best passage, best first."""
     best: dict[int, VectorMatch] = {}
     order = np.argsort(-cosines, kind="stable")

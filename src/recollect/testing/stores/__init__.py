@@ -1,6 +1,6 @@
 """What every store must do: subclass `StoreContract` under pytest to check yours.
 
-class TestMine(StoreContract):
+class TestMyStore(StoreContract):
     @pytest.fixture(autouse=True)
     def _vault(self, tmp_path: Path) -> None:
         self.path = tmp_path / "vault.db"
@@ -9,25 +9,25 @@ class TestMine(StoreContract):
         return MyStore(self.path)
 """
 
-from recollect.testing.stores.browsing import BrowsingContract
+from recollect.testing.stores.concurrency import ConcurrencyContract
 from recollect.testing.stores.keyword import KeywordContract
-from recollect.testing.stores.sharing import SharingContract
+from recollect.testing.stores.memories import MemoriesContract
 from recollect.testing.stores.subwords import SubwordsContract
 from recollect.testing.stores.topics import TopicContract
+from recollect.testing.stores.transactions import TransactionContract
 from recollect.testing.stores.vectors import VectorContract
 from recollect.testing.stores.vocabulary import VocabularyContract
-from recollect.testing.stores.writing import WritingContract
 
 
 class StoreContract(
-    WritingContract,
+    TransactionContract,
     KeywordContract,
     SubwordsContract,
     TopicContract,
     VocabularyContract,
     VectorContract,
-    SharingContract,
-    BrowsingContract,
+    ConcurrencyContract,
+    MemoriesContract,
 ):
     """The laws of `Store`, one test each.
 

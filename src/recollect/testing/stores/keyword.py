@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.store.base import COLUMNS
-from recollect.testing.stores.asking import (
+from recollect.testing.stores.helpers import (
     WORD_INDEXES,
     Contract,
     matches,

@@ -7,7 +7,7 @@ from typing import Any
 
 from recollect.query.subwords import subwords_query
 from recollect.store.base import COLUMNS, Store
-from recollect.testing.stores.asking import (
+from recollect.testing.stores.helpers import (
     Contract,
     change,
     forget,

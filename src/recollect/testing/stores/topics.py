@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.testing.stores.asking import Contract, purge_everything, save
+from recollect.testing.stores.helpers import Contract, purge_everything, save
 from recollect.testing.stores.samples import DAY, EVERYTHING, FILTERS, NOON, PLENTY, memory
 
 

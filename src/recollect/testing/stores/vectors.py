@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from recollect.store.base import Coverage
-from recollect.testing.stores.asking import (
+from recollect.testing.stores.helpers import (
     Contract,
     change,
     check_waiting,

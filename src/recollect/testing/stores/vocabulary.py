@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from recollect.testing.stores.asking import Contract, check_vocabulary, forget, save
+from recollect.testing.stores.helpers import Contract, check_vocabulary, forget, save
 from recollect.testing.stores.samples import NOON, memory, random_memories
 
 

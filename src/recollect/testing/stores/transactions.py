@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.testing.stores.asking import (
+from recollect.testing.stores.helpers import (
     Contract,
     check_all_given,
     check_vocabulary,
@@ -27,7 +27,7 @@ from recollect.testing.stores.samples import (
 from recollect.types import Memory
 
 
-class WritingContract(Contract):
+class TransactionContract(Contract):
     def test_a_memory_comes_back_with_every_field(self) -> None:
         store = self.store()
         check_all_given(full_memory())

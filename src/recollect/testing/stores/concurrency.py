@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from recollect.store.base import Coverage, Writing
-from recollect.testing.stores.asking import (
+from recollect.testing.stores.helpers import (
     Contract,
     change,
     check_vocabulary,
@@ -20,7 +20,7 @@ from recollect.testing.stores.asking import (
 from recollect.testing.stores.samples import EVERYTHING, MODEL, NOON, PLENTY, axis, memory
 
 
-class SharingContract(Contract):
+class ConcurrencyContract(Contract):
     def test_an_open_store_follows_what_another_writes(self) -> None:
         store, other = self.store(), self.store()
         save(store, memory("a", text="anchor", tags=("deep",)))

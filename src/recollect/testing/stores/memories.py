@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 from recollect.store.base import AGES, Dates, Facets, Store
-from recollect.testing.stores.asking import (
+from recollect.testing.stores.helpers import (
     Contract,
     forget,
     ids,
@@ -34,7 +34,7 @@ NOTHING = Facets({}, {}, {}, {}, dict.fromkeys(AGES, 0))
 AGED = dict.fromkeys(AGES, 4)
 
 
-class BrowsingContract(Contract):
+class MemoriesContract(Contract):
     def test_browsing_is_core_capture_file_and_newest_first_in_each(self) -> None:
         store = self.store()
         made = browsing_memories()

@@ -14,7 +14,7 @@ MOST = 8192  # pairs; 16 bytes of key and a number each
 Key = bytes
 
 
-class Remembering:
+class RerankCache:
     """The reranker's own scores, each computed once while it is remembered."""
 
     def __init__(self, reranker: Reranker, most: int = MOST) -> None:

@@ -102,7 +102,7 @@ def passages(embedder: Embedder, text: str) -> list[Span]:
     return embedder.windows(text) if isinstance(embedder, Windowed) else [Span(0, len(text))]
 
 
-class Background:
+class BackgroundEmbedding:
     """Embeds what waits in a thread of its own, so that no save waits for a remote model.
 
     A failure ends the round; the next save, or `recollect reindex`, begins another.

@@ -12,7 +12,7 @@ import pytest
 from recollect.errors import ProviderError
 from recollect.hashing import content_digest
 from recollect.models.active import ActiveModels
-from recollect.models.remembering import Remembering
+from recollect.models.rerank_cache import RerankCache
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.testing.servers import ModelServer
 
@@ -53,68 +53,68 @@ TEXTS = [f"Note {number}" for number in range(20)]
 
 def test_the_scores_are_the_model_s_in_any_order_and_batch() -> None:
     chance = random.Random(3)
-    remembering = Remembering(Counting(), most=15)
+    cache = RerankCache(Counting(), most=15)
     for _ in range(200):
         asked = chance.choices(TEXTS, k=chance.randrange(8))
         query = chance.choice(["a", "b", "1 a", ""])
-        assert remembering.scores(query, asked) == expected(query, asked)
+        assert cache.scores(query, asked) == expected(query, asked)
 
 
 def test_only_what_was_not_read_before_is_asked() -> None:
     model = Counting()
-    remembering = Remembering(model)
-    remembering.scores("a", TEXTS[:3])
-    remembering.scores("a", TEXTS[:5][::-1])
-    remembering.scores("a", TEXTS[:5])
+    cache = RerankCache(model)
+    cache.scores("a", TEXTS[:3])
+    cache.scores("a", TEXTS[:5][::-1])
+    cache.scores("a", TEXTS[:5])
     assert model.asked == [("a", text) for text in (*TEXTS[:3], TEXTS[4], TEXTS[3])]
-    remembering.scores("b", TEXTS[:1])
+    cache.scores("b", TEXTS[:1])
     assert model.asked[-1] == ("b", TEXTS[0]), "Another question is another pair."
 
 
 def test_query_and_text_do_not_run_into_each_other() -> None:
     model = Counting()
-    remembering = Remembering(model)
+    cache = RerankCache(model)
     for query, text in (("ab", "c"), ("a", "bc"), ("", "abc"), ("abc", ""), ("1 a", "bc")):
-        assert remembering.scores(query, [text]) == [score(query, text)]
+        assert cache.scores(query, [text]) == [score(query, text)]
     assert len(model.asked) == 5
 
 
 def test_the_oldest_make_room_and_what_is_asked_again_stays() -> None:
     model = Counting()
-    remembering = Remembering(model, most=3)
+    cache = RerankCache(model, most=3)
     for text in ("x", "y", "z", "x", "new"):
-        remembering.scores("q", [text])
+        cache.scores("q", [text])
     model.asked.clear()
-    remembering.scores("q", ["x", "z", "new"])
+    cache.scores("q", ["x", "z", "new"])
     assert model.asked == []
-    remembering.scores("q", ["y"])
+    cache.scores("q", ["y"])
     assert model.asked == [("q", "y")]
-    assert len(remembering._scores) == 3
+    assert len(cache._scores) == 3
 
 
 def test_more_texts_at_once_than_are_remembered_are_all_scored() -> None:
-    remembering = Remembering(Counting(), most=2)
-    assert remembering.scores("q", TEXTS) == expected("q", TEXTS)
-    assert len(remembering._scores) == 2
+    cache = RerankCache(Counting(), most=2)
+    assert cache.scores("q", TEXTS) == expected("q", TEXTS)
+    assert len(cache._scores) == 2
 
 
 def test_a_failure_is_passed_on_and_nothing_of_it_is_remembered() -> None:
     model = Counting()
-    remembering = Remembering(model)
-    remembering.scores("q", ["known"])
+    cache = RerankCache(model)
+    cache.scores("q", ["known"])
     model.failing = True
     with pytest.raises(ProviderError, match="tired") as caught:
-        remembering.scores("q", ["known", "new"])
+        cache.scores("q", ["known", "new"])
     assert caught.value.transient
-    assert remembering.scores("q", ["known"]) == [score("q", "known")], "That needs no model."
+    assert cache.scores("q", ["known"]) == [score("q", "known")], "That needs no model."
     model.failing = False
     model.asked.clear()
-    assert remembering.scores("q", ["new"]) == [score("q", "new")]
+    assert cache.scores("q", ["new"]) == [score("q", "new")]
     assert model.asked == [("q", "new")]
 
 
 def test_many_threads_get_the_model_s_scores() -> None:
-    remembering = Remembering(Counting(), most=10)
+    cache = RerankCache(Counting(), most=10)
     wrong: list[object] = []
 
     def ask(seed: int) -> None:
@@ -122,7 +122,7 @@ def test_many_threads_get_the_model_s_scores() -> None:
         try:
             for _ in range(300):
                 asked = chance.sample(TEXTS, k=5)
-                if remembering.scores("q", asked) != expected("q", asked):
+                if cache.scores("q", asked) != expected("q", asked):
                     wrong.append(asked)
         except Exception as error:
             wrong.append(error)
@@ -133,15 +133,15 @@ def test_many_threads_get_the_model_s_scores() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert len(remembering._scores) <= 10
+    assert len(cache._scores) <= 10
 
 
 def test_it_is_the_model_in_everything_else() -> None:
     model = Counting()
-    remembering = Remembering(model)
-    assert remembering.identity == model.identity
-    remembering.ready()
-    remembering.close()
+    cache = RerankCache(model)
+    assert cache.identity == model.identity
+    cache.ready()
+    cache.close()
     assert (model.loaded, model.closed) == (1, 1)
 
     class Plain:
@@ -153,7 +153,7 @@ def test_it_is_the_model_in_everything_else() -> None:
         def scores(self, query: str, documents: Sequence[str]) -> list[float]:
             return []
 
-    Remembering(Plain()).close()
+    RerankCache(Plain()).close()
 
 
 def test_only_a_lasting_process_remembers(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_only_a_lasting_process_remembers(tmp_path: Path) -> None:
             first, second = (models.reranker().scores("q", ["a", "b"]) for _ in range(2))
             assert first == second
             assert len(server.requests) == requests
-            assert isinstance(models.reranker(), Remembering) is remember
+            assert isinstance(models.reranker(), RerankCache) is remember
             models.close()
 
 
