@@ -27,7 +27,7 @@ from recollect import Recollect
 from recollect.ingest.draft import draft
 from recollect.models.builtin import builtin
 from recollect.models.onnx import OnnxReranker, usable_threads
-from recollect.stages.rerank_deadline import Verdict
+from recollect.stages.rerank_deadline import RerankRun
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,7 +126,7 @@ def reranking(told: argparse.Namespace) -> None:
     times = interleaved(
         {
             "bare": lambda: bare_outputs(reranker._model.session, encodings),
-            "ours": lambda: Verdict(reranker, QUERY, 8).by(60, candidates),
+            "ours": lambda: RerankRun(reranker, QUERY, 8).by(60, candidates),
         },
         told.runs,
     )

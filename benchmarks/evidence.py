@@ -26,6 +26,7 @@ from recollect.evals.datasets import Question
 from recollect.evals.runs import Evaluation, opened
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
+from recollect.stages.evidence import JudgeEvidence
 from recollect.types import Filter, Response
 
 RECIPE = BUILT_IN["blend"]
@@ -160,8 +161,7 @@ def report(measured: dict[tuple[str, str], Measured]) -> dict[str, Any]:
         levels[f"{way}: another conversation's"] = _levels(other)
         if empty:
             levels[f"{way}: questions without an answer"] = _levels(empty)
-    rule = RECIPE.evidence
-    assert rule is not None
+    [rule] = [stage for stage in RECIPE.stages if isinstance(stage, JudgeEvidence)]
     return {
         "recipe": RECIPE.name,
         "fingerprint": RECIPE.fingerprint,

@@ -1,33 +1,32 @@
-"""Where a search stands: what was asked, what it may use, what has been found so far.
-
-Every channel and stage receives one `At`. Rankings are passed along and never changed; `At` only
-gathers what the response must tell beside them: degraded parts, notes, times.
-"""
+"""The context of one search, which every channel and stage receives."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec import structs
 
 from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Reranker
-from recollect.query.exact import MOST_THINGS, RARE, RARE_SHARE, exact_things, folded
-from recollect.query.intent import intent
+from recollect.query.exact import folded
 from recollect.query.subwords import subwords
-from recollect.query.terms import keywords, lowered
-from recollect.query.time.periods import periods, without
-from recollect.query.time.values import Period
-from recollect.store.base import KeywordIndexName, Store
-from recollect.types import Degraded, FilePlace, Filter, Intent, Memory, Ranking, Search
+from recollect.query.understanding import Understanding
+from recollect.store.base import Store
+from recollect.types import Degraded, Filter, Memory, Ranking, Search
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
+
+# What only one channel of a recipe does, whatever the recipe calls it.
+ChannelRole = Literal["vector", "subwords"]
 
 
 class Models(Protocol):
@@ -40,16 +39,16 @@ class Models(Protocol):
     def reranker(self) -> Reranker: ...
 
 
-class Reading:
+class MemoryText:
     """A memory's words, read when they are needed: as stems, and as a text without case and
     accents."""
 
     def __init__(
-        self, memory: Memory, tokens: Callable[[str], list[str]], *, has_parts: bool
+        self, memory: Memory, tokens: Callable[[str], list[str]], *, has_subwords: bool
     ) -> None:
         self._memory = memory
         self._tokens = tokens
-        self._has_parts = has_parts
+        self._has_subwords = has_subwords
 
     @cached_property
     def body(self) -> tuple[str, ...]:
@@ -57,14 +56,14 @@ class Reading:
         return tuple(self._tokens(f"{self._memory.text}\n{self._memory.context}"))
 
     @cached_property
-    def parts(self) -> tuple[str, ...]:
+    def subwords(self) -> tuple[str, ...]:
         """What identifiers and unspaced scripts hold beside words, where the query asks for it."""
-        return tuple(subwords(self._text)) if self._has_parts else ()
+        return tuple(subwords(self._text)) if self._has_subwords else ()
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
-        """The stems of title, text, context and tags, in order, and those of the parts."""
-        rest = " ".join((*self._memory.tags, *self.parts))
+        """The stems of title, text, context and tags, in order, and those of the subwords."""
+        rest = " ".join((*self._memory.tags, *self.subwords))
         return (*self._tokens(self._memory.title), *self.body, *self._tokens(rest))
 
     @cached_property
@@ -73,7 +72,7 @@ class Reading:
 
     @cached_property
     def folded(self) -> str:
-        return folded(f"{self._text}\n{' '.join(self.parts)}")
+        return folded(f"{self._text}\n{' '.join(self.subwords)}")
 
     @cached_property
     def _text(self) -> str:
@@ -82,7 +81,12 @@ class Reading:
 
 
 class SearchContext:
-    """The context of one search."""
+    """What one search was asked, what it may use, and what it has to tell beside its results.
+
+    Channels and stages read it. What a stage finds out about a hit travels on the ranking.
+    `roles` names the channel of the recipe that searches by vectors, and the one that searches
+    subwords, as far as there are any. `inlined`: how many results may carry their whole text.
+    """
 
     def __init__(
         self,
@@ -93,6 +97,8 @@ class SearchContext:
         now: datetime,
         store: Store,
         models: Models,
+        roles: Mapping[ChannelRole, str] = MappingProxyType({}),
+        inlined: int = 0,
     ) -> None:
         self.recipe = recipe
         self.search = search
@@ -100,34 +106,26 @@ class SearchContext:
         self.now = now
         self.store = store
         self.models = models
+        self.understanding = Understanding(
+            search.query, now, store, read_time=search.read_time is not False
+        )
+        self.inlined = inlined
+        self.snippets: dict[str, str] = {}
         self.channels: dict[str, Ranking] = {}
         self.fused = Ranking()
-        self.matches: dict[str, tuple[KeywordIndexName, str]] = {}
-        self.inlined = 0
-        self.snippets: dict[str, str] = {}
-        self.verified: frozenset[str] = frozenset()
-        self.opinions: dict[str, float] = {}
-        self.unreached: frozenset[str] = frozenset()
-        self.understood: tuple[Period, ...] = ()
-        self.mended: dict[str, list[str]] = {}
-        self.twins: dict[str, tuple[Memory, ...]] = {}
-        self.newer: dict[str, tuple[Memory, ...]] = {}
-        self.files: dict[str, FilePlace] = {}
-        self.joined: dict[str, tuple[Memory, ...]] = {}
         self.degraded: list[Degraded] = []
         self.notes: list[str] = []
         self.timings: dict[str, float] = {}
+        self.waited_ms = 0.0
+        self._roles = roles
         self._memories: dict[str, Memory] = {}
-        self._readings: dict[str, Reading] = {}
+        self._texts: dict[str, MemoryText] = {}
         self._asked = False
         self._ahead: threading.Thread | None = None
         self._vector: Vector | None = None
         self._failure: Exception | None = None
-        self.waited_ms = 0.0
 
-    @cached_property
-    def intent(self) -> Intent:
-        return intent(self.search.query)
+    # The query's vector
 
     def embed_ahead(self) -> None:
         """Begin to embed the query beside what the search does meanwhile: neither the model nor
@@ -162,7 +160,59 @@ class SearchContext:
     def lose_vectors(self, reason: str) -> None:
         """From here on this search has no vectors."""
         self._vector = None
-        self.degrade("vector", reason)
+        self.degrade(self._roles.get("vector", "vector"), reason)
+
+    # What the channels found
+
+    @property
+    def vectors_answered(self) -> bool:
+        """Whether search by vectors took part: a model answered for this query."""
+        return self._roles.get("vector") in self.channels
+
+    def by_vectors(self) -> Ranking:
+        """What search by vectors found; nothing where it took no part."""
+        return self.channels.get(self._roles.get("vector", ""), Ranking())
+
+    def is_vector_channel(self, channel: str) -> bool:
+        return channel == self._roles.get("vector")
+
+    def cosine(self, id: str) -> float | None:
+        """The cosine of a memory that came through the vector channel; for presenting results,
+        when the channels no longer change."""
+        return self._cosines.get(id)
+
+    @cached_property
+    def _cosines(self) -> dict[str, float]:
+        return scores_of(self.by_vectors())
+
+    def cosines(self, ids: Iterable[str]) -> dict[str, float]:
+        """The cosine of each of these memories that has a vector, whichever channel found it; empty
+        when the vector channel took no part."""
+        if not self.vectors_answered or self.query_vector is None:
+            return {}
+        known = scores_of(self.by_vectors())
+        others = [id for id in ids if id not in known]
+        if others:
+            identity = self.models.embedder().identity
+            known |= self.store.vectors.similarities(identity, self.query_vector, others)
+        return known
+
+    def cosines_between(self, ids: Sequence[str]) -> dict[tuple[str, str], float]:
+        """The cosine of each two of these memories, in this order, that have a vector."""
+        if not self.vectors_answered:
+            return {}
+        return self.store.vectors.between(self.models.embedder().identity, ids)
+
+    def scores(self, channel: str) -> dict[str, float]:
+        """What a channel scored each of its memories with; empty for one that did not run."""
+        return scores_of(self.channels.get(channel, Ranking()))
+
+    def ranks(self, channel: str) -> dict[str, int]:
+        """The place of each memory in a channel, counted from 1."""
+        hits = self.channels.get(channel, Ranking())
+        return {hit.memory_id: place for place, hit in enumerate(hits, start=1)}
+
+    # Filters and memories
 
     def filter(
         self, *, kind: str | None = None, without_kinds: tuple[str, ...] = ()
@@ -173,10 +223,11 @@ class SearchContext:
             return None
         if asked.kind is not None and asked.kind in without_kinds:
             return None
-        fields = {name: getattr(asked, name) for name in Filter.__struct_fields__}
-        fields["kind"] = kind or asked.kind
-        fields["without_kinds"] = tuple(dict.fromkeys((*asked.without_kinds, *without_kinds)))
-        return Filter(**fields)
+        return structs.replace(
+            asked,
+            kind=kind or asked.kind,
+            without_kinds=tuple(dict.fromkeys((*asked.without_kinds, *without_kinds))),
+        )
 
     def load(self, ids: Iterable[str]) -> None:
         """Read these memories in one go; a channel's hits are loaded before stages ask for them."""
@@ -187,91 +238,27 @@ class SearchContext:
     def memory(self, id: str) -> Memory:
         return self._memories[id]
 
-    def reading(self, id: str) -> Reading:
-        """A memory as words, for the stages that read texts; each is read once."""
-        if id not in self._readings:
-            self._readings[id] = Reading(
-                self._memories[id], self.store.keyword.tokens, has_parts=id in self._with_parts
-            )
-        return self._readings[id]
-
-    @cached_property
-    def _with_parts(self) -> frozenset[str]:
-        """The memories whose parts the query asks for: reading those of all takes as long as the
-        rest of a search."""
-        return frozenset(self.channels.get("subwords", Ranking()).ids)
-
-    @cached_property
-    def stems(self) -> tuple[str, ...]:
-        """The query's keywords as the stemmed index knows them, in order."""
-        return tuple(self.store.keyword.tokens(" ".join(keywords(self.search.query))))
-
-    @cached_property
-    def timeless(self) -> str:
-        """The query without the words that name a time."""
-        return without(self.search.query, self.periods) if self.periods else self.search.query
-
-    @cached_property
-    def exactly(self) -> list[str]:
-        """What the query means literally: its exact things, and keywords that hardly any memory
-        has."""
-        things = exact_things(self.timeless)
-        held = {word for thing in things for word in lowered(thing)}
-        others = [word for word in dict.fromkeys(keywords(self.timeless)) if word not in held]
-        counts = self.store.vocabulary.frequencies(others)
-        few = min(RARE, RARE_SHARE * self.store.vocabulary.documents())
-        rare = [word for word in others if 0 < counts.get(word, 0) <= few]
-        return [*things, *rare][:MOST_THINGS]
-
-    @cached_property
-    def periods(self) -> tuple[Period, ...]:
-        """The time that the query's words name, unless the caller does not want them read so."""
-        return periods(self.search.query, self.now) if self.search.read_time is not False else ()
-
     def has(self, id: str) -> bool:
         """Whether the memory was still live when it was read."""
         return id in self._memories
 
-    def cosine(self, id: str) -> float | None:
-        """The cosine of a memory that came through the vector channel; for presenting results,
-        when the channels no longer change."""
-        return self._cosines.get(id)
+    def text(self, id: str) -> MemoryText:
+        """A memory as words, for the stages that read texts; each is read once."""
+        if id not in self._texts:
+            self._texts[id] = MemoryText(
+                self._memories[id],
+                self.store.keyword.tokens,
+                has_subwords=id in self._with_subwords,
+            )
+        return self._texts[id]
 
     @cached_property
-    def _cosines(self) -> dict[str, float]:
-        return self.scores("vector")
+    def _with_subwords(self) -> frozenset[str]:
+        """The memories whose subwords the query asks for: reading those of all takes as long as
+        the rest of a search."""
+        return frozenset(self.channels.get(self._roles.get("subwords", ""), Ranking()).ids)
 
-    def cosines(self, ids: Iterable[str]) -> dict[str, float]:
-        """The cosine of each of these memories that has a vector, whichever channel found it; empty
-        when the vector channel took no part."""
-        if "vector" not in self.channels or self.query_vector is None:
-            return {}
-        known = self.scores("vector")
-        others = [id for id in ids if id not in known]
-        if others:
-            identity = self.models.embedder().identity
-            known |= self.store.vectors.similarities(identity, self.query_vector, others)
-        return known
-
-    def cosines_between(self, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        """The cosine of each two of these memories, in this order, that have a vector."""
-        if "vector" not in self.channels:
-            return {}
-        return self.store.vectors.between(self.models.embedder().identity, ids)
-
-    def scores(self, channel: str) -> dict[str, float]:
-        """What a channel scored each of its memories with; empty for one that did not run."""
-        return {hit.memory_id: hit.score for hit in self.channels.get(channel, Ranking())}
-
-    def where(self, channel: str) -> dict[str, str]:
-        """What a channel says of where it found a memory: the passage, for a long one."""
-        hits = self.channels.get(channel, Ranking())
-        return {hit.memory_id: hit.why.how for hit in hits if hit.why.how}
-
-    def ranks(self, channel: str) -> dict[str, int]:
-        """The place of each memory in a channel, counted from 1."""
-        hits = self.channels.get(channel, Ranking())
-        return {hit.memory_id: place for place, hit in enumerate(hits, start=1)}
+    # What the response tells
 
     def degrade(self, channel: str, reason: str) -> None:
         """Say that a part could not do its work: in the response, and once in the log."""
@@ -293,6 +280,16 @@ class SearchContext:
         finally:
             spent = (time.perf_counter() - start) * 1000
             self.timings[part] = self.timings.get(part, 0.0) + spent
+
+
+def scores_of(ranking: Ranking) -> dict[str, float]:
+    """The score of each memory of a ranking."""
+    return {hit.memory_id: hit.score for hit in ranking}
+
+
+def passages_of(ranking: Ranking) -> dict[str, str]:
+    """Where a channel found a memory, as far as it says so: the passage, for a long one."""
+    return {hit.memory_id: hit.why.how for hit in ranking if hit.why.how}
 
 
 _logged: set[tuple[str, str]] = set()

@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from recollect.checks import LARGEST_LIMIT, bounded
 from recollect.context import Models, SearchContext
 from recollect.errors import UserError
@@ -13,10 +15,8 @@ from recollect.present.snippet import marked
 from recollect.present.views import VIEWS
 from recollect.query.terms import keywords
 from recollect.query.time.periods import understood
-from recollect.recall.vector import Vector
-from recollect.recipes.base import Channel, Recipe, fused_channels
-from recollect.stages.cut import Cut
-from recollect.stages.neighbours import together
+from recollect.recipes.base import Recipe
+from recollect.recipes.registry import BUILT_IN
 from recollect.store.base import Store
 from recollect.types import Filter, Hit, Ranking, Response, Result, Search, Term, View, combine
 
@@ -33,42 +33,45 @@ def run(
     declared = _variant(recipe, search)
     limit, note = _limit(declared, search)
     context = SearchContext(
-        recipe=recipe.name, search=search, limit=limit, now=search.now, store=store, models=models
+        recipe=recipe.name,
+        search=search,
+        limit=limit,
+        now=search.now,
+        store=store,
+        models=models,
+        roles=declared.roles,
+        inlined=declared.limits.inlined,
     )
-    context.inlined = declared.limits.inlined
     if note:
         context.note(note)
     _recall(declared, context)
     ranking = context.fused = _fused(declared, context)
     pool = len(ranking)
     for stage in declared.stages:
-        if isinstance(stage, Cut):
-            with context.timed("together"):
-                ranking = together(ranking, context)
         with context.timed("stages"), context.timed(f"stages.{stage.name}"):
             ranking = stage.apply(ranking, context)
     shown = search.view or declared.view
     with context.timed("present"):
         if search.mark or shown == "snippet":
-            context.snippets = marked(context, [context.memory(id) for id in ranking.ids])
+            memories = [context.memory(id) for id in ranking.ids]
+            context.snippets = marked(context, declared.recall, memories)
         results = _results(ranking, context, shown, vault)
-        judged = declared.evidence.judged(ranking, context) if declared.evidence else None
     common = _facets(context) if search.facets else {}
     context.timings["total"] = (time.perf_counter() - start) * 1000
     return Response(
         query=search.query,
         recipe=recipe.name,
         view=shown,
-        intent=context.intent,
+        intent=context.understanding.intent,
         results=results,
         counts=_counts(ranking, context, pool),
         topics=topics(results),
         degraded=tuple(context.degraded),
         notes=tuple(context.notes),
         timings_ms={part: round(spent, 3) for part, spent in context.timings.items()},
-        understood=tuple(map(understood, context.understood)),
-        evidence=judged.evidence if judged else None,
-        confidence=judged.confidence if judged else None,
+        understood=_understood(declared, context) if pool else (),
+        evidence=ranking.judgement.evidence if ranking.judgement else None,
+        confidence=ranking.judgement.confidence if ranking.judgement else None,
         facets=common,
     )
 
@@ -76,7 +79,9 @@ def run(
 def _variant(recipe: Recipe, search: Search) -> Recipe:
     """The recipe, or its deep search; refused where the query has too few keywords for it."""
     if search.deep and recipe.deep is None:
-        raise UserError(f"Recipe {recipe.name} has no deep search; gnosis has one.")
+        others = [name for name, known in BUILT_IN.items() if known.deep is not None]
+        have = "has" if len(others) == 1 else "have"
+        raise UserError(f"Recipe {recipe.name} has no deep search; {', '.join(others)} {have} one.")
     declared = recipe.deep if search.deep and recipe.deep is not None else recipe
     needed = declared.limits.least_keywords
     found = len(set(keywords(search.query)))
@@ -100,7 +105,7 @@ def _limit(declared: Recipe, search: Search) -> tuple[int, str]:
 
 def _recall(declared: Recipe, context: SearchContext) -> None:
     """Run each channel that the query wants; one that could not take part is left out."""
-    if any(_embeds_anyway(channel, context) for channel in declared.recall[1:]):
+    if any(channel.embeds(context) for channel in declared.recall[1:]):
         context.embed_ahead()
     for channel in declared.recall:
         if not channel.wanted(context):
@@ -114,17 +119,12 @@ def _recall(declared: Recipe, context: SearchContext) -> None:
             context.channels[channel.name] = found
 
 
-def _embeds_anyway(channel: Channel, context: SearchContext) -> bool:
-    """Whether the channel asks the model whatever the others find."""
-    return isinstance(channel, Vector) and channel.when == "always" and channel.wanted(context)
-
-
 def _fused(declared: Recipe, context: SearchContext) -> Ranking:
     """One ranking of all candidates, their memories read. A memory that another process forgot
     since the recall is no longer there. What fusion left out of its pool is not read."""
     with context.timed("fuse"):
         fused = declared.fuse.fuse(context)
-    names = fused_channels(declared.fuse)
+    names = declared.fuse.channels
     taken = {hit.memory_id for name in names for hit in context.channels.get(name, ())}
     left_out = taken.difference(fused.ids)
     with context.timed("load"):
@@ -133,13 +133,16 @@ def _fused(declared: Recipe, context: SearchContext) -> Ranking:
             id for channel in context.channels.values() for id in channel.ids if id not in left_out
         )
     for name, channel in context.channels.items():
-        context.channels[name] = Ranking(
-            tuple(
-                hit for hit in channel if hit.memory_id in left_out or context.has(hit.memory_id)
-            ),
-            channel.dropped,
-        )
-    return Ranking(tuple(hit for hit in fused if context.has(hit.memory_id)), fused.dropped)
+        live = (hit for hit in channel if hit.memory_id in left_out or context.has(hit.memory_id))
+        context.channels[name] = structs.replace(channel, hits=tuple(live))
+    return structs.replace(fused, hits=tuple(hit for hit in fused if context.has(hit.memory_id)))
+
+
+def _understood(declared: Recipe, context: SearchContext) -> tuple[str, ...]:
+    """The times that the query names, as they were read, where a stage counts them."""
+    if not any(stage.reads_time for stage in declared.stages):
+        return ()
+    return tuple(map(understood, context.understanding.asked_periods))
 
 
 def _facets(context: SearchContext) -> dict[str, dict[str, int]]:
@@ -170,7 +173,7 @@ def _result(hit: Hit, context: SearchContext, view: View, vault: str, place: int
         if hit.why.name == context.recipe
         else combine(context.recipe, "sum", _root_parts(hit))
     )
-    rooted = Hit(hit.memory_id, why)
+    rooted = hit.rescored(why)
     memory = context.memory(hit.memory_id)
     return Result(
         id=memory.id,
@@ -180,10 +183,10 @@ def _result(hit: Hit, context: SearchContext, view: View, vault: str, place: int
         explain=why,
         fields=VIEWS[view](rooted, memory, context, place),
         marked=context.snippets.get(memory.id, ""),
-        same=context.twins.get(memory.id, ()),
-        replaces=context.newer.get(memory.id, ()),
-        file=context.files.get(memory.id),
-        joined=context.joined.get(memory.id, ()),
+        same=hit.findings.same,
+        replaces=hit.findings.replaces,
+        file=hit.findings.file,
+        joined=hit.findings.joined,
     )
 
 
@@ -200,7 +203,7 @@ def _counts(ranking: Ranking, context: SearchContext, pool: int) -> dict[str, ob
         **{name: len(channel) for name, channel in context.channels.items()},
         # What fusion left out was never in the pool; what a stage left out of it is not any more.
         "pool": pool - ranking.dropped.get("pool", 0) + context.fused.dropped.get("pool", 0),
-        "reranked": len(context.verified),
+        "reranked": ranking.reranked,
         "returned": len(ranking),
         "dropped": dict(dropped),
     }

@@ -7,7 +7,7 @@ from datetime import datetime
 from math import prod
 from typing import Literal, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 Severity = Literal["critical", "warning", "suggestion"]
 Tier = Literal["core", "file", "capture"]
@@ -15,6 +15,8 @@ View = Literal["scan", "full", "pointer", "preview", "snippet"]
 Intent = Literal["keyword", "semantic"]
 # Whether what was found answers the query: it does, it may, it does not.
 Evidence = Literal["strong", "weak", "none"]
+# What a part of a score speaks of; pictures give each family a colour of its own.
+Family = Literal["meaning", "words", "structure", "literal", "rarity", "reranking", "time", "trust"]
 
 
 class Memory(Struct, frozen=True, kw_only=True):
@@ -179,22 +181,76 @@ def recompute(term: Term) -> float:
     return term.value
 
 
+class FilePlace(Struct, frozen=True):
+    """Where in a file a result stands: under which headings, in which lines, both ends included."""
+
+    path: str
+    heading: str
+    first_line: int
+    last_line: int
+
+
+class Findings(Struct, frozen=True):
+    """What stages found out about a hit, beside its score.
+
+    `same`: memories that say the same in the same words, shown as this one. `replaces`: older ones
+    that state the same thing differently, and stand below. `file`: where it stands, if it is a
+    chunk of a file; `joined`: the neighbouring chunks shown as this one. `verified`: the reranker
+    has read it; `unreached`: it would have, but the deadline came first.
+    """
+
+    same: tuple[Memory, ...] = ()
+    replaces: tuple[Memory, ...] = ()
+    file: FilePlace | None = None
+    joined: tuple[Memory, ...] = ()
+    verified: bool = False
+    unreached: bool = False
+
+
+NO_FINDINGS = Findings()
+
+
 class Hit(Struct, frozen=True):
     """A memory in a ranking. Its score *is* the value of its explanation."""
 
     memory_id: str
     why: Term
+    findings: Findings = NO_FINDINGS
 
     @property
     def score(self) -> float:
         return self.why.value
 
+    def rescored(self, why: Term) -> Hit:
+        """The same memory with another score; what is known of it stays."""
+        return Hit(self.memory_id, why, self.findings)
+
+    def finding(self, **found: object) -> Hit:
+        """The same hit with these fields of its findings set."""
+        return Hit(self.memory_id, self.why, structs.replace(self.findings, **found))
+
+
+class Judgement(NamedTuple):
+    """How sure a recipe is that the answer is there, 0…1, and what that means in a word."""
+
+    confidence: float
+    evidence: Evidence
+
 
 class Ranking(Struct, frozen=True):
-    """Hits, best first, and what was left out on the way, counted by reason."""
+    """Hits, best first, and what was left out on the way, counted by reason.
+
+    `reranked`: how many of its memories the reranker has read; `best_logit`: the best it said of
+    any of them. `judgement`: whether they answer the query, once a stage has judged that.
+    `largest`: of a fusion by ranks, the largest score it can give.
+    """
 
     hits: tuple[Hit, ...] = ()
     dropped: dict[str, int] = field(default_factory=dict)
+    reranked: int = 0
+    best_logit: float | None = None
+    judgement: Judgement | None = None
+    largest: float = 1.0
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -205,6 +261,22 @@ class Ranking(Struct, frozen=True):
     @property
     def ids(self) -> tuple[str, ...]:
         return tuple(hit.memory_id for hit in self.hits)
+
+    def resorted(self, hits: Iterable[Hit]) -> Ranking:
+        """These hits, best first; all else that is known of this ranking stays."""
+        return structs.replace(self, hits=ranked(hits).hits)
+
+    def keeping(self, hits: Iterable[Hit], reason: str) -> Ranking:
+        """These of its hits, in this order; those that go are counted under `reason`."""
+        kept = tuple(hits)
+        if len(kept) == len(self.hits):
+            return structs.replace(self, hits=kept)
+        gone = self.dropped.get(reason, 0) + len(self.hits) - len(kept)
+        return structs.replace(self, hits=kept, dropped=self.dropped | {reason: gone})
+
+    def best(self, size: int, reason: str) -> Ranking:
+        """The best `size`; those that go are counted under `reason`."""
+        return self if len(self) <= size else self.keeping(self.hits[:size], reason)
 
 
 def ranked(hits: Iterable[Hit], dropped: dict[str, int] | None = None) -> Ranking:
@@ -218,15 +290,6 @@ class Degraded(Struct, frozen=True):
 
     channel: str
     reason: str
-
-
-class FilePlace(Struct, frozen=True):
-    """Where in a file a result stands: under which headings, in which lines, both ends included."""
-
-    path: str
-    heading: str
-    first_line: int
-    last_line: int
 
 
 class Result(Struct, frozen=True, kw_only=True):

@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("signals", "recall"),
     ("fuse",),
     ("context",),
+    ("query.understanding",),
     ("documents", "secrets", "models"),
     ("ingest",),
     ("store",),

@@ -16,12 +16,12 @@ from docs_blocks import DOCS, PAGES, ROOT, anchors, links
 
 from recollect.fuse.zscore import ZScoreFusion
 from recollect.interfaces.cli.main import COMMANDS
-from recollect.recipes.base import Channel, Fusion, Stage
+from recollect.recipes.base import AnyChannel, AnyFusion, AnyStage
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Settings
+from recollect.signals.registry import AnySignal
 from recollect.stages.bonus import Bonus
 from recollect.stages.rerank_interpolation import RerankInterpolation
-from recollect.stages.weighted_sum import AnySignal
 from recollect.types import Filter, Memory
 
 HELP: dict[str, Any] = runpy.run_path(str(DOCS / "update_help.py"))
@@ -87,7 +87,7 @@ def test_every_built_in_recipe_is_described(name: str) -> None:
     assert f"\n### `{name}`\n" in page("recipes.md")
 
 
-@pytest.mark.parametrize("parts", [Channel, Fusion, Stage, AnySignal])
+@pytest.mark.parametrize("parts", [AnyChannel, AnyFusion, AnyStage, AnySignal])
 def test_every_part_that_a_recipe_can_have_is_described(parts: Any) -> None:
     for part in get_args(parts):
         assert f"\n| `{part.__struct_config__.tag}` |" in page("recipes.md")

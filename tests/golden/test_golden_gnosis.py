@@ -99,7 +99,7 @@ def test_the_skip_formula_in_the_recipes_own_words(
     rrf = sum(1 / (60 + rank) for rank in (topic_rank, vector_rank) if rank)
     x = rrf / (2 / 61) * (1 if cosine is None else cosine)
     expected = min(0.70, 0.40 + 0.30 / (1 + exp(-10 * (x - 0.4))))
-    assert Skip().score(rrf, cosine).value == pytest.approx(expected, abs=1e-12)
+    assert Skip().score(rrf, cosine, largest=2 / 61).value == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_logistic_function_bears_any_number() -> None:

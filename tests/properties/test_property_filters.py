@@ -16,7 +16,7 @@ from recollect.context import SearchContext
 from recollect.depth import Depth
 from recollect.recall.exact import Exact
 from recollect.recall.recent import Recent
-from recollect.recipes.base import Channel
+from recollect.recipes.base import AnyChannel
 from recollect.recipes.registry import BUILT_IN
 from recollect.types import Memory, Ranking, Search
 
@@ -42,7 +42,7 @@ def every(pair: Pair) -> dict[str, Memory]:
 
 
 def found(
-    memory: Recollect, channel: Channel, text: str, limit: int, filter: Filter | None = None
+    memory: Recollect, channel: AnyChannel, text: str, limit: int, filter: Filter | None = None
 ) -> Ranking:
     """What one channel finds, before anything else happens to it."""
     search = Search(query=text, limit=limit, filter=filter or Filter())
@@ -52,7 +52,7 @@ def found(
     return channel.recall(at) or Ranking()
 
 
-def deep(channel: Channel) -> Channel:
+def deep(channel: AnyChannel) -> AnyChannel:
     """The channel with room for everything."""
     return replace(channel, depth=Depth(at_least=ALL))
 

@@ -165,11 +165,9 @@ def test_one_channel_alone_keeps_its_order(scored: dict[str, float]) -> None:
 @fast
 def test_ties_at_the_cut_go_by_id(scored: dict[str, float], size: int) -> None:
     """Whatever order hits arrive in, the same ones survive a cut."""
-    from recollect.stages.cut import cut
-
     equal = {id: float(int(score) % 2) for id, score in scored.items()}
     whole = ranked(Hit(id, leaf("x", score, "")) for id, score in equal.items())
-    kept = cut(whole, size, "limit")
+    kept = whole.best(size, "limit")
     assert kept.ids == tuple(sorted(equal, key=lambda id: (-equal[id], id)))[:size]
     gone = len(equal) - len(kept)
     assert kept.dropped == ({"limit": gone} if gone else {})

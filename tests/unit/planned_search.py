@@ -129,6 +129,7 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
             now=now,
             store=store,
             models=PlannedModels(asked, reads, budget_ms),
+            roles={"vector": "vector", "subwords": "subwords"},
         )
         at.channels |= {name: ranking(name, held) for name, held in (channels or {}).items()}
         at.load(fields)

@@ -17,36 +17,38 @@ def test_a_memory_is_read_as_stems_and_as_folded_text(search_at: Search) -> None
     at = search_at(
         "", {"m": {"title": "Café", "text": "Keys ROTATE.", "context": "ops", "tags": ["Two"]}}
     )
-    reading = at.reading("m")
-    assert reading.stems == ("cafe", "kei", "rotat", "op", "two")
-    assert reading.folded.split() == ["cafe", "keys", "rotate.", "ops", "two"]
-    assert at.reading("m") is reading
+    text = at.text("m")
+    assert text.stems == ("cafe", "kei", "rotat", "op", "two")
+    assert text.folded.split() == ["cafe", "keys", "rotate.", "ops", "two"]
+    assert at.text("m") is text
 
 
 def test_the_querys_stems_are_those_of_its_keywords(search_at: Search) -> None:
-    assert search_at("How are the KEYS rotated, and why?").stems == ("kei", "rotat")
-    assert search_at("").stems == ()
+    assert search_at("How are the KEYS rotated, and why?").understanding.stems == ("kei", "rotat")
+    assert search_at("").understanding.stems == ()
 
 
-def test_exactly_are_exact_things_then_words_that_few_memories_hold(search_at: Search) -> None:
+def test_exact_terms_are_exact_things_then_words_that_few_memories_hold(search_at: Search) -> None:
     """One of forty is few, and so are three; four are not, and v2 is exact by itself."""
     said = ["zephyr"] + ["third"] * 3 + ["fourth"] * 4 + ["plain v2"] * 32
     memories = {f"m{number}": text for number, text in enumerate(said)}
     at = search_at("plain zephyr v2 third fourth nowhere", memories)
-    assert at.exactly == ["v2", "zephyr", "third"]
+    assert at.understanding.exact_terms == ["v2", "zephyr", "third"]
 
 
 def test_in_a_small_vault_a_word_must_stand_in_one_of_ten_to_be_rare(search_at: Search) -> None:
-    assert search_at("zephyr", {"a": "zephyr", "b": "plain"}).exactly == []
+    assert search_at("zephyr", {"a": "zephyr", "b": "plain"}).understanding.exact_terms == []
 
 
 def test_in_a_vault_of_ten_one_memory_is_few(search_at: Search) -> None:
     memories = {f"m{number}": "zephyr" if number == 3 else "plain" for number in range(10)}
-    assert search_at("zephyr plain", memories).exactly == ["zephyr"]
+    assert search_at("zephyr plain", memories).understanding.exact_terms == ["zephyr"]
 
 
 def test_the_words_of_an_exact_thing_are_not_counted_again(search_at: Search) -> None:
-    assert search_at("quick-fix-one 'a phrase'", {"a": "quick a phrase"}).exactly == [
+    assert search_at(
+        "quick-fix-one 'a phrase'", {"a": "quick a phrase"}
+    ).understanding.exact_terms == [
         "a phrase",
         "quick-fix-one",
     ]
@@ -55,12 +57,12 @@ def test_the_words_of_an_exact_thing_are_not_counted_again(search_at: Search) ->
 def test_exact_things_are_bounded(search_at: Search) -> None:
     words = [f"word{letter}" for letter in "abcdefghijkl"]
     memories = {"a": " ".join(words), **{f"m{number}": "plain" for number in range(9)}}
-    assert search_at(" ".join(words), memories).exactly == words[:8]
+    assert search_at(" ".join(words), memories).understanding.exact_terms == words[:8]
 
 
 @pytest.mark.parametrize(("wanted", "count"), [(True, 1), (False, 0)])
 def test_times_are_read_where_they_are_wanted(search_at: Search, wanted: bool, count: int) -> None:
-    assert len(search_at("last week", read_time=wanted).periods) == count
+    assert len(search_at("last week", read_time=wanted).understanding.periods) == count
 
 
 VECTORS = {"a": (1.0, 0.0), "b": (0.6, 0.8), "c": (0.0, 1.0)}

@@ -11,6 +11,7 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Recipe
 from recollect.stages.cut import Cut
+from recollect.stages.neighbours import Neighbours
 
 GREP = "grep"
 
@@ -28,7 +29,7 @@ BM25 = Recipe(
         ),
     ),
     fuse=Rrf(channels=("keyword",), alone="scores"),
-    stages=(Cut(),),
+    stages=(Neighbours(), Cut()),
 )
 
 DENSE = Recipe(
@@ -38,7 +39,7 @@ DENSE = Recipe(
     view="scan",
     recall=(Vector(depth=Depth(per_result=1)),),
     fuse=Rrf(channels=("vector",), alone="scores"),
-    stages=(Cut(),),
+    stages=(Neighbours(), Cut()),
 )
 
 BASELINES = {recipe.name: recipe for recipe in (BM25, DENSE)}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from recollect.context import SearchContext
 from recollect.recipes.ranges import Smoothing
@@ -25,6 +25,8 @@ class Rrf(Struct, frozen=True, tag="rrf", forbid_unknown_fields=True):
     that one list, or `scores`, the channel's own scores.
     """
 
+    gives: ClassVar[tuple[str, ...]] = ("rrf",)
+
     channels: tuple[str, ...]
     k: Smoothing = 60
     alone: Alone = "rrf"
@@ -39,4 +41,5 @@ class Rrf(Struct, frozen=True, tag="rrf", forbid_unknown_fields=True):
                 value = reciprocal(rank, self.k)
                 term = Term(name, value, f"1/({self.k:g} + {rank})", how=hit.why.how)
                 parts.setdefault(hit.memory_id, []).append(term)
-        return ranked(Hit(id, combine("fused", "sum", terms)) for id, terms in parts.items())
+        fused = ranked(Hit(id, combine("fused", "sum", terms)) for id, terms in parts.items())
+        return structs.replace(fused, largest=len(self.channels) * reciprocal(1, self.k))

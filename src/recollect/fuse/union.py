@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from msgspec import Struct
 
 from recollect.context import SearchContext
@@ -10,6 +12,8 @@ from recollect.types import Hit, Ranking, leaf, ranked
 
 class Union(Struct, frozen=True, tag="union", forbid_unknown_fields=True):
     """Each memory once, unscored."""
+
+    gives: ClassVar[tuple[str, ...]] = ()
 
     channels: tuple[str, ...]
 

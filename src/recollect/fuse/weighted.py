@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from msgspec import Struct
 
-from recollect.context import SearchContext
+from recollect.context import SearchContext, passages_of
 from recollect.recipes.ranges import Weight
 from recollect.types import Hit, Ranking, Term, combine, ranked, weighted
 
@@ -24,15 +26,21 @@ class WeightedMax(Struct, frozen=True, tag="weighted_max", forbid_unknown_fields
     Source: the `echovault` recipe, "Tiered" and "Merge".
     """
 
+    gives: ClassVar[tuple[str, ...]] = ()
+
     weights: dict[str, Weight]
     alone: Weight = 1.0
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return tuple(self.weights)
 
     def fuse(self, context: SearchContext) -> Ranking:
         took_part = [name for name in self.weights if name in context.channels]
         parts: dict[str, list[Term]] = {}
         for name in took_part:
             weight = self.weights[name] if len(took_part) > 1 else self.alone
-            where = context.where(name)
+            where = passages_of(context.channels[name])
             for id, share in over_largest(context.scores(name)).items():
                 how = f"{name} score over the largest" + (f", {where[id]}" if id in where else "")
                 parts.setdefault(id, []).append(weighted(name, weight, share, how))

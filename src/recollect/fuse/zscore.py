@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import sqrt
+from typing import ClassVar
 
 from msgspec import Struct, field
 
-from recollect.context import SearchContext
+from recollect.context import SearchContext, passages_of
 from recollect.depth import Depth
 from recollect.recipes.ranges import Weight
 from recollect.types import Hit, Ranking, Term, combine, leaf, ranked, weighted
+
+# So many standard deviations are far.
+FAR = 2.0
 
 
 class Spread(Struct, frozen=True):
@@ -32,13 +36,13 @@ def spread(scores: Iterable[float], least_deviation: float = 0.0) -> Spread:
     """Of the whole list: the standard deviation divides by the number of candidates. In a vault of
     a few memories scores may hardly differ, and dividing by next to nothing would make much of it:
     the deviation counts as `least_deviation` at least."""
-    held = list(scores)
-    mean = sum(held) / len(held)
+    listed = list(scores)
+    mean = sum(listed) / len(listed)
     # Equal scores may differ from their mean by a rounding error, which is no deviation.
-    if max(held) == min(held):
-        return Spread(held[0], 0.0)
-    deviation = sqrt(sum((score - mean) ** 2 for score in held) / len(held))
-    return Spread(min(held), max(deviation, least_deviation))
+    if max(listed) == min(listed):
+        return Spread(listed[0], 0.0)
+    deviation = sqrt(sum((score - mean) ** 2 for score in listed) / len(listed))
+    return Spread(min(listed), max(deviation, least_deviation))
 
 
 class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True):
@@ -52,12 +56,18 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
     data fusion", 2006; the order is the same.
     """
 
+    gives: ClassVar[tuple[str, ...]] = ()
+
     weights: dict[str, Weight]
     added: dict[str, str] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
     pool: Depth = Depth(per_result=3, at_least=30)
     least_deviation: dict[str, Weight] = field(default_factory=dict)
     name: str = "fused"
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return (*self.weights, *self.added, *self.added.values(), *self.kept)
 
     def fuse(self, context: SearchContext) -> Ranking:
         ids = self._candidates(context)
@@ -69,11 +79,11 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
             if name in context.channels
         }
         totals = {
-            id: sum(self.weights[name] * held[id][0] for name, held in shares.items()) for id in ids
+            id: sum(self.weights[name] * rows[id][0] for name, rows in shares.items()) for id in ids
         }
         chosen = self._pool(context, totals)
-        where = context.where("vector")
-        hits = (Hit(id, self._term(id, shares, where)) for id in chosen)
+        passages = passages_of(context.by_vectors())
+        hits = (Hit(id, self._term(id, shares, passages, context)) for id in chosen)
         gone = len(ids) - len(chosen)
         return ranked(hits, {"pool": gone} if gone else {})
 
@@ -83,8 +93,9 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
         return sorted({hit.memory_id for name in names for hit in context.channels.get(name, ())})
 
     def _scores(self, context: SearchContext, name: str, ids: list[str]) -> dict[str, float]:
-        scores = context.cosines(ids) if name == "vector" else context.scores(name)
-        for other in (one for one, into in self.added.items() if into == name):
+        by_vectors = context.is_vector_channel(name)
+        scores = context.cosines(ids) if by_vectors else context.scores(name)
+        for other in (added for added, into in self.added.items() if into == name):
             for id, score in context.scores(other).items():
                 scores[id] = scores.get(id, 0.0) + score
         return scores
@@ -94,9 +105,11 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
     ) -> dict[str, tuple[float, float]]:
         """For each candidate its share of the channel, and the score that it comes from."""
         scores = self._scores(context, name, ids)
-        held = [scores.get(id, 0.0) for id in ids]
-        measured = spread(held, self.least_deviation.get(name, 0.0))
-        return {id: (measured.share(score), score) for id, score in zip(ids, held, strict=True)}
+        all_scores = [scores.get(id, 0.0) for id in ids]
+        measured = spread(all_scores, self.least_deviation.get(name, 0.0))
+        return {
+            id: (measured.share(score), score) for id, score in zip(ids, all_scores, strict=True)
+        }
 
     def _pool(self, context: SearchContext, totals: dict[str, float]) -> list[str]:
         # Ordered by the bare totals: most candidates never need an explanation.
@@ -106,12 +119,28 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
         return [*order[:size], *(id for id in order[size:] if id in kept)]
 
     def _term(
-        self, id: str, shares: dict[str, dict[str, tuple[float, float]]], where: dict[str, str]
+        self,
+        id: str,
+        shares: dict[str, dict[str, tuple[float, float]]],
+        passages: dict[str, str],
+        context: SearchContext,
     ) -> Term:
         parts = []
-        for name, held in shares.items():
-            share, score = held[id]
-            passage = f", {where[id]}" if name == "vector" and id in where else ""
-            how = f"deviations above the weakest, from {score:.4g}{passage}"
+        for name, rows in shares.items():
+            share, score = rows[id]
+            if context.is_vector_channel(name):
+                passage = f", {passages[id]}" if id in passages else ""
+                how = f"similar meaning: cosine {score:.2f}, {standing(share)}{passage}"
+            elif score:
+                how = f"matching words: BM25 {score:.4g}, {standing(share)}"
+            else:
+                how = "no matching word"
             parts.append(weighted(name, self.weights[name], share, how))
         return combine(self.name, "sum", parts)
+
+
+def standing(share: float) -> str:
+    """How many standard deviations above the weakest candidate, in words."""
+    if share >= FAR:
+        return "far above the weakest candidate"
+    return "above the weakest candidate" if share > 0 else "the weakest candidate"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from recollect.context import SearchContext
 from recollect.types import Memory
+
+if TYPE_CHECKING:
+    from recollect.recipes.base import AnyChannel
 
 SCAN_CHARACTERS = 120
 MARKED = re.compile("<mark>(.*?)</mark>", re.DOTALL)
@@ -24,14 +28,17 @@ def pieces(snippet: str) -> list[tuple[str, bool]]:
     return [(part, place % 2 == 1) for place, part in enumerate(parts) if part]
 
 
-def marked(context: SearchContext, memories: Sequence[Memory]) -> dict[str, str]:
+def marked(
+    context: SearchContext, channels: Sequence[AnyChannel], memories: Sequence[Memory]
+) -> dict[str, str]:
     """FTS5's snippet, with `<mark>`, of every memory that a keyword channel matched.
 
     A memory that only its meaning found has none. Source: the `router` recipe, "Snippet".
     """
-    found: dict[str, str] = {}
-    for channel, (index, expression) in context.matches.items():
-        hit = set(context.channels.get(channel, ()) and context.channels[channel].ids)
-        held = [memory for memory in memories if memory.id in hit]
-        found |= context.store.keyword.snippets(index, expression, held)
-    return found
+    snippets: dict[str, str] = {}
+    for channel in channels:
+        ids = set(context.channels[channel.name].ids if channel.name in context.channels else ())
+        matched = [memory for memory in memories if memory.id in ids]
+        if matched and (asked := channel.matches(context)) is not None:
+            snippets |= context.store.keyword.snippets(*asked, matched)
+    return snippets

@@ -70,7 +70,7 @@ def preview(hit: Hit, memory: Memory, context: SearchContext, place: int) -> dic
         "timestamp": iso(memory.updated_at),
         "topics": list(memory.tags),
         "complete": shown == text,
-        "verified": hit.memory_id in context.verified,
+        "verified": hit.findings.verified,
     }
 
 

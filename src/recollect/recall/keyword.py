@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from msgspec import Struct
-
-from recollect.context import SearchContext
+from recollect.context import ChannelRole, SearchContext
 from recollect.depth import Depth
+from recollect.errors import UserError
 from recollect.query import fts5
 from recollect.query.subwords import subwords_query
 from recollect.query.terms import keywords, pieces, words
+from recollect.recall.base import Channel
 from recollect.recipes.ranges import Weight
 from recollect.store.base import COLUMNS, KeywordIndexName
-from recollect.types import Filter, Hit, Ranking, leaf
+from recollect.types import Hit, Ranking, leaf
 
 Reading = Literal["keywords", "words", "pieces", "boolean", "subwords"]
 READINGS: dict[str, Callable[[str, Sequence[str]], str]] = {
@@ -33,16 +33,19 @@ TERMS: dict[str, Callable[[str], list[str]]] = {
 }
 
 
-class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
+class Keyword(Channel, frozen=True, tag="keyword"):
     """BM25 over the named columns; columns that are not named are neither matched nor scored.
 
     `reading` is how the query becomes terms: `keywords` (no stop words, any may match), `words`
     (every word, any may match), `pieces` (between white space, as prefixes, any may match),
-    `boolean` (all must match, or as the operators AND, OR, NOT and NEAR say), `subwords` (parts
-    of identifiers, and neighbouring characters of scripts without spaces, any may match).
-    `mend` puts, for a word that stands nowhere in the vault, the words that one typing error makes
-    of it.
+    `boolean` (all must match, or as the operators AND, OR, NOT and NEAR say), `subwords` (parts of
+    identifiers, and neighbouring characters of scripts without spaces, any may match).
+    `correct_typos` also searches, for a word that stands nowhere in the vault, for the words that
+    one typing error makes of it.
     """
+
+    about = "holds the words"
+    family = "words"
 
     index: KeywordIndexName
     columns: dict[str, Weight]
@@ -51,26 +54,41 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
     name: str = "keyword"
     kind: str | None = None
     without_kinds: tuple[str, ...] = ()
-    mend: bool = False
+    correct_typos: bool = False
 
-    def wanted(self, context: SearchContext) -> bool:
-        return True
+    @property
+    def role(self) -> ChannelRole | None:
+        return "subwords" if self.index == "subwords" else None
+
+    def check(self, where: str) -> None:
+        """The index must have the columns, and one at least must be named."""
+        known = COLUMNS[self.index]
+        for column in self.columns:
+            if column not in known:
+                raise UserError(
+                    f"{where}.columns.{column} is not a column of the {self.index} index; allowed "
+                    f"are: {', '.join(known)}."
+                )
+        if not self.columns:
+            raise UserError(f"{where}.columns is empty.")
+
+    def matches(self, context: SearchContext) -> tuple[KeywordIndexName, str] | None:
+        corrections = context.understanding.corrections if self.correct_typos else {}
+        others = (word for words in corrections.values() for word in words)
+        text = " ".join((context.search.query, *others))
+        expression = READINGS[self.reading](text, tuple(self.columns))
+        if expression and set(self.columns) != set(COLUMNS[self.index]):
+            expression = fts5.within(self.columns, expression)
+        return (self.index, expression) if expression else None
 
     def recall(self, context: SearchContext) -> Ranking:
-        asked = " ".join((context.search.query, *(mended(context) if self.mend else ())))
-        expression = READINGS[self.reading](asked, tuple(self.columns))
         narrowed = context.filter(kind=self.kind, without_kinds=self.without_kinds)
-        if not expression or narrowed is None:
+        asked = self.matches(context)
+        self._note(context)
+        if asked is None or narrowed is None:
             return Ranking()
-        if set(self.columns) != set(COLUMNS[self.index]):
-            expression = fts5.within(self.columns, expression)
-        if len(TERMS[self.reading](context.search.query)) > fts5.MOST_TERMS:
-            context.note(
-                f"Long query: its first {fts5.MOST_TERMS} different words are the keywords."
-            )
-        context.matches[self.name] = (self.index, expression)
         matched = context.store.keyword.match(
-            self.index, expression, self.columns, self.depth.at(context.limit), narrowed
+            *asked, self.columns, self.depth.at(context.limit), narrowed
         )
         if matched.note:
             context.degrade(self.name, matched.note)
@@ -78,23 +96,12 @@ class Keyword(Struct, frozen=True, tag="keyword", forbid_unknown_fields=True):
             tuple(Hit(id, leaf(self.name, score, "bm25")) for id, score in matched.matches)
         )
 
-
-def mended(context: SearchContext) -> list[str]:
-    """What one typing error makes of the query's words that stand nowhere in the vault, in any
-    form. A word that is there is never mended, so that no likeness can outrank it."""
-    words = list(dict.fromkeys(keywords(context.search.query)))
-    known = context.store.vocabulary.frequencies(words)
-    unknown = [word for word in words if word not in known and not _stands(word, context)]
-    similar = context.mended = context.store.vocabulary.similar(unknown) if unknown else {}
-    for word, others in similar.items():
-        if others:
-            context.note(f"No memory holds {word!r}: searched for {', '.join(others)} as well.")
-    return [other for others in similar.values() for other in others]
-
-
-def _stands(word: str, context: SearchContext) -> bool:
-    """Whether another form of the word is there: `deployed` where only `deploys` was written."""
-    weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
-    return bool(
-        context.store.keyword.match("stemmed", fts5.any_of([word]), weights, 1, Filter()).matches
-    )
+    def _note(self, context: SearchContext) -> None:
+        """Say where something else was searched for than was typed."""
+        if len(TERMS[self.reading](context.search.query)) > fts5.MOST_TERMS:
+            context.note(
+                f"Long query: its first {fts5.MOST_TERMS} different words are the keywords."
+            )
+        for word, others in context.understanding.corrections.items() if self.correct_typos else ():
+            if others:
+                context.note(f"No memory holds {word!r}: searched for {', '.join(others)} as well.")

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from recollect.context import SearchContext
 from recollect.depth import Depth
+from recollect.recall.base import Channel
 from recollect.types import Hit, Ranking, combine, leaf
 
 # Source: the `covalence` recipe, "Browsing": core, capture, file; newest first in each.
 GROUPS = {"core": 2.0, "capture": 1.0, "file": 0.0}
 
 
-class Recent(Struct, frozen=True, tag="recent", forbid_unknown_fields=True):
+class Recent(Channel, frozen=True, tag="recent"):
     """Answers an empty query only: whole groups by tier, the newest first within each.
 
     The score is the group plus `1/(1 + place)`, which is below 1, so that it states the same order;
     ages would not: a memory dated after now is of age 0, like any other such.
     """
+
+    about = "how new it is"
+    family = "time"
 
     depth: Depth
     name: str = "recent"

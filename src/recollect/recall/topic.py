@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from recollect.context import SearchContext
 from recollect.depth import Depth
 from recollect.query.terms import keywords
+from recollect.recall.base import Channel
 from recollect.types import Hit, Ranking, leaf
 
 
-class Topic(Struct, frozen=True, tag="topic", forbid_unknown_fields=True):
+class Topic(Channel, frozen=True, tag="topic"):
     """Most matching keywords first, then newest, then id."""
+
+    about = "tagged with the words"
+    family = "words"
 
     depth: Depth
     name: str = "topic"
-
-    def wanted(self, context: SearchContext) -> bool:
-        return True
 
     def recall(self, context: SearchContext) -> Ranking:
         asked = keywords(context.search.query)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
-
-from recollect.context import SearchContext
+from recollect.context import ChannelRole, SearchContext
 from recollect.depth import Depth
 from recollect.errors import RecollectError
+from recollect.recall.base import Channel
 from recollect.recipes.ranges import Cosine, Count
 from recollect.store.base import VectorMatch
 from recollect.types import Hit, Ranking, Term
@@ -16,30 +15,45 @@ from recollect.types import Hit, Ranking, Term
 When = Literal["always", "sparse", "semantic", "never"]
 
 
-class Vector(Struct, frozen=True, tag="vector", forbid_unknown_fields=True):
+class Vector(Channel, frozen=True, tag="vector"):
     """The nearest memories by cosine.
 
-    `when`: `always`; `sparse`, only if the keyword channel found fewer than `sparse_below`;
+    `when`: `always`; `sparse`, only if the channel `sparse_after` found fewer than `sparse_below`;
     `semantic`, only for queries of semantic intent; `never`. Those under `least_cosine` are
     dropped. `dimensions` above 0 cuts the vectors to that many (Matryoshka).
     """
 
+    about = "near in meaning"
+    family = "meaning"
+
     depth: Depth
     name: str = "vector"
     when: When = "always"
+    sparse_after: str = "keyword"
     sparse_below: Count = 3
     least_cosine: Cosine = -1.0
     dimensions: Count = 0
     without_kinds: tuple[str, ...] = ()
+
+    @property
+    def role(self) -> ChannelRole:
+        return "vector"
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return (self.sparse_after,) if self.when == "sparse" else ()
+
+    def embeds(self, context: SearchContext) -> bool:
+        return self.when == "always" and self.wanted(context)
 
     def wanted(self, context: SearchContext) -> bool:
         if not context.search.query.strip():
             return False
         match self.when:
             case "sparse":
-                return len(context.channels.get("keyword", ())) < self.sparse_below
+                return len(context.channels.get(self.sparse_after, ())) < self.sparse_below
             case "semantic":
-                return context.intent == "semantic"
+                return context.understanding.intent == "semantic"
         return self.when == "always"
 
     def recall(self, context: SearchContext) -> Ranking | None:
@@ -57,9 +71,9 @@ class Vector(Struct, frozen=True, tag="vector", forbid_unknown_fields=True):
         except RecollectError as error:
             context.lose_vectors(str(error))
             return None
-        near = [one for one in found if one.score >= self.least_cosine]
+        near = [match for match in found if match.score >= self.least_cosine]
         dropped = {"least_cosine": len(found) - len(near)} if len(near) < len(found) else {}
-        return Ranking(tuple(self._hit(one) for one in near), dropped)
+        return Ranking(tuple(self._hit(match) for match in near), dropped)
 
     def _hit(self, found: VectorMatch) -> Hit:
         """The explanation names the passage that was nearest, where a memory has several."""

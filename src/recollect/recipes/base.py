@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Union
+from collections.abc import Iterator
+from typing import Union, get_args
 
 import msgspec
 from msgspec import Struct
 
+from recollect.context import ChannelRole
 from recollect.errors import UserError
 from recollect.fuse import rrf, union, weighted, zscore
 from recollect.hashing import content_digest
@@ -19,22 +21,22 @@ from recollect.recipes.ranges import AtLeastOne, Count
 from recollect.stages.bonus import Bonus
 from recollect.stages.cross_encoder import CrossEncoder
 from recollect.stages.cut import Cut
-from recollect.stages.evidence import Evidence
+from recollect.stages.evidence import JudgeEvidence
 from recollect.stages.exact_floor import ExactFloor
 from recollect.stages.fixed_scores import Browsed, FixedScore
 from recollect.stages.floors import KeywordFloor, ScoreFloor
 from recollect.stages.kind_adjustments import DonePenalty, KindAdjust, KindBoost
 from recollect.stages.near_duplicates import NearDuplicates
+from recollect.stages.neighbours import Neighbours
 from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.stages.supersede import Supersede
-from recollect.stages.weighted_sum import Adaptive, WeightedSum
-from recollect.store.base import COLUMNS
+from recollect.stages.weighted_sum import WeightedSum
 from recollect.types import View
 
 # Tagged unions for msgspec: what a recipe may be made of.
-Channel = Union[Keyword, Vector, Topic, Recent, Exact]  # noqa: UP007
-Fusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, zscore.ZScoreFusion]  # noqa: UP007
-Stage = Union[  # noqa: UP007
+AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact]  # noqa: UP007
+AnyFusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, zscore.ZScoreFusion]  # noqa: UP007
+AnyStage = Union[  # noqa: UP007
     WeightedSum,
     Bonus,
     FixedScore,
@@ -49,7 +51,9 @@ Stage = Union[  # noqa: UP007
     KindAdjust,
     DonePenalty,
     ScoreFloor,
+    Neighbours,
     Cut,
+    JudgeEvidence,
 ]
 
 
@@ -70,11 +74,10 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     about: str
     source: str
     view: View
-    recall: tuple[Channel, ...]
-    fuse: Fusion
-    stages: tuple[Stage, ...]
+    recall: tuple[AnyChannel, ...]
+    fuse: AnyFusion
+    stages: tuple[AnyStage, ...]
     limits: Limits = Limits()
-    evidence: Evidence | None = None
     deep: Recipe | None = None
 
     @property
@@ -86,76 +89,80 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         plain = msgspec.convert(msgspec.to_builtins(bare), Recipe)
         return content_digest(msgspec.json.encode(plain, order="sorted").decode(), 6).hex()
 
+    @property
+    def roles(self) -> dict[ChannelRole, str]:
+        """The names of the channels that do what no other channel does."""
+        return {channel.role: channel.name for channel in self.recall if channel.role is not None}
+
+    def deferral(self, query: str) -> dict[str, object]:
+        """The constants, by dotted name, with which no stage asks a reranker about this query;
+        empty where none would ask one anyway."""
+        return {
+            f"stages.{stage.name}.{field}": value
+            for stage in self.stages
+            for field, value in stage.deferral(query).items()
+        }
+
+    def asking_vectors(self, when: str) -> Recipe:
+        """The same recipe, its vector channel asked `when` (see `recall.vector`)."""
+        recall = tuple(
+            msgspec.structs.replace(channel, when=when) if channel.role == "vector" else channel
+            for channel in self.recall
+        )
+        return msgspec.structs.replace(self, recall=recall)
+
 
 def check(recipe: Recipe) -> None:
     """Whether the recipe hangs together: raises UserError that names the part that does not."""
-    channels = {channel.name for channel in recipe.recall}
-    if len(channels) < len(recipe.recall):
-        raise UserError(f"Recipe {recipe.name}: two channels of recall have the same name.")
+    where = f"Recipe {recipe.name}"
+    _check_channels(recipe, where)
     stages = [stage.name for stage in recipe.stages]
     if len(set(stages)) < len(stages):
-        raise UserError(f"Recipe {recipe.name}: two stages have the same name.")
-    for where, name in _named_channels(recipe):
-        if name not in channels:
-            known = ", ".join(sorted(channels))
-            raise UserError(
-                f"Recipe {recipe.name}: {where} names the channel {name!r}; recall has: {known}."
-            )
-    for channel in recipe.recall:
-        if isinstance(channel, Keyword):
-            _check_columns(recipe, channel)
+        raise UserError(f"{where}: two stages have the same name.")
+    given = set(recipe.fuse.gives)
     for stage in recipe.stages:
-        if isinstance(stage, WeightedSum) and stage.adaptive is not None:
-            _check_adaptive(recipe, stage, stage.adaptive)
-    if not any(isinstance(stage, Cut) for stage in recipe.stages):
-        raise UserError(f"Recipe {recipe.name}: no stage of type cut holds the limit.")
+        part = f"{where}: stages.{stage.name}"
+        for product in stage.needs:
+            if product not in given:
+                givers = ", ".join(_givers(product))
+                raise UserError(f"{part} needs {product}; put one of these before it: {givers}.")
+        for role in stage.roles:
+            if role not in recipe.roles:
+                raise UserError(f"{part} needs a {role} channel; recall has none.")
+        stage.check(part)
+        given.update(stage.gives)
+    if "limit" not in given:
+        raise UserError(f"{where}: no stage of type cut holds the limit.")
     if recipe.deep is not None:
         check(recipe.deep)
 
 
-def _named_channels(recipe: Recipe) -> list[tuple[str, str]]:
-    """Where the recipe refers to a channel by name."""
-    found = [("fuse", name) for name in fused_channels(recipe.fuse)]
+def _check_channels(recipe: Recipe, where: str) -> None:
+    """Every channel that a part names is there, once, and before the part that looks at it."""
+    names: list[str] = []
+    for channel in recipe.recall:
+        _check_named(f"{where}: recall.{channel.name}", channel.channels, names)
+        channel.check(f"{where}: recall.{channel.name}")
+        names.append(channel.name)
+    if len(set(names)) < len(names):
+        raise UserError(f"{where}: two channels of recall have the same name.")
+    roles = [channel.role for channel in recipe.recall if channel.role is not None]
+    if len(set(roles)) < len(roles):
+        raise UserError(f"{where}: two channels of recall search by {roles[0]}.")
+    _check_named(f"{where}: fuse", recipe.fuse.channels, names)
     for stage in recipe.stages:
-        if isinstance(stage, FixedScore | Browsed):
-            found.append((f"stages.{stage.name}", stage.channel))
-        if isinstance(stage, Cut) and stage.guard_channel:
-            found.append((f"stages.{stage.name}", stage.guard_channel))
-    return found
+        _check_named(f"{where}: stages.{stage.name}", stage.channels, names)
 
 
-def fused_channels(fuse: Fusion) -> tuple[str, ...]:
-    """The channels whose candidates fusion takes; others join in a stage of their own."""
-    match fuse:
-        case weighted.WeightedMax():
-            return tuple(fuse.weights)
-        case zscore.ZScoreFusion():
-            return (*fuse.weights, *fuse.added, *fuse.added.values(), *fuse.kept)
-    return fuse.channels
+def _check_named(part: str, channels: tuple[str, ...], known: list[str]) -> None:
+    for name in channels:
+        if name not in known:
+            there = ", ".join(sorted(known))
+            raise UserError(f"{part} names the channel {name!r}; recall has: {there}.")
 
 
-def _check_adaptive(recipe: Recipe, stage: WeightedSum, adaptive: Adaptive) -> None:
-    """Weights that learn need names that are there, and others to take from and give to."""
-    where = f"Recipe {recipe.name}: stages.{stage.name}.adaptive"
-    signals = {signal.name: signal for signal in stage.signals}
-    for name in (adaptive.signal, *adaptive.fixed):
-        if name not in signals:
-            raise UserError(f"{where} names {name!r}; the signals are: {', '.join(signals)}.")
-    others = [signals[name] for name in signals if name not in (adaptive.signal, *adaptive.fixed)]
-    for weights in ([one.weight for one in others], [one.weight_with_vectors for one in others]):
-        if not any(weights):
-            raise UserError(
-                f"{where} scales the weights of the other signals, and all of them are 0."
-            )
-
-
-def _check_columns(recipe: Recipe, channel: Keyword) -> None:
-    known = COLUMNS[channel.index]
-    for column in channel.columns:
-        if column not in known:
-            raise UserError(
-                f"Recipe {recipe.name}: recall.{channel.name}.columns.{column} is not a column of "
-                f"the {channel.index} index; allowed are: {', '.join(known)}."
-            )
-    if not channel.columns:
-        raise UserError(f"Recipe {recipe.name}: recall.{channel.name}.columns is empty.")
+def _givers(product: str) -> Iterator[str]:
+    """The types of parts that give what another part needs."""
+    for part in (*get_args(AnyFusion), *get_args(AnyStage)):
+        if product in part.gives:
+            yield part.__struct_config__.tag

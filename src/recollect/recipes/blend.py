@@ -2,12 +2,12 @@
 
 from recollect.depth import Depth
 from recollect.fuse.zscore import ZScoreFusion
-from recollect.recall.exact import Exact as ExactChannel
+from recollect.recall.exact import Exact
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.signals.domain import DomainMatch
-from recollect.signals.exact import Exact
+from recollect.signals.exact import ExactMatch
 from recollect.signals.feedback import Feedback
 from recollect.signals.first_person import FirstPerson
 from recollect.signals.importance import Importance
@@ -18,9 +18,10 @@ from recollect.signals.time_match import TimeMatch
 from recollect.signals.title import Title
 from recollect.stages.bonus import Bonus
 from recollect.stages.cut import Cut
-from recollect.stages.evidence import Evidence, Rule
+from recollect.stages.evidence import EvidenceRule, JudgeEvidence
 from recollect.stages.exact_floor import ExactFloor
 from recollect.stages.near_duplicates import NearDuplicates
+from recollect.stages.neighbours import Neighbours
 from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.stages.supersede import Supersede
 
@@ -28,7 +29,7 @@ DEPTH = Depth(per_result=3, at_least=100)
 
 BLEND = Recipe(
     name="blend",
-    about="Words and vectors by how far they stand out, exact terms, nearness, a second opinion.",
+    about="Words and vectors by how far they stand out, exact terms, nearness, a reranker.",
     source="docs/recipes.md, blend",
     view="scan",
     recall=(
@@ -40,7 +41,7 @@ BLEND = Recipe(
             },
             reading="keywords",
             depth=DEPTH,
-            mend=True,
+            correct_typos=True,
         ),
         Keyword(
             name="subwords",
@@ -49,7 +50,7 @@ BLEND = Recipe(
             reading="subwords",
             depth=DEPTH,
         ),
-        ExactChannel(each=20),
+        Exact(each=20),
         Vector(depth=DEPTH),
     ),
     fuse=ZScoreFusion(
@@ -64,7 +65,7 @@ BLEND = Recipe(
             signals=(
                 Proximity(weight=3.0, within=3),
                 MaxIdf(weight=1.0),
-                Exact(weight=2.0),
+                ExactMatch(weight=2.0),
                 Title(weight=2.0, bonus=1.0, least=2),
                 FirstPerson(weight=2.0),
                 TimeMatch(weight=2.0),
@@ -78,15 +79,16 @@ BLEND = Recipe(
         Supersede(cosine=0.82, overlap=0.5, longest=300),
         NearDuplicates(alike=0.9),
         ExactFloor(share=0.1),
+        Neighbours(),
         Cut(),
+        JudgeEvidence(
+            read=EvidenceRule(bias=1.4, coverage=1.0, opinion=0.5),
+            seen=EvidenceRule(bias=-12.4, coverage=6.7, cosine=14.8),
+            words=EvidenceRule(bias=-4.3, coverage=10.0),
+            strong=0.6,
+            weak=0.1,
+            fitted_with=("bge-small-en-v1.5", "ms-marco-minilm-l-12-v2"),
+        ),
     ),
     limits=Limits(default=10),
-    evidence=Evidence(
-        read=Rule(bias=1.4, coverage=1.0, opinion=0.5),
-        seen=Rule(bias=-12.4, coverage=6.7, cosine=14.8),
-        words=Rule(bias=-4.3, coverage=10.0),
-        strong=0.6,
-        weak=0.1,
-        fitted_with=("bge-small-en-v1.5", "ms-marco-minilm-l-12-v2"),
-    ),
 )  # fmt: skip

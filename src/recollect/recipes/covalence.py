@@ -12,6 +12,7 @@ from recollect.signals.tier import Tier
 from recollect.signals.title import Title
 from recollect.stages.cut import Cut
 from recollect.stages.fixed_scores import Browsed
+from recollect.stages.neighbours import Neighbours
 from recollect.stages.weighted_sum import WeightedSum
 
 DEPTH = Depth(per_result=1, at_least=100)
@@ -40,6 +41,7 @@ COVALENCE = Recipe(
             ),
         ),
         Browsed(channel="recent"),
+        Neighbours(),
         Cut(),
     ),
     limits=Limits(default=10),

@@ -6,6 +6,7 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.stages.cut import Cut
+from recollect.stages.neighbours import Neighbours
 
 DEPTH = Depth(per_result=2)
 
@@ -33,6 +34,6 @@ ECHOVAULT = Recipe(
         Vector(depth=DEPTH, when="sparse", sparse_below=3),
     ),
     fuse=WeightedMax(weights={"keyword": 0.3, "vector": 0.7}),
-    stages=(Cut(),),
+    stages=(Neighbours(), Cut()),
     limits=Limits(default=5),
 )

@@ -11,6 +11,7 @@ from recollect.stages.cross_encoder import CrossEncoder
 from recollect.stages.cut import Cut
 from recollect.stages.floors import KeywordFloor, ScoreFloor
 from recollect.stages.kind_adjustments import DonePenalty, KindAdjust, KindBoost
+from recollect.stages.neighbours import Neighbours
 
 BOOSTS = {"preference": 1.3, "summary": 1.4}
 AFTER_RERANK = (
@@ -20,6 +21,7 @@ AFTER_RERANK = (
     KindAdjust(name="result", kind="result", factor=0.6),
     DonePenalty(factor=0.7),
     ScoreFloor(floor=0.03),
+    Neighbours(),
     Cut(),
 )
 

@@ -6,6 +6,7 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.stages.cut import Cut
+from recollect.stages.neighbours import Neighbours
 
 DEPTH = Depth(per_result=1, at_least=100)
 
@@ -24,6 +25,6 @@ ROUTER = Recipe(
         Vector(depth=DEPTH, when="semantic", least_cosine=0.3),
     ),
     fuse=Rrf(channels=("keyword", "vector"), k=60, alone="scores"),
-    stages=(Cut(),),
+    stages=(Neighbours(), Cut()),
     limits=Limits(default=10),
 )

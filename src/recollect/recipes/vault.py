@@ -13,6 +13,7 @@ from recollect.signals.tags import TagOverlap
 from recollect.signals.tfidf import Semantic
 from recollect.stages.cut import Cut
 from recollect.stages.fixed_scores import FixedScore
+from recollect.stages.neighbours import Neighbours
 from recollect.stages.weighted_sum import Adaptive, WeightedSum
 
 COLUMNS = {"title": 10.0, "id": 5.0, "text": 3.0, "tags": 2.0, "context": 1.0}
@@ -56,6 +57,7 @@ VAULT = Recipe(
             adaptive=Adaptive(signal="semantic", fixed=("vector",)),
         ),
         FixedScore(name="session", channel=SESSION, score=0.5),
+        Neighbours(),
         Cut(guard_channel="keyword", guard_below=50, guard_share=0.5),
     ),
     limits=Limits(default=10),

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
-from recollect.context import SearchContext
+from recollect.context import ChannelRole, SearchContext
 from recollect.recipes.ranges import Weight
-from recollect.types import Term, combine
+from recollect.types import Family, Term, combine
 
 
-class Value(NamedTuple):
+class SignalValue(NamedTuple):
     """A signal's raw value for one memory, and where it comes from."""
 
     raw: float
     how: str
 
 
-NOTHING = Value(0.0, "")
+NOTHING = SignalValue(0.0, "")
 
 
 class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A signal's share of a score. `with_vectors`, where given, is the weight that holds when an
     embedding model answered for the query."""
+
+    about: ClassVar[str]
+    family: ClassVar[Family]
+    reads_time: ClassVar[bool] = False
 
     weight: Weight
     with_vectors: Weight | None = None
@@ -38,7 +42,17 @@ class Signal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Its name in explanations and in recipe files."""
         return str(self.__struct_config__.tag)
 
-    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The channels it needs, by name."""
+        return ()
+
+    @property
+    def roles(self) -> tuple[ChannelRole, ...]:
+        """The channels it needs, by what they do."""
+        return ()
+
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         """The raw values of these memories; a memory left out counts 0."""
         raise NotImplementedError
 

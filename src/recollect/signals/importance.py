@@ -1,4 +1,4 @@
-"""`standing`: what somebody said of how much a memory matters."""
+"""`importance`: what somebody said of how much a memory matters."""
 
 from __future__ import annotations
 
@@ -6,26 +6,29 @@ from collections.abc import Mapping, Sequence
 
 from recollect.context import SearchContext
 from recollect.recipes.ranges import Share
-from recollect.signals.base import Signal, Value
+from recollect.signals.base import Signal, SignalValue
 from recollect.types import Memory
 
 
 class Importance(Signal, frozen=True, tag="importance", kw_only=True):
     """`core` for a pinned memory, else by severity; most memories have neither, and 0."""
 
+    about = "pinned, or of high severity"
+    family = "trust"
+
     core: Share = 1.0
     critical: Share = 1.0
     warning: Share = 0.5
 
-    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         found = {id: self._value(context.memory(id)) for id in ids}
         return {id: value for id, value in found.items() if value.raw}
 
-    def _value(self, memory: Memory) -> Value:
+    def _value(self, memory: Memory) -> SignalValue:
         marks = {
             "pinned": self.core if memory.tier == "core" else 0.0,
             "critical": self.critical if memory.severity == "critical" else 0.0,
             "warning": self.warning if memory.severity == "warning" else 0.0,
         }
         name = max(marks, key=lambda mark: marks[mark])
-        return Value(marks[name], name)
+        return SignalValue(marks[name], name)

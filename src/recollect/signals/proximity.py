@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from recollect.context import SearchContext
 from recollect.recipes.ranges import AtLeastOne
-from recollect.signals.base import Signal, Value
+from recollect.signals.base import Signal, SignalValue
 
 
 def places(wanted: Set[str], stems: Sequence[str]) -> dict[str, list[int]]:
@@ -29,32 +29,41 @@ class Proximity(Signal, frozen=True, tag="proximity", kw_only=True):
     """The share of neighbouring keyword pairs of the query that also follow each other in the
     memory, `within` words. A query of one keyword has no pair."""
 
+    about = "words that stand together"
+    family = "structure"
+
     within: AtLeastOne = 3
 
-    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
-        asked = [pair for pair in dict.fromkeys(pairwise(context.stems)) if pair[0] != pair[1]]
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
+        query = context.understanding
+        asked = [pair for pair in dict.fromkeys(pairwise(query.stems)) if pair[0] != pair[1]]
         if not asked:
             return {}
         wanted = frozenset(stem for pair in asked for stem in pair)
-        shared = {id: wanted & context.reading(id).stem_set for id in ids}
+        shared = {id: wanted & context.text(id).stem_set for id in ids}
         known = frozenset[str]().union(*shared.values())
         # A word that no candidate holds cannot tell them apart.
         asked = [pair for pair in asked if known.issuperset(pair)]
         if not asked:
             return {}
-        return {
-            id: self._value(held, context.reading(id).stems, asked) for id, held in shared.items()
-        }
+        found: dict[str, SignalValue] = {}
+        for id, stems in shared.items():
+            near = self._near(stems, context.text(id).stems, asked)
+            # As the query spells them: a stem is no word for people.
+            pairs = [" ".join(dict.fromkeys(query.spelled[stem] for stem in pair)) for pair in near]
+            how = f"{len(near)} of {len(asked)} word pairs stand together"
+            told = f": {', '.join(pairs)}" if pairs else ""
+            found[id] = SignalValue(len(near) / len(asked), how + told)
+        return found
 
-    def _value(
-        self, held: frozenset[str], stems: Sequence[str], asked: Sequence[tuple[str, str]]
-    ) -> Value:
-        both = [pair for pair in asked if held.issuperset(pair)]
-        found = places(held, stems) if both else {}
-        near = [
-            f"{first} {second}"
+    def _near(
+        self, shared: frozenset[str], stems: Sequence[str], asked: Sequence[tuple[str, str]]
+    ) -> list[tuple[str, str]]:
+        """The pairs whose words follow each other in the memory."""
+        both = [pair for pair in asked if shared.issuperset(pair)]
+        found = places(shared, stems) if both else {}
+        return [
+            (first, second)
             for first, second in both
             if together(found[first], found[second], self.within)
         ]
-        how = f"{len(near)} of {len(asked)} word pairs stand together"
-        return Value(len(near) / len(asked), how + (f": {', '.join(near)}" if near else ""))

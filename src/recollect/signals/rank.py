@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from recollect.context import SearchContext
+from recollect.context import SearchContext, passages_of
 from recollect.fuse.rrf import reciprocal
 from recollect.recipes.ranges import Smoothing
-from recollect.signals.base import Signal, Value
+from recollect.signals.base import Signal, SignalValue
+from recollect.types import Ranking
 
 
 class _Rank(Signal, frozen=True, kw_only=True):
     k: Smoothing = 60
 
-    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """A memory's place in the channel of the signal's name."""
+        return (self.name,)
+
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         """Absent from the list: 0."""
-        where = context.where(self.name)
+        where = passages_of(context.channels.get(self.name, Ranking()))
         return {
-            id: Value(
+            id: SignalValue(
                 reciprocal(rank, self.k),
                 f"1/({self.k:g} + {rank})" + (f", {where[id]}" if id in where else ""),
             )
@@ -28,6 +34,9 @@ class _Rank(Signal, frozen=True, kw_only=True):
 class KeywordRank(_Rank, frozen=True, tag="keyword_rank", kw_only=True):
     """The rank by BM25."""
 
+    about = "rank by words"
+    family = "words"
+
     @property
     def name(self) -> str:
         return "keyword"
@@ -35,6 +44,9 @@ class KeywordRank(_Rank, frozen=True, tag="keyword_rank", kw_only=True):
 
 class VectorRank(_Rank, frozen=True, tag="vector_rank", kw_only=True):
     """The rank by cosine."""
+
+    about = "rank by meaning"
+    family = "meaning"
 
     @property
     def name(self) -> str:

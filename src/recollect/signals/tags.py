@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from recollect.context import SearchContext
-from recollect.signals.base import NOTHING, Signal, Value
+from recollect.signals.base import NOTHING, Signal, SignalValue
 
 
 def jaccard(one: Set[str], other: Set[str]) -> float:
@@ -16,10 +16,13 @@ def jaccard(one: Set[str], other: Set[str]) -> float:
 class TagOverlap(Signal, frozen=True, tag="tag_overlap", kw_only=True):
     """Jaccard, case-insensitive; 0 when no tag is asked for."""
 
-    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+    about = "tags asked for"
+    family = "structure"
+
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         asked = context.search.wanted_tags
         if not asked:
             return dict.fromkeys(ids, NOTHING)
         held = {id: {tag.lower() for tag in context.memory(id).tags} for id in ids}
         how = f"Jaccard with {', '.join(sorted(asked))}"
-        return {id: Value(jaccard(asked, tags), how) for id, tags in held.items()}
+        return {id: SignalValue(jaccard(asked, tags), how) for id, tags in held.items()}

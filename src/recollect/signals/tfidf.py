@@ -8,7 +8,7 @@ from math import hypot, log
 
 from recollect.context import SearchContext
 from recollect.query.terms import semantic_text, tokens
-from recollect.signals.base import Signal, Value
+from recollect.signals.base import Signal, SignalValue
 
 
 def idf(documents: int, holding: int) -> float:
@@ -33,7 +33,10 @@ def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
 class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
     """TF-IDF cosine of query and memory (title, text, context, tags)."""
 
-    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+    about = "holds the words"
+    family = "words"
+
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         asked = tokens(context.search.query)
         held = {id: tokens(semantic_text(context.memory(id))) for id in ids}
         every = set(asked).union(*held.values())
@@ -46,4 +49,7 @@ class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
         weights = {token: rarity[holding.get(token, 0)] for token in every}
         wanted = tfidf(asked, weights)
         how = f"TF-IDF cosine, {documents} in the vault"
-        return {id: Value(cosine(wanted, tfidf(found, weights)), how) for id, found in held.items()}
+        return {
+            id: SignalValue(cosine(wanted, tfidf(found, weights)), how)
+            for id, found in held.items()
+        }

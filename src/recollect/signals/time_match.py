@@ -1,4 +1,4 @@
-"""`when`: memories of the time that the query's words name."""
+"""`time_match`: memories of the time that the query's words name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from recollect.context import SearchContext
 from recollect.query.time.periods import understood
 from recollect.query.time.values import Period
 from recollect.recipes.ranges import Share
-from recollect.signals.base import Signal, Value
+from recollect.signals.base import Signal, SignalValue
 
 
 class TimeMatch(Signal, frozen=True, tag="time_match", kw_only=True):
@@ -17,25 +17,30 @@ class TimeMatch(Signal, frozen=True, tag="time_match", kw_only=True):
     `hint` for one that it only hints at ("recently"). Favours and never drops: a memory may speak
     of a time without having been made in it."""
 
+    about = "made in the time asked for"
+    family = "time"
+    reads_time = True
+
     hint: Share = 0.5
 
-    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
-        if not context.periods:
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
+        named = context.understanding.asked_periods
+        if not named:
             return {}
-        exact = tuple(period for period in context.periods if period.exact)
-        named, raw = (exact, 1.0) if exact else (context.periods, self.hint)
-        context.understood = named
+        raw = 1.0 if named[0].exact else self.hint
         how = "made in the time asked for: " + "; ".join(map(understood, named))
-        return {id: Value(raw, how) for id in ids if within(context.memory(id).created_at, named)}
+        return {
+            id: SignalValue(raw, how) for id in ids if within(context.memory(id).created_at, named)
+        }
 
 
 def within(moment: datetime, named: Sequence[Period]) -> bool:
     """In one of the closed periods, where there are any ("in March and April"), and in all of the
     open ones ("after March and before June")."""
-    closed = [one for one in named if one.start is not None and one.end is not None]
-    rest = [one for one in named if one.start is None or one.end is None]
-    return (not closed or any(_in(moment, one) for one in closed)) and all(
-        _in(moment, one) for one in rest
+    closed = [period for period in named if None not in (period.start, period.end)]
+    rest = [period for period in named if None in (period.start, period.end)]
+    return (not closed or any(_in(moment, period) for period in closed)) and all(
+        _in(moment, period) for period in rest
     )
 
 

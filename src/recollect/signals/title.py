@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from recollect.context import SearchContext
 from recollect.query.terms import composed, pieces
 from recollect.recipes.ranges import Count, Weight
-from recollect.signals.base import Signal, Value
+from recollect.signals.base import Signal, SignalValue
 
 
 def holds_all(title: str, query: str) -> bool:
@@ -21,15 +21,18 @@ class Title(Signal, frozen=True, tag="title", kw_only=True):
     """`bonus` if the title holds every word of the query, and these are `least` or more; a file's
     title is its path."""
 
+    about = "words in the title"
+    family = "structure"
+
     bonus: Weight = 0.01
     least: Count = 1
 
-    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, Value]:
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         if len(pieces(context.search.query)) < self.least:
             return {}
         return {id: self._value(context.memory(id).title, context.search.query) for id in ids}
 
-    def _value(self, title: str, query: str) -> Value:
+    def _value(self, title: str, query: str) -> SignalValue:
         if holds_all(title, query):
-            return Value(self.bonus, "every word is in the title")
-        return Value(0.0, "not every word is in the title")
+            return SignalValue(self.bonus, "every word is in the title")
+        return SignalValue(0.0, "not every word is in the title")

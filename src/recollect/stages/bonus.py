@@ -2,46 +2,51 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
-from recollect.context import SearchContext
+from recollect.context import ChannelRole, SearchContext
 from recollect.signals.base import NOTHING, added
-from recollect.stages.weighted_sum import AnySignal
-from recollect.types import Hit, Ranking, ranked, weighted
+from recollect.signals.registry import AnySignal, channels_of, roles_of
+from recollect.stages.base import Stage
+from recollect.types import Ranking, weighted
 
 
-class Bonus(Struct, frozen=True, tag="bonus", forbid_unknown_fields=True):
+class Bonus(Stage, frozen=True, tag="bonus"):
     """`score + Σ weight · signal`. A signal that has nothing to say of any candidate, since the
     query does not ask for it, is left out of the explanation."""
 
     signals: tuple[AnySignal, ...]
     name: str = "bonus"
 
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return channels_of(self.signals)
+
+    @property
+    def roles(self) -> tuple[ChannelRole, ...]:
+        return roles_of(self.signals)
+
+    @property
+    def reads_time(self) -> bool:
+        return any(signal.reads_time for signal in self.signals)
+
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         ids = ranking.ids
         by_signal = {signal: signal.values(context, ids) for signal in self.signals} if ids else {}
-        said = {
+        telling = {
             signal: values
             for signal, values in by_signal.items()
             if any(value.raw for value in values.values())
         }
-        if not said:
+        if not telling:
             return ranking
-        return ranked(
-            (
-                Hit(
-                    hit.memory_id,
-                    added(
-                        hit.why,
-                        *(
-                            weighted(
-                                signal.name, signal.weight, *values.get(hit.memory_id, NOTHING)
-                            )
-                            for signal, values in said.items()
-                        ),
+        return ranking.resorted(
+            hit.rescored(
+                added(
+                    hit.why,
+                    *(
+                        weighted(signal.name, signal.weight, *values.get(hit.memory_id, NOTHING))
+                        for signal, values in telling.items()
                     ),
                 )
-                for hit in ranking
-            ),
-            ranking.dropped,
+            )
+            for hit in ranking
         )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import structs
 
-from recollect.context import SearchContext
+from recollect.context import SearchContext, scores_of
 from recollect.recipes.ranges import AtLeastOne, Count
-from recollect.stages.rerank_deadline import opinions
+from recollect.stages.base import Stage
+from recollect.stages.rerank_deadline import rerank_scores
 from recollect.stages.rerank_skip import Skip
 from recollect.stages.rerank_text import whole
-from recollect.types import Hit, Ranking, combine, leaf, ranked
+from recollect.types import Hit, Ranking, combine, leaf
 
 # What was not reached stands in order below the lowest verified score, even where that is 0.
 LEAST = 1e-6
+# More candidates than any recall finds: a stage with that many to wait for reads nothing.
+NEVER = 1_000_000
 
 
-class CrossEncoder(Struct, frozen=True, tag="cross_encoder", forbid_unknown_fields=True):
+class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):
     """Each candidate's score becomes what the reranker says of it, 0…1.
 
     Fewer than `skip_below` candidates are not worth a reranker: `skip` scores them from ranks and
@@ -24,47 +27,48 @@ class CrossEncoder(Struct, frozen=True, tag="cross_encoder", forbid_unknown_fiel
     order below what was verified.
     """
 
+    about = "the model that reads query and memory together"
+    family = "reranking"
+    needs = ("rrf",)
+    gives = ("reranking",)
+
     skip_below: Count = 0
     skip: Skip = Skip()
     batch: AtLeastOne = 8
     name: str = "rerank"
 
+    def deferral(self, query: str) -> dict[str, object]:
+        return {"skip_below": NEVER}
+
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         if not ranking.hits or len(ranking) < self.skip_below:
             return self._unverified(ranking, context)
         candidates = [(id, whole(context.memory(id))) for id in ranking.ids]
-        scores = opinions(self.name, candidates, self.batch, context)
+        scores = rerank_scores(self.name, candidates, self.batch, context)
         if not scores:
             return self._unverified(ranking, context)
-        context.verified = frozenset(scores)
-        context.unreached = frozenset(ranking.ids) - context.verified
         lowest = max(LEAST, min(scores.values()))
         best = ranking.hits[0].score
-        return ranked((self._hit(hit, scores, lowest, best) for hit in ranking), ranking.dropped)
+        reranked = ranking.resorted(self._hit(hit, scores, lowest, best) for hit in ranking)
+        return structs.replace(reranked, reranked=len(scores))
 
     def _hit(self, hit: Hit, scores: dict[str, float], lowest: float, best: float) -> Hit:
-        id = hit.memory_id
-        if id in scores:
-            return Hit(id, leaf(self.name, scores[id], "cross-encoder"))
+        score = scores.get(hit.memory_id)
+        if score is not None:
+            return hit.rescored(leaf(self.name, score, "cross-encoder")).finding(verified=True)
         parts = (
             leaf("lowest_verified", lowest, "lowest score the reranker gave"),
             leaf("fused", hit.score / best, "fused score over the largest"),
         )
-        return Hit(id, combine("not_reached", "product", parts))
+        return hit.rescored(combine("not_reached", "product", parts)).finding(unreached=True)
 
     def _unverified(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        context.verified = context.unreached = frozenset()
         # The RRF as it was fused, before any stage changed it.
-        fused, cosines = (
-            {hit.memory_id: hit.score for hit in context.fused},
-            context.scores("vector"),
-        )
-        return ranked(
-            (
-                Hit(
-                    hit.memory_id, self.skip.score(fused[hit.memory_id], cosines.get(hit.memory_id))
-                )
-                for hit in ranking
-            ),
-            ranking.dropped,
+        fused, cosines = scores_of(context.fused), scores_of(context.by_vectors())
+        largest = context.fused.largest
+        return ranking.resorted(
+            hit.rescored(
+                self.skip.score(fused[hit.memory_id], cosines.get(hit.memory_id), largest=largest)
+            )
+            for hit in ranking
         )

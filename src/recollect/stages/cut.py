@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from recollect.context import SearchContext
 from recollect.recipes.ranges import Count, Share
+from recollect.stages.base import Stage
 from recollect.types import Ranking
 
 
-class Cut(Struct, frozen=True, tag="cut", forbid_unknown_fields=True):
+class Cut(Stage, frozen=True, tag="cut"):
     """The best `limit` remain. With a guard: when `guard_channel` found fewer than `guard_below`
     memories and the limit is less than `guard_share` of them, nothing is cut.
     Source of the guard: the `vault` recipe, "Small corpus guard".
     """
 
+    gives = ("limit",)
+
     guard_channel: str = ""
     guard_below: Count = 0
     guard_share: Share = 0.5
     name: str = "cut"
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return (self.guard_channel,) if self.guard_channel else ()
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         found = len(context.channels.get(self.guard_channel, ()))
@@ -27,12 +32,4 @@ class Cut(Struct, frozen=True, tag="cut", forbid_unknown_fields=True):
                 f"Small corpus: all {len(ranking)} candidates are returned, not {context.limit}."
             )
             return ranking
-        return cut(ranking, context.limit, "limit")
-
-
-def cut(ranking: Ranking, size: int, reason: str) -> Ranking:
-    """The best `size`; what goes is counted under `reason`."""
-    if len(ranking) <= size:
-        return ranking
-    dropped = ranking.dropped | {reason: len(ranking) - size}
-    return Ranking(ranking.hits[:size], dropped)
+        return ranking.best(context.limit, "limit")

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct, structs
 
-from msgspec import Struct
-
-from recollect import types
 from recollect.context import SearchContext
 from recollect.maths import logistic
-from recollect.query.terms import keywords
 from recollect.recipes.ranges import Number, Share
-from recollect.signals.max_idf import rarity
-from recollect.types import Ranking
+from recollect.stages.base import Stage
+from recollect.types import Evidence, Judgement, Ranking
 
 # The best answer is rarely further down; reading more would cost time and tell nothing.
 READ = 5
 
 
-class Judged(NamedTuple):
-    """How sure the recipe is that the answer is there, 0…1, and what that means in a word."""
-
-    confidence: float
-    evidence: types.Evidence
-
-
-class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+class EvidenceRule(Struct, frozen=True, forbid_unknown_fields=True):
     """`logistic(bias + coverage · k + cosine · c + opinion · l)`: k the largest coverage, c the
     largest cosine, l the cross-encoder's best logit."""
 
@@ -35,11 +24,11 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     opinion: Number = 0.0
 
     def confidence(self, coverage: float, cosine: float = 0.0, opinion: float = 0.0) -> float:
-        said = self.coverage * coverage + self.cosine * cosine + self.opinion * opinion
-        return logistic(self.bias + said)
+        total = self.coverage * coverage + self.cosine * cosine + self.opinion * opinion
+        return logistic(self.bias + total)
 
 
-class Evidence(Struct, frozen=True, forbid_unknown_fields=True):
+class JudgeEvidence(Stage, frozen=True, tag="evidence"):
     """Judges the best results by one of three rules: `read` where the cross-encoder has read them,
     `seen` where there are vectors, `words` where there are only words. From `strong` on the
     evidence is strong, under `weak` there is none; nothing is dropped for it.
@@ -49,59 +38,62 @@ class Evidence(Struct, frozen=True, forbid_unknown_fields=True):
     means differs from model to model, so only those of the models in `fitted_with` count.
     """
 
-    read: Rule
-    seen: Rule
-    words: Rule
+    needs = ("limit",)
+
+    read: EvidenceRule
+    seen: EvidenceRule
+    words: EvidenceRule
     strong: Share = 0.6
     weak: Share = 0.1
     fitted_with: tuple[str, ...] = ()
+    name: str = "evidence"
 
-    def judged(self, ranking: Ranking, context: SearchContext) -> Judged:
+    def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        return structs.replace(ranking, judgement=self._judgement(ranking, context))
+
+    def _judgement(self, ranking: Ranking, context: SearchContext) -> Judgement:
         best = ranking.ids[:READ]
         if not best:
-            return Judged(0.0, "none")
-        covered, cosines = max(coverage(context, best)), _kept(context.cosines(best), best)
-        if context.opinions and self._knows(context.models.reranker().identity):
-            sure = self.read.confidence(covered, opinion=max(context.opinions.values()))
+            return Judgement(0.0, "none")
+        covered = max(coverage(context, best))
+        known = context.cosines(best)
+        cosines = [known[id] for id in best if id in known]
+        if ranking.best_logit is not None and self._knows(context.models.reranker().identity):
+            confidence = self.read.confidence(covered, opinion=ranking.best_logit)
         elif cosines and self._knows(context.models.embedder().identity):
-            sure = self.seen.confidence(covered, cosine=max(cosines.values()))
+            confidence = self.seen.confidence(covered, cosine=max(cosines))
         else:
-            sure = self.words.confidence(covered)
-        return Judged(round(sure, 4), self._level(sure))
+            confidence = self.words.confidence(covered)
+        return Judgement(round(confidence, 4), self._level(confidence))
 
     def _knows(self, identity: str) -> bool:
         return any(name in identity for name in self.fitted_with)
 
-    def _level(self, confidence: float) -> types.Evidence:
+    def _level(self, confidence: float) -> Evidence:
         if confidence >= self.strong:
             return "strong"
         return "weak" if confidence >= self.weak else "none"
-
-
-def _kept(cosines: dict[str, float], ids: tuple[str, ...]) -> dict[str, float]:
-    return {id: cosines[id] for id in ids if id in cosines}
 
 
 def coverage(context: SearchContext, ids: tuple[str, ...]) -> list[float]:
     """For each memory the share of the query's keywords it holds, each counted by its rarity; a
     word that stands nowhere in the vault is the rarest, and in none, unless a typing error made it
     of one that is."""
-    words = list(dict.fromkeys(keywords(context.timeless)))
-    counts = context.store.vocabulary.frequencies(words)
-    documents = context.store.vocabulary.documents()
-    weights = {word: rarity(documents, counts.get(word, 0)) for word in words}
-    stems = {
-        word: [
-            frozenset(context.store.keyword.tokens(one))
-            for one in (word, *context.mended.get(word, ()))
-        ]
-        for word in words
-    }
+    query = context.understanding
+    weights = {word: query.rarity(word) for word in query.timeless_keywords}
     total = sum(weights.values())
     if not total:
         return [0.0] * len(ids)
-    held = [context.reading(id).stem_set for id in ids]
+    spellings = {
+        word: [query.stems_of(form) for form in (word, *query.corrections.get(word, ()))]
+        for word in weights
+    }
     return [
-        sum(weights[word] for word in words if any(some <= one for some in stems[word])) / total
-        for one in held
+        sum(
+            weight
+            for word, weight in weights.items()
+            if any(stems <= context.text(id).stem_set for stems in spellings[word])
+        )
+        / total
+        for id in ids
     ]

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from recollect.context import SearchContext
 from recollect.recipes.ranges import Weight
-from recollect.types import Hit, Ranking, leaf, ranked
+from recollect.stages.base import Stage
+from recollect.types import Hit, Ranking, leaf
 
 
-class FixedScore(Struct, frozen=True, tag="fixed_score", forbid_unknown_fields=True):
+class FixedScore(Stage, frozen=True, tag="fixed_score"):
     """Everything `channel` found, and no other channel, joins the ranking with `score`."""
 
     channel: str
     score: Weight
     name: str = "fixed_score"
 
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return (self.channel,)
+
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        joined = context.channels.get(self.channel, Ranking())
         term = leaf(self.channel, self.score, f"fixed for channel {self.channel}")
         scored = set(ranking.ids)
+        joined = context.channels.get(self.channel, Ranking())
         new = (Hit(id, term) for id in joined.ids if id not in scored)
-        return ranked((*ranking.hits, *new), ranking.dropped)
+        return ranking.resorted((*ranking.hits, *new))
 
 
-class Browsed(Struct, frozen=True, tag="browsed", forbid_unknown_fields=True):
+class Browsed(Stage, frozen=True, tag="browsed"):
     """Everything `channel` found joins the ranking with the channel's own score."""
 
     channel: str
     name: str = "browsed"
 
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return (self.channel,)
+
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         joined = context.channels.get(self.channel, Ranking())
-        return ranked((*ranking.hits, *joined.hits), ranking.dropped)
+        return ranking.resorted((*ranking.hits, *joined.hits))

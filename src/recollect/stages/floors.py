@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from recollect.context import SearchContext
-from recollect.query.terms import keywords, lowered
+from recollect.query.terms import lowered
 from recollect.recipes.ranges import Share
-from recollect.types import Hit, Memory, Ranking, combine, leaf, ranked
+from recollect.stages.base import Stage
+from recollect.types import Hit, Memory, Ranking, combine, leaf
 
 
 def matched(asked: set[str], memory: Memory) -> set[str]:
@@ -15,39 +14,41 @@ def matched(asked: set[str], memory: Memory) -> set[str]:
     return asked.intersection(lowered(" ".join((memory.title, memory.text, *memory.tags))))
 
 
-class KeywordFloor(Struct, frozen=True, tag="keyword_floor", forbid_unknown_fields=True):
+class KeywordFloor(Stage, frozen=True, tag="keyword_floor"):
     """`max(score, floor · matched / keywords)`, on what the reranker verified."""
+
+    about = "literal matches are never buried"
+    family = "literal"
+    needs = ("reranking",)
 
     floor: Share = 0.30
     name: str = "keyword_floor"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        asked = set(keywords(context.search.query))
+        asked = set(context.understanding.keywords)
         if not asked:
             return ranking
-        return ranked((self._raised(hit, asked, context) for hit in ranking), ranking.dropped)
+        return ranking.resorted(self._raised(hit, asked, context) for hit in ranking)
 
     def _raised(self, hit: Hit, asked: set[str], context: SearchContext) -> Hit:
-        if hit.memory_id not in context.verified:
+        if not hit.findings.verified:
             return hit
-        found = matched(asked, context.memory(hit.memory_id))
-        if not found:
+        words = matched(asked, context.memory(hit.memory_id))
+        if not words:
             return hit
-        how = f"{self.floor:g} · {len(found)}/{len(asked)} keywords: {', '.join(sorted(found))}"
-        floor = leaf(self.name, self.floor * len(found) / len(asked), how)
-        return Hit(hit.memory_id, combine("floored", "max", (hit.why, floor)))
+        how = f"{self.floor:g} · {len(words)}/{len(asked)} keywords: {', '.join(sorted(words))}"
+        floor = leaf(self.name, self.floor * len(words) / len(asked), how)
+        return hit.rescored(combine("floored", "max", (hit.why, floor)))
 
 
-class ScoreFloor(Struct, frozen=True, tag="score_floor", forbid_unknown_fields=True):
+class ScoreFloor(Stage, frozen=True, tag="score_floor"):
     """Under `floor` is dropped, and counted; what the reranker did not reach is not judged."""
+
+    needs = ("reranking",)
 
     floor: Share = 0.03
     name: str = "score_floor"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        kept = tuple(
-            hit for hit in ranking if hit.score >= self.floor or hit.memory_id in context.unreached
-        )
-        gone = len(ranking) - len(kept)
-        dropped = ranking.dropped | ({self.name: gone} if gone else {})
-        return Ranking(kept, dropped)
+        kept = (hit for hit in ranking if hit.score >= self.floor or hit.findings.unreached)
+        return ranking.keeping(kept, self.name)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from recollect.context import SearchContext
 from recollect.recipes.ranges import AtLeastOne, Factor, Share
-from recollect.stages.cut import cut
+from recollect.stages.base import Stage
 from recollect.stages.rerank_skip import capped
-from recollect.types import Hit, Ranking, Term, combine, leaf, ranked
+from recollect.types import Hit, Ranking, Term, combine, leaf
 
 DONE = "_done"
 
@@ -17,28 +15,32 @@ def multiplied(name: str, term: Term, factor: float, why: str) -> Term:
     return combine(name, "product", (term, leaf("factor", factor, why)))
 
 
-class KindBoost(Struct, frozen=True, tag="kind_boost", forbid_unknown_fields=True):
+class KindBoost(Stage, frozen=True, tag="kind_boost"):
     """Multiplies the fused score of memories of exactly these kinds, then keeps the best `pool`."""
+
+    about = "its kind counts for more"
 
     factors: dict[str, Factor]
     pool: AtLeastOne
     name: str = "kind_boost"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        boosted = ranked((self._boosted(hit, context) for hit in ranking), ranking.dropped)
-        return cut(boosted, self.pool, "pool")
+        boosted = ranking.resorted(self._boosted(hit, context) for hit in ranking)
+        return boosted.best(self.pool, "pool")
 
     def _boosted(self, hit: Hit, context: SearchContext) -> Hit:
         kind = context.memory(hit.memory_id).kind
         if kind not in self.factors:
             return hit
-        factor = self.factors[kind]
-        return Hit(hit.memory_id, multiplied(self.name, hit.why, factor, f"kind {kind}"))
+        return hit.rescored(multiplied(self.name, hit.why, self.factors[kind], f"kind {kind}"))
 
 
-class KindAdjust(Struct, frozen=True, tag="kind_adjust", forbid_unknown_fields=True):
+class KindAdjust(Stage, frozen=True, tag="kind_adjust"):
     """For `kind`, and for `kind_done`: score × factor, at most `cap`, or `unverified_cap` for what
     no reranker verified. The ranking is sorted again after each."""
+
+    about = "its kind counts for more, or for less"
+    needs = ("reranking",)
 
     kind: str
     factor: Factor
@@ -47,28 +49,30 @@ class KindAdjust(Struct, frozen=True, tag="kind_adjust", forbid_unknown_fields=T
     unverified_cap: Share = 0.70
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        return ranked((self._adjusted(hit, context) for hit in ranking), ranking.dropped)
+        return ranking.resorted(self._adjusted(hit, context) for hit in ranking)
 
     def _adjusted(self, hit: Hit, context: SearchContext) -> Hit:
         kind = context.memory(hit.memory_id).kind
         if kind.removesuffix(DONE) != self.kind:
             return hit
-        cap = self.cap if hit.memory_id in context.verified else self.unverified_cap
+        cap = self.cap if hit.findings.verified else self.unverified_cap
         term = multiplied(self.name, hit.why, self.factor, f"kind {kind}")
-        return Hit(hit.memory_id, capped(self.name, term, cap))
+        return hit.rescored(capped(self.name, term, cap))
 
 
-class DonePenalty(Struct, frozen=True, tag="done_penalty", forbid_unknown_fields=True):
+class DonePenalty(Stage, frozen=True, tag="done_penalty"):
     """A kind that ends in `_done` is behind us: score × factor."""
+
+    about = "its task is done"
 
     factor: Factor = 0.7
     name: str = "done"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        return ranked((self._adjusted(hit, context) for hit in ranking), ranking.dropped)
+        return ranking.resorted(self._adjusted(hit, context) for hit in ranking)
 
     def _adjusted(self, hit: Hit, context: SearchContext) -> Hit:
         kind = context.memory(hit.memory_id).kind
         if not kind.endswith(DONE):
             return hit
-        return Hit(hit.memory_id, multiplied(self.name, hit.why, self.factor, f"kind {kind}"))
+        return hit.rescored(multiplied(self.name, hit.why, self.factor, f"kind {kind}"))

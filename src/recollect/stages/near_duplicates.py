@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
-
-from msgspec import Struct
+from collections.abc import Iterable, Sequence, Set
 
 from recollect.context import SearchContext
 from recollect.query.sameness import ALIKE, FILLERS, same
 from recollect.recipes.ranges import Count, Share
+from recollect.stages.base import Stage
 from recollect.types import Hit, Memory, Ranking
 
 
-def said(memory: Memory, context: SearchContext) -> frozenset[str]:
-    """The words that a memory's text is made of: stems, fillers left out. The title counts where
-    there is nothing else."""
-    reading = context.reading(memory.id)
-    return frozenset(reading.body or reading.stems) - FILLERS
+def content_stems(id: str, context: SearchContext) -> frozenset[str]:
+    """The stems that a memory's text is made of, fillers left out. The title counts where there is
+    nothing else."""
+    text = context.text(id)
+    return frozenset(text.body or text.stems) - FILLERS
 
 
-class NearDuplicates(Struct, frozen=True, tag="near_duplicates", forbid_unknown_fields=True):
+class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
     """Of the best `top`, or as many as will be returned, memories of one project and space that say
     the same are shown as one: the best of them. The others are counted, and named beside it.
     `alike` is the share of words they must have in common; with `top` 0 all are shown."""
@@ -29,44 +28,48 @@ class NearDuplicates(Struct, frozen=True, tag="near_duplicates", forbid_unknown_
     name: str = "near_duplicates"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        families: list[tuple[frozenset[str], list[Hit]]] = []
+        groups: list[tuple[frozenset[str], list[Hit]]] = []
         top = max(self.top, context.limit) if self.top else 0
         for hit in ranking.hits[:top]:
-            words = said(context.memory(hit.memory_id), context)
-            family = self._family(words, context.memory(hit.memory_id), families, context)
-            if family is None:
-                families.append((words, [hit]))
+            stems = content_stems(hit.memory_id, context)
+            group = self._group(stems, context.memory(hit.memory_id), groups, context)
+            if group is None:
+                groups.append((stems, [hit]))
             else:
-                family.append(hit)
-        kept = [self._shown(hits, context) for _, hits in families]
-        self._forget_hidden({hit.memory_id for _, hits in families for hit in hits[1:]}, context)
-        gone = len(ranking.hits[:top]) - len(kept)
-        if not gone:
+                group.append(hit)
+        hidden = {hit.memory_id for _, hits in groups for hit in hits[1:]}
+        if not hidden:
             return ranking
-        dropped = ranking.dropped | {self.name: gone}
-        return Ranking((*kept, *ranking.hits[top:]), dropped)
+        kept = [_shown(hits, hidden, context) for _, hits in groups]
+        rest = (_naming_only_shown(hit, hidden) for hit in ranking.hits[top:])
+        return ranking.keeping((*kept, *rest), self.name)
 
-    def _family(
+    def _group(
         self,
-        words: Set[str],
+        stems: Set[str],
         memory: Memory,
-        families: Iterable[tuple[frozenset[str], list[Hit]]],
+        groups: Iterable[tuple[frozenset[str], list[Hit]]],
         context: SearchContext,
     ) -> list[Hit] | None:
-        for known, hits in families:
+        for known, hits in groups:
             first = context.memory(hits[0].memory_id)
             together = (first.project, first.space) == (memory.project, memory.space)
-            if together and same(words, known, self.alike):
+            if together and same(stems, known, self.alike):
                 return hits
         return None
 
-    def _forget_hidden(self, hidden: set[str], context: SearchContext) -> None:
-        """What is shown as another is not named as replaced as well."""
-        for id, older in context.newer.items():
-            context.newer[id] = tuple(one for one in older if one.id not in hidden)
 
-    def _shown(self, hits: list[Hit], context: SearchContext) -> Hit:
-        best, *others = hits
-        if others:
-            context.twins[best.memory_id] = tuple(context.memory(hit.memory_id) for hit in others)
-        return best
+def _shown(hits: Sequence[Hit], hidden: set[str], context: SearchContext) -> Hit:
+    """The best of a group, which names the others."""
+    best, *others = hits
+    if others:
+        best = best.finding(same=tuple(context.memory(hit.memory_id) for hit in others))
+    return _naming_only_shown(best, hidden)
+
+
+def _naming_only_shown(hit: Hit, hidden: set[str]) -> Hit:
+    """What is shown as another is not named as replaced as well."""
+    replaces = hit.findings.replaces
+    if not any(memory.id in hidden for memory in replaces):
+        return hit
+    return hit.finding(replaces=tuple(memory for memory in replaces if memory.id not in hidden))

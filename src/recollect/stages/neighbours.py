@@ -1,53 +1,60 @@
-"""Neighbouring parts of one file are one result: the best of them, with the lines of all."""
+"""Neighbouring chunks of one file are one result: the best of them, with the lines of all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from recollect.context import SearchContext
+from recollect.depth import Depth
+from recollect.stages.base import Stage
 from recollect.store.folders import ChunkPlace
-from recollect.types import FilePlace, Ranking
-
-# So many times as many as are returned are looked at, and no fewer than FEWEST: what joins others
-# makes room for what comes after.
-SHARE = 5
-FEWEST = 50
-REASON = "neighbour"
+from recollect.types import FilePlace, Hit, Ranking
 
 
-def together(ranking: Ranking, context: SearchContext) -> Ranking:
-    """The ranking with neighbours joined; `at` then knows in which lines of which file each result
-    stands. What is no part of a file stays as it is."""
-    looked_at = ranking.ids[: max(SHARE * context.limit, FEWEST)]
-    order = {id: place for place, id in enumerate(looked_at)}
-    ids = [id for id in looked_at if context.memory(id).path]
-    places = context.store.folders.places(ids) if ids else {}
-    if not places:
-        return ranking
-    hidden: set[str] = set()
-    for run in _runs([places[id] for id in ids if id in places]):
-        best, *others = sorted(run, key=lambda one: order[one.chunk.memory_id])
-        id = best.chunk.memory_id
-        hidden |= {one.chunk.memory_id for one in others}
-        context.files[id] = FilePlace(
-            context.memory(id).path,
-            best.chunk.heading,
-            min(one.chunk.first_line for one in run),
-            max(one.chunk.last_line for one in run),
-        )
-        context.joined[id] = tuple(
-            context.memory(one.chunk.memory_id) for one in run if one is not best
-        )
-    if not hidden:
-        return ranking
-    kept = tuple(hit for hit in ranking if hit.memory_id not in hidden)
-    return Ranking(kept, ranking.dropped | {REASON: len(hidden)})
+class Neighbours(Stage, frozen=True, tag="neighbours"):
+    """Joins chunks that follow each other in a file, and tells in which lines of which file each
+    result stands. Looks at more hits than will be returned (`depth`): what is joined makes room for
+    what comes after. What is no part of a file stays as it is."""
+
+    depth: Depth = Depth(per_result=5, at_least=50)
+    name: str = "neighbours"
+
+    def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        looked_at = ranking.ids[: self.depth.at(context.limit)]
+        order = {id: place for place, id in enumerate(looked_at)}
+        ids = [id for id in looked_at if context.memory(id).path]
+        places = context.store.folders.places(ids) if ids else {}
+        if not places:
+            return ranking
+        found: dict[str, tuple[FilePlace, list[str]]] = {}
+        hidden: set[str] = set()
+        for run in _runs([places[id] for id in ids if id in places]):
+            best = min(run, key=lambda place: order[place.chunk.memory_id])
+            id = best.chunk.memory_id
+            others = [place.chunk.memory_id for place in run if place is not best]
+            hidden.update(others)
+            file = FilePlace(
+                context.memory(id).path,
+                best.chunk.heading,
+                min(place.chunk.first_line for place in run),
+                max(place.chunk.last_line for place in run),
+            )
+            found[id] = file, others
+        kept = (hit for hit in ranking if hit.memory_id not in hidden)
+        return ranking.keeping((_placed(hit, found, context) for hit in kept), "neighbour")
+
+
+def _placed(hit: Hit, found: dict[str, tuple[FilePlace, list[str]]], context: SearchContext) -> Hit:
+    if hit.memory_id not in found:
+        return hit
+    file, others = found[hit.memory_id]
+    return hit.finding(file=file, joined=tuple(map(context.memory, others)))
 
 
 def _runs(places: Sequence[ChunkPlace]) -> Iterator[list[ChunkPlace]]:
-    """Parts of one file that follow each other, in the order of the file."""
+    """Chunks of one file that follow each other, in the order of the file."""
     run: list[ChunkPlace] = []
-    for place in sorted(places, key=lambda one: (one.file, one.chunk.number)):
+    for place in sorted(places, key=lambda place: (place.file, place.chunk.number)):
         if run and (place.file, place.chunk.number) != (run[-1].file, run[-1].chunk.number + 1):
             yield run
             run = []

@@ -10,7 +10,7 @@ from recollect.errors import ProviderError
 from recollect.models.base import Reranker
 
 
-class Verdict:
+class RerankRun:
     """What a reranker has said so far, gathered by a thread that the search does not have to wait
     for: a remote reranker that hangs holds up nothing."""
 
@@ -41,29 +41,29 @@ class Verdict:
                 if self._late.is_set():
                     return
                 ids, texts = zip(*candidates[first : first + self._batch], strict=True)
-                said = self._reranker.scores(self._query, texts)
+                scores = self._reranker.scores(self._query, texts)
                 if not self._late.is_set():
-                    self._scores |= zip(ids, said, strict=True)
+                    self._scores |= zip(ids, scores, strict=True)
         except ProviderError as error:
             self.failure = str(error)
         finally:
             self._ready.set()
 
 
-def opinions(
+def rerank_scores(
     stage: str, candidates: Sequence[tuple[str, str]], batch: int, context: SearchContext
 ) -> dict[str, float]:
     """What the reranker said of the candidates, (id, text) best first, by the search's deadline;
     empty, and said why under the stage's name, when it said nothing."""
     with context.timed(stage):
         try:
-            verdict = Verdict(context.models.reranker(), context.search.query, batch)
+            run = RerankRun(context.models.reranker(), context.search.query, batch)
         except ProviderError as error:
             context.degrade(stage, str(error))
             return {}
-        scores = verdict.by(context.models.budget_ms / 1000, candidates)
-    if verdict.failure is not None:
-        context.degrade(stage, verdict.failure)
+        scores = run.by(context.models.budget_ms / 1000, candidates)
+    if run.failure is not None:
+        context.degrade(stage, run.failure)
     elif len(scores) < len(candidates):
         context.degrade(stage, f"reranked {len(scores)} of {len(candidates)} within the deadline")
     return scores

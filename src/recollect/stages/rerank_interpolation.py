@@ -1,21 +1,25 @@
-"""The rerank stage that listens without obeying: a cross-encoder's opinion joins the score."""
+"""The rerank stage that adds to a score: a cross-encoder moves candidates, and does not order
+them alone."""
 
 from __future__ import annotations
 
 import re
 
-from msgspec import Struct
+from msgspec import structs
 
 from recollect.context import SearchContext
 from recollect.maths import logit
 from recollect.query.terms import words
 from recollect.recipes.ranges import AtLeastOne, Count, Weight
 from recollect.signals.base import added
-from recollect.stages.rerank_deadline import opinions
+from recollect.stages.base import Stage
+from recollect.stages.rerank_deadline import rerank_scores
 from recollect.stages.rerank_text import focused
-from recollect.types import Hit, Ranking, ranked, weighted
+from recollect.types import Hit, Ranking, weighted
 
 LETTER = re.compile("[A-Za-z]")
+# More words than any query has: a stage with that many to wait for reads nothing.
+NEVER = 1_000_000
 
 
 def readable(query: str) -> list[str]:
@@ -23,9 +27,7 @@ def readable(query: str) -> list[str]:
     return [word for word in words(query) if LETTER.search(word)]
 
 
-class RerankInterpolation(
-    Struct, frozen=True, tag="rerank_interpolation", forbid_unknown_fields=True
-):
+class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
     """`score + weight · clip(logit, ±bound)` for the best `top` candidates.
 
     A cross-encoder alone is right about questions in whole sentences and often wrong about
@@ -35,6 +37,10 @@ class RerankInterpolation(
     further down, is held to be as good as the worst it read: the order of fusion stays among them.
     """
 
+    about = "the model that reads query and memory together"
+    family = "reranking"
+    gives = ("reranking",)
+
     weight: Weight = 0.25
     bound: Weight = 10.0
     top: AtLeastOne = 20
@@ -43,26 +49,36 @@ class RerankInterpolation(
     batch: AtLeastOne = 4
     name: str = "rerank"
 
+    def deferral(self, query: str) -> dict[str, object]:
+        return {"least_words": NEVER} if len(readable(query)) >= self.least_words else {}
+
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        if len(ranking) < 2 or len(readable(context.search.query)) < self.least_words:
+        text = context.search.query
+        if len(ranking) < 2 or len(readable(text)) < self.least_words:
             return ranking
         candidates = [
-            (id, focused(context.memory(id), context.search.query, self.characters))
+            (id, focused(context.memory(id), text, self.characters))
             for id in ranking.ids[: self.top]
         ]
-        scores = opinions(self.name, candidates, self.batch, context)
+        scores = rerank_scores(self.name, candidates, self.batch, context)
         if not scores:
             return ranking
-        said = {id: self._bounded(score) for id, score in scores.items()}
-        context.opinions, context.verified = said, frozenset(said)
-        worst = min(said.values())
-        return ranked((self._hit(hit, said, worst) for hit in ranking), ranking.dropped)
+        logits = {id: self._bounded(score) for id, score in scores.items()}
+        worst = min(logits.values())
+        reranked = ranking.resorted(self._hit(hit, logits, worst) for hit in ranking)
+        best = max(logits.values())
+        return structs.replace(reranked, reranked=len(logits), best_logit=best)
 
     def _bounded(self, score: float) -> float:
         return max(-self.bound, min(self.bound, logit(score)))
 
     def _hit(self, hit: Hit, logits: dict[str, float], worst: float) -> Hit:
-        said, how = logits.get(hit.memory_id), "cross-encoder's logit"
-        if said is None:
-            said, how = worst, "not read by the cross-encoder: the lowest logit it gave"
-        return Hit(hit.memory_id, added(hit.why, weighted(self.name, self.weight, said, how)))
+        read = hit.memory_id in logits
+        how = (
+            "cross-encoder's logit"
+            if read
+            else "not read by the cross-encoder: the lowest logit it gave"
+        )
+        term = weighted(self.name, self.weight, logits.get(hit.memory_id, worst), how)
+        moved = hit.rescored(added(hit.why, term))
+        return moved.finding(verified=True) if read else moved

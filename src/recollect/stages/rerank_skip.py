@@ -8,14 +8,12 @@ from recollect.maths import logistic
 from recollect.recipes.ranges import Share, Weight
 from recollect.types import Term, combine, leaf
 
-# The largest RRF of two lists: first in both, k = 60.
-FULL_RRF = 2 / 61
-
 
 class Skip(Struct, frozen=True, forbid_unknown_fields=True):
-    """`base + span · logistic(steepness · (x − centre))`, at most `cap`, where
-    `x = rrf / (2/61)`, times the cosine for a memory that came through vectors.
-    Source: the `gnosis` recipe, "Skip"; the RRF is the one before the kind boosts.
+    """`base + span · logistic(steepness · (x − centre))`, at most `cap`, where `x` is the RRF over
+    the largest that the fusion can give, times the cosine for a memory that came through vectors.
+    Source: the `gnosis` recipe, "Skip", where the largest is 2/61; the RRF is the one before the
+    kind boosts.
     """
 
     base: Share = 0.40
@@ -24,8 +22,8 @@ class Skip(Struct, frozen=True, forbid_unknown_fields=True):
     centre: Share = 0.4
     cap: Share = 0.70
 
-    def score(self, rrf: float, cosine: float | None) -> Term:
-        x = rrf / FULL_RRF * (1.0 if cosine is None else cosine)
+    def score(self, rrf: float, cosine: float | None, *, largest: float) -> Term:
+        x = rrf / largest * (1.0 if cosine is None else cosine)
         risen = self.span * logistic(self.steepness * (x - self.centre))
         how = f"{self.span:g} · logistic({self.steepness:g} · ({x:.4f} − {self.centre:g}))"
         parts = (leaf("base", self.base, "lowest unverified score"), leaf("fused", risen, how))

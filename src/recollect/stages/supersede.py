@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf, nextafter
 
-from msgspec import Struct
-
-from recollect.context import SearchContext
+from recollect.context import ChannelRole, SearchContext
 from recollect.query.sameness import ALIKE, same
 from recollect.recipes.ranges import AtLeastOne, Cosine, Share
-from recollect.stages.near_duplicates import said
-from recollect.times import iso
-from recollect.types import Hit, Memory, Ranking, combine, leaf, ranked
+from recollect.stages.base import Stage
+from recollect.stages.near_duplicates import content_stems
+from recollect.types import Hit, Memory, Ranking, combine, leaf
 
 
-class Supersede(Struct, frozen=True, tag="supersede", forbid_unknown_fields=True):
+class Supersede(Stage, frozen=True, tag="supersede"):
     """Of two memories of one project and space that state the same thing differently, the one
     changed later is placed above the other, which stays, with both dates shown.
 
     They state the same thing when their vectors' cosine is at least `cosine`, the shorter shares
     `overlap` of its words with the longer, and both are statements of at most `longest` characters
-    rather than pages. Looked for among the best `top`. Needs vectors.
+    rather than pages. Looked for among the best `top`. Needs vectors. A query that asks for a time
+    wants what held then: nothing is moved.
     """
+
+    about = "newer than what it replaces"
+    family = "time"
 
     cosine: Cosine = 0.82
     overlap: Share = 0.5
@@ -30,28 +32,31 @@ class Supersede(Struct, frozen=True, tag="supersede", forbid_unknown_fields=True
     top: AtLeastOne = 20
     name: str = "supersede"
 
+    @property
+    def roles(self) -> tuple[ChannelRole, ...]:
+        return ("vector",)
+
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        if context.understood:  # who asks for a time wants what held then
+        if context.understanding.periods:
             return ranking
         hits = {hit.memory_id: hit for hit in self._statements(ranking, context)}
         # Oldest first, so that what is raised above something is above it for good.
         order = sorted(hits, key=lambda id: (context.memory(id).updated_at, id))
-        older = self._older(order, context)
-        raised: dict[str, Hit] = {}
-        for id in order:
-            above = max((raised.get(one, hits[one]) for one in older[id]), key=_score, default=None)
-            if above is not None and hits[id].score <= above.score:
-                raised[id] = self._above(hits[id], above, context)
-            # What says the same in the same words is a twin, and named as one.
-            others = [one for one in older[id] if not self._twins(id, one, context)]
-            if others:
-                context.newer[id] = tuple(context.memory(one) for one in others)
-        if not raised:
+        changed = False
+        for id, older in self._older(order, context).items():
+            if not older:
+                continue
+            changed = True
+            above = max((hits[other] for other in older), key=_score)
+            if hits[id].score <= above.score:
+                hits[id] = self._above(hits[id], above, context)
+            # What says the same in the same words is a near duplicate, and named as one.
+            replaced = [other for other in older if not _near_duplicates(id, other, context)]
+            if replaced:
+                hits[id] = hits[id].finding(replaces=tuple(map(context.memory, replaced)))
+        if not changed:
             return ranking
-        return ranked((raised.get(hit.memory_id, hit) for hit in ranking), ranking.dropped)
-
-    def _twins(self, one: str, other: str, context: SearchContext) -> bool:
-        return same(said(context.memory(one), context), said(context.memory(other), context), ALIKE)
+        return ranking.resorted(hits.get(hit.memory_id, hit) for hit in ranking)
 
     def _statements(self, ranking: Ranking, context: SearchContext) -> Iterator[Hit]:
         for hit in ranking.hits[: self.top]:
@@ -59,29 +64,34 @@ class Supersede(Struct, frozen=True, tag="supersede", forbid_unknown_fields=True
                 yield hit
 
     def _older(self, order: Sequence[str], context: SearchContext) -> dict[str, list[str]]:
-        """For each memory those before it that state the same thing."""
+        """For each memory, oldest first, those before it that state the same thing."""
         cosines = context.cosines_between(order) if len(order) > 1 else {}
-        words = {id: said(context.memory(id), context) for pair in cosines for id in pair}
+        stems = {id: content_stems(id, context) for pair in cosines for id in pair}
         found: dict[str, list[str]] = {id: [] for id in order}
         for (before, after), cosine in cosines.items():
-            if cosine < self.cosine or not self._comparable(
-                context.memory(before), context.memory(after)
-            ):
+            if cosine < self.cosine:
                 continue
-            shared = len(words[before] & words[after])
-            if shared >= self.overlap * min(len(words[before]), len(words[after])):
+            if not _comparable(context.memory(before), context.memory(after)):
+                continue
+            shared = len(stems[before] & stems[after])
+            if shared >= self.overlap * min(len(stems[before]), len(stems[after])):
                 found[after].append(before)
         return found
 
-    def _comparable(self, before: Memory, after: Memory) -> bool:
-        together = (before.project, before.space) == (after.project, after.space)
-        return together and before.updated_at < after.updated_at
-
     def _above(self, hit: Hit, older: Hit, context: SearchContext) -> Hit:
-        dates = (iso(context.memory(one.memory_id).updated_at) for one in (hit, older))
-        how = f"of {next(dates)}: just above {older.memory_id} of {next(dates)}, which it replaces"
+        new, old = (context.memory(one.memory_id).updated_at for one in (hit, older))
+        how = f"newer ({new:%Y-%m-%d}) than {older.memory_id} ({old:%Y-%m-%d}): just above it"
         place = leaf(self.name, nextafter(older.score, inf), how)
-        return Hit(hit.memory_id, combine(hit.why.name, "max", (hit.why, place)))
+        return hit.rescored(combine(hit.why.name, "max", (hit.why, place)))
+
+
+def _comparable(before: Memory, after: Memory) -> bool:
+    together = (before.project, before.space) == (after.project, after.space)
+    return together and before.updated_at < after.updated_at
+
+
+def _near_duplicates(id: str, other: str, context: SearchContext) -> bool:
+    return same(content_stems(id, context), content_stems(other, context), ALIKE)
 
 
 def _score(hit: Hit) -> float:

@@ -2,52 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Union
-
 from msgspec import Struct
 
-from recollect.context import SearchContext
+from recollect.context import ChannelRole, SearchContext
+from recollect.errors import UserError
 from recollect.recipes.ranges import AtLeastOne, Share
 from recollect.signals.base import NOTHING
-from recollect.signals.cosine import Cosine
-from recollect.signals.decay import TemporalDecay
-from recollect.signals.domain import DomainMatch
-from recollect.signals.exact import Exact
-from recollect.signals.feedback import Feedback
-from recollect.signals.first_person import FirstPerson
-from recollect.signals.importance import Importance
-from recollect.signals.max_idf import MaxIdf
-from recollect.signals.proximity import Proximity
-from recollect.signals.rank import KeywordRank, VectorRank
-from recollect.signals.recency import Recency
-from recollect.signals.severity import Severity
-from recollect.signals.tags import TagOverlap
-from recollect.signals.tfidf import Semantic
-from recollect.signals.tier import Tier
-from recollect.signals.time_match import TimeMatch
-from recollect.signals.title import Title
-from recollect.types import Hit, Ranking, combine, ranked, weighted
-
-AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
-    Semantic,
-    Cosine,
-    Severity,
-    TemporalDecay,
-    TagOverlap,
-    DomainMatch,
-    KeywordRank,
-    VectorRank,
-    Tier,
-    Title,
-    Recency,
-    Proximity,
-    MaxIdf,
-    Exact,
-    FirstPerson,
-    TimeMatch,
-    Importance,
-    Feedback,
-]
+from recollect.signals.registry import AnySignal, channels_of, roles_of
+from recollect.stages.base import Stage
+from recollect.types import Ranking, combine, weighted
 
 
 class Adaptive(Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,18 +29,51 @@ class Adaptive(Struct, frozen=True, forbid_unknown_fields=True):
             return weights
         change = (accepted / events - 0.5) * 2 * self.span
         leading = max(0.0, weights[self.signal] + change)
-        held = {name: weights[name] for name in self.fixed} | {self.signal: leading}
-        others = {name: weight for name, weight in weights.items() if name not in held}
-        scale = max(0.0, 1 - sum(held.values())) / sum(others.values())
-        return {name: held.get(name, weights[name] * scale) for name in weights}
+        settled = {name: weights[name] for name in self.fixed} | {self.signal: leading}
+        others = {name: weight for name, weight in weights.items() if name not in settled}
+        scale = max(0.0, 1 - sum(settled.values())) / sum(others.values())
+        return {name: settled.get(name, weights[name] * scale) for name in weights}
 
 
-class WeightedSum(Struct, frozen=True, tag="weighted_sum", forbid_unknown_fields=True):
+class WeightedSum(Stage, frozen=True, tag="weighted_sum"):
     """`Σ weight · signal`: every candidate scored afresh."""
 
     signals: tuple[AnySignal, ...]
     adaptive: Adaptive | None = None
     name: str = "score"
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return channels_of(self.signals)
+
+    @property
+    def roles(self) -> tuple[ChannelRole, ...]:
+        return roles_of(self.signals)
+
+    @property
+    def reads_time(self) -> bool:
+        return any(signal.reads_time for signal in self.signals)
+
+    def check(self, where: str) -> None:
+        """Weights that learn need names that are there, and others to take from and give to."""
+        if self.adaptive is None:
+            return
+        signals = {signal.name: signal for signal in self.signals}
+        named = (self.adaptive.signal, *self.adaptive.fixed)
+        for name in named:
+            if name not in signals:
+                known = ", ".join(signals)
+                raise UserError(f"{where}.adaptive names {name!r}; the signals are: {known}.")
+        others = [signal for name, signal in signals.items() if name not in named]
+        for weights in (
+            [signal.weight for signal in others],
+            [signal.weight_with_vectors for signal in others],
+        ):
+            if not any(weights):
+                raise UserError(
+                    f"{where}.adaptive scales the weights of the other signals, and all of them "
+                    "are 0."
+                )
 
     def declared(self, *, vectors: bool) -> dict[str, float]:
         """The weights as the recipe has them, with or without a model that answers."""
@@ -89,7 +85,7 @@ class WeightedSum(Struct, frozen=True, tag="weighted_sum", forbid_unknown_fields
     def weights(self, context: SearchContext) -> dict[str, float]:
         """The weights that hold for this query in this vault. A vector channel that took part is a
         model that answered."""
-        weights = self.declared(vectors="vector" in context.channels)
+        weights = self.declared(vectors=context.vectors_answered)
         if self.adaptive is None:
             return weights
         return self.adaptive.adapted(weights, *context.store.feedback.counts())
@@ -100,17 +96,16 @@ class WeightedSum(Struct, frozen=True, tag="weighted_sum", forbid_unknown_fields
             return ranking
         weights = self.weights(context)
         by_signal = {signal.name: signal.values(context, ids) for signal in self.signals}
-        return ranked(
-            Hit(
-                id,
+        return ranking.resorted(
+            hit.rescored(
                 combine(
                     self.name,
                     "sum",
                     [
-                        weighted(name, weights[name], *values.get(id, NOTHING))
+                        weighted(name, weights[name], *values.get(hit.memory_id, NOTHING))
                         for name, values in by_signal.items()
                     ],
-                ),
+                )
             )
-            for id in ids
+            for hit in ranking
         )

@@ -71,7 +71,7 @@ def test_two_channels_by_hand(search_at: Search) -> None:
     assert (first.name, first.weight) == ("keyword", 1.0)
     assert first.raw == pytest.approx(4 / words)
     assert (second.name, second.weight) == ("vector", 2.0)
-    assert first.how == "deviations above the weakest, from 4"
+    assert first.how == "matching words: BM25 4, far above the weakest candidate"
     assert [recompute(hit.why) for hit in fused] == [hit.score for hit in fused]
 
 
@@ -85,7 +85,8 @@ def test_a_cosine_is_looked_up_for_what_only_keywords_found(search_at: Search) -
         channels={"keyword": {"b": 1.0, "c": 1.0}, "vector": {"a": 1.0}},
     )
     parts = {hit.memory_id: hit.why.parts[1].how for hit in BOTH.fuse(at)}
-    assert {id: how.split()[-1] for id, how in parts.items()} == {"a": "1", "b": "0.6", "c": "0"}
+    cosines = {id: how.split("cosine ")[1].split(",")[0] for id, how in parts.items()}
+    assert cosines == {"a": "1.00", "b": "0.60", "c": "0.00"}
 
 
 def test_a_channel_that_took_no_part_has_no_share(search_at: Search) -> None:
@@ -153,6 +154,6 @@ def test_a_passage_is_named_where_the_vector_channel_named_it(search_at: Search)
     at.channels["vector"] = Ranking((passage, second))
     hows = [hit.why.parts[0].how for hit in BOTH.fuse(at)]
     assert hows == [
-        "deviations above the weakest, from 1, passage 2: characters 9–20",
-        "deviations above the weakest, from 0",
+        "similar meaning: cosine 1.00, far above the weakest candidate, passage 2: characters 9–20",
+        "similar meaning: cosine 0.00, the weakest candidate",
     ]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from recollect.errors import UserError
-from recollect.recipes.base import Recipe, check, fused_channels
+from recollect.recipes.base import Recipe, check
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Settings
 
@@ -21,9 +21,18 @@ def test_it_is_the_default_and_the_first_that_is_listed() -> None:
 def test_it_hangs_together() -> None:
     check(BLEND)
     assert [channel.name for channel in BLEND.recall] == ["keyword", "subwords", "exact", "vector"]
-    stages = ["bonus", "rerank", "supersede", "near_duplicates", "exact_floor", "cut"]
+    stages = [
+        "bonus",
+        "rerank",
+        "supersede",
+        "near_duplicates",
+        "exact_floor",
+        "neighbours",
+        "cut",
+        "evidence",
+    ]
     assert [stage.name for stage in BLEND.stages] == stages
-    assert set(fused_channels(BLEND.fuse)) == {"keyword", "subwords", "exact", "vector"}
+    assert set(BLEND.fuse.channels) == {"keyword", "subwords", "exact", "vector"}
 
 
 def test_it_survives_being_written_down() -> None:

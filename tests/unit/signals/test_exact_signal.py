@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.signals.exact import Exact
+from recollect.signals.exact import ExactMatch
 from recollect.types import Hit, Ranking, leaf
 
 Search = Callable[..., SearchContext]
-SIGNAL = Exact(weight=1.0)
+SIGNAL = ExactMatch(weight=1.0)
 FILLED = {f"other-{number}": "a plain word" for number in range(18)}
 
 

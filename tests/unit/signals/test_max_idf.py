@@ -8,7 +8,8 @@ from math import log
 import pytest
 
 from recollect.context import SearchContext
-from recollect.signals.max_idf import MaxIdf, rarity
+from recollect.query.understanding import inverse_frequency as rarity
+from recollect.signals.max_idf import MaxIdf
 
 Search = Callable[..., SearchContext]
 SIGNAL = MaxIdf(weight=1.0)

@@ -43,8 +43,8 @@ def test_the_share_of_pairs_that_stand_together(search_at: Search) -> None:
         },
     )
     assert values(at, "all", "one", "backwards") == {
-        "all": (2 / 3, "2 of 3 word pairs stand together: sign kei, kei rotat"),
-        "one": (1 / 3, "1 of 3 word pairs stand together: sign kei"),
+        "all": (2 / 3, "2 of 3 word pairs stand together: signing keys, keys rotate"),
+        "one": (1 / 3, "1 of 3 word pairs stand together: signing keys"),
         "backwards": (0.0, "0 of 3 word pairs stand together"),
     }
 

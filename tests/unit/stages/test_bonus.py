@@ -7,16 +7,17 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
+from recollect.query.understanding import inverse_frequency as rarity
 from recollect.signals.base import added
-from recollect.signals.exact import Exact
+from recollect.signals.exact import ExactMatch
 from recollect.signals.first_person import FirstPerson
-from recollect.signals.max_idf import MaxIdf, rarity
+from recollect.signals.max_idf import MaxIdf
 from recollect.signals.proximity import Proximity
 from recollect.stages.bonus import Bonus
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute, weighted
 
 Search = Callable[..., SearchContext]
-STAGE = Bonus(signals=(Proximity(weight=3.0), MaxIdf(weight=1.0), Exact(weight=2.0)))
+STAGE = Bonus(signals=(Proximity(weight=3.0), MaxIdf(weight=1.0), ExactMatch(weight=2.0)))
 MEMORIES = {"a": "The blue door has id E42.", "b": "A door that is blue.", "c": "Something else."}
 
 

@@ -9,7 +9,7 @@ import pytest
 from recollect.context import SearchContext
 from recollect.query.sameness import FILLERS, TURNING, same
 from recollect.query.terms import STOP_WORDS
-from recollect.stages.near_duplicates import NearDuplicates, said
+from recollect.stages.near_duplicates import NearDuplicates, content_stems
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]
@@ -63,8 +63,8 @@ def test_what_a_memory_says_are_stems_without_fillers(search_at: Search) -> None
             "title": {"title": "Rotate keys"},
         },
     )
-    assert said(at.memory("text"), at) == {"kei", "not", "rotat", "op"}
-    assert said(at.memory("title"), at) == {"rotat", "kei"}
+    assert content_stems("text", at) == {"kei", "not", "rotat", "op"}
+    assert content_stems("title", at) == {"rotat", "kei"}
 
 
 def test_fillers_and_turning_words_are_known_by_their_stems(search_at: Search) -> None:
@@ -95,11 +95,12 @@ def test_the_best_is_shown_and_the_others_are_named_beside_it(search_at: Search)
     )
     before = fused(best=4.0, other=3.0, second=2.0, third=1.0)
     ranking = STAGE.apply(before, at)
-    assert ranking.hits == before.hits[:2]
+    assert [(hit.memory_id, hit.why) for hit in ranking] == [
+        (hit.memory_id, hit.why) for hit in before.hits[:2]
+    ]
     assert ranking.dropped == {"pool": 3, "near_duplicates": 2}
-    assert {id: [one.id for one in others] for id, others in at.twins.items()} == {
-        "best": ["second", "third"]
-    }
+    same = {hit.memory_id: [memory.id for memory in hit.findings.same] for hit in ranking}
+    assert same == {"best": ["second", "third"], "other": []}
     assert all(recompute(hit.why) == hit.score for hit in ranking)
 
 
@@ -132,7 +133,6 @@ def test_where_nothing_is_said_twice_nothing_changes(
     at = search_at("", {"a": {"title": "…"}, "b": {"title": "…"}})
     before = fused(**scores)
     assert STAGE.apply(before, at) is before
-    assert at.twins == {}
 
 
 def test_none_are_hidden_where_that_is_switched_off(search_at: Search) -> None:

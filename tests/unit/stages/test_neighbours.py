@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from recollect.context import SearchContext
 from recollect.present.words import place_in_file
-from recollect.stages.neighbours import FEWEST, SHARE, together
+from recollect.stages.neighbours import Neighbours
 from recollect.store.folders import ChunkPlace, FileChunk
 from recollect.types import FilePlace, Hit, Ranking, leaf
 
-if TYPE_CHECKING:
-    from recollect.types import Memory
-
+STAGE = Neighbours()
 TEN = 10  # lines of each part
 
 
@@ -40,8 +38,6 @@ class PlannedAt:
 
     def __init__(self, limit: int, files: str = "ab") -> None:
         self.limit = limit
-        self.files: dict[str, FilePlace] = {}
-        self.joined: dict[str, tuple[Memory, ...]] = {}
         self._files = files
         places = {
             f"{file}{n}": ChunkPlace(key, FileChunk(f"{file}{n}", n, f"H{n}", TEN * n - 9, TEN * n))
@@ -61,19 +57,31 @@ def ranked(*ids: str, dropped: dict[str, int] | None = None) -> Ranking:
 
 
 def shown(at: PlannedAt, *ids: str) -> Ranking:
-    return together(ranked(*ids), cast("SearchContext", at))
+    return together(ranked(*ids), at)
 
 
-def joined(at: PlannedAt) -> dict[str, list[str]]:
-    return {id: [one.id for one in others] for id, others in at.joined.items()}
+def together(ranking: Ranking, at: PlannedAt) -> Ranking:
+    return STAGE.apply(ranking, cast("SearchContext", at))
+
+
+def files(ranking: Ranking) -> dict[str, FilePlace]:
+    return {hit.memory_id: hit.findings.file for hit in ranking if hit.findings.file}
+
+
+def joined(ranking: Ranking) -> dict[str, list[str]]:
+    return {
+        hit.memory_id: [memory.id for memory in hit.findings.joined]
+        for hit in ranking
+        if hit.findings.file
+    }
 
 
 def test_neighbours_are_shown_as_the_best_of_them() -> None:
     at = PlannedAt(10)
     found = shown(at, "a2", "x", "a3", "a1")
     assert found.ids == ("a2", "x")
-    assert at.files == {"a2": FilePlace("/notes/a.md", "H2", 1, 30)}
-    assert joined(at) == {"a2": ["a1", "a3"]}  # in the order of the file
+    assert files(found) == {"a2": FilePlace("/notes/a.md", "H2", 1, 30)}
+    assert joined(found) == {"a2": ["a1", "a3"]}  # in the order of the file
     assert found.dropped == {"neighbour": 2}
 
 
@@ -84,32 +92,33 @@ def test_a_score_is_not_changed() -> None:
 
 def test_parts_with_a_gap_between_them_are_several_results() -> None:
     at = PlannedAt(10)
-    assert shown(at, "a1", "a3", "a4", "a6").ids == ("a1", "a3", "a6")
-    assert joined(at) == {"a1": [], "a3": ["a4"], "a6": []}
-    assert (at.files["a3"].first_line, at.files["a3"].last_line) == (21, 40)
+    found = shown(at, "a1", "a3", "a4", "a6")
+    assert found.ids == ("a1", "a3", "a6")
+    assert joined(found) == {"a1": [], "a3": ["a4"], "a6": []}
+    assert (files(found)["a3"].first_line, files(found)["a3"].last_line) == (21, 40)
 
 
 def test_parts_of_two_files_are_no_neighbours() -> None:
     at = PlannedAt(10)
     found = shown(at, "a1", "b2", "b1", "a5")
     assert found.ids == ("a1", "b2", "a5")
-    assert joined(at) == {"a1": [], "b2": ["b1"], "a5": []}
-    assert at.files["b2"].path == "/notes/b.md"
+    assert joined(found) == {"a1": [], "b2": ["b1"], "a5": []}
+    assert files(found)["b2"].path == "/notes/b.md"
 
 
 def test_a_part_alone_is_told_where_it_stands() -> None:
     at = PlannedAt(10)
     found = shown(at, "a7")
     assert found.dropped == {}
-    assert at.files == {"a7": FilePlace("/notes/a.md", "H7", 61, 70)}
+    assert files(found) == {"a7": FilePlace("/notes/a.md", "H7", 61, 70)}
 
 
 def test_without_files_nothing_is_asked_and_nothing_changes() -> None:
     at = PlannedAt(10, files="")
     ranking = ranked("x", "y")
-    assert together(ranking, cast("SearchContext", at)) is ranking
+    assert together(ranking, at) is ranking
     assert at.folders.asked == []
-    assert together(Ranking(), cast("SearchContext", at)) == Ranking()
+    assert together(Ranking(), at) == Ranking()
 
 
 def test_a_memory_with_a_path_that_is_no_part_of_a_file_stays_as_it_is() -> None:
@@ -117,17 +126,17 @@ def test_a_memory_with_a_path_that_is_no_part_of_a_file_stays_as_it_is() -> None
     ids = ("a1", "a777", "a2")  # nothing is known of the second
     found = shown(at, *ids)
     assert found.ids == ("a1", "a777")
-    assert "a777" not in at.files
+    assert "a777" not in files(found)
 
 
 def test_what_was_dropped_before_is_still_counted() -> None:
-    found = together(ranked("a1", "a2", dropped={"floor": 3}), cast("SearchContext", PlannedAt(10)))
+    found = together(ranked("a1", "a2", dropped={"floor": 3}), PlannedAt(10))
     assert found.dropped == {"floor": 3, "neighbour": 1}
 
 
 def test_so_many_more_than_the_limit_are_looked_at() -> None:
     """What joins others makes room; what stands far below is not asked for."""
-    for limit, looked_at in ((1, FEWEST), (20, SHARE * 20)):
+    for limit, looked_at in ((1, 50), (20, 100)):
         at = PlannedAt(limit)
         ids = [f"a{2 * n + 1}" for n in range(looked_at - 1)]
         found = shown(at, *ids[:50], *[f"x{n}" for n in range(looked_at)], "a2")

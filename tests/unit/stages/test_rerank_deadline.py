@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from recollect.errors import ProviderError
-from recollect.stages.rerank_deadline import Verdict
+from recollect.stages.rerank_deadline import RerankRun
 
 CANDIDATES = [(f"m{number}", f"text {number}") for number in range(5)]
 
@@ -37,33 +37,33 @@ class Reads:
 
 def test_all_are_read_in_batches_best_first() -> None:
     reads = Reads()
-    verdict = Verdict(reads, "query", 2)
-    assert verdict.by(60, CANDIDATES) == {"m0": 0.0, "m1": 0.1, "m2": 0.2, "m3": 0.3, "m4": 0.4}
+    run = RerankRun(reads, "query", 2)
+    assert run.by(60, CANDIDATES) == {"m0": 0.0, "m1": 0.1, "m2": 0.2, "m3": 0.3, "m4": 0.4}
     assert reads.batches == [["text 0", "text 1"], ["text 2", "text 3"], ["text 4"]]
-    assert verdict.failure is None
+    assert run.failure is None
 
 
 def test_what_comes_after_the_deadline_does_not_count() -> None:
     reads = Reads(stops_at=1)
-    verdict = Verdict(reads, "query", 2)
-    scores = verdict.by(0.2, CANDIDATES)
+    run = RerankRun(reads, "query", 2)
+    scores = run.by(0.2, CANDIDATES)
     assert scores == {"m0": 0.0, "m1": 0.1}
     reads.go_on.set()
     assert scores == {"m0": 0.0, "m1": 0.1}
-    assert verdict.failure is None
+    assert run.failure is None
 
 
 def test_a_failure_is_told_and_what_was_read_before_stays() -> None:
-    verdict = Verdict(Reads(stops_at=2, failure="It broke."), "query", 2)
-    assert set(verdict.by(60, CANDIDATES)) == {"m0", "m1", "m2", "m3"}
-    assert verdict.failure == "It broke."
+    run = RerankRun(Reads(stops_at=2, failure="It broke."), "query", 2)
+    assert set(run.by(60, CANDIDATES)) == {"m0", "m1", "m2", "m3"}
+    assert run.failure == "It broke."
 
 
 def test_a_reranker_that_cannot_load_holds_up_nothing() -> None:
-    verdict = Verdict(Reads(unready="No such file."), "query", 2)
-    assert verdict.by(60, CANDIDATES) == {}
-    assert verdict.failure == "No such file."
+    run = RerankRun(Reads(unready="No such file."), "query", 2)
+    assert run.by(60, CANDIDATES) == {}
+    assert run.failure == "No such file."
 
 
 def test_nothing_to_read_is_nothing_said() -> None:
-    assert Verdict(Reads(), "query", 2).by(60, []) == {}
+    assert RerankRun(Reads(), "query", 2).by(60, []) == {}

@@ -22,8 +22,6 @@ from recollect.interfaces.web.rendering import AGES, environment, page
 from recollect.interfaces.web.waterfall import left_out, scale_of, took, waterfall
 from recollect.pipeline import MOST_FACETS
 from recollect.recipes.base import Recipe
-from recollect.stages.cross_encoder import CrossEncoder
-from recollect.stages.rerank_interpolation import RerankInterpolation, readable
 from recollect.types import Memory, Result
 
 LIMITS = (10, 20, 50)  # shown at first, and at each "more"; who wants all of them browses
@@ -31,8 +29,6 @@ NEWEST = 6
 CHIPS = 6  # of each filter; the others are behind "more"
 EXAMPLES = 5
 START_CHARACTERS = 240
-# As many words as no query has, and candidates as no recall finds: that stage has nothing to read.
-NEVER = 1_000_000
 
 # Facet, its parameter, its heading.
 FACETS = (
@@ -215,20 +211,10 @@ def _found(
 
 
 def _deferred(engine: Recollect, recipe: Recipe, asked: Asked) -> dict[str, object]:
-    """What keeps the stages that ask a reranker from reading anything, by the recipe's own rules
-    for queries and answers too short for it; nothing where they would not read anyway."""
+    """The constants with which no reranker is asked; empty where none would be asked anyway."""
     if engine.settings.rerank.provider == "none":
         return {}
-    found: dict[str, object] = {}
-    for stage in recipe.stages:
-        if isinstance(stage, CrossEncoder):
-            found[f"stages.{stage.name}.skip_below"] = NEVER
-        elif (
-            isinstance(stage, RerankInterpolation)
-            and len(readable(asked.query)) >= stage.least_words
-        ):
-            found[f"stages.{stage.name}.least_words"] = NEVER
-    return found
+    return recipe.deferral(asked.query)
 
 
 def _opinion(response: types.Response) -> tuple[str, str] | None:

@@ -4,46 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import floor, log10
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from recollect.interfaces.web.rendering import number
-from recollect.types import OPERATIONS, Term
+from recollect.recipes.parts import PartInfo, part_infos
+from recollect.types import OPERATIONS, Family, Term
 
-# What a signal says, in a few words, and its colour in base.css: one signal has the same colour in
-# every picture. Names that are not here come from a person's own recipe.
-SIGNALS: Mapping[str, tuple[int, str]] = {
-    "vector": (1, "near in meaning"),
-    "vector_rank": (1, "rank by meaning"),
-    "keyword": (2, "holds the words"),
-    "keyword_rank": (2, "rank by words"),
-    "semantic": (2, "holds the words"),
-    "subwords": (2, "holds parts of names"),
-    "topic": (2, "tagged with the words"),
-    "proximity": (3, "words that stand together"),
-    "title": (3, "words in the title"),
-    "exact": (4, "holds an exact term"),
-    "exact_floor": (4, "holds an exact term"),
-    "keyword_floor": (4, "literal matches are never buried"),
-    "max_idf": (5, "shares a rare word"),
-    "rerank": (6, "the model that reads query and memory together"),
-    "lowest_verified": (6, "below everything that was read"),
-    "time_match": (7, "made in the time asked for"),
-    "recency": (7, "how new it is"),
-    "recent": (7, "how new it is"),
-    "temporal_decay": (7, "how new it is"),
-    "supersede": (7, "newer than what it replaces"),
-    "feedback": (5, "what was said of it before"),
-    "first_person": (3, "who says it"),
-    "tag_overlap": (3, "tags asked for"),
-    "domain_match": (4, "domain asked for"),
-    "severity": (5, "how grave it is"),
-    "importance": (8, "pinned, or grave"),
-    "tier": (8, "how much it is trusted"),
-    "session": (8, "kept apart: one score for all"),
-    "base": (8, "where every score begins"),
-    "fused": (1, "where the channels placed it"),
-}
-OTHER = (8, "")
+# Each family of parts has a colour of its own in base.css, in this order: one signal has the same
+# colour in every picture.
+TONES = {family: tone for tone, family in enumerate(get_args(Family), start=1)}
+# A part that a recipe of one's own has named otherwise.
+UNKNOWN = PartInfo("", "trust")
 # What a part does to the value before it, where the value is not a sum.
 DOES = {"product": "×", "max": "at least", "min": "at most"}
 # Parts named for what they are: only with the term they belong to do they say whose they are.
@@ -185,11 +156,11 @@ def waterfall(term: Term, scale: Scale | None = None) -> Waterfall:
 
 
 def _bar(step: Step, start: float, end: float, scale: Scale) -> Bar:
-    tone, means = SIGNALS.get(step.name, OTHER)
+    about, family = part_infos().get(step.name, UNKNOWN)
     x, stop = sorted((scale.place(start), scale.place(end)))
     return Bar(
         step.name, step.value, scale.signed(step.value), step.formula, step.how,
-        means, tone,
+        about, TONES[family],
         x, round(stop - x, 2), scale.place(end),
     )  # fmt: skip
 

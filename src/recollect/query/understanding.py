@@ -1,0 +1,133 @@
+"""What a query means, each part worked out once, when somebody first asks for it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cached_property
+from math import log
+
+from recollect.query import fts5
+from recollect.query.exact import MOST_THINGS, RARE, RARE_SHARE, exact_things
+from recollect.query.intent import intent
+from recollect.query.terms import keywords, lowered
+from recollect.query.time.periods import periods, without
+from recollect.query.time.values import Period
+from recollect.store.base import COLUMNS, Store
+from recollect.types import Filter, Intent
+
+
+def inverse_frequency(documents: int, holding: int) -> float:
+    """`ln(1 + (N − n + ½) / (n + ½))`, the inverse document frequency of BM25 as Lucene has it:
+    never below 0."""
+    return log(1 + (documents - holding + 0.5) / (holding + 0.5))
+
+
+class Understanding:
+    """The query as words, stems, exact terms, periods of time, and how rare its words are here."""
+
+    def __init__(self, text: str, now: datetime, store: Store, *, read_time: bool) -> None:
+        self._text = text
+        self._now = now
+        self._read_time = read_time
+        self._store = store
+        self._stems: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def intent(self) -> Intent:
+        return intent(self._text)
+
+    # Time
+
+    @cached_property
+    def periods(self) -> tuple[Period, ...]:
+        """The times that the query's words name, unless the caller does not want them read so."""
+        return periods(self._text, self._now) if self._read_time else ()
+
+    @cached_property
+    def asked_periods(self) -> tuple[Period, ...]:
+        """The times that count: those that are bounded on purpose, without any the hints."""
+        return tuple(period for period in self.periods if period.exact) or self.periods
+
+    @cached_property
+    def timeless(self) -> str:
+        """The query without the words that name a time."""
+        return without(self._text, self.periods) if self.periods else self._text
+
+    # Words
+
+    @cached_property
+    def keywords(self) -> list[str]:
+        """The different keywords of the query, in order."""
+        return list(dict.fromkeys(keywords(self._text)))
+
+    @cached_property
+    def timeless_keywords(self) -> list[str]:
+        """The different keywords that name no time, in order."""
+        return list(dict.fromkeys(keywords(self.timeless)))
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """The query's keywords as the stemmed index knows them, in order."""
+        return tuple(self._store.keyword.tokens(" ".join(keywords(self._text))))
+
+    @cached_property
+    def spelled(self) -> dict[str, str]:
+        """For each stem the query's word it comes from: stems are not for people."""
+        return {stem: word for word in reversed(self.keywords) for stem in self.stems_of(word)}
+
+    def stems_of(self, word: str) -> frozenset[str]:
+        """A word as the stemmed index knows it; an identifier may be several."""
+        if word not in self._stems:
+            self._stems[word] = frozenset(self._store.keyword.tokens(word))
+        return self._stems[word]
+
+    # How rare they are
+
+    @cached_property
+    def frequencies(self) -> dict[str, int]:
+        """How many memories hold each keyword of the query; those that none holds are left out."""
+        return self._store.vocabulary.frequencies(self.keywords)
+
+    @cached_property
+    def documents(self) -> int:
+        """How many memories there are."""
+        return self._store.vocabulary.documents()
+
+    def rarity(self, word: str) -> float:
+        """A keyword's inverse document frequency; a word that no memory holds is the rarest."""
+        return inverse_frequency(self.documents, self.frequencies.get(word, 0))
+
+    # What is meant literally
+
+    @cached_property
+    def exact_terms(self) -> list[str]:
+        """Identifiers, numbers, quoted phrases and the like, and keywords that hardly any memory
+        holds."""
+        things = exact_things(self.timeless)
+        covered = {word for thing in things for word in lowered(thing)}
+        few = min(RARE, RARE_SHARE * self.documents)
+        rare = [
+            word
+            for word in self.timeless_keywords
+            if word not in covered and 0 < self.frequencies.get(word, 0) <= few
+        ]
+        return [*things, *rare][:MOST_THINGS]
+
+    @cached_property
+    def corrections(self) -> dict[str, list[str]]:
+        """For each keyword that stands nowhere in the vault, in any form, the words that one typing
+        error makes of it. A word that is there is never corrected, so that no likeness can outrank
+        it."""
+        unknown = [
+            word
+            for word in self.keywords
+            if word not in self.frequencies and not self._has_form_of(word)
+        ]
+        return self._store.vocabulary.similar(unknown) if unknown else {}
+
+    def _has_form_of(self, word: str) -> bool:
+        """Whether another form of the word is there: `deployed` where only `deploys` stands."""
+        weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
+        return bool(
+            self._store.keyword.match("stemmed", fts5.any_of([word]), weights, 1, Filter()).matches
+        )

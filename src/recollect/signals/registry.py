@@ -1,0 +1,56 @@
+"""Which signals there are, and what several of them need together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Union
+
+from recollect.context import ChannelRole
+from recollect.signals.cosine import Cosine
+from recollect.signals.decay import TemporalDecay
+from recollect.signals.domain import DomainMatch
+from recollect.signals.exact import ExactMatch
+from recollect.signals.feedback import Feedback
+from recollect.signals.first_person import FirstPerson
+from recollect.signals.importance import Importance
+from recollect.signals.max_idf import MaxIdf
+from recollect.signals.proximity import Proximity
+from recollect.signals.rank import KeywordRank, VectorRank
+from recollect.signals.recency import Recency
+from recollect.signals.severity import Severity
+from recollect.signals.tags import TagOverlap
+from recollect.signals.tfidf import Semantic
+from recollect.signals.tier import Tier
+from recollect.signals.time_match import TimeMatch
+from recollect.signals.title import Title
+
+AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
+    Semantic,
+    Cosine,
+    Severity,
+    TemporalDecay,
+    TagOverlap,
+    DomainMatch,
+    KeywordRank,
+    VectorRank,
+    Tier,
+    Title,
+    Recency,
+    Proximity,
+    MaxIdf,
+    ExactMatch,
+    FirstPerson,
+    TimeMatch,
+    Importance,
+    Feedback,
+]
+
+
+def channels_of(signals: Sequence[AnySignal]) -> tuple[str, ...]:
+    """The channels that these signals need, by name."""
+    return tuple(name for signal in signals for name in signal.channels)
+
+
+def roles_of(signals: Sequence[AnySignal]) -> tuple[ChannelRole, ...]:
+    """The channels that these signals need, by what they do."""
+    return tuple(role for signal in signals for role in signal.roles)
