@@ -16,7 +16,7 @@ from recollect.present.views import VIEWS
 from recollect.query.terms import keywords
 from recollect.query.time.periods import understood
 from recollect.recipes.base import Recipe
-from recollect.recipes.registry import BUILT_IN
+from recollect.recipes.registry import with_deep_search
 from recollect.store.base import Store
 from recollect.types import Filter, Hit, Ranking, Response, Result, Search, Term, View, combine
 
@@ -79,7 +79,7 @@ def run(
 def _variant(recipe: Recipe, search: Search) -> Recipe:
     """The recipe, or its deep search; refused where the query has too few keywords for it."""
     if search.deep and recipe.deep is None:
-        others = [name for name, known in BUILT_IN.items() if known.deep is not None]
+        others = with_deep_search()
         have = "has" if len(others) == 1 else "have"
         raise UserError(f"Recipe {recipe.name} has no deep search; {', '.join(others)} {have} one.")
     declared = recipe.deep if search.deep and recipe.deep is not None else recipe

@@ -168,8 +168,9 @@ OPERATIONS: dict[str, Callable[[list[float]], float]] = {
 
 def combine(name: str, operation: str, parts: Iterable[Term]) -> Term:
     """An inner term: `operation` (a name in OPERATIONS) applied to the values of the parts."""
-    held = tuple(parts)
-    return Term(name, OPERATIONS[operation]([part.value for part in held]), operation, parts=held)
+    terms = tuple(parts)
+    value = OPERATIONS[operation]([term.value for term in terms])
+    return Term(name, value, operation, parts=terms)
 
 
 def recompute(term: Term) -> float:

@@ -119,19 +119,19 @@ def check(recipe: Recipe) -> None:
     stages = [stage.name for stage in recipe.stages]
     if len(set(stages)) < len(stages):
         raise UserError(f"{where}: two stages have the same name.")
-    given = set(recipe.fuse.gives)
+    products = set(recipe.fuse.gives)
     for stage in recipe.stages:
         part = f"{where}: stages.{stage.name}"
         for product in stage.needs:
-            if product not in given:
+            if product not in products:
                 givers = ", ".join(_givers(product))
                 raise UserError(f"{part} needs {product}; put one of these before it: {givers}.")
         for role in stage.roles:
             if role not in recipe.roles:
                 raise UserError(f"{part} needs a {role} channel; recall has none.")
         stage.check(part)
-        given.update(stage.gives)
-    if "limit" not in given:
+        products.update(stage.gives)
+    if "limit" not in products:
         raise UserError(f"{where}: no stage of type cut holds the limit.")
     if recipe.deep is not None:
         check(recipe.deep)

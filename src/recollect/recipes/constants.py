@@ -42,8 +42,8 @@ def _within(part: Struct, prefix: str) -> Iterator[Constant]:
                 yield from _within(member, f"{prefix}{field}.{name}.")
         elif isinstance(value, dict):
             kind = get_args(kinds[field])[1]
-            for key, held in value.items():
-                yield from _number(f"{prefix}{field}.{key}", held, kind)
+            for key, number in value.items():
+                yield from _number(f"{prefix}{field}.{key}", number, kind)
         else:
             yield from _number(prefix + field, value, kinds[field])
 

@@ -42,7 +42,7 @@ CHOICES = {
 
 def tree(recipe: Recipe) -> Tree:
     """The recipe as nested tables; fields that hold nothing are left out."""
-    return _told(_named(msgspec.to_builtins(recipe)))
+    return _without_nulls(_named(msgspec.to_builtins(recipe)))
 
 
 def flat(nested: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -65,15 +65,11 @@ def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
     parent = asked.pop("extends", None)
     if not isinstance(parent, str):
         raise UserError(f'{file}: the key "extends" must name the recipe to start from.')
-    if parent == file.stem:
-        raise UserError(f"{file}: a recipe cannot extend itself.")
     try:
         base = find(parent)
-    except RecursionError as error:
-        raise UserError(f"{file}: the recipes it extends go round in a circle.") from error
     except UserError as error:
-        told = str(error) if str(error).startswith(str(file.parent)) else f"{file}: {error}"
-        raise UserError(told) from error
+        message = str(error) if str(error).startswith(str(file.parent)) else f"{file}: {error}"
+        raise UserError(message) from error
     recipe = overridden(base, asked, str(file))
     return msgspec.structs.replace(recipe, name=file.stem, source=f"{file.name}, extends {parent}")
 
@@ -113,15 +109,15 @@ def _override(nested: Tree, asked: Tree, place: str, prefix: str, whole: Tree) -
         if table not in OPEN_TABLES and (key in FIXED or key not in nested):
             allowed = ", ".join(name for name in nested if name not in FIXED)
             raise UserError(f"{where} is not a field that can be changed; allowed are: {allowed}.")
-        held = nested.get(key)
-        if isinstance(held, dict):
+        before = nested.get(key)
+        if isinstance(before, dict):
             if not isinstance(value, dict):
-                fields = ", ".join(name for name in held if name not in FIXED)
+                fields = ", ".join(name for name in before if name not in FIXED)
                 raise UserError(f"{where} is a table; its fields are: {fields}.")
-            _override(held, value, place, f"{prefix}{key}.", whole)
+            _override(before, value, place, f"{prefix}{key}.", whole)
         else:
             nested[key] = value
-            _try(whole, where, value, CHOICES.get(key, ()) if isinstance(held, str) else ())
+            _try(whole, where, value, CHOICES.get(key, ()) if isinstance(before, str) else ())
 
 
 def _try(whole: Tree, where: str, value: object, choices: Sequence[str]) -> None:
@@ -142,22 +138,22 @@ def _recipe(nested: Tree) -> Recipe:
 
 def _named(value: Any, key: str = "") -> Any:
     if isinstance(value, dict):
-        return {name: _named(held, name) for name, held in value.items()}
+        return {name: _named(member, name) for name, member in value.items()}
     if key in NAMED_LISTS:
         return {member[NAMED_LISTS[key]]: _named(member) for member in value}
     return value
 
 
-def _told(nested: Tree) -> Tree:
+def _without_nulls(nested: Tree) -> Tree:
     return {
-        name: _told(held) if isinstance(held, dict) else held
-        for name, held in nested.items()
-        if held is not None
+        name: _without_nulls(value) if isinstance(value, dict) else value
+        for name, value in nested.items()
+        if value is not None
     }
 
 
 def _listed(value: Any, key: str = "") -> Any:
     if not isinstance(value, dict):
         return value
-    inner = {name: _listed(held, name) for name, held in value.items()}
+    inner = {name: _listed(member, name) for name, member in value.items()}
     return list(inner.values()) if key in NAMED_LISTS else inner

@@ -19,6 +19,11 @@ BUILT_IN: dict[str, Recipe] = {
 }
 
 
+def with_deep_search() -> list[str]:
+    """The built-in recipes that have a deep search."""
+    return [name for name, recipe in BUILT_IN.items() if recipe.deep is not None]
+
+
 class Recipes:
     """Finds a recipe by name: built-in ones first, then `folder/NAME.toml`."""
 
@@ -33,17 +38,20 @@ class Recipes:
         return [file for file in self._every_file() if file.stem in BUILT_IN]
 
     def get(self, name: str) -> Recipe:
-        return self._found(name, None)
+        return self._found(name, ())
 
-    def _found(self, name: str, never: str | None) -> Recipe:
-        """The recipe; refused where it is `never`, or rests on it."""
+    def _found(self, name: str, chain: tuple[str, ...]) -> Recipe:
+        """The recipe; refused where it is one of `chain`, the recipes that lead to it."""
         if name in BUILT_IN:
             return BUILT_IN[name]
-        if name == never:
-            raise UserError("A recipe cannot extend itself, not by way of others either.")
+        if name in chain:
+            circle = (*chain[chain.index(name) :], name)
+            if len(circle) == 2:
+                raise UserError(f"Recipe {name} cannot extend itself.")
+            raise UserError(f"Recipe {circle[0]} extends {', which extends '.join(circle[1:])}.")
         for file in self._files():
             if file.stem == name:
-                return self._read(file, never)
+                return self._read(file, (*chain, name))
         known = ", ".join(self.names())
         raise NotFound(f"There is no recipe {name!r}; there are: {known}.")
 
@@ -64,18 +72,18 @@ class Recipes:
             raise UserError("There is no folder for recipes of one's own.")
         if name in BUILT_IN:
             raise UserError(f"{name!r} is a recipe that comes with Recollect; choose another name.")
-        self._found(extends, never=name)
+        self._found(extends, (name,))
         self.changed(extends, changes)
         return write_recipe(self._folder, name, extends, changes, replace=replace)
 
     def read(self, file: Path) -> Recipe:
         """The recipe a TOML file declares, checked."""
-        return self._read(file, None)
+        return self._read(file, (file.stem,))
 
-    def _read(self, file: Path, never: str | None) -> Recipe:
+    def _read(self, file: Path, chain: tuple[str, ...]) -> Recipe:
         from recollect.recipes.overrides import read_recipe  # noqa: PLC0415  start-up time
 
-        return read_recipe(file, lambda name: self._found(name, never))
+        return read_recipe(file, lambda name: self._found(name, chain))
 
     def _files(self) -> list[Path]:
         return [file for file in self._every_file() if file.stem not in BUILT_IN]

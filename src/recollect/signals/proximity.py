@@ -52,8 +52,8 @@ class Proximity(Signal, frozen=True, tag="proximity", kw_only=True):
             # As the query spells them: a stem is no word for people.
             pairs = [" ".join(dict.fromkeys(query.spelled[stem] for stem in pair)) for pair in near]
             how = f"{len(near)} of {len(asked)} word pairs stand together"
-            told = f": {', '.join(pairs)}" if pairs else ""
-            found[id] = SignalValue(len(near) / len(asked), how + told)
+            named = f": {', '.join(pairs)}" if pairs else ""
+            found[id] = SignalValue(len(near) / len(asked), how + named)
         return found
 
     def _near(

@@ -23,6 +23,6 @@ class TagOverlap(Signal, frozen=True, tag="tag_overlap", kw_only=True):
         asked = context.search.wanted_tags
         if not asked:
             return dict.fromkeys(ids, NOTHING)
-        held = {id: {tag.lower() for tag in context.memory(id).tags} for id in ids}
+        tags_of = {id: {tag.lower() for tag in context.memory(id).tags} for id in ids}
         how = f"Jaccard with {', '.join(sorted(asked))}"
-        return {id: SignalValue(jaccard(asked, tags), how) for id, tags in held.items()}
+        return {id: SignalValue(jaccard(asked, tags), how) for id, tags in tags_of.items()}

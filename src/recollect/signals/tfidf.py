@@ -38,8 +38,8 @@ class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         asked = tokens(context.search.query)
-        held = {id: tokens(semantic_text(context.memory(id))) for id in ids}
-        every = set(asked).union(*held.values())
+        texts = {id: tokens(semantic_text(context.memory(id))) for id in ids}
+        every = set(asked).union(*texts.values())
         documents, holding = (
             context.store.vocabulary.documents(),
             context.store.vocabulary.frequencies(every),
@@ -51,5 +51,5 @@ class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
         how = f"TF-IDF cosine, {documents} in the vault"
         return {
             id: SignalValue(cosine(wanted, tfidf(found, weights)), how)
-            for id, found in held.items()
+            for id, found in texts.items()
         }

@@ -13,8 +13,8 @@ from recollect.signals.base import Signal, SignalValue
 def holds_all(title: str, query: str) -> bool:
     """Whether every white-space-separated word of the query is a substring of the title,
     case-insensitive: `roadmap 1.4` is in `v1.4-ROADMAP.md`. False for an empty query."""
-    wanted, held = pieces(composed(query).casefold()), composed(title).casefold()
-    return bool(wanted) and all(piece in held for piece in wanted)
+    wanted, folded = pieces(composed(query).casefold()), composed(title).casefold()
+    return bool(wanted) and all(piece in folded for piece in wanted)
 
 
 class Title(Signal, frozen=True, tag="title", kw_only=True):

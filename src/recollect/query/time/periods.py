@@ -183,9 +183,9 @@ def _range(text: str, first: TimeName, last: TimeName, now: datetime) -> Period 
 def _period(
     text: str, name: TimeName, stop: int, start: datetime | None, end: datetime | None, exact: bool
 ) -> Period:
-    said = name.lead.start if name.lead else name.start
+    first = name.lead.start if name.lead else name.start
     begin = name.lead.span_start if name.lead else name.start
-    return Period(text[said:stop], Span(begin, stop), start, end, exact)
+    return Period(text[first:stop], Span(begin, stop), start, end, exact)
 
 
 def _bounds(reading: Interval, role: str) -> tuple[datetime | None, datetime | None]:

@@ -147,9 +147,9 @@ def _quarter(match: re.Match[str], now: datetime) -> Interval:
     """A quarter of a year; without a year, the latest that has begun."""
     parts = match.groupdict()
     number = int(parts["number"] or ORDINALS.index(match["ordinal"].lower()) % 4 + 1)
-    said = parts["year"] or parts.get("slashed")
-    year = _year_of(said, now) if said else now.year - (number > (now.month + 2) // 3)
-    return Interval(first_of(year, number * 3 - 2), first_of(year, number * 3 + 1), bool(said))
+    words = parts["year"] or parts.get("slashed")
+    year = _year_of(words, now) if words else now.year - (number > (now.month + 2) // 3)
+    return Interval(first_of(year, number * 3 - 2), first_of(year, number * 3 + 1), bool(words))
 
 
 def _year(match: re.Match[str], now: datetime) -> Interval:
@@ -189,9 +189,9 @@ def _month_number(word: str) -> int:
     return MONTHS.index(word[:3].lower()) + 1
 
 
-def _year_of(said: str, now: datetime) -> int:
-    if not said.isdigit():
-        return now.year - said.lower().startswith("last")
-    if not re.fullmatch(YEAR, said):
-        raise ValueError(said)
-    return int(said)
+def _year_of(words: str, now: datetime) -> int:
+    if not words.isdigit():
+        return now.year - words.lower().startswith("last")
+    if not re.fullmatch(YEAR, words):
+        raise ValueError(words)
+    return int(words)
