@@ -181,7 +181,7 @@ def _result(hit: Hit, context: SearchContext, view: View, vault: str, place: int
         vault=vault,
         memory=memory,
         explain=why,
-        fields=VIEWS[view](rooted, memory, context, place),
+        shown=VIEWS[view].of(rooted, memory, context, place),
         marked=context.snippets.get(memory.id, ""),
         same=hit.findings.same,
         replaces=hit.findings.replaces,

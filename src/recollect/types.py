@@ -293,6 +293,14 @@ class Degraded(Struct, frozen=True):
     reason: str
 
 
+class ViewFields(Struct, frozen=True):
+    """What a view shows of a result; each view has a struct of its own in `present/views.py`."""
+
+    def as_json(self) -> dict[str, object]:
+        """The fields as plain data, in the order they are declared."""
+        return structs.asdict(self)
+
+
 class Result(Struct, frozen=True, kw_only=True):
     """One returned memory, with its place in the evidence.
 
@@ -306,12 +314,17 @@ class Result(Struct, frozen=True, kw_only=True):
     vault: str
     memory: Memory
     explain: Term
-    fields: dict[str, object]
+    shown: ViewFields
     marked: str = ""
     same: tuple[Memory, ...] = ()
     replaces: tuple[Memory, ...] = ()
     file: FilePlace | None = None
     joined: tuple[Memory, ...] = ()
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What the view shows, as JSON has it."""
+        return self.shown.as_json()
 
 
 class Response(Struct, frozen=True, kw_only=True):

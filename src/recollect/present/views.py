@@ -1,21 +1,29 @@
-"""The views: which fields of a result are shown, each as its recipe documents it."""
+"""The views: which fields of a result are shown, one struct per view, as its recipe documents it.
+
+The JSON of a result, HTTP's and MCP's schemas and the reader of a remote vault's answers are made
+from these structs; the order of their fields is the order in JSON.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import ceil
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta
 
 from recollect.context import SearchContext
 from recollect.memory_json import memory_json
 from recollect.present.snippet import plain_start
 from recollect.times import iso
-from recollect.types import Hit, Memory
+from recollect.types import Hit, Memory, View, ViewFields
 
 PREVIEW_CHARACTERS = 240
 # Source: the `gnosis` recipe, "Preview": a whole text is inlined above this score, below this size.
 INLINE_ABOVE = 0.80
 INLINE_UNDER = 2048
+
+Count = Annotated[int, Meta(ge=0)]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
 def token_estimate(memory: Memory) -> int:
@@ -23,72 +31,127 @@ def token_estimate(memory: Memory) -> int:
     return ceil(len(memory.title + memory.text + memory.context) / 4)
 
 
-def scan(hit: Hit, memory: Memory, context: SearchContext, place: int) -> dict[str, Any]:
+class ScanView(ViewFields, frozen=True):
     """Enough to choose by. Source: the `vault` recipe, "Modes"."""
-    return {
-        "title": memory.title,
-        "type": memory.kind,
-        "domain": memory.domain,
-        "tags": list(memory.tags),
-        "snippet": plain_start(memory.text),
-        "token_estimate": token_estimate(memory),
-    }
+
+    title: str
+    type: str
+    domain: str
+    tags: list[str]
+    snippet: str
+    token_estimate: Count
+
+    @classmethod
+    def of(cls, hit: Hit, memory: Memory, context: SearchContext, place: int) -> ScanView:
+        return cls(
+            title=memory.title,
+            type=memory.kind,
+            domain=memory.domain,
+            tags=list(memory.tags),
+            snippet=plain_start(memory.text),
+            token_estimate=token_estimate(memory),
+        )
 
 
-def full(hit: Hit, memory: Memory, context: SearchContext, place: int) -> dict[str, Any]:
+class FullView(ViewFields, frozen=True):
     """The whole memory and the raw value of every signal. Source: the `vault` recipe, "Modes"."""
-    signals = {term.name: term.value if term.raw is None else term.raw for term in hit.why.leaves()}
-    return {"memory": memory_json(memory), "breakdown": signals}
+
+    memory: Memory
+    breakdown: dict[str, float]
+
+    @classmethod
+    def of(cls, hit: Hit, memory: Memory, context: SearchContext, place: int) -> FullView:
+        leaves = hit.why.leaves()
+        signals = {leaf.name: leaf.value if leaf.raw is None else leaf.raw for leaf in leaves}
+        return cls(memory, signals)
+
+    def as_json(self) -> dict[str, object]:
+        return {"memory": memory_json(self.memory), "breakdown": self.breakdown}
 
 
-def pointer(hit: Hit, memory: Memory, context: SearchContext, place: int) -> dict[str, Any]:
+class PointerView(ViewFields, frozen=True):
     """What it says and where the rest is. Source: the `echovault` recipe, "Result"."""
-    return {
-        "title": memory.title,
-        "what": memory.text,
-        "why": memory.why,
-        "impact": memory.impact,
-        "category": memory.kind,
-        "tags": list(memory.tags),
-        "project": memory.project,
-        "source": memory.source,
-        "has_details": bool(memory.details),
-        "created_at": iso(memory.created_at),
-    }
+
+    title: str
+    what: str
+    why: str
+    impact: str
+    category: str
+    tags: list[str]
+    project: str
+    source: str
+    has_details: bool
+    created_at: Time
+
+    @classmethod
+    def of(cls, hit: Hit, memory: Memory, context: SearchContext, place: int) -> PointerView:
+        return cls(
+            title=memory.title,
+            what=memory.text,
+            why=memory.why,
+            impact=memory.impact,
+            category=memory.kind,
+            tags=list(memory.tags),
+            project=memory.project,
+            source=memory.source,
+            has_details=bool(memory.details),
+            created_at=iso(memory.created_at),
+        )
 
 
-def preview(hit: Hit, memory: Memory, context: SearchContext, place: int) -> dict[str, Any]:
+class PreviewView(ViewFields, frozen=True):
     """A preview, whole where the reranker is sure. Source: the `gnosis` recipe, "Preview"."""
-    sure = hit.score > INLINE_ABOVE and len(memory.text) < INLINE_UNDER and place <= context.inlined
-    text = memory.text or memory.title
-    shown = text if sure else text[:PREVIEW_CHARACTERS]
-    return {
-        "preview": shown,
-        "vector_similarity": context.cosine(hit.memory_id),
-        "rerank_score": hit.score,
-        "kind": memory.kind,
-        "timestamp": iso(memory.updated_at),
-        "topics": list(memory.tags),
-        "complete": shown == text,
-        "verified": hit.findings.verified,
-    }
+
+    preview: str
+    vector_similarity: float | None
+    rerank_score: float
+    kind: str
+    timestamp: Time
+    topics: list[str]
+    complete: bool
+    verified: bool
+
+    @classmethod
+    def of(cls, hit: Hit, memory: Memory, context: SearchContext, place: int) -> PreviewView:
+        short = len(memory.text) < INLINE_UNDER and place <= context.inlined
+        text = memory.text or memory.title
+        preview = text if hit.score > INLINE_ABOVE and short else text[:PREVIEW_CHARACTERS]
+        return cls(
+            preview=preview,
+            vector_similarity=context.cosine(hit.memory_id),
+            rerank_score=hit.score,
+            kind=memory.kind,
+            timestamp=iso(memory.updated_at),
+            topics=list(memory.tags),
+            complete=preview == text,
+            verified=hit.findings.verified,
+        )
 
 
-def snippet(hit: Hit, memory: Memory, context: SearchContext, place: int) -> dict[str, Any]:
+class SnippetView(ViewFields, frozen=True):
     """The matching part, marked. Source: the `router` recipe, "Snippet"."""
-    return {
-        "title": memory.title,
-        "snippet": context.snippets.get(memory.id, ""),
-        "kind": memory.kind,
-        "tags": list(memory.tags),
-        "updated_at": iso(memory.updated_at),
-    }
+
+    title: str
+    snippet: str
+    kind: str
+    tags: list[str]
+    updated_at: Time
+
+    @classmethod
+    def of(cls, hit: Hit, memory: Memory, context: SearchContext, place: int) -> SnippetView:
+        return cls(
+            title=memory.title,
+            snippet=context.snippets.get(memory.id, ""),
+            kind=memory.kind,
+            tags=list(memory.tags),
+            updated_at=iso(memory.updated_at),
+        )
 
 
-VIEWS: dict[str, Callable[[Hit, Memory, SearchContext, int], dict[str, Any]]] = {
-    "scan": scan,
-    "full": full,
-    "pointer": pointer,
-    "preview": preview,
-    "snippet": snippet,
+VIEWS: dict[View, type[ScanView | FullView | PointerView | PreviewView | SnippetView]] = {
+    "scan": ScanView,
+    "full": FullView,
+    "pointer": PointerView,
+    "preview": PreviewView,
+    "snippet": SnippetView,
 }

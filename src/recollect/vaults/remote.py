@@ -19,6 +19,7 @@ from msgspec import Struct
 from recollect.checks import zoned
 from recollect.errors import NotFound, ProviderError
 from recollect.models.remote import Blamed, Key, Remote
+from recollect.present.views import VIEWS, FullView
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
 from recollect.times import iso
@@ -81,61 +82,6 @@ class _Found(Struct):
     confidence: float | None = None
 
 
-class _Scan(Struct):
-    title: str
-    type: str
-    domain: str
-    tags: list[str]
-    snippet: str
-    token_estimate: int
-
-
-class _Full(Struct):
-    breakdown: dict[str, float]
-
-
-class _Pointer(Struct):
-    title: str
-    what: str
-    why: str
-    impact: str
-    category: str
-    tags: list[str]
-    project: str
-    source: str
-    has_details: bool
-    created_at: str
-
-
-class _Preview(Struct):
-    preview: str
-    vector_similarity: float | None
-    rerank_score: float
-    kind: str
-    timestamp: str
-    topics: list[str]
-    complete: bool
-    verified: bool
-
-
-class _Snippet(Struct):
-    title: str
-    snippet: str
-    kind: str
-    tags: list[str]
-    updated_at: str
-
-
-# What a result shows in each view, as `present/views.py` makes it.
-FIELDS: dict[View, type[Struct]] = {
-    "scan": _Scan,
-    "full": _Full,
-    "pointer": _Pointer,
-    "preview": _Preview,
-    "snippet": _Snippet,
-}
-
-
 class RemoteVault:
     """Searches, and shows whole memories. Raises ProviderError and NotFound alone."""
 
@@ -196,20 +142,21 @@ class RemoteVault:
     def _result(self, told: dict[str, Any], view: View) -> Result:
         try:
             held = msgspec.convert(told, _Result)
-            fields = msgspec.to_builtins(msgspec.convert(told, FIELDS[view]))
+            shown = msgspec.convert(told, VIEWS[view])
         except (msgspec.ValidationError, RecursionError):
             raise self._wrong("answered with a result in an unexpected shape") from None
         if held.memory.id != held.id or not _follows(held.explain, held.score):
             raise self._wrong("answered with a score that does not follow from its explanation")
-        if view == "full":
-            fields["memory"] = told["memory"]
+        memory = _timed(held.memory)
+        if isinstance(shown, FullView):
+            shown = msgspec.structs.replace(shown, memory=memory)
         return Result(
             id=held.id,
             score=held.score,
             vault=self._known.name,
-            memory=_timed(held.memory),
+            memory=memory,
             explain=held.explain,
-            fields=fields,
+            shown=shown,
             file=None if held.file is None else held.file.place(),
         )
 

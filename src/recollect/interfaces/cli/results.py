@@ -20,6 +20,7 @@ from recollect.interfaces.cli.output import (
 from recollect.memory_json import memory_json
 from recollect.present.explain import as_lines, bar
 from recollect.present.response import summary
+from recollect.present.views import PreviewView
 from recollect.present.words import age, counted, place_in_file
 from recollect.types import Memory, Response, Result, Term
 from recollect.vaults.known import HOME
@@ -47,7 +48,7 @@ def print_response(response: Response, now: datetime, *, explain: bool) -> None:
 
 def _result(place: int, result: Result, response: Response, now: datetime) -> Iterator[str]:
     memory = result.memory
-    score = score_text(result, response.view)
+    score = _score_text(result)
     heading = shortened(memory.title or memory.text, width() - 20)
     yield f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}  {styled(score, GREEN)}"
     for line in _body(result, response):
@@ -69,8 +70,8 @@ def _body(result: Result, response: Response) -> Iterator[str]:
     if response.view == "full":
         yield from memory_lines(memory)
         return
-    if response.view == "preview":
-        yield shortened(str(result.fields["preview"]), 4 * width())
+    if isinstance(result.shown, PreviewView):
+        yield shortened(result.shown.preview, 4 * width())
         return
     text = marked(result.marked) if result.marked else shortened(memory.text, 120)
     if text:
@@ -83,13 +84,13 @@ def _body(result: Result, response: Response) -> Iterator[str]:
             yield f"{styled('details', CYAN)}  recollect show {visible(memory.id)}"
 
 
-def score_text(result: Result, view: str) -> str:
+def _score_text(result: Result) -> str:
     """The score; previews show it as 0–100 with a word, as the `gnosis` recipe does."""
-    score = result.score
-    if view != "preview" or score > 1:  # not every recipe's scores end at 1
+    score, shown = result.score, result.shown
+    if not isinstance(shown, PreviewView) or score > 1:  # not every recipe's scores end at 1
         return f"{score:.4f}" if score >= 0.001 else f"{score:.3g}"
     hundred = 100 * score
-    if not result.fields["verified"]:
+    if not shown.verified:
         return f"{hundred:.0f} unverified"
     return f"{hundred:.0f} {next(word for least, word in LABELS if hundred >= least)}"
 

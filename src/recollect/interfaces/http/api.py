@@ -18,6 +18,7 @@ from recollect.interfaces.http.asking import Asked, Narrowing
 from recollect.interfaces.http.operations import Answer, Call, Operation, answer
 from recollect.memory_json import memory_json, revision
 from recollect.present.response import as_json, context_json
+from recollect.present.schema import ResponseJson
 from recollect.recipes.overrides import tree
 from recollect.recipes.show import as_toml, facts
 from recollect.types import Memory, place_of
@@ -205,7 +206,7 @@ async def save_recipe(call: Call) -> Response:
     return answer(await call.service.ask(_recipe, call.engine, new.name), 201, headers)
 
 
-FOUND = {200: Answer("The best results, first first.", schemas.Found)}
+FOUND = {200: Answer("The best results, first first.", ResponseJson)}
 OPERATIONS = (
     Operation(
         "POST", f"{PREFIX}/memories", save, "Save one memory or several",

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from recollect.interfaces.http.asking import MOST_NAMES, Constants, Narrowing, Text
 from recollect.settings import SemanticMode
 from recollect.store.base import WriteOutcome
-from recollect.types import Degraded, Evidence, Intent, Memory, Severity, Term, Tier, View
+from recollect.types import Degraded, Memory, Severity, Tier, View
 
 MOST_SAVED = 1000
 
@@ -113,78 +113,6 @@ class Deletion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to forget."""
 
     purge: Annotated[bool, Meta(description="For good: it cannot be brought back.")] = False
-
-
-class InFile(Struct):
-    """Where in a file a result stands; `lines`: the first and the last one."""
-
-    path: str
-    heading: str
-    lines: tuple[int, int]
-
-
-class Other(Struct):
-    """Another memory, by name."""
-
-    id: str
-    updated_at: str
-
-
-class Shown(Struct):
-    """One result: what every view has, and of the rest what the view asked for has."""
-
-    id: str
-    score: float
-    vault: str
-    title: str | UnsetType = UNSET
-    type: str | UnsetType = UNSET
-    kind: str | UnsetType = UNSET
-    category: str | UnsetType = UNSET
-    domain: str | UnsetType = UNSET
-    tags: list[str] | UnsetType = UNSET
-    topics: list[str] | UnsetType = UNSET
-    snippet: str | UnsetType = UNSET
-    preview: str | UnsetType = UNSET
-    what: str | UnsetType = UNSET
-    why: str | UnsetType = UNSET
-    impact: str | UnsetType = UNSET
-    project: str | UnsetType = UNSET
-    source: str | UnsetType = UNSET
-    has_details: bool | UnsetType = UNSET
-    complete: bool | UnsetType = UNSET
-    verified: bool | UnsetType = UNSET
-    vector_similarity: float | UnsetType | None = UNSET
-    rerank_score: float | UnsetType = UNSET
-    token_estimate: int | UnsetType = UNSET
-    created_at: str | UnsetType = UNSET
-    updated_at: str | UnsetType = UNSET
-    timestamp: str | UnsetType = UNSET
-    memory: Memory | UnsetType = UNSET
-    breakdown: dict[str, float] | UnsetType = UNSET
-    same: list[Other] | UnsetType = UNSET
-    replaces: list[Other] | UnsetType = UNSET
-    file: InFile | UnsetType = UNSET
-    joined: list[str] | UnsetType = UNSET
-    explain: Term | UnsetType = UNSET
-
-
-class Found(Struct):
-    """What a search answers."""
-
-    query: str
-    recipe: str
-    view: View
-    intent: Intent
-    results: list[Shown]
-    counts: dict[str, int | dict[str, int]]
-    topics: dict[str, int]
-    understood: list[str]
-    evidence: Evidence | None
-    confidence: float | None
-    degraded: list[Degraded]
-    notes: list[str]
-    timings_ms: dict[str, float]
-    facets: dict[str, dict[str, int]] | UnsetType = UNSET
 
 
 class AskedContext(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):

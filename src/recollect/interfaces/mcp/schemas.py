@@ -1,19 +1,21 @@
 """What each tool answers with, as JSON Schema.
 
-A search answers with the very JSON of `recollect search --json`; what its parts are called is
-written here once, and a test holds every view against it.
+A search answers with the very JSON of `recollect search --json`, whose types are in
+`present/schema.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
-from recollect.types import Evidence, Intent, Memory, View
+from recollect.present.schema import ResponseJson
 
 Schema = dict[str, Any]
+
+SPOKEN = ("title", "description", "default")
 
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "number"}
@@ -46,80 +48,27 @@ def record(
     }
 
 
-def _memory() -> Schema:
-    """A whole memory: every field is there, those never given are empty or null."""
-    _, components = msgspec.json.schema_components([Memory])
-    held = components["Memory"]["properties"]
-    bare = {
-        name: {key: value for key, value in schema.items() if key != "default"}
-        for name, schema in held.items()
-    }
-    return record(bare)
+def _bare(schema: Schema) -> Schema:
+    """Without names, docstrings and defaults, which would only cost tokens."""
+    return {key: value for key, value in schema.items() if key not in SPOKEN}
 
 
-MEMORY = _memory()
-TERM = record(
-    {"name": TEXT, "value": NUMBER, "formula": TEXT, "parts": listed({"$ref": "#/$defs/term"})},
-    {"weight": NUMBER, "raw": NUMBER, "how": TEXT},
-)
-OTHERS = listed(record({"id": TEXT, "updated_at": TIME}))
-# What any view may show of a result; each has its own choice of these.
-SHOWN: dict[str, Schema] = {
-    "title": TEXT,
-    "type": TEXT,
-    "kind": TEXT,
-    "category": TEXT,
-    "domain": TEXT,
-    "project": TEXT,
-    "source": TEXT,
-    "tags": listed(TEXT),
-    "topics": listed(TEXT),
-    "snippet": TEXT,
-    "preview": TEXT,
-    "what": TEXT,
-    "why": TEXT,
-    "impact": TEXT,
-    "has_details": FLAG,
-    "complete": FLAG,
-    "verified": FLAG,
-    "token_estimate": COUNT,
-    "vector_similarity": {"type": ["number", "null"]},
-    "rerank_score": NUMBER,
-    "created_at": TIME,
-    "updated_at": TIME,
-    "timestamp": TIME,
-    "memory": {"$ref": "#/$defs/memory"},
-    "breakdown": mapped(NUMBER),
-    "same": OTHERS,
-    "replaces": OTHERS,
-    "file": record({"path": TEXT, "heading": TEXT, "lines": listed(COUNT)}),
-    "joined": listed(TEXT),
-    "explain": {"$ref": "#/$defs/term"},
-}
-DEGRADED = listed(record({"channel": TEXT, "reason": TEXT}))
-RESPONSE = record(
-    {
-        "query": TEXT,
-        "recipe": TEXT,
-        "view": one_of(*get_args(View)),
-        "intent": one_of(*get_args(Intent)),
-        "results": listed(record({"id": TEXT, "score": NUMBER, "vault": TEXT}, SHOWN)),
-        "counts": {
-            "type": "object",
-            "properties": {"returned": COUNT, "dropped": mapped(COUNT)},
-            "required": ["returned", "dropped"],
-            "additionalProperties": COUNT,
-        },
-        "topics": mapped(COUNT),
-        "understood": listed(TEXT),
-        "evidence": one_of(*get_args(Evidence), None),
-        "confidence": {"type": ["number", "null"]},
-        "degraded": DEGRADED,
-        "notes": listed(TEXT),
-        "timings_ms": mapped(NUMBER),
-    },
-    {"facets": mapped(mapped(COUNT))},
-) | {"$defs": {"memory": MEMORY, "term": TERM}}
+def _components() -> dict[str, Schema]:
+    """The types that a search answers with, each with these fields and no others. A whole memory
+    has every field: those never given are empty or null."""
+    _, found = msgspec.json.schema_components([ResponseJson])
+    made = {}
+    for name, schema in found.items():
+        properties = {field: _bare(held) for field, held in schema["properties"].items()}
+        required = [*properties] if name == "Memory" else schema["required"]
+        made[name] = record(properties) | {"required": required}
+    return made
+
+
+COMPONENTS = _components()
+MEMORY = COMPONENTS["Memory"]
+RESPONSE = COMPONENTS.pop("ResponseJson") | {"$defs": COMPONENTS}
+DEGRADED = listed(COMPONENTS["Degraded"])
 
 BRIEF = record(
     {
@@ -175,7 +124,7 @@ SAVED = record(
     },
     {"redacted": REDACTED},
 )
-MEMORIES = record({"memories": listed({"$ref": "#/$defs/memory"})}) | {"$defs": {"memory": MEMORY}}
+MEMORIES = record({"memories": listed({"$ref": "#/$defs/Memory"})}) | {"$defs": {"Memory": MEMORY}}
 UPDATED = record(
     {"id": TEXT, "title": TEXT, "changed": listed(TEXT), "updated_at": TIME}, {"redacted": REDACTED}
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from recollect.ingest.saving import Saved
 from recollect.memory_json import memory_json
 from recollect.present.explain import as_lines
+from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
 from recollect.present.words import place_in_file
 from recollect.types import Context, Memory, Response, Result
 
@@ -32,7 +33,7 @@ def response_text(response: Response, *, explain: bool) -> str:
 def _result(place: int, result: Result, response: Response, *, explain: bool) -> Iterator[str]:
     memory = result.memory
     yield f"{place}. {_heading(memory)} [{memory.id}] {result.score:.4g}"
-    body = BODIES[response.view](result)
+    body = _shown(result)
     if body and (memory.title or response.view == "full"):
         yield body
     if result.file is not None:
@@ -58,23 +59,20 @@ def _indented(text: str) -> str:
     return f"   {' '.join(text.split())}" if text.strip() else ""
 
 
-def _pointer(result: Result) -> str:
-    memory = result.memory
-    why, impact = memory.why, memory.impact
-    parts = (memory.text, why and f"Why: {why}", impact and f"Impact: {impact}")
-    return _indented(" ".join(part for part in parts if part))
-
-
-# View → what is shown of a result below its heading.
-BODIES: dict[str, Callable[[Result], str]] = {
-    "scan": lambda result: _indented(str(result.fields["snippet"])),
-    "snippet": lambda result: _indented(
-        str(result.fields["snippet"]) or result.memory.text[:HEADING]
-    ),
-    "preview": lambda result: _indented(str(result.fields["preview"])),
-    "pointer": _pointer,
-    "full": lambda result: memory_text(result.memory),
-}
+def _shown(result: Result) -> str:
+    """What the view shows of a result below its heading."""
+    match result.shown:
+        case ScanView(snippet=snippet):
+            return _indented(snippet)
+        case SnippetView(snippet=snippet):
+            return _indented(snippet or result.memory.text[:HEADING])
+        case PreviewView(preview=preview):
+            return _indented(preview)
+        case PointerView(what=what, why=why, impact=impact):
+            parts = (what, why and f"Why: {why}", impact and f"Impact: {impact}")
+            return _indented(" ".join(part for part in parts if part))
+        case _:
+            return memory_text(result.memory)
 
 
 def memory_text(memory: Memory) -> str:
