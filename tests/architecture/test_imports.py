@@ -20,7 +20,11 @@ SOURCE = Path(__file__).parents[2] / "src" / "recollect"
 # is below, and never the other way round. A dotted name has a layer of its own, apart from the
 # folder it is in.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("interfaces",),
+    ("interfaces", "interfaces.cli"),
+    ("interfaces.serving",),
+    ("interfaces.web",),
+    ("interfaces.http", "interfaces.mcp", "interfaces.setup"),
+    ("interfaces.cursor", "interfaces.requests"),
     ("evals", "demo"),
     ("engine",),
     ("vaults", "importers"),
@@ -55,8 +59,8 @@ ASIDE = "testing"
 # Libraries that belong to one part alone.
 HOMES = {
     "apsw": ("store", "evals", "auth", "importers"),
-    "httpx2": ("models", "interfaces"),
-    "rich": ("interfaces",),
+    "httpx2": ("models",),
+    "rich": ("interfaces.cli",),
 }
 
 LAZY = re.compile(r"#\s*noqa: PLC0415\s+\S")

@@ -20,10 +20,13 @@ from recollect import Recollect
 from recollect.auth.audit import entries
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
 from recollect.auth.tokens import TokenStore
-from recollect.interfaces.http.app import OPERATIONS, create_app
+from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.guard import COOKIE, LET_GO, NOT_VALID, Guard, Tokens
+from recollect.interfaces.http.problems import Problems
 from recollect.interfaces.http.service import Service
+from recollect.interfaces.serving import create_app
 from recollect.interfaces.web import pages
+from recollect.interfaces.web.rendering import problem_page
 from recollect.settings import load_settings
 
 SAID = "Quokkas sleep at noon"
@@ -367,7 +370,13 @@ def test_an_open_path_knows_nobody(world: World) -> None:
     async def probe(scope: Any, receive: Any, send: Any) -> None:
         asked.append(scope["caller"])
 
-    guard = Guard(probe, names=(), tokens=Tokens(), audit=world.engine.audit)
+    guard = Guard(
+        probe,
+        names=(),
+        tokens=Tokens(),
+        audit=world.engine.audit,
+        problems=Problems(problem_page),
+    )
 
     async def ask(scope: dict[str, Any]) -> None:
         await guard(scope, None, None)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ import pytest
 from http_server import API, NOW, Server, environment, problem, serving
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from recollect.interfaces.http.app import OPERATIONS
+from recollect.interfaces.http.api import OPERATIONS
 from recollect.present.views import VIEWS
 from recollect.recipes.registry import BUILT_IN
 
@@ -155,7 +155,7 @@ def test_what_a_search_answers_is_what_the_document_says(
 def test_a_view_shows_no_field_that_the_document_does_not_know(
     server: Server, document: Any
 ) -> None:
-    known = set(document["components"]["schemas"]["Shown"]["properties"])
+    known = set(document["components"]["schemas"]["ResultJson"]["properties"])
     for view in VIEWS:
         for result in server.search("auth tokens", view=view, explain=True)["results"]:
             assert set(result) <= known

@@ -21,10 +21,10 @@ from recollect import Recollect
 from recollect.auth.audit import entries
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
 from recollect.auth.tokens import TokenStore
-from recollect.interfaces.http.app import create_app
 from recollect.interfaces.http.guard import Tokens
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS
+from recollect.interfaces.serving import create_app
 
 SAID = "Quokkas sleep at noon"
 WORD = "quokka"

@@ -20,9 +20,9 @@ from recollect.auth.tokens import TokenStore
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http import logs
-from recollect.interfaces.http.app import create_app
 from recollect.interfaces.http.guard import Tokens, is_loopback
 from recollect.interfaces.http.service import Service
+from recollect.interfaces.serving import create_app
 from recollect.settings import Settings
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from recollect.auth.audit import Audit
 from recollect.auth.capabilities import EVERYTHING, NOBODY, OWNER, Caller
 from recollect.auth.tokens import TokenStore
 from recollect.errors import StoreError
-from recollect.interfaces.http.problems import problem
+from recollect.interfaces.http.problems import Problems
 from recollect.interfaces.http.service import CALLER
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -53,8 +53,8 @@ def hostname(host: str) -> str:
     return name.partition(":")[0].rstrip(".")
 
 
-class Shown(NamedTuple):
-    """Whose token was shown, and why it lets nobody in, if it does not."""
+class TokenCheck(NamedTuple):
+    """Whose token it is, and what is wrong with it; nothing where it is valid."""
 
     caller: Caller
     wrong: str = ""
@@ -86,17 +86,17 @@ class Tokens:
         """Whether somebody could want to show a token."""
         return self.required or (self._stored is not None and self._stored.any_live())
 
-    def known(self, token: str) -> Shown:
+    def known(self, token: str) -> TokenCheck:
         """Asked anew for each request, so that a token is refused once it is revoked."""
-        offered = _digest(token)
+        digest = _digest(token)
         # Every one is compared, so that time does not tell which came close.
-        if sum(hmac.compare_digest(offered, held) for held in self._hashes) > 0:
-            return Shown(SERVER)
+        if sum(hmac.compare_digest(digest, known) for known in self._hashes) > 0:
+            return TokenCheck(SERVER)
         found = None if self._stored is None else self._stored.known(token)
         if found is None:
-            return Shown(UNKNOWN, "unknown token")
-        held, state = found
-        return Shown(held.caller(), "" if state == "live" else f"{state} token")
+            return TokenCheck(UNKNOWN, "unknown token")
+        stored, state = found
+        return TokenCheck(stored.caller(), "" if state == "live" else f"{state} token")
 
 
 def _digest(token: str) -> bytes:
@@ -111,8 +111,17 @@ class Guard:
     by, and an Origin, where there is one, must be the server itself.
     """
 
-    def __init__(self, app: ASGIApp, *, names: Iterable[str], tokens: Tokens, audit: Audit) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        names: Iterable[str],
+        tokens: Tokens,
+        audit: Audit,
+        problems: Problems,
+    ) -> None:
         self._app = app
+        self._problems = problems
         self._audit = audit
         self._names = LOOPBACK | {hostname(name) for name in names}
         self._tokens = tokens
@@ -122,19 +131,20 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        let_in = (
+        caller = (
             self._host(headers)
             or self._origin(scope, headers)
             or _size(scope, headers)
             or self._caller(scope, headers)
         )
-        if isinstance(let_in, Caller):
-            await self._as(let_in, scope, receive, send)
+        if isinstance(caller, Caller):
+            await self._as(caller, scope, receive, send)
             return
-        status, detail, extra = let_in
+        status, detail, extra = caller
         if status in NOTED:
             self._audit.refused(UNKNOWN, "request", "", detail)
-        await problem(Request(scope), status, detail, extra)(scope, receive, send)
+        response = self._problems.response(Request(scope), status, detail, extra)
+        await response(scope, receive, send)
 
     async def _as(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
         """Go on, with the caller beside the request wherever it goes."""
@@ -166,16 +176,16 @@ class Guard:
         path: str = scope["path"]
         if path.startswith(OPEN_PATHS):
             return NOBODY
-        token = _shown(scope)
+        token = _sent_token(scope)
         if token is None:
             return self._unknown(scope, headers) if self._tokens.required else OWNER
         try:
-            shown = self._tokens.known(token)
+            check = self._tokens.known(token)
         except StoreError as error:
             return 503, str(error), {"Retry-After": "5"}
-        if not shown.wrong:
-            return shown.caller
-        self._audit.refused(shown.caller, "request", "", shown.wrong)
+        if not check.wrong:
+            return check.caller
+        self._audit.refused(check.caller, "request", "", check.wrong)
         return self._refusal(scope, headers, NOT_VALID)
 
     def _unknown(self, scope: Scope, headers: Headers) -> Refusal:
@@ -206,23 +216,23 @@ def _same(origin: str, host: str) -> bool:
 
 def _size(scope: Scope, headers: Headers) -> Refusal | None:
     if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_ADDRESS:
-        return 414, f"An address may be {LONGEST_ADDRESS:,} characters long; POST takes more.", {}
-    told = headers.get("content-length", "")
-    if told.isdecimal() and int(told) > LARGEST_BODY:
+        return 414, f"An address may be {LONGEST_ADDRESS:,} characters long; use POST for more.", {}
+    size = headers.get("content-length", "")
+    if size.isdecimal() and int(size) > LARGEST_BODY:
         return 413, f"A request may be {LARGEST_BODY >> 20} MiB large; send it in parts.", {}
     return None
 
 
-def _shown(scope: Scope) -> str | None:
+def _sent_token(scope: Scope) -> str | None:
     """The token that came with the request, from a program or from a browser that logged in; None
     where there is none. A header that holds something else is taken for a token that is wrong:
     whoever sends it wants to be known by it, and not to pass for the owner."""
     request = Request(scope)
-    told = request.headers.getlist("authorization")
-    if not told:
+    sent = request.headers.getlist("authorization")
+    if not sent:
         return request.cookies.get(COOKIE)
-    scheme, _, token = told[0].partition(" ")
-    return token.strip() if len(told) == 1 and scheme.lower() == "bearer" else ""
+    scheme, _, token = sent[0].partition(" ")
+    return token.strip() if len(sent) == 1 and scheme.lower() == "bearer" else ""
 
 
 def caller_of(scope: Scope) -> Caller:

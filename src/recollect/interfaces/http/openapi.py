@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the operations and the types they name: nothing is said twice."""
+"""The OpenAPI document, made from the operations and the types they name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from recollect.interfaces.http.asking import PARAMETERS
-from recollect.interfaces.http.operations import BODIES, JSON, Answer, Operation
+from recollect.interfaces.http.operations import BODIES, JSON, PREFIX, Operation, Reply
 from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
 from recollect.version import __version__
 
@@ -20,18 +20,18 @@ ALWAYS = (400, 401, 403, 414, 421, 423, 500, 502, 503)
 WITH_BODY = (413, 415)
 CONVERTOR = re.compile(r":\w+}")
 PROBLEMS = {
-    400: "What was asked for cannot be served as asked; `detail` says why.",
+    400: "The request is not valid; `detail` says why.",
     401: "A token is needed, or this one is not valid.",
     403: "The token does not allow this, or a page of another origin called.",
-    404: "What the request names is not there.",
-    409: "It is there already.",
-    412: "It has changed meanwhile, so nothing was written.",
+    404: "What the request names does not exist.",
+    409: "It exists already.",
+    412: "Somebody else changed it first, so nothing was written.",
     413: "The request is too large.",
     414: "The address is too long.",
     415: "The body is not JSON.",
-    421: "The server does not go by that name.",
+    421: "The server does not answer to that host name.",
     423: "The vault is locked, and the server does not have its key.",
-    500: "Something went wrong that should not have.",
+    500: "The server failed unexpectedly.",
     502: "A model's server did not deliver.",
     503: "The vault, or the server, is too busy or cannot be read.",
 }
@@ -41,15 +41,15 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
     """OpenAPI 3.1."""
     kinds: list[Any] = [Problem]
     for operation in operations:
-        kinds += [one.type for one in operation.answers.values() if one.type is not None]
+        kinds += [reply.type for reply in operation.replies.values() if reply.type is not None]
         kinds += [kind for kind in (operation.body, operation.parameters) if kind is not None]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=REFERENCE)
     schema_of = {str(kind): schema for kind, schema in zip(kinds, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         path = CONVERTOR.sub("}", operation.path)
-        told = _operation(operation, schema_of, components)
-        paths.setdefault(path, {})[operation.method.lower()] = told
+        described = _operation(operation, schema_of, components)
+        paths.setdefault(path, {})[operation.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {
@@ -70,31 +70,34 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
 def _operation(
     operation: Operation, schema_of: dict[str, Any], components: dict[str, Any]
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {"summary": operation.about, "operationId": _name(operation)}
+    described: dict[str, Any] = {
+        "summary": operation.about,
+        "operationId": _name(operation),
+    }
     if operation.needs:
-        told["x-capabilities"] = list(operation.needs)
+        described["x-capabilities"] = list(operation.needs)
     if operation.details:
-        told["description"] = operation.details
-    told["parameters"] = [
+        described["description"] = operation.details
+    described["parameters"] = [
         *_in_path(operation),
         *_in_query(operation, components),
         *_headers(operation),
     ]
     if operation.body is not None:
-        told_once = {"schema": schema_of[str(operation.body)], "example": operation.example}
-        held = dict.fromkeys(_media(operation), told_once)
-        told["requestBody"] = {"required": True, "content": held}
+        body = {"schema": schema_of[str(operation.body)], "example": operation.example}
+        content = dict.fromkeys(_media(operation), body)
+        described["requestBody"] = {"required": True, "content": content}
     statuses = (*ALWAYS, *(WITH_BODY if operation.body is not None else ()), *operation.problems)
-    told["responses"] = {
+    described["responses"] = {
         **{str(status): _problem(status, schema_of) for status in sorted(statuses)},
-        **{str(status): _answer(one, schema_of) for status, one in operation.answers.items()},
+        **{str(status): _reply(reply, schema_of) for status, reply in operation.replies.items()},
     }
-    return told
+    return described
 
 
 def _name(operation: Operation) -> str:
     """`get_memories_id`: one for each operation, and what generated clients call it."""
-    words = re.findall(r"[a-z]+", CONVERTOR.sub("}", operation.path).removeprefix("/api/v1"))
+    words = re.findall(r"[a-z]+", CONVERTOR.sub("}", operation.path).removeprefix(PREFIX))
     return "_".join([operation.method.lower(), *words])
 
 
@@ -122,21 +125,21 @@ def _in_query(operation: Operation, components: dict[str, Any]) -> list[dict[str
     required = schema.get("required", ())
     return [
         {"name": PARAMETERS.get(field, field), "in": "query", "required": field in required}
-        | {"schema": _without_null(held)}
-        for field, held in schema["properties"].items()
+        | {"schema": _without_null(values)}
+        for field, values in schema["properties"].items()
         if field != "set"
     ]
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     """A query string cannot say null: a parameter is there or it is not."""
-    told = {name: value for name, value in schema.items() if name != "default" or value is not None}
-    if "anyOf" in told:
-        kept = [one for one in told.pop("anyOf") if one != {"type": "null"}]
-        told |= kept[0] if len(kept) == 1 else {"anyOf": kept}
-    if isinstance(told.get("enum"), list):
-        told["enum"] = [one for one in told["enum"] if one is not None]
-    return told
+    made = {name: value for name, value in schema.items() if name != "default" or value is not None}
+    if "anyOf" in made:
+        kept = [option for option in made.pop("anyOf") if option != {"type": "null"}]
+        made |= kept[0] if len(kept) == 1 else {"anyOf": kept}
+    if isinstance(made.get("enum"), list):
+        made["enum"] = [value for value in made["enum"] if value is not None]
+    return made
 
 
 def _headers(operation: Operation) -> list[dict[str, Any]]:
@@ -147,16 +150,16 @@ def _headers(operation: Operation) -> list[dict[str, Any]]:
     ]
 
 
-def _answer(one: Answer, schema_of: dict[str, Any]) -> dict[str, Any]:
-    told: dict[str, Any] = {"description": one.about}
-    if one.headers:
-        told["headers"] = {
+def _reply(reply: Reply, schema_of: dict[str, Any]) -> dict[str, Any]:
+    described: dict[str, Any] = {"description": reply.about}
+    if reply.headers:
+        described["headers"] = {
             name: {"description": about, "schema": {"type": "string"}}
-            for name, about in one.headers.items()
+            for name, about in reply.headers.items()
         }
-    if one.type is not None:
-        told["content"] = {one.media: {"schema": schema_of[str(one.type)]}}
-    return told
+    if reply.type is not None:
+        described["content"] = {reply.media: {"schema": schema_of[str(reply.type)]}}
+    return described
 
 
 def _problem(status: int, schema_of: dict[str, Any]) -> dict[str, Any]:

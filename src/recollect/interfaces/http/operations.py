@@ -1,4 +1,4 @@
-"""A route as data: how it is called, what it takes, what it answers. OpenAPI is made from these."""
+"""A route as data: its address, what it takes, what it replies. OpenAPI is made from these."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from recollect.interfaces.http.asking import from_parameters, sentence
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.service import Service
 
+PREFIX = "/api/v1"
 JSON = "application/json"
 BODIES = (JSON, "application/merge-patch+json")
 
@@ -41,8 +42,8 @@ class Call(NamedTuple):
         return str(self.request.path_params["id"])
 
 
-class Answer(NamedTuple):
-    """One way in which a route answers; None as the type: nothing in the body."""
+class Reply(NamedTuple):
+    """One way in which a route replies; None as the type: nothing in the body."""
 
     about: str
     type: Any = None
@@ -57,7 +58,7 @@ class Operation(NamedTuple):
     path: str
     run: Callable[[Call], Awaitable[Response]]
     about: str
-    answers: Mapping[int, Answer]
+    replies: Mapping[int, Reply]
     parameters: type[msgspec.Struct] | None = None
     body: Any = None
     headers: Mapping[str, str] = {}
@@ -71,10 +72,12 @@ class Operation(NamedTuple):
     anywhere: bool = False  # for a caller who may use other vaults and not the home's own, too
 
 
-def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as JSON, which nobody between here and the caller may keep."""
-    told = {"Cache-Control": "no-store"} | dict(headers or {})
-    return Response(msgspec.json.encode(value), status, told, JSON)
+def json_response(
+    value: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The value as JSON, which no proxy may keep."""
+    sent = {"Cache-Control": "no-store"} | dict(headers or {})
+    return Response(msgspec.json.encode(value), status, sent, JSON)
 
 
 def routes(operations: Sequence[Operation], service: Service, metrics: Metrics) -> list[BaseRoute]:

@@ -1,9 +1,10 @@
-"""What went wrong, as RFC 9457 problem documents: for a person as a page, with the same words."""
+"""Errors as RFC 9457 problem documents, or as pages with the same words where a browser asks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -22,8 +23,9 @@ from recollect.errors import (
     StoreError,
     UserError,
 )
-from recollect.interfaces.web.rendering import page
 
+# Request, status, title, detail → the page.
+ProblemPage = Callable[[Request, int, str, str], Response]
 MEDIA_TYPE = "application/problem+json"
 # From the most particular to the most general: the first that fits.
 STATUSES: tuple[tuple[type[RecollectError], int], ...] = (
@@ -40,7 +42,7 @@ SENTENCES = {
     404: "There is nothing at this address.",
     405: "This address does not take that method.",
     413: "The request is larger than this server takes.",
-    500: "Something went wrong that should not have; the log says where, by the request's id.",
+    500: "The server failed unexpectedly; the log says where, under the id of this request.",
 }
 
 
@@ -58,43 +60,47 @@ def status_of(error: RecollectError) -> int:
     return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
 
 
-def problem(
-    request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None
-) -> Response:
-    """The document, or a page where a browser asks for one."""
-    title = HTTPStatus(status).phrase
-    if _wants_page(request):
-        shown = {"title": title, "detail": detail}
-        response: Response = page("problem.html", request, shown, status=status)
-        response.headers.update(headers or {})
-        return response
-    document = Problem(title, status, detail, request.scope.get("request_id", ""))
-    return Response(msgspec.json.encode(document), status, headers, MEDIA_TYPE)
+class Problems:
+    """Answers with the document, or with a page where a browser asks for one."""
+
+    def __init__(self, page: ProblemPage) -> None:
+        self._page = page
+
+    def response(
+        self, request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        title = HTTPStatus(status).phrase
+        if _wants_page(request):
+            response = self._page(request, status, title, detail)
+            response.headers.update(headers or {})
+            return response
+        document = Problem(title, status, detail, request.scope.get("request_id", ""))
+        return Response(msgspec.json.encode(document), status, headers, MEDIA_TYPE)
+
+    def handlers(self) -> dict[Any, Any]:
+        return {
+            RecollectError: self._known,
+            HTTPException: self._refused,
+            Exception: self._unexpected,
+        }
+
+    async def _known(self, request: Request, error: RecollectError) -> Response:
+        """An error that Recollect raises on purpose: its text is written for the caller."""
+        status = status_of(error)
+        headers = {"Retry-After": "5"} if status == 503 else None
+        return self.response(request, status, str(error), headers)
+
+    async def _refused(self, request: Request, error: HTTPException) -> Response:
+        """What the framework refuses: no such route, no such method, too large a body."""
+        detail = SENTENCES.get(error.status_code, str(error.detail))
+        return self.response(request, error.status_code, detail, error.headers)
+
+    async def _unexpected(self, request: Request, error: Exception) -> Response:
+        """Anything else. Its text may quote a memory, so neither the answer nor the log has it."""
+        return self.response(request, 500, SENTENCES[500])
 
 
 def _wants_page(request: Request) -> bool:
     accepts = request.headers.get("accept", "")
     path = request.url.path
     return "text/html" in accepts and not path.startswith(("/api/", "/mcp", "/openapi"))
-
-
-async def known(request: Request, error: Exception) -> Response:
-    """An error that Recollect raises on purpose: its text is written for whoever meets it."""
-    assert isinstance(error, RecollectError)
-    status = status_of(error)
-    return problem(request, status, str(error), {"Retry-After": "5"} if status == 503 else None)
-
-
-async def refused(request: Request, error: Exception) -> Response:
-    """What the framework refuses: no such route, no such method, too large a body."""
-    assert isinstance(error, HTTPException)
-    detail = SENTENCES.get(error.status_code, str(error.detail))
-    return problem(request, error.status_code, detail, error.headers)
-
-
-async def unexpected(request: Request, error: Exception) -> Response:
-    """Anything else. Its text may quote a memory, so it is told neither here nor in the log."""
-    return problem(request, 500, SENTENCES[500])
-
-
-HANDLERS = {RecollectError: known, HTTPException: refused, Exception: unexpected}

@@ -44,10 +44,10 @@ class NewMemory(Struct, forbid_unknown_fields=True, omit_defaults=True):
     valid_until: Time | None = None
 
 
-Several = Annotated[list[NewMemory], Meta(min_length=1, max_length=MOST_SAVED)]
+NewMemories = Annotated[list[NewMemory], Meta(min_length=1, max_length=MOST_SAVED)]
 
 
-class Change(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class MemoryChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What is to change; null puts a field back to its default, what is not named stays."""
 
     title: Long | UnsetType | None = UNSET
@@ -73,13 +73,13 @@ class Change(Struct, forbid_unknown_fields=True, omit_defaults=True):
     remove_tags: Tags | UnsetType = UNSET
 
 
-def told(change: Struct) -> dict[str, Any]:
+def fields_of(body: Struct) -> dict[str, Any]:
     """The fields that were given."""
-    pairs = ((name, getattr(change, name)) for name in change.__struct_fields__)
+    pairs = ((name, getattr(body, name)) for name in body.__struct_fields__)
     return {name: value for name, value in pairs if value is not UNSET}
 
 
-class Saved(Struct):
+class SaveOutcome(Struct):
     """What became of one memory. `repeated`: it said again what a memory of its project says, and
     that one was updated. `redacted`: how many secrets of each kind were replaced, if any."""
 
@@ -89,33 +89,33 @@ class Saved(Struct):
     redacted: dict[str, int] | UnsetType = UNSET
 
 
-class Listing(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BrowseParameters(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to browse."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
     cursor: Annotated[str, Meta(max_length=2000)] | None = None
 
 
-class Listed(Struct):
+class MemoryPage(Struct):
     """One page. `next` is the cursor of the page behind it, null at the end."""
 
     memories: list[Memory]
     next: str | None
 
 
-class Showing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ShowParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where to look."""
 
     federate: Annotated[bool, Meta(description="Also in the other vaults that are known.")] = True
 
 
-class Deletion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ForgetParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to forget."""
 
     purge: Annotated[bool, Meta(description="For good: it cannot be brought back.")] = False
 
 
-class AskedContext(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ContextParameters(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an agent is about to work on."""
 
     query: Annotated[str, Meta(max_length=10_000)] = ""
@@ -125,7 +125,7 @@ class AskedContext(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=T
     topup_recent: bool | None = None
 
 
-class ContextFound(Struct):
+class ContextJson(Struct):
     """What an agent should know when it starts."""
 
     memories: list[Memory]
@@ -135,7 +135,7 @@ class ContextFound(Struct):
     degraded: list[Degraded]
 
 
-class Opinion(Struct, forbid_unknown_fields=True):
+class FeedbackBody(Struct, forbid_unknown_fields=True):
     """Whether a result was right for a query. `recipe`: whose weights the answer tells."""
 
     query: Annotated[str, Meta(min_length=1, max_length=10_000)]
@@ -151,7 +151,7 @@ class Weights(Struct):
     now: float
 
 
-class OpinionNoted(Struct):
+class FeedbackCounts(Struct):
     """All opinions so far, and what they made of the weights of a recipe that learns."""
 
     accepted: int
@@ -177,7 +177,7 @@ class RecipeList(Struct):
     broken: dict[str, str]
 
 
-class RecipeShown(RecipeFacts):
+class RecipeDetails(RecipeFacts):
     """A recipe with everything it declares, also as TOML."""
 
     declared: dict[str, Any]
@@ -193,7 +193,7 @@ class NewRecipe(Struct, forbid_unknown_fields=True):
     replace: bool = False
 
 
-class CommonValues(Struct):
+class FacetCounts(Struct):
     """How many memories have each value."""
 
     project: dict[str, int]
@@ -203,7 +203,7 @@ class CommonValues(Struct):
     age: dict[str, int]
 
 
-class Near(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RelatedParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many related memories."""
 
     limit: Annotated[int, Meta(ge=1, le=100)] = 5

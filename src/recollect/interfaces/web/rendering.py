@@ -86,3 +86,8 @@ def page(
     """A template as a response. `here` is the path, by which the menu knows where one is."""
     text = environment().get_template(name).render({"here": request.url.path, **values})
     return HTMLResponse(text, status, headers={"Cache-Control": "no-store"})
+
+
+def problem_page(request: Request, status: int, title: str, detail: str) -> HTMLResponse:
+    """The page that says what went wrong."""
+    return page("problem.html", request, {"title": title, "detail": detail}, status=status)

@@ -1,4 +1,4 @@
-"""How a person shows a token: typed once, then kept by the browser as a cookie."""
+"""The login page: a token is typed once, then the browser keeps it as a cookie."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ A_MONTH = 30 * 24 * 3600
 
 
 def routes(tokens: Tokens, audit: Audit) -> list[BaseRoute]:
-    """Where there is no token there is nothing to log in with; one may be made at any time."""
+    """The form and what it sends. Not found while there is no token to log in with."""
 
-    async def shown(request: Request) -> Response:
+    async def show(request: Request) -> Response:
         _check(tokens)
         return page("login.html", request, {"wrong": False})
 
-    async def given(request: Request) -> Response:
+    async def log_in(request: Request) -> Response:
         _check(tokens)
-        told = parse_qs((await request.body()).decode("utf-8", "replace"))
-        token = told.get("token", [""])[0].strip()
-        known = tokens.known(token)
-        if known.wrong:
-            audit.refused(known.caller, "login", "", known.wrong)
+        form = parse_qs((await request.body()).decode("utf-8", "replace"))
+        token = form.get("token", [""])[0].strip()
+        check = tokens.known(token)
+        if check.wrong:
+            audit.refused(check.caller, "login", "", check.wrong)
             return page("login.html", request, {"wrong": True}, status=401)
         response = RedirectResponse("/", 303)
         secure = request.url.scheme == "https"
@@ -39,8 +39,8 @@ def routes(tokens: Tokens, audit: Audit) -> list[BaseRoute]:
         return response
 
     return [
-        Route("/login", shown, methods=["GET"]),
-        Route("/login", given, methods=["POST"]),
+        Route("/login", show, methods=["GET"]),
+        Route("/login", log_in, methods=["POST"]),
     ]
 
 

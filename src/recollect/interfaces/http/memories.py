@@ -1,0 +1,175 @@
+"""The routes that save, browse, show, change and forget memories."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from recollect.auth.capabilities import DELETE, SEARCH, WRITE
+from recollect.errors import UserError
+from recollect.ingest.draft import draft
+from recollect.ingest.saving import saved_json
+from recollect.interfaces.cursor import decode_place, encode_place
+from recollect.interfaces.http import schemas
+from recollect.interfaces.http.asking import Narrowing
+from recollect.interfaces.http.operations import PREFIX, Call, Operation, Reply, json_response
+from recollect.memory_json import memory_json, revision
+from recollect.types import Memory, place_of
+
+ETAG = {"ETag": "Which state of the memory this is; send it back as If-Match."}
+REDACTED = {"Recollect-Redacted": "How many secrets were replaced; only where there were any."}
+IF_MATCH = {"If-Match": "Change it only if it is still in the state with this ETag."}
+
+
+def etag(memory: Memory) -> dict[str, str]:
+    """A browser may keep a memory, if it asks each time whether it is still the same."""
+    return {"ETag": f'"{revision(memory)}"', "Cache-Control": "private, no-cache"}
+
+
+def expected(call: Call) -> str | None:
+    """The revision that If-Match names; `*` and nothing name none."""
+    told = call.request.headers.get("if-match", "").strip()
+    if told in ("", "*"):
+        return None
+    return told.removeprefix("W/").strip('"')
+
+
+def refuse_memories(body: object) -> None:
+    """What the engine says of the first memory that is wrong, and which of several it is."""
+    for place, one in enumerate(body if isinstance(body, list) else [body]):
+        try:
+            if isinstance(one, dict):
+                draft(one)
+        except UserError as error:
+            which = f"[{place}]: " if isinstance(body, list) else ""
+            raise UserError(f"{which}{error}") from error
+
+
+def refuse_change(body: object) -> None:
+    told = dict(body) if isinstance(body, dict) else {}
+    others = told.keys() - {"add_tags", "remove_tags"}
+    draft({name: told[name] for name in told if name in others}, change=True)
+
+
+async def save(call: Call) -> Response:
+    many = isinstance(call.body, list)
+    drafts = [draft(schemas.fields_of(one)) for one in (call.body if many else [call.body])]
+    saved = await call.service.ask(call.engine.save_all, drafts)
+    if many:
+        return json_response([saved_json(one) for one in saved])
+    [one] = saved
+    place = quote(one.memory.id, safe="")
+    headers = {"Location": f"{PREFIX}/memories/{place}", **etag(one.memory)}
+    return json_response(saved_json(one), 201 if one.outcome == "added" else 200, headers)
+
+
+async def browse(call: Call) -> Response:
+    asked: schemas.BrowseParameters = call.parameters
+    after = decode_place(asked.cursor) if asked.cursor else None
+    filter = asked.filter(call.engine)
+    found = await call.service.ask(call.engine.list, filter, asked.limit + 1, after)
+    page, more = found[: asked.limit], len(found) > asked.limit
+    last = page[-1] if more else None
+    behind = encode_place(place_of(last)) if last else None
+    return json_response({"memories": [memory_json(one) for one in page], "next": behind})
+
+
+async def show(call: Call) -> Response:
+    federate = call.parameters.federate
+    [memory] = await call.service.ask(call.engine.show, [call.id], federate=federate)
+    told = call.request.headers.get("if-none-match", "").split(",")
+    known = {tag.strip().removeprefix("W/") for tag in told}  # a proxy that packs weakens it
+    if {etag(memory)["ETag"], "*"} & known:
+        return Response(status_code=304, headers=etag(memory))
+    return json_response(memory_json(memory), headers=etag(memory))
+
+
+async def change(call: Call) -> Response:
+    fields = schemas.fields_of(call.body)
+    ask = call.service.ask
+    done = await ask(call.engine.edited, call.id, if_revision=expected(call), **fields)
+    replaced = {"Recollect-Redacted": str(sum(done.redacted.values()))} if done.redacted else {}
+    return json_response(memory_json(done.memory), headers=etag(done.memory) | replaced)
+
+
+async def forget(call: Call) -> Response:
+    await call.service.ask(
+        call.engine.forget, [call.id], purge=call.parameters.purge, if_revision=expected(call)
+    )
+    return Response(status_code=204)
+
+
+async def restore(call: Call) -> Response:
+    await call.service.ask(call.engine.forget, [call.id], undo=True)
+    [memory] = await call.service.ask(call.engine.show, [call.id])
+    return json_response(memory_json(memory), headers=etag(memory))
+
+
+async def common(call: Call) -> Response:
+    found = await call.service.ask(call.engine.facets, call.parameters.filter(call.engine))
+    return json_response(found._asdict())
+
+
+OPERATIONS = (
+    Operation(
+        "POST", f"{PREFIX}/memories", save, "Save one memory or several",
+        {
+            200: Reply(
+                "Saved; one memory that was there already was updated or is as it was.",
+                schemas.SaveOutcome | list[schemas.SaveOutcome],
+            ),
+            201: Reply(
+                "A new memory was saved.", schemas.SaveOutcome,
+                headers={"Location": "Where it is.", **ETAG},
+            ),
+        },
+        body=schemas.NewMemory | schemas.NewMemories, refuse=refuse_memories, needs=(WRITE,),
+        example={
+            "title": "Switched to JWT", "text": "Sessions became signed tokens.",
+            "tags": ["auth"], "kind": "decision", "project": "harbor-api",
+        },
+        details=f"Several (a list, up to {schemas.MOST_SAVED}) are saved all or none. The same id "
+        "again updates; so does a memory without an id that repeats one of its project. Durable "
+        "when this answers.",
+    ),
+    Operation(
+        "GET", f"{PREFIX}/memories", browse, "Browse memories",
+        {200: Reply("A page of memories.", schemas.MemoryPage)},
+        parameters=schemas.BrowseParameters,
+        details="Core, then captures, then files; newest first in each. `next` is the cursor of "
+        "the next page: it stays right while memories come and go.",
+    ),
+    Operation(
+        "GET", f"{PREFIX}/memories/{{id:path}}", show, "One memory, whole",
+        {
+            200: Reply("The memory.", Memory, headers=ETAG),
+            304: Reply("It is as If-None-Match knows it.", headers=ETAG),
+        },
+        headers={"If-None-Match": "Answer 304 if it is still in the state with this ETag."},
+        parameters=schemas.ShowParameters, problems=(404,), anywhere=True,
+    ),
+    Operation(
+        "PATCH", f"{PREFIX}/memories/{{id:path}}", change, "Change a memory",
+        {200: Reply("The memory as it is now.", Memory, headers={**ETAG, **REDACTED})},
+        body=schemas.MemoryChange, example={"severity": "warning", "add_tags": ["auth"]},
+        headers=IF_MATCH, problems=(404, 412), refuse=refuse_change, needs=(WRITE,),
+        details="Whoever may write and not search is answered with the id and the times alone.",
+    ),
+    Operation(
+        "DELETE", f"{PREFIX}/memories/{{id:path}}", forget, "Forget a memory",
+        {204: Reply("It is out of every answer.")},
+        parameters=schemas.ForgetParameters, headers=IF_MATCH, problems=(404, 412), needs=(DELETE,),
+        details=f"It can be brought back by `{PREFIX}/restore/{{id}}`, unless it was purged.",
+    ),
+    Operation(
+        "POST", f"{PREFIX}/restore/{{id:path}}", restore, "Bring a forgotten memory back",
+        {200: Reply("The memory, live again.", Memory, headers=ETAG)}, problems=(404,),
+        needs=(DELETE, SEARCH),
+    ),
+    Operation(
+        "GET", f"{PREFIX}/facets", common, "What memories have in common",
+        {200: Reply("Counts by project, kind, source, tag and age.", schemas.FacetCounts)},
+        parameters=Narrowing,
+    ),
+)  # fmt: skip

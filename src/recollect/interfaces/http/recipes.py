@@ -1,0 +1,73 @@
+"""The routes that list, show and save recipes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from recollect.auth.capabilities import ADMIN, SEARCH
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.interfaces.http import schemas
+from recollect.interfaces.http.operations import PREFIX, Call, Operation, Reply, json_response
+from recollect.recipes.overrides import tree
+from recollect.recipes.show import as_toml, facts
+
+
+def _facts(engine: Recollect, name: str) -> dict[str, Any]:
+    return facts(engine.recipe(name)) | {"default": name == engine.settings.search.recipe}
+
+
+async def recipes(call: Call) -> Response:
+    return json_response(await call.service.ask(_recipes, call.engine))
+
+
+def _recipes(engine: Recollect) -> dict[str, Any]:
+    found: list[dict[str, Any]] = []
+    broken: dict[str, str] = {}
+    for name in engine.recipes.names():
+        try:
+            found.append(_facts(engine, name))
+        except UserError as error:
+            broken[name] = str(error)
+    return {"recipes": found, "broken": broken}
+
+
+async def recipe(call: Call) -> Response:
+    return json_response(
+        await call.service.ask(_recipe, call.engine, call.request.path_params["name"])
+    )
+
+
+def _recipe(engine: Recollect, name: str) -> dict[str, Any]:
+    declared = engine.recipe(name)
+    return _facts(engine, name) | {"declared": tree(declared), "toml": as_toml(declared)}
+
+
+async def save_recipe(call: Call) -> Response:
+    new: schemas.NewRecipe = call.body
+    await call.service.ask(
+        call.engine.save_recipe, new.name, extends=new.extends, changes=new.set, replace=new.replace
+    )
+    headers = {"Location": f"{PREFIX}/recipes/{new.name}"}
+    return json_response(await call.service.ask(_recipe, call.engine, new.name), 201, headers)
+
+
+OPERATIONS = (
+    Operation(
+        "GET", f"{PREFIX}/recipes", recipes, "The rankings there are",
+        {200: Reply("Each in short.", schemas.RecipeList)}, anywhere=True,
+    ),
+    Operation(
+        "POST", f"{PREFIX}/recipes", save_recipe, "Keep a ranking of your own",
+        {201: Reply("It is saved.", schemas.RecipeDetails, headers={"Location": "Where it is."})},
+        body=schemas.NewRecipe,
+        example={"name": "mine", "extends": "blend", "set": {"fuse.weights.vector": 2.0}},
+        problems=(404, 409), needs=(ADMIN, SEARCH),
+    ),
+    Operation(
+        "GET", f"{PREFIX}/recipes/{{name}}", recipe, "A ranking, with everything it declares",
+        {200: Reply("The recipe.", schemas.RecipeDetails)}, problems=(404,), anywhere=True,
+    ),
+)  # fmt: skip

@@ -1,0 +1,87 @@
+"""The routes that search: search, related, context, feedback."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from recollect.auth.capabilities import SEARCH, WRITE
+from recollect.interfaces.http import schemas
+from recollect.interfaces.http.asking import Asked
+from recollect.interfaces.http.operations import PREFIX, Call, Operation, Reply, json_response
+from recollect.present.response import as_json, context_json
+from recollect.present.schema import ResponseJson
+
+
+async def search(call: Call) -> Response:
+    asked: Asked = call.parameters if call.body is None else call.body
+    response = await call.service.ask(asked.answered, call.engine)
+    call.metrics.search(response)
+    return json_response(as_json(response, asked.explain, whole=asked.whole))
+
+
+async def context(call: Call) -> Response:
+    asked: schemas.ContextParameters = call.parameters
+    found = await call.service.ask(
+        call.engine.context,
+        asked.query,
+        limit=asked.limit,
+        max_tokens=asked.max_tokens,
+        filter=asked.filter(call.engine),
+        semantic=asked.semantic,
+        topup_recent=asked.topup_recent,
+    )
+    return json_response(context_json(found))
+
+
+async def feedback(call: Call) -> Response:
+    said: schemas.FeedbackBody = call.body
+    call.engine.recipe(said.recipe)  # an unknown one is refused before anything is noted
+    accepted, dismissed = await call.service.ask(
+        call.engine.feedback, said.query, said.id, accept=said.accepted
+    )
+    weights = await call.service.ask(call.engine.learned, said.recipe)
+    return json_response(
+        {
+            "accepted": accepted,
+            "dismissed": dismissed,
+            "weights": {name: {"declared": a, "now": b} for name, (a, b) in weights.items()},
+        }
+    )
+
+
+async def related(call: Call) -> Response:
+    found = await call.service.ask(call.engine.related, call.id, call.parameters.limit)
+    return json_response(as_json(found))
+
+
+FOUND = {200: Reply("The best results, first first.", ResponseJson)}
+OPERATIONS = (
+    Operation(
+        "GET", f"{PREFIX}/related/{{id:path}}", related, "Memories about the same thing",
+        FOUND, parameters=schemas.RelatedParameters, problems=(404,),
+    ),
+    Operation(
+        "POST", f"{PREFIX}/search", search, "Search", FOUND, body=Asked,
+        example={"query": "how do we refresh tokens", "limit": 5, "explain": True}, problems=(404,),
+        anywhere=True,
+        details="`explain` adds to each result how its score came about; `facets` counts what all "
+        "that was found has in common; `set` sets constants of the recipe otherwise; `whole` adds "
+        "the memory to each result whatever the view; `vaults` narrows to these, and without "
+        "`federate` this server's own vault answers alone.",
+    ),
+    Operation(
+        "GET", f"{PREFIX}/search", search, "Search, with the query in the address", FOUND,
+        parameters=Asked, problems=(404,), anywhere=True,
+    ),
+    Operation(
+        "GET", f"{PREFIX}/context", context, "What an agent should know when it starts",
+        {200: Reply("Memories, best first.", schemas.ContextJson)},
+        parameters=schemas.ContextParameters,
+    ),
+    Operation(
+        "POST", f"{PREFIX}/feedback", feedback, "Say whether a result was right",
+        {200: Reply("Noted.", schemas.FeedbackCounts)}, body=schemas.FeedbackBody,
+        example={"query": "refresh tokens", "id": "auth-jwt-001", "accepted": True},
+        problems=(404,), needs=(WRITE, SEARCH),
+    ),
+)  # fmt: skip

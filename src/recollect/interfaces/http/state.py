@@ -1,0 +1,60 @@
+"""The routes that say how the server is: alive, ready, and counts for Prometheus."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from recollect.errors import RecollectError
+from recollect.interfaces.http import schemas
+from recollect.interfaces.http.operations import Call, Operation, Reply, json_response
+from recollect.interfaces.http.service import Service
+from recollect.version import __version__
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+async def health(call: Call) -> Response:
+    """Answers without touching the vault: the process is alive."""
+    return json_response(schemas.Health("ok", __version__))
+
+
+async def ready(call: Call) -> Response:
+    """Whether a search would be answered, and at once."""
+    reason = await call.service.ask(_unready, call.service)
+    if reason is None:
+        return json_response(schemas.Health("ready", __version__))
+    return json_response(schemas.Health("not ready", __version__, reason), 503)
+
+
+def _unready(service: Service) -> str | None:
+    if not service.warm.is_set():
+        return "The models are being loaded."
+    try:
+        service.own.list(limit=1)  # whether it can be read is told, and nothing that it holds
+    except RecollectError as error:
+        return str(error)
+    return None
+
+
+async def metrics(call: Call) -> Response:
+    coverage = await call.service.ask(call.engine.coverage)
+    waiting = await call.service.ask(call.engine.waiting)
+    call.metrics.vault(coverage.memories, waiting)
+    return Response(call.metrics.text(), media_type=METRICS_TYPE)
+
+
+OPERATIONS = (
+    Operation(
+        "GET", "/healthz", health, "Whether the server is alive",
+        {200: Reply("It is.", schemas.Health)}, needs=None,
+    ),
+    Operation(
+        "GET", "/readyz", ready, "Whether the server can answer searches",
+        {200: Reply("It can.", schemas.Health), 503: Reply("Not yet.", schemas.Health)},
+        needs=None,
+    ),
+    Operation(
+        "GET", "/metrics", metrics, "Counts and times for Prometheus",
+        {200: Reply("Prometheus's text format.", str, METRICS_TYPE)},
+    ),
+)  # fmt: skip

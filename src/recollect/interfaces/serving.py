@@ -1,0 +1,56 @@
+"""The server: HTTP API, MCP and the pages, as one ASGI application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from recollect.interfaces.http import api
+from recollect.interfaces.http.guard import LARGEST_BODY, Guard, SafeHeaders, Tokens, caller_of
+from recollect.interfaces.http.logs import Logged
+from recollect.interfaces.http.metrics import Metrics
+from recollect.interfaces.http.problems import Problems
+from recollect.interfaces.http.service import Service
+from recollect.interfaces.mcp.http import http_app
+from recollect.interfaces.web import login, pages
+from recollect.interfaces.web.rendering import problem_page
+
+
+def create_app(
+    service: Service, *, names: Iterable[str] = (), tokens: Tokens | None = None
+) -> ASGIApp:
+    """The application. `names` are the host names it answers to beside the loopback ones."""
+    metrics = Metrics()
+    tokens = Tokens() if tokens is None else tokens
+    problems = Problems(problem_page)
+    mcp = http_app(service.own, warm=False, caller=caller_of)
+    app = Starlette(
+        routes=[
+            *api.routes(service, metrics),
+            Route("/mcp", mcp),
+            *login.routes(tokens, service.own.audit),
+            *pages.routes(service),
+        ],
+        exception_handlers=problems.handlers(),
+        lifespan=_lifespan(service, mcp),
+        max_body_size=LARGEST_BODY,
+    )
+    guarded = Guard(app, names=names, tokens=tokens, audit=service.own.audit, problems=problems)
+    return Logged(SafeHeaders(guarded), metrics)
+
+
+def _lifespan(service: Service, mcp: StreamableHTTPASGIApp) -> Any:
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        service.warm_up()
+        async with mcp.session_manager.run():
+            yield
+        service.close()
+
+    return lifespan
