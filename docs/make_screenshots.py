@@ -36,7 +36,7 @@ QUESTION = "/?q=how+do+we+refresh+tokens"
 
 def search(page: Page) -> None:
     """Results, with the first one's score opened."""
-    page.wait_for_selector("[data-opinion]")
+    page.wait_for_selector("[data-reranking]")
     page.locator("[data-why] summary").first.click()
     page.wait_for_selector("[data-waterfall]")
 

@@ -115,13 +115,13 @@ def test_the_match_is_marked(page: Page, site: Site, engine: Recollect) -> None:
     expect(page.locator(f"[data-result={first.id}] mark")).to_have_text(marks)
 
 
-def test_a_question_gets_a_second_opinion(page: Page, site: Site, engine: Recollect) -> None:
+def test_a_question_is_reranked(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.url)
     page.keyboard.type(QUESTION)
     settled(page, q=QUESTION)
     answer = engine.search(QUESTION, limit=10)
     assert results(page) == [result.id for result in answer]
-    expect(page.locator("[data-opinion]")).to_have_text("Second opinion: 20 read")
+    expect(page.locator("[data-reranking]")).to_have_text("Reranked the best 20")
     expect(page.locator("[data-evidence]")).to_have_attribute("data-evidence", "strong")
     assert answer.evidence == "strong"
 
@@ -129,7 +129,7 @@ def test_a_question_gets_a_second_opinion(page: Page, site: Site, engine: Recoll
 def test_the_order_does_not_change_under_ones_hand(
     page: Page, site: Site, engine: Recollect
 ) -> None:
-    """Who is in the list already when the second opinion comes is asked first."""
+    """Who is in the list already when the reranked order comes is asked first."""
     before = found(engine, QUESTION, changes={"stages.rerank.least_words": 1_000_000})
     after = found(engine, QUESTION)
     assert before != after
@@ -142,7 +142,7 @@ def test_the_order_does_not_change_under_ones_hand(
     page.clock.run_for(150)
     expect(page.locator("[data-answer][data-pending]")).to_be_visible()
     in_order(page.locator("[data-result]"), "data-result", before)
-    expect(page.locator("[data-opinion]")).to_have_text("The second opinion follows")
+    expect(page.locator("[data-reranking]")).to_have_text("Reranking the best results…")
     with page.expect_request(WHOLE):
         page.clock.run_for(300)
     page.keyboard.press("ArrowDown")
@@ -161,7 +161,7 @@ def test_times_in_words_are_read_and_can_be_taken_as_words(page: Page, site: Sit
     visit(page, site.at("/", q="what changed last week"))
     told = page.locator("[data-understood]")
     expect(told).to_contain_text("last week = 2026-03-02 … 2026-03-08")
-    page.get_by_role("link", name="Take it as mere words").click()
+    page.get_by_role("link", name="Treat it as plain words").click()
     settled(page, q="what changed last week", read_time="false")
     expect(told).to_contain_text("Times in words are not read.")
     page.get_by_role("link", name="Read them again").click()
@@ -187,7 +187,7 @@ def test_another_recipe_ranks_anew(page: Page, site: Site, engine: Recollect) ->
 def test_what_replaces_an_older_memory_says_so(page: Page, site: Site) -> None:
     visit(page, site.at("/", q="connection pool"))
     first = page.locator("[data-result=db-pool-size-002] [data-replaces]")
-    expect(first).to_contain_text("replaces Connection pool: 20 connections per web worker")
+    expect(first).to_contain_text("than Connection pool: 20 connections per web worker")
 
 
 # Filters
@@ -310,8 +310,8 @@ def test_a_model_that_is_away_is_told(page: Page, site: Site) -> None:
         visit(page, degraded.at("/", q=QUESTION))
         told = page.locator("[data-degraded]")
         expect(told.filter(has_text="Search by meaning")).to_contain_text("other channels alone")
-        expect(told.filter(has_text="The second opinion")).to_contain_text("first ranking")
-        expect(page.locator("[data-opinion]")).to_have_text("No second opinion")
+        expect(told.filter(has_text="No reranking")).to_contain_text("first ranking")
+        expect(page.locator("[data-reranking]")).to_have_text("Not reranked")
         expect(page.locator("[data-result]").first).to_be_visible()
 
 

@@ -124,7 +124,7 @@ def test_what_was_found_dropped_and_how_long_it_took_is_told(
     for name, count in counts.items():
         assert told.pop(names.get(name, f"channel {name}")) == count
     assert sorted(told.values()) == sorted(-count for count in dropped.values())
-    assert "left out: ranked below those shown" in told
+    assert "not shown: ranked below those shown" in told
 
     rows = times.locator("tr")
     stages = [name for name in answer.timings_ms if name.startswith("stages.")]

@@ -127,7 +127,7 @@ def test_people_get_text_with_reasons(demo: Home) -> None:
     assert " 1  " in told.out
     assert "├─ semantic" in told.out
     assert "recipe vault" in told.out
-    assert "! vector: " in told.out
+    assert "No search by meaning: " in told.out
     assert "No memory matches." in demo.call("search", "zzyzx").out
 
 

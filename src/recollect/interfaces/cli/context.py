@@ -8,6 +8,7 @@ from recollect.engine import CONTEXT_LIMIT, Recollect
 from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, styled, visible
 from recollect.interfaces.cli.results import about
+from recollect.present import sentences
 from recollect.present.response import context_json
 from recollect.present.words import counted
 
@@ -50,8 +51,10 @@ def run(args: argparse.Namespace) -> int:
             print(visible(line))
         print(styled(about(one, now), DIM) + "\n")
     origins = f"{found.matched} by search, {found.topped_up} newest"
-    left = f", {found.left_out} left out for the token budget" if found.left_out else ""
-    print(styled(f"{counted(len(found.memories), 'memory')}: {origins}{left}", DIM))
-    for part in found.response.degraded if found.response else ():
-        print(styled(f"! {part.channel}: {part.reason}", YELLOW))
+    print(styled(f"{counted(len(found.memories), 'memory')}: {origins}", DIM))
+    if found.left_out:
+        print(styled(sentences.over_budget(found.left_out), DIM))
+    if found.response:
+        for part in found.response.degraded:
+            print(styled(visible(sentences.degraded(part, found.response)), YELLOW))
     return 0

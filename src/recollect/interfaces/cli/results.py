@@ -18,6 +18,7 @@ from recollect.interfaces.cli.output import (
     width,
 )
 from recollect.memory_json import memory_json
+from recollect.present import sentences
 from recollect.present.explain import as_lines, bar
 from recollect.present.response import summary
 from recollect.present.views import PreviewView
@@ -25,11 +26,6 @@ from recollect.present.words import age, counted, place_in_file
 from recollect.types import Memory, Response, Result, Term
 from recollect.vaults.known import HOME
 
-# What `evidence` says, where it is worth a line.
-EVIDENCE = {
-    "weak": "Weak evidence: these may not answer it.",
-    "none": "No evidence: nothing here seems to answer it; these are the nearest.",
-}
 LABELS = ((30, "excellent"), (20, "good"), (0, "weak"))
 
 
@@ -57,12 +53,8 @@ def _result(place: int, result: Result, response: Response, now: datetime) -> It
     yield f"    {styled(about(memory, now) + elsewhere, DIM)}"
     if result.file is not None:
         yield f"    {styled(visible(place_in_file(result.file)), DIM)}"
-    if result.same:
-        ids = ", ".join(visible(one.id) for one in result.same)
-        yield f"    {styled(f'+ {len(result.same)} that say the same: {ids}', DIM)}"
-    for older in result.replaces:
-        dates = f"of {memory.updated_at:%Y-%m-%d}, replaces {visible(older.id)} of"
-        yield f"    {styled(f'{dates} {older.updated_at:%Y-%m-%d}', DIM)}"
+    for sentence in sentences.others(result):
+        yield f"    {styled(visible(sentence), DIM)}"
 
 
 def _body(result: Result, response: Response) -> Iterator[str]:
@@ -137,18 +129,16 @@ def _footer(response: Response) -> Iterator[str]:
     ]
     parts = [counted(len(response), "result"), f"recipe {response.recipe}", *channels]
     parts.append(f"{response.timings_ms['total']:.1f} ms")
-    if response.evidence in EVIDENCE and response.results:
-        yield styled(EVIDENCE[response.evidence], YELLOW)
+    if doubt := sentences.doubt(response):
+        yield styled(doubt, YELLOW)
     yield styled(" · ".join(parts), DIM)
     for period in response.understood:
         yield styled(f"time: {period}; --no-time searches without it", DIM)
     if response.view == "preview":
         yield styled(summary(response), DIM)
-    dropped = counts["dropped"]
-    if isinstance(dropped, dict) and dropped:
-        reasons = ", ".join(f"{count} by {reason}" for reason, count in dropped.items())
-        yield styled(f"left out: {reasons}", DIM)
+    if more := sentences.not_shown(response):
+        yield styled(more, DIM)
     for note in response.notes:
         yield styled(visible(note), DIM)
     for part in response.degraded:
-        yield styled(visible(f"! {part.channel}: {part.reason}"), YELLOW)
+        yield styled(visible(sentences.degraded(part, response)), YELLOW)

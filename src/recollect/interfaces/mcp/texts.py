@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from recollect.ingest.saving import Saved
 from recollect.memory_json import memory_json
+from recollect.present import sentences
 from recollect.present.explain import as_lines
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
 from recollect.present.words import place_in_file
@@ -13,10 +14,6 @@ from recollect.types import Context, Memory, Response, Result
 
 # As long as a scan's first words: enough to tell a memory without a title from another.
 HEADING = 120
-EVIDENCE = {
-    "weak": "Weak evidence: these may not answer it.",
-    "none": "No evidence: nothing here seems to answer it; these are the nearest.",
-}
 
 
 def response_text(response: Response, *, explain: bool) -> str:
@@ -38,21 +35,18 @@ def _result(place: int, result: Result, response: Response, *, explain: bool) ->
         yield body
     if result.file is not None:
         yield f"   in {place_in_file(result.file)}"
-    if result.same:
-        yield f"   the same: {_ids(result.same)}"
-    if result.replaces:
-        yield f"   of {memory.updated_at:%Y-%m-%d}, replaces older: {_ids(result.replaces)}"
+    yield from (f"   {sentence}" for sentence in sentences.others(result))
     if explain:
         yield from (f"   {name} {value:.6g} = {how}" for name, value, how in
                     as_lines(result.explain))  # fmt: skip
 
 
 def _remarks(response: Response) -> Iterator[str]:
-    if response.evidence in EVIDENCE and response.results:
-        yield EVIDENCE[response.evidence]
-    yield from (f"Read as a time: {period}." for period in response.understood)
+    if doubt := sentences.doubt(response):
+        yield doubt
+    yield from (f"Read as a time: {period}" for period in response.understood)
     yield from response.notes
-    yield from (f"Without {part.channel}: {part.reason}" for part in response.degraded)
+    yield from (sentences.degraded(part, response) for part in response.degraded)
 
 
 def _indented(text: str) -> str:
@@ -89,7 +83,7 @@ def memories_text(memories: Sequence[Memory]) -> str:
 
 
 def context_text(context: Context) -> str:
-    """Titles and texts, then what was left out."""
+    """Titles and texts, then how many more there are."""
     parts = [
         "\n".join(part for part in (f"{_heading(one)} [{one.id}]", _body(one)) if part)
         for one in context.memories
@@ -97,9 +91,9 @@ def context_text(context: Context) -> str:
     if not parts:
         parts = ["No memory here yet." if not context.left_out else "Nothing fits max_tokens."]
     if context.left_out:
-        parts.append(f"{context.left_out} left out: over max_tokens; memory_search finds them.")
-    if context.response:
-        parts += [f"Without {part.channel}: {part.reason}" for part in context.response.degraded]
+        parts.append(f"{sentences.over_budget(context.left_out)}; memory_search finds them")
+    if response := context.response:
+        parts += [sentences.degraded(part, response) for part in response.degraded]
     return "\n\n".join(parts)
 
 
@@ -144,7 +138,3 @@ def redacted_text(saved: Saved) -> str:
 def _heading(memory: Memory) -> str:
     text = " ".join((memory.title or memory.text).split())
     return text if len(text) <= HEADING else f"{text[:HEADING]}…"
-
-
-def _ids(memories: Sequence[Memory]) -> str:
-    return ", ".join(memory.id for memory in memories)

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import groupby
 from typing import Annotated, Any, NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +17,7 @@ from recollect.errors import NotFound, RecollectError
 from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http.asking import PARAMETERS, Narrowing, from_parameters
 from recollect.interfaces.http.service import Service
+from recollect.interfaces.web.chips import Chip
 from recollect.interfaces.web.memories import forgotten, heading, problem_piece
 from recollect.interfaces.web.rendering import AGES, page, query_string
 from recollect.pipeline import MOST_FACETS
@@ -40,15 +41,6 @@ class Browsing(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True)
     after: Cursor | None = None
     back: Trail | None = None
     forgotten: Cursor | None = None
-
-
-class Chip(Struct, frozen=True):
-    """One value to narrow by; followed again, it narrows no more."""
-
-    label: str
-    href: str
-    on: bool
-    count: int | None = None
 
 
 class Row(NamedTuple):

@@ -154,16 +154,16 @@ function reordered(before, next) {
 
 // The order would change while someone is in the list: they say when.
 function offer(before, next) {
-  const line = before.querySelector("[data-opinion]");
+  const line = before.querySelector("[data-reranking]");
   const button = document.createElement("button");
   button.type = "button";
   button.className = "plain small";
   button.dataset.reorder = "";
-  button.textContent = "Show the order after it";
+  button.textContent = "Show it";
   button.addEventListener("click", () => swap(next, true));
   before.removeAttribute("data-pending");
   line?.classList.remove("reading");
-  line?.replaceChildren("The second opinion is there. ", button);
+  line?.replaceChildren("The reranked order is ready. ", button);
 }
 
 function swap(next, keepPlace) {

@@ -1,0 +1,42 @@
+"""The search page's address: what it asks for, and the links to something a little different."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+
+class Address(NamedTuple):
+    """What the page's address asks for; each link asks for something a little different."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+    def values(self, name: str) -> list[str]:
+        return [value for given, value in self.pairs if given == name and value]
+
+    def without(self, *names: str) -> Address:
+        return Address(tuple(pair for pair in self.pairs if pair[0] not in names))
+
+    def putting(self, name: str, value: str) -> Address:
+        return Address((*self.without(name).pairs, (name, value)))
+
+    def toggled(self, name: str, value: str) -> Address:
+        """Without that filter where it is on, else with it; tags add up, others take turns."""
+        kept = tuple(pair for pair in self.pairs if not _is(pair, name, value))
+        if len(kept) < len(self.pairs):
+            return Address(kept)
+        return Address((*self.pairs, (name, value))) if name == "tag" else self.putting(name, value)
+
+    def link(self) -> str:
+        """Another selection begins with as many results as any."""
+        return "/?" + self.without("limit").query() if self.without("limit").pairs else "/"
+
+    def query(self) -> str:
+        return urlencode([pair for pair in self.pairs if pair[1]])
+
+
+def _is(pair: tuple[str, str], name: str, value: str) -> bool:
+    """Tags that differ only in case are one tag."""
+    given, held = pair
+    same = held.casefold() == value.casefold() if name == "tag" else held == value
+    return given == name and same

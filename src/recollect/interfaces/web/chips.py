@@ -1,0 +1,126 @@
+"""The chips of the search page: filters to switch on and off, and what is chosen already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from recollect.interfaces.http.asking import SETS
+from recollect.interfaces.web.address import Address
+from recollect.interfaces.web.rendering import AGES
+from recollect.recipes.base import Recipe
+
+CHIPS = 6  # of each filter; the others are behind "more"
+# Facet, its parameter, its heading.
+FACETS = (
+    ("project", "project", "Project"),
+    ("kind", "kind", "Kind"),
+    ("tags", "tag", "Tags"),
+    ("source", "source", "Source"),
+)
+# Parameters that choose among memories or change the ranking, as a person calls them.
+CHOSEN = {
+    "project": "project", "kind": "kind", "tag": "tag", "source": "source", "since": "since",
+    "until": "until", "domain": "domain", "space": "space", "prefer_tag": "preferred tag",
+    "prefer_domain": "preferred domain", "now": "as of",
+}  # fmt: skip
+
+
+class Chip(Struct, frozen=True):
+    """A value to narrow by; followed again, it narrows no more. `count` is None where it is not
+    known, and `key` names the chip for scripts."""
+
+    label: str
+    href: str
+    on: bool
+    count: int | None = None
+    key: str = ""
+
+
+class ChipGroup(Struct, frozen=True):
+    """The chips of one filter: those chosen, then the most common, then the rest."""
+
+    name: str
+    label: str
+    shown: tuple[Chip, ...]
+    rest: tuple[Chip, ...] = ()
+
+
+def chip_groups(
+    address: Address, facets: Mapping[str, Mapping[str, int]], among: int | None
+) -> list[ChipGroup]:
+    """A value that everything has, and a filter without values, are not offered; what is on is."""
+    made = [
+        _group(address, _telling(facets.get(facet, {}), among), *named) for facet, *named in FACETS
+    ]
+    return [*(group for group in made if group.shown), _ages(address, facets["age"])]
+
+
+def _telling(counts: Mapping[str, int], among: int | None) -> dict[str, int]:
+    return {value: count for value, count in counts.items() if count != among}
+
+
+def _group(address: Address, counts: Mapping[str, int], name: str, label: str) -> ChipGroup:
+    on = address.values(name)
+    if name == "tag":
+        spelled = {tag.casefold() for tag in on}
+        others = [value for value in counts if value.casefold() not in spelled]
+    else:
+        others = [value for value in counts if value not in on]
+    known = {value.casefold(): count for value, count in counts.items()}
+    chips = tuple(
+        Chip(
+            value,
+            address.toggled(name, value).link(),
+            value in on,
+            known.get(value.casefold()),
+            f"{name}:{value}",
+        )
+        for value in (*on, *others)
+    )
+    return ChipGroup(name, label, chips[:CHIPS], chips[CHIPS:])
+
+
+def _ages(address: Address, counts: Mapping[str, int]) -> ChipGroup:
+    on = address.values("since")[-1:]
+    chips = [
+        Chip(label, address.toggled("since", age).link(), [age] == on, counts[age], f"since:{age}")
+        for age, label in AGES.items()
+    ]
+    anything = [Chip("Any time", address.without("since").link(), on=False, key="since:")]
+    return ChipGroup("since", "Changed", (*chips, *(anything if on else ())))
+
+
+def narrowing(address: Address) -> list[str]:
+    return [name for name, _ in address.pairs if name in CHOSEN or name.startswith(SETS)]
+
+
+def chosen_chips(address: Address) -> list[Chip]:
+    """Everything that narrows or changes this search, each with the way to be rid of it."""
+    return [
+        Chip(label, href, on=True, key=f"chosen:{name}:{value}")
+        for name, value, label, href in _each_chosen(address)
+    ]
+
+
+def _each_chosen(address: Address) -> Iterator[tuple[str, str, str, str]]:
+    for name, value in address.pairs:
+        if name.startswith(SETS):
+            label = f"{name.removeprefix(SETS)} = {value}"
+        elif name == "since" and value in AGES:
+            label = AGES[value]
+        elif name in CHOSEN:
+            label = f"{CHOSEN[name]} {value}"
+        else:
+            continue
+        if value:
+            yield name, value, label, address.toggled(name, value).link()
+
+
+def deep_chip(recipe: Recipe, address: Address) -> Chip | None:
+    """Deep search, where the recipe has one or the address asks for it in vain."""
+    on = address.values("deep")[-1:] == ["true"]
+    if recipe.deep is None and not on:
+        return None
+    return Chip("Deep search", address.toggled("deep", "true").link(), on, key="deep:true")

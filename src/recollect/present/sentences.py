@@ -1,0 +1,66 @@
+"""What every interface says of a search, in the same words; JSON has the raw reasons and counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from recollect.types import Degraded, Response, Result
+
+EVIDENCE = {
+    "strong": "Strong evidence",
+    "weak": "Weak evidence: these may not answer it",
+    "none": "No evidence: nothing here seems to answer it; these are the nearest",
+}
+# Part of a search → what people call it.
+PARTS = {"vector": "search by meaning", "keyword": "search by words", "rerank": "reranking"}
+CUT_SHORT = re.compile(r"reranked (\d+) of (\d+) within the deadline")
+
+
+def doubt(response: Response) -> str:
+    """What is said of results that may not answer the query; empty where they probably do."""
+    if response.evidence not in ("weak", "none") or not response.results:
+        return ""
+    return EVIDENCE[response.evidence]
+
+
+def not_shown(response: Response) -> str:
+    """`61 more not shown`; empty where everything that was found is shown."""
+    dropped = response.counts["dropped"]
+    assert isinstance(dropped, dict)
+    count = sum(dropped.values())
+    return f"{count:,} more not shown" if count else ""
+
+
+def over_budget(count: int) -> str:
+    """Of memories that a context has no room for."""
+    return f"{count:,} more not shown: they do not fit into the token budget"
+
+
+def others(result: Result) -> Iterator[str]:
+    """`says the same as deploy-2`, `newer (2026-08-21) than deploy-1 (2026-01-14)`."""
+    if result.same:
+        yield f"says the same as {', '.join(memory.id for memory in result.same)}"
+    for older in result.replaces:
+        date, since = older.updated_at, result.memory.updated_at
+        yield f"newer ({since:%Y-%m-%d}) than {older.id} ({date:%Y-%m-%d})"
+
+
+def took_part(part: Degraded, response: Response) -> bool:
+    """Whether a part that could not do all of its work did some."""
+    if part.channel == "rerank":
+        return bool(response.counts["reranked"])
+    return part.channel in response.counts
+
+
+def degraded(part: Degraded, response: Response) -> str:
+    """`No search by meaning: …`, `Reranked 8 of 20 in 300 ms …`: what is missing, and why."""
+    if cut := CUT_SHORT.fullmatch(part.reason):
+        spent = response.timings_ms.get(part.channel)
+        time = "time" if spent is None else f"{spent:.0f} ms"
+        return f"Reranked {cut[1]} of {cut[2]} in {time} (setting `rerank.budget_ms`)"
+    name = PARTS.get(part.channel)
+    if name is None:
+        return f"Without {part.channel}: {part.reason}"
+    missing = f"Incomplete {name}" if took_part(part, response) else f"No {name}"
+    return f"{missing}: {part.reason}"
