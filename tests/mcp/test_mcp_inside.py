@@ -14,9 +14,9 @@ from mcp_doors import Door, door_to, fill, opened, text_of
 
 from recollect import Recollect
 from recollect.interfaces.mcp import server as serving
+from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import Warming, build
 from recollect.interfaces.mcp.stdio import Plain
-from recollect.interfaces.mcp.tools import Served
 from recollect.present.response import as_json
 
 SECRET = "the launch code is 0000"

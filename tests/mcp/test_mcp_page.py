@@ -14,9 +14,10 @@ from mcp_doors import Door, door_to, fill, opened, text_of
 from recollect.ingest.draft import FIELDS
 from recollect.interfaces.mcp import guidance
 from recollect.interfaces.mcp.arguments import FILTERS, input_schema
+from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.resources import FAMILIES
 from recollect.interfaces.mcp.server import build
-from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Served, Tool
+from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Tool
 
 PAGE = Path(__file__).parents[2].joinpath("docs", "mcp.md").read_text(encoding="utf-8")
 ROW = re.compile(r"^\| `(?P<name>\w+)` \| (?P<default>[^|]*?) ?\|", re.MULTILINE)

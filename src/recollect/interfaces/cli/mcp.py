@@ -23,8 +23,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     gc.disable()  # the SDK makes a thousand classes; looking for garbage among them takes longer
+    from recollect.interfaces.mcp.calls import Served  # noqa: PLC0415  as above
     from recollect.interfaces.mcp.stdio import serve  # noqa: PLC0415  start-up time: not for --help
-    from recollect.interfaces.mcp.tools import Served  # noqa: PLC0415  as above
 
     gc.freeze()
     gc.enable()

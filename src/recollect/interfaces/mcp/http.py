@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 from recollect.auth.capabilities import Caller
 from recollect.engine import Recollect
+from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import Context, build
-from recollect.interfaces.mcp.tools import Served
 
 UNCHECKED = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 

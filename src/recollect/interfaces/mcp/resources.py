@@ -40,7 +40,7 @@ class Family(NamedTuple):
         return f"{self.start}{quote(value, safe='')}"
 
 
-class Listed(NamedTuple):
+class ResourceEntry(NamedTuple):
     """One resource that is listed."""
 
     uri: str
@@ -74,10 +74,10 @@ RECIPES = Family(
 FAMILIES = (MEMORY, RECIPES)
 
 
-def listed(engine: Recollect) -> list[Listed]:
+def listed(engine: Recollect) -> list[ResourceEntry]:
     """The recipes. Memories are not listed: there may be any number, and tools find them."""
     return [
-        Listed(RECIPES.address(name), name, engine.recipe(name).about, RECIPES.mime_type)
+        ResourceEntry(RECIPES.address(name), name, engine.recipe(name).about, RECIPES.mime_type)
         for name in engine.recipes.names()
     ]
 

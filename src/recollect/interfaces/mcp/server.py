@@ -28,7 +28,8 @@ from recollect.engine import Recollect
 from recollect.errors import Forbidden, NotFound, RecollectError
 from recollect.interfaces.mcp import guidance, resources
 from recollect.interfaces.mcp.arguments import input_schema
-from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Answer, Served, Tool, call
+from recollect.interfaces.mcp.calls import Served, ToolAnswer
+from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Tool, call
 from recollect.version import __version__
 
 # Each thread holds a connection to the vault for as long as it lives; a search keeps a core busy.
@@ -239,7 +240,7 @@ class Desk:
         return mcp.GetPromptResult(description=guidance.RECALL_ABOUT, messages=[message])
 
 
-def answered(answer: Answer) -> mcp.CallToolResult:
+def answered(answer: ToolAnswer) -> mcp.CallToolResult:
     return mcp.CallToolResult(
         content=[mcp.TextContent(text=answer.text)], structured_content=answer.structured
     )

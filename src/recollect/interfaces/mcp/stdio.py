@@ -22,8 +22,8 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
 
+from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import build, unexpected
-from recollect.interfaces.mcp.tools import Served
 
 if TYPE_CHECKING:  # not a public module
     from mcp.shared._stream_protocols import ReadStream, WriteStream

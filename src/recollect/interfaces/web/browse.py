@@ -18,7 +18,9 @@ from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http.asking import PARAMETERS, Narrowing, from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.chips import Chip
-from recollect.interfaces.web.memories import forgotten, heading, problem_piece
+from recollect.interfaces.web.forms import problem_piece
+from recollect.interfaces.web.memories import forgotten
+from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.rendering import AGES, page, query_string
 from recollect.pipeline import MOST_FACETS
 from recollect.store.base import Facets
@@ -43,7 +45,7 @@ class Browsing(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True)
     forgotten: Cursor | None = None
 
 
-class Row(NamedTuple):
+class BrowseRow(NamedTuple):
     """A memory as a line of the listing."""
 
     memory: Memory
@@ -94,10 +96,10 @@ async def filters(service: Service, path: str, request: Request) -> Response:
     return page("_filters.html", request, values)
 
 
-def grouped(memories: list[Memory]) -> list[tuple[str, list[Row]]]:
+def grouped(memories: list[Memory]) -> list[tuple[str, list[BrowseRow]]]:
     """Runs of one tier, in the order they come."""
     return [
-        (tier, [Row(one, heading(one), _line(one)) for one in run])
+        (tier, [BrowseRow(one, heading(one), _line(one)) for one in run])
         for tier, run in groupby(memories, key=lambda memory: memory.tier)
     ]
 

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs
 from weakref import WeakKeyDictionary
 
-from markupsafe import Markup, escape
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.engine import Recollect
-from recollect.errors import Changed, NotFound, RecollectError, StoreError, UserError
-from recollect.ingest.draft import draft
-from recollect.interfaces.http.problems import status_of
+from recollect.errors import RecollectError
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web import editing
-from recollect.interfaces.web.rendering import page, path_of, query_string
-from recollect.memory_json import revision
+from recollect.interfaces.web import editing, memory_form
+from recollect.interfaces.web.forms import memory_id, problem_piece, redirect, to_memory
+from recollect.interfaces.web.memory_text import heading, linked
+from recollect.interfaces.web.rendering import page, query_string
 from recollect.types import Memory
 
-MOST_FIELDS = 2000  # a memory of a thousand tags, and the rest
-HEADING = 90  # characters of a text that stand for a missing title
 FOLDED = 600  # characters of details that are shown without unfolding
 KEPT_TITLES = 100  # forgotten a moment ago; later ones are named by their id
-URL = re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]}]")
 NARROWS = ("project", "kind", "source", "domain", "space")
 
 DONE = {
@@ -79,11 +71,11 @@ def routes(service: Service) -> list[BaseRoute]:
     made: list[tuple[str, str, Callable[[Service, Request], Awaitable[Response]]]] = [
         ("GET", "/memory/{id:path}", show),
         ("GET", "/related/{id:path}", related),
-        ("GET", "/edit/{id:path}", edit),
-        ("POST", "/edit/{id:path}", save_edit),
-        ("GET", "/new", new),
-        ("POST", "/new", save_new),
-        ("GET", "/new/values", values_in_use),
+        ("GET", "/edit/{id:path}", memory_form.edit),
+        ("POST", "/edit/{id:path}", memory_form.save_edit),
+        ("GET", "/new", memory_form.new),
+        ("POST", "/new", memory_form.save_new),
+        ("GET", "/new/values", memory_form.values_in_use),
         ("POST", "/forget/{id:path}", forget),
         ("POST", "/restore/{id:path}", restore),
         ("POST", "/pin/{id:path}", pin),
@@ -96,7 +88,7 @@ def routes(service: Service) -> list[BaseRoute]:
 
 async def show(service: Service, request: Request) -> Response:
     """The memory, whole. What is related is asked for afterwards: it may need a model."""
-    [memory] = await service.ask(service.engine.show, [_id(request)])
+    [memory] = await service.ask(service.engine.show, [memory_id(request)])
     values = described(memory, service.engine.now())
     values["done"] = DONE.get(request.query_params.get("done", ""), "")
     return page("memory.html", request, values)
@@ -104,7 +96,7 @@ async def show(service: Service, request: Request) -> Response:
 
 async def related(service: Service, request: Request) -> Response:
     """What else is about the same; a piece of the memory's page, or a page without script."""
-    id, alone = _id(request), "piece" not in request.query_params
+    id, alone = memory_id(request), "piece" not in request.query_params
     try:
         [memory] = await service.ask(service.engine.show, [id])
         found = await service.ask(service.engine.related, id)
@@ -147,201 +139,25 @@ def described(memory: Memory, now: datetime) -> dict[str, Any]:
     }
 
 
-def heading(memory: Memory) -> str:
-    """The title, or how the text begins."""
-    if memory.title.strip():
-        return memory.title
-    [first, *_] = memory.text.strip().splitlines() or [memory.id]
-    return first if len(first) <= HEADING else first[:HEADING].rsplit(" ", 1)[0] + " …"
-
-
-def linked(text: str) -> Markup:
-    """The text with its web addresses as links; everything else in it is text."""
-    link = Markup('<a href="{0}" rel="noreferrer noopener nofollow">{0}</a>')
-    made, last = [], 0
-    for found in URL.finditer(text):
-        made += [escape(text[last : found.start()]), link.format(found[0])]
-        last = found.end()
-    return Markup("").join([*made, escape(text[last:])])
-
-
-# Writing and changing
-
-
-async def new(service: Service, request: Request) -> Response:
-    return _form(request, None, editing.shown(None))
-
-
-async def save_new(service: Service, request: Request) -> Response:
-    """Save what was typed, and say when it was there already."""
-    form = await submitted(request)
-    try:
-        [saved] = await service.ask(service.engine.save_all, [draft(editing.as_draft(form))])
-    except (UserError, StoreError) as error:
-        return _refused(request, None, form, error)
-    outcome = saved.outcome
-    done = "repeated" if saved.repeated and outcome == "updated" else outcome
-    return _seen(saved.memory.id, done)
-
-
-async def edit(service: Service, request: Request) -> Response:
-    [memory] = await service.ask(service.engine.show, [_id(request)])
-    values = editing.shown(memory)
-    return _form(request, memory, values)
-
-
-async def save_edit(service: Service, request: Request) -> Response:
-    """Change what was typed over, unless somebody else was quicker; what was typed stays in the
-    form when that fails."""
-    id, form = _id(request), await submitted(request)
-    try:
-        [memory] = await service.ask(service.engine.show, [id])
-    except NotFound:
-        return _gone(request, form)
-    try:
-        done = await service.ask(_changed, service.engine, memory, form)
-    except NotFound:
-        return _gone(request, form)
-    except Changed:
-        return await _conflict(service, request, form)
-    except (UserError, StoreError) as error:
-        return _refused(request, memory, form, error)
-    return _seen(id, done)
-
-
-def _changed(engine: Recollect, memory: Memory, form: editing.Form) -> str:
-    """Change the memory; which of DONE that was."""
-    changes = editing.as_edit(editing.changed(form), memory)
-    if not changes:
-        return "same"
-    engine.edit(memory.id, if_revision=form.get("revision", [""])[-1] or None, **changes)
-    return "changed"
-
-
-async def _conflict(service: Service, request: Request, form: editing.Form) -> Response:
-    """The form again, from the memory as it is now, with what was typed laid over it."""
-    try:
-        [memory] = await service.ask(service.engine.show, [_id(request)])
-    except NotFound:
-        return _gone(request, form)
-    values, differences = editing.conflict(form, memory)
-    return _form(request, memory, values, differences=differences, status=412)
-
-
-def _refused(
-    request: Request, memory: Memory | None, form: editing.Form, error: RecollectError
-) -> Response:
-    """The form again, with what was typed and what is wrong with it."""
-    values = editing.shown(memory) | editing.typed(form)
-    status = 503 if isinstance(error, StoreError) else 400
-    return _form(request, memory, values, problem=str(error), form=form, status=status)
-
-
-def _gone(request: Request, form: editing.Form) -> Response:
-    """Forgotten while it was edited: what was typed must not be lost with it."""
-    problem = (
-        "This memory was forgotten meanwhile. What you typed is still here; saving it now makes a "
-        "new memory."
-    )
-    values = editing.shown(None) | editing.typed(form)
-    return _form(request, None, values, problem=problem, status=404)
-
-
-def _form(
-    request: Request,
-    memory: Memory | None,
-    values: editing.Values,
-    *,
-    problem: str = "",
-    differences: list[editing.Difference] | None = None,
-    form: editing.Form | None = None,
-    status: int = 200,
-) -> Response:
-    """The form. What it was handed out with stays the same when it comes back with an error."""
-    was, held = editing.digests(editing.shown(memory)), revision(memory) if memory else ""
-    if form is not None:
-        was, held = form.get("was", [""])[-1], form.get("revision", [""])[-1]
-    tags = dict.fromkeys((*(memory.tags if memory else ()), *values["tags"]))
-    told = {
-        "memory": memory,
-        "title": heading(memory) if memory else "New memory",
-        "action": f"/edit/{path_of(memory.id)}" if memory else "/new",
-        "sections": editing.SECTIONS,
-        "unfolded": editing.unfolded(values, problem, all_of_them=bool(differences)),
-        "labels": editing.labels(),
-        "values": values,
-        "tags": [(tag, tag in values["tags"]) for tag in tags],
-        "was": was,
-        "revision": held,
-        "problem": problem,
-        "wrong": editing.field_of(problem),
-        "differences": differences or [],
-        "given_id": form.get("id", [""])[-1] if form else "",
-        "example": editing.TIME_EXAMPLE,
-    }
-    return page("edit.html", request, told, status=status)
-
-
-async def values_in_use(service: Service, request: Request) -> Response:
-    """What other memories have for the fields that offer it, as lists to choose from."""
-    facets = await service.ask(service.engine.facets)
-    return page("_values.html", request, {"facets": facets})
-
-
 # Forgetting
 
 
 async def forget(service: Service, request: Request) -> Response:
     """Forget it, and go where it can be undone."""
-    id = _id(request)
+    id = memory_id(request)
     [memory] = await service.ask(service.engine.show, [id])
     await service.ask(service.engine.forget, [id])
     forgotten(service).add(memory)
-    return _to(f"/browse?{query_string(forgotten=id)}")
+    return redirect(f"/browse?{query_string(forgotten=id)}")
 
 
 async def restore(service: Service, request: Request) -> Response:
-    id = _id(request)
+    id = memory_id(request)
     await service.ask(service.engine.forget, [id], undo=True)
-    return _seen(id, "restored")
+    return to_memory(id, "restored")
 
 
 async def pin(service: Service, request: Request) -> Response:
-    id = _id(request)
+    id = memory_id(request)
     await service.ask(service.engine.pin, [id])
-    return _seen(id, "pinned")
-
-
-# What they share
-
-
-def problem_piece(request: Request, error: RecollectError) -> Response:
-    """What went wrong, to stand where a piece of a page would have stood."""
-    return page("_problem.html", request, {"detail": str(error)}, status=status_of(error))
-
-
-async def submitted(request: Request) -> dict[str, list[str]]:
-    """The fields of a form. A browser sends one in this encoding and no other."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await request.body()
-    if body and kind != "application/x-www-form-urlencoded":
-        raise UserError("A form must be sent as application/x-www-form-urlencoded.")
-    try:
-        return parse_qs(
-            body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
-        )
-    except ValueError as error:  # not UTF-8, or too many fields
-        raise UserError("The form cannot be read.") from error
-
-
-def _id(request: Request) -> str:
-    return str(request.path_params["id"])
-
-
-def _seen(id: str, done: str) -> Response:
-    return _to(f"/memory/{path_of(id)}?done={done}")
-
-
-def _to(path: str) -> Response:
-    """After a change: look at the result, so that a reload does not change it again."""
-    return RedirectResponse(path, status_code=303)
+    return to_memory(id, "pinned")

@@ -20,6 +20,7 @@ from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.address import Address
 from recollect.interfaces.web.chips import chip_groups, chosen_chips, deep_chip, narrowing
+from recollect.interfaces.web.memory_text import opening
 from recollect.interfaces.web.rendering import environment, page
 from recollect.interfaces.web.waterfall import left_out, scale_of, took, waterfall
 from recollect.pipeline import MOST_FACETS
@@ -197,15 +198,6 @@ def _reads_time_again(address: Address) -> str | None:
 def start_of(result: Result) -> str:
     """The beginning of a memory's text, for one that no keyword matched."""
     return opening(result.memory, START_CHARACTERS)
-
-
-def opening(memory: Memory, most: int) -> str:
-    """The text, or what explains it, up to `most` characters; cut between words where it can be."""
-    text = " ".join((memory.text or memory.context or memory.details)[: 2 * most].split())
-    if len(text) <= most:
-        return text
-    kept = text[:most]
-    return (kept.rpartition(" ")[0] or kept).rstrip(" .,;:") + "…"
 
 
 # Without a query

@@ -31,7 +31,7 @@ class Slider(NamedTuple):
     step: float
 
 
-class Group(NamedTuple):
+class SliderGroup(NamedTuple):
     """The sliders of one part of a recipe."""
 
     name: str
@@ -43,7 +43,7 @@ class Group(NamedTuple):
         return sum(slider.changed for slider in self.sliders)
 
 
-def grouped(declared: list[Constant], changes: Mapping[str, object]) -> tuple[Group, ...]:
+def grouped(declared: list[Constant], changes: Mapping[str, object]) -> tuple[SliderGroup, ...]:
     """Weights first, then part by part in the order of the recipe."""
     held: dict[str, list[Slider]] = {WEIGHTS: []}
     for constant in declared:
@@ -51,7 +51,7 @@ def grouped(declared: list[Constant], changes: Mapping[str, object]) -> tuple[Gr
         held.setdefault(group, []).append(_slider(constant, label, changes.get(constant.name)))
     found = {name: sliders for name, sliders in held.items() if sliders}
     opened = WEIGHTS if WEIGHTS in found else "fuse"
-    return tuple(Group(name, tuple(held), name == opened) for name, held in found.items())
+    return tuple(SliderGroup(name, tuple(held), name == opened) for name, held in found.items())
 
 
 def unchanged(value: object, declared: float) -> bool:

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, RecollectError
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.memories import problem_piece
+from recollect.interfaces.web.forms import problem_piece
 from recollect.interfaces.web.rendering import page, query_string
 from recollect.store.sqlite.upkeep import Finding
 
@@ -45,7 +45,7 @@ class Model(NamedTuple):
     problem: str = ""
 
 
-class Part(Struct, frozen=True):
+class Share(Struct, frozen=True):
     """A value and how many memories have it; `share` is a percentage."""
 
     label: str
@@ -241,7 +241,7 @@ def degraded(engine: Recollect, models: list[Model]) -> list[str]:
     return told
 
 
-def shares(stats: dict[str, Any]) -> list[tuple[str, list[Part]]]:
+def shares(stats: dict[str, Any]) -> list[tuple[str, list[Share]]]:
     """Memories by tier, kind and project, as parts of all of them."""
     whole = max(stats["memories"], 1)
     groups = []
@@ -253,7 +253,7 @@ def shares(stats: dict[str, Any]) -> list[tuple[str, list[Part]]]:
         counts = list(stats[key].items())
         named = len(counts) if len(counts) == MOST_NAMED + 1 else MOST_NAMED
         parts = [
-            Part(
+            Share(
                 value or "none",
                 count,
                 round(100 * count / whole, 2),
@@ -263,7 +263,7 @@ def shares(stats: dict[str, Any]) -> list[tuple[str, list[Part]]]:
         ]
         if rest := counts[named:]:
             count = sum(count for _, count in rest)
-            parts.append(Part(f"{len(rest):,} others", count, round(100 * count / whole, 2)))
+            parts.append(Share(f"{len(rest):,} others", count, round(100 * count / whole, 2)))
         groups.append((label, parts))
     return groups
 

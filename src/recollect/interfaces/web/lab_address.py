@@ -24,7 +24,7 @@ PIECES = (LEFT, RIGHT, "below")
 Pairs = list[tuple[str, str]]
 
 
-class Bench(NamedTuple):
+class LabAddress(NamedTuple):
     """What an address asks for: the two sides, what both share, the memory that is looked at
     closely, whether the differences are listed; and the one piece that a script wants anew."""
 
@@ -49,7 +49,7 @@ class Bench(NamedTuple):
         return found + ([("diff", "1")] if self.diff else [])
 
 
-def read(engine: Recollect, given: QueryParams) -> Bench:
+def read(engine: Recollect, given: QueryParams) -> LabAddress:
     """The address as what is asked of each side. Constants set to what is declared are no change;
     those that a form sends along for another recipe than the chosen one are dropped."""
     pairs = given.multi_items()
@@ -59,7 +59,7 @@ def read(engine: Recollect, given: QueryParams) -> Bench:
         for name, value in pairs
         if name not in skipped and name != "q" and not _sets(name) and not _passing(name)
     ]
-    return Bench(
+    return LabAddress(
         left=_asked(engine, LEFT, given, kept),
         right=_asked(engine, RIGHT, given, kept),
         kept=kept,

@@ -1,0 +1,150 @@
+"""What the tools do: each is a function from checked arguments to an answer, over the engine."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.ingest.draft import FIELDS, draft
+from recollect.ingest.saving import saved_json
+from recollect.interfaces.cursor import encode_place
+from recollect.interfaces.mcp import arguments, schemas
+from recollect.interfaces.mcp.texts import (
+    context_text,
+    list_text,
+    memories_text,
+    redacted_text,
+    response_text,
+    saved_text,
+)
+from recollect.interfaces.requests import filter_of, search_of
+from recollect.memory_json import memory_json
+from recollect.present.response import as_json, degraded_json
+from recollect.present.views import token_estimate
+from recollect.times import iso
+from recollect.types import Memory, place_of
+
+DEEP_RECIPE = "gnosis"
+
+
+class Served(NamedTuple):
+    """What is served: an engine, and the project that calls without one mean."""
+
+    engine: Recollect
+    project: str | None = None
+
+
+class ToolAnswer(NamedTuple):
+    """What a tool answers: the same as data and, shorter, as text."""
+
+    structured: dict[str, Any]
+    text: str
+
+
+def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
+    response = served.engine.search(search_of(args.within(served.project), served.engine.now()))
+    text = response_text(response, explain=args.explain)
+    return ToolAnswer(as_json(response, args.explain), text)
+
+
+def deep_search(served: Served, args: arguments.DeepSearchArguments) -> ToolAnswer:
+    search = search_of(args.within(served.project), served.engine.now())
+    response = served.engine.search(search, recipe=DEEP_RECIPE, deep=True)
+    text = response_text(response, explain=args.explain)
+    return ToolAnswer(as_json(response, args.explain), text)
+
+
+def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
+    found = served.engine.context(
+        args.query,
+        limit=args.limit,
+        max_tokens=args.max_tokens,
+        filter=filter_of(args.within(served.project), served.engine.now()),
+    )
+    structured = {
+        "memories": [_brief(memory) for memory in found.memories],
+        "matched": found.matched,
+        "topped_up": found.topped_up,
+        "left_out": found.left_out,
+        "degraded": degraded_json(found.response) if found.response else [],
+    }
+    return ToolAnswer(structured, context_text(found))
+
+
+def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
+    fields = args.fields()
+    if served.project is not None:
+        fields.setdefault("project", served.project)
+    [saved] = served.engine.save_all([draft(fields)])
+    structured = saved_json(saved) | {"title": saved.memory.title}
+    return ToolAnswer(structured, saved_text(saved))
+
+
+def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
+    found = served.engine.show(list(dict.fromkeys(args.ids)))
+    return ToolAnswer({"memories": [memory_json(memory) for memory in found]}, memories_text(found))
+
+
+def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
+    changes = args.fields()
+    if not (changes or args.add_tags or args.remove_tags):
+        raise UserError("Nothing to change; give a field, like text.")
+    draft(changes, change=True)  # so that no field is taken for another argument of `edit`
+    [before] = served.engine.show([args.id])
+    done = served.engine.edited(
+        args.id, add_tags=args.add_tags, remove_tags=args.remove_tags, **changes
+    )
+    after = done.memory
+    changed = [name for name in FIELDS if getattr(after, name) != getattr(before, name)]
+    structured: dict[str, Any] = {
+        "id": after.id,
+        "title": after.title,
+        "changed": [name for name in changed if name != "updated_at" or name in changes],
+        "updated_at": iso(after.updated_at),
+    }
+    if done.redacted:
+        structured["redacted"] = dict(done.redacted)
+    what = ", ".join(structured["changed"]) or "nothing; it was so already"
+    return ToolAnswer(structured, f"Updated {after.id}: {what}.{redacted_text(done)}")
+
+
+def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
+    ids = list(dict.fromkeys(args.ids))
+    served.engine.forget(ids, undo=args.undo)
+    outcome = "restored" if args.undo else "forgotten"
+    hint = "" if args.undo else " The same call with undo=true brings them back."
+    return ToolAnswer(
+        {"ids": ids, "outcome": outcome}, f"{outcome.title()}: {', '.join(ids)}.{hint}"
+    )
+
+
+def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
+    accepted, dismissed = served.engine.feedback(args.query, args.id, accept=args.accepted)
+    text = f"Noted: {accepted} accepted and {dismissed} dismissed so far."
+    return ToolAnswer({"accepted": accepted, "dismissed": dismissed}, text)
+
+
+def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
+    wanted = filter_of(args.within(served.project), served.engine.now())
+    # One more than asked for, to know whether there is another page.
+    found = served.engine.list(wanted, args.limit + 1, args.place())
+    page = found[: args.limit]
+    following = encode_place(place_of(page[-1])) if len(found) > args.limit else None
+    return ToolAnswer(
+        {"memories": [_row(memory) for memory in page], "next": following},
+        list_text(page, following),
+    )
+
+
+def _brief(memory: Memory) -> dict[str, Any]:
+    """What the token budget counts, and where the rest is."""
+    whole = memory_json(memory)
+    names = [name for name in schemas.BRIEF["required"] if name in whole]
+    more = bool(memory.why or memory.impact or memory.details)
+    return {name: whole[name] for name in names} | {"has_more": more}
+
+
+def _row(memory: Memory) -> dict[str, Any]:
+    whole = memory_json(memory) | {"token_estimate": token_estimate(memory)}
+    return {name: whole[name] for name in schemas.ROW["required"]}

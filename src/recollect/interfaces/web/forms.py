@@ -1,0 +1,46 @@
+"""What a form sends, and where a page goes on after it."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from recollect.errors import RecollectError, UserError
+from recollect.interfaces.http.problems import status_of
+from recollect.interfaces.web.rendering import page, path_of
+
+MOST_FIELDS = 2000  # a memory of a thousand tags, and the rest
+
+
+def problem_piece(request: Request, error: RecollectError) -> Response:
+    """What went wrong, to stand where a piece of a page would have stood."""
+    return page("_problem.html", request, {"detail": str(error)}, status=status_of(error))
+
+
+async def submitted(request: Request) -> dict[str, list[str]]:
+    """The fields of a form. A browser sends one in this encoding and no other."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
+    if body and kind != "application/x-www-form-urlencoded":
+        raise UserError("A form must be sent as application/x-www-form-urlencoded.")
+    try:
+        return parse_qs(
+            body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
+        )
+    except ValueError as error:  # not UTF-8, or too many fields
+        raise UserError("The form cannot be read.") from error
+
+
+def memory_id(request: Request) -> str:
+    return str(request.path_params["id"])
+
+
+def to_memory(id: str, done: str) -> Response:
+    return redirect(f"/memory/{path_of(id)}?done={done}")
+
+
+def redirect(path: str) -> Response:
+    """After a change: look at the result, so that a reload does not change it again."""
+    return RedirectResponse(path, status_code=303)

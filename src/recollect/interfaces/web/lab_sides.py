@@ -1,0 +1,199 @@
+"""One side of the lab: what was asked of a recipe, its results, and how two sides differ."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from recollect.engine import Recollect
+from recollect.errors import NotFound, ProviderError, UserError
+from recollect.interfaces.http.asking import Asked
+from recollect.interfaces.web.lab_address import LEFT, text_of
+from recollect.interfaces.web.sliders import SliderGroup, grouped
+from recollect.interfaces.web.waterfall import Scale, scale_of, steps
+from recollect.recipes.base import Recipe
+from recollect.recipes.constants import constants
+from recollect.recipes.overrides import nested_changes
+from recollect.recipes.show import differences, toml_lines
+from recollect.types import Response, Result, Term
+
+MOST_ROWS = 25  # beyond these nobody follows a line from one list to the other
+
+
+class Move(NamedTuple):
+    """Where a memory goes from the left list to the right one; None where it is in one alone."""
+
+    left: int | None
+    right: int | None
+
+    @property
+    def by(self) -> int | None:
+        return None if self.left is None or self.right is None else self.left - self.right
+
+    @property
+    def kind(self) -> str:
+        if self.by is None:
+            return "alone"
+        return "same" if self.by == 0 else "up" if self.by > 0 else "down"
+
+
+class LabRow(NamedTuple):
+    """One result of a list. `said` is what this very query's feedback last said of it."""
+
+    rank: int
+    result: Result
+    title: str
+    said: bool | None
+    move: Move | None
+
+
+class Learning(NamedTuple):
+    """What feedback does to a recipe: `weights` where they learn, from `after` events on."""
+
+    accepted: int
+    dismissed: int
+    after: int
+    weights: dict[str, tuple[float, float]]
+    signal: float
+
+    @property
+    def events(self) -> int:
+        return self.accepted + self.dismissed
+
+    @property
+    def largest(self) -> float:
+        return max((max(pair) for pair in self.weights.values()), default=0) or 1
+
+
+class Side(Struct, frozen=True, kw_only=True):
+    """One side of the bench: what was asked of it, and what came of it."""
+
+    name: str
+    asked: Asked
+    groups: tuple[SliderGroup, ...] = ()
+    others: dict[str, str] = {}  # changes of what is no number, which no slider can show
+    recipe: Recipe | None = None  # as changed; None when it cannot be had
+    about: str = ""
+    answer: Response | None = None
+    rows: tuple[LabRow, ...] = ()
+    toml: str = ""
+    learning: Learning | None = None
+    problem: str = ""
+
+    @property
+    def changed(self) -> int:
+        return len(self.asked.set)
+
+    @property
+    def more(self) -> list[str]:
+        """What the list does not show: a script needs its ranks to tell who moved."""
+        return [one.id for one in (self.answer or ())][len(self.rows) :]
+
+    @property
+    def scale(self) -> Scale:
+        """One for the list, so that its bars can be compared."""
+        return scale_of(row.result.explain for row in self.rows)
+
+    def place(self, id: str) -> tuple[int, Result] | None:
+        """A memory's rank and result, also where the list shows fewer."""
+        found = enumerate(self.answer or (), start=1)
+        return next(((rank, one) for rank, one in found if one.id == id), None)
+
+
+def side_of(engine: Recollect, name: str, asked: Asked, *, search: bool) -> Side:
+    """A side, as far as it can be had: what is wrong with it is part of it."""
+    side = Side(name=name, asked=asked)
+    try:
+        declared = engine.recipe(asked.recipe)
+        known = constants(declared)
+        names = {one.name for one in known}
+        others = {one: text_of(value) for one, value in asked.set.items() if one not in names}
+        side = msgspec.structs.replace(
+            side, groups=grouped(known, asked.set), others=others, about=declared.about
+        )
+        recipe = engine.recipes.changed(declared.name, asked.set) if asked.set else declared
+        toml = "\n".join(toml_lines({"extends": declared.name} | nested_changes(asked.set)))
+        side = msgspec.structs.replace(side, recipe=recipe, toml=toml.rstrip())
+        if search:
+            learning = _learning(engine, declared.name, recipe)
+            side = msgspec.structs.replace(side, learning=learning)
+        if search and asked.query.strip():
+            answer = asked.answered(engine)
+            side = msgspec.structs.replace(side, answer=answer, rows=_rows(engine, answer))
+    except (UserError, ProviderError) as error:
+        return msgspec.structs.replace(side, problem=str(error))
+    return side
+
+
+def _learning(engine: Recollect, name: str, recipe: Recipe) -> Learning:
+    held = {one.name.split(".", 2)[-1]: one.value for one in constants(recipe)}
+    return Learning(
+        *engine.opinions(),
+        after=int(held.get("adaptive.after", 0)),
+        weights=engine.learned(name),
+        signal=held.get("signals.feedback.weight", 0.0),
+    )
+
+
+def _rows(engine: Recollect, answer: Response) -> tuple[LabRow, ...]:
+    shown = answer.results[:MOST_ROWS]
+    said = engine.judged(answer.query, [one.id for one in shown])
+    return tuple(
+        LabRow(rank, one, title_of(one), said.get(one.id), None)
+        for rank, one in enumerate(shown, start=1)
+    )
+
+
+def title_of(result: Result) -> str:
+    memory = result.memory
+    return memory.title or memory.text[:80] or memory.id
+
+
+def moved(side: Side, other: Side) -> Side:
+    """The rows with where each goes. Nothing moves where one of the lists could not be had."""
+    if side.answer is None or other.answer is None:
+        return side
+    ranks = {one.id: rank for rank, one in enumerate(other.answer, start=1)}
+    rows = []
+    for row in side.rows:
+        there = ranks.get(row.result.id)
+        move = Move(row.rank, there) if side.name == LEFT else Move(there, row.rank)
+        rows.append(row._replace(move=move))
+    return msgspec.structs.replace(side, rows=tuple(rows))
+
+
+def differing(left: Side, right: Side) -> list[tuple[str, str, str]]:
+    """What both have and set differently comes first: the rest is that one of them lacks a part."""
+    if left.recipe is None or right.recipe is None:
+        return []
+    found = differences(left.recipe, right.recipe)
+    found.sort(key=lambda one: (one[1] is None or one[2] is None, one[1] is None))
+    return [(name, text_of(one), text_of(other)) for name, one, other in found]
+
+
+def compared(engine: Recollect, id: str, left: Side, right: Side) -> dict[str, Any] | None:
+    """One memory as both sides see it, and part by part."""
+    if not id or left.answer is None or right.answer is None:
+        return None
+    places = [(side, side.place(id)) for side in (left, right)]
+    try:
+        [memory] = engine.show([id])
+    except NotFound:
+        return None
+    sums = [_sums(place[1].explain) if place else {} for _, place in places]
+    parts = [
+        (name, sums[0].get(name), sums[1].get(name)) for name in dict.fromkeys((*sums[0], *sums[1]))
+    ]
+    scale = None
+    if left.asked.recipe == right.asked.recipe:  # the same parts: comparable to the eye
+        scale = scale_of(place[1].explain for _, place in places if place)
+    return {"id": id, "memory": memory, "places": places, "parts": parts, "scale": scale}
+
+
+def _sums(term: Term) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for step in steps(term):
+        found[step.name] = found.get(step.name, 0.0) + step.value
+    return found

@@ -1,0 +1,137 @@
+"""The page with the form that a memory is written and changed in."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from recollect.engine import Recollect
+from recollect.errors import Changed, NotFound, RecollectError, StoreError, UserError
+from recollect.ingest.draft import draft
+from recollect.interfaces.http.service import Service
+from recollect.interfaces.web import editing
+from recollect.interfaces.web.forms import memory_id, submitted, to_memory
+from recollect.interfaces.web.memory_text import heading
+from recollect.interfaces.web.rendering import page, path_of
+from recollect.memory_json import revision
+from recollect.types import Memory
+
+
+async def new(service: Service, request: Request) -> Response:
+    return _form(request, None, editing.shown(None))
+
+
+async def save_new(service: Service, request: Request) -> Response:
+    """Save what was typed, and say when it was there already."""
+    form = await submitted(request)
+    try:
+        [saved] = await service.ask(service.engine.save_all, [draft(editing.as_draft(form))])
+    except (UserError, StoreError) as error:
+        return _refused(request, None, form, error)
+    outcome = saved.outcome
+    done = "repeated" if saved.repeated and outcome == "updated" else outcome
+    return to_memory(saved.memory.id, done)
+
+
+async def edit(service: Service, request: Request) -> Response:
+    [memory] = await service.ask(service.engine.show, [memory_id(request)])
+    values = editing.shown(memory)
+    return _form(request, memory, values)
+
+
+async def save_edit(service: Service, request: Request) -> Response:
+    """Change what was typed over, unless somebody else was quicker; what was typed stays in the
+    form when that fails."""
+    id, form = memory_id(request), await submitted(request)
+    try:
+        [memory] = await service.ask(service.engine.show, [id])
+    except NotFound:
+        return _gone(request, form)
+    try:
+        done = await service.ask(_changed, service.engine, memory, form)
+    except NotFound:
+        return _gone(request, form)
+    except Changed:
+        return await _conflict(service, request, form)
+    except (UserError, StoreError) as error:
+        return _refused(request, memory, form, error)
+    return to_memory(id, done)
+
+
+def _changed(engine: Recollect, memory: Memory, form: editing.Form) -> str:
+    """Change the memory; which of DONE that was."""
+    changes = editing.as_edit(editing.changed(form), memory)
+    if not changes:
+        return "same"
+    engine.edit(memory.id, if_revision=form.get("revision", [""])[-1] or None, **changes)
+    return "changed"
+
+
+async def _conflict(service: Service, request: Request, form: editing.Form) -> Response:
+    """The form again, from the memory as it is now, with what was typed laid over it."""
+    try:
+        [memory] = await service.ask(service.engine.show, [memory_id(request)])
+    except NotFound:
+        return _gone(request, form)
+    values, differences = editing.conflict(form, memory)
+    return _form(request, memory, values, differences=differences, status=412)
+
+
+def _refused(
+    request: Request, memory: Memory | None, form: editing.Form, error: RecollectError
+) -> Response:
+    """The form again, with what was typed and what is wrong with it."""
+    values = editing.shown(memory) | editing.typed(form)
+    status = 503 if isinstance(error, StoreError) else 400
+    return _form(request, memory, values, problem=str(error), form=form, status=status)
+
+
+def _gone(request: Request, form: editing.Form) -> Response:
+    """Forgotten while it was edited: what was typed must not be lost with it."""
+    problem = (
+        "This memory was forgotten meanwhile. What you typed is still here; saving it now makes a "
+        "new memory."
+    )
+    values = editing.shown(None) | editing.typed(form)
+    return _form(request, None, values, problem=problem, status=404)
+
+
+def _form(
+    request: Request,
+    memory: Memory | None,
+    values: editing.Values,
+    *,
+    problem: str = "",
+    differences: list[editing.Difference] | None = None,
+    form: editing.Form | None = None,
+    status: int = 200,
+) -> Response:
+    """The form. What it was handed out with stays the same when it comes back with an error."""
+    was, held = editing.digests(editing.shown(memory)), revision(memory) if memory else ""
+    if form is not None:
+        was, held = form.get("was", [""])[-1], form.get("revision", [""])[-1]
+    tags = dict.fromkeys((*(memory.tags if memory else ()), *values["tags"]))
+    told = {
+        "memory": memory,
+        "title": heading(memory) if memory else "New memory",
+        "action": f"/edit/{path_of(memory.id)}" if memory else "/new",
+        "sections": editing.SECTIONS,
+        "unfolded": editing.unfolded(values, problem, all_of_them=bool(differences)),
+        "labels": editing.labels(),
+        "values": values,
+        "tags": [(tag, tag in values["tags"]) for tag in tags],
+        "was": was,
+        "revision": held,
+        "problem": problem,
+        "wrong": editing.field_of(problem),
+        "differences": differences or [],
+        "given_id": form.get("id", [""])[-1] if form else "",
+        "example": editing.TIME_EXAMPLE,
+    }
+    return page("edit.html", request, told, status=status)
+
+
+async def values_in_use(service: Service, request: Request) -> Response:
+    """What other memories have for the fields that offer it, as lists to choose from."""
+    facets = await service.ask(service.engine.facets)
+    return page("_values.html", request, {"facets": facets})

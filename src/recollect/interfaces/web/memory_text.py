@@ -1,0 +1,39 @@
+"""A memory's texts on a page: its heading, its beginning, its links."""
+
+from __future__ import annotations
+
+import re
+
+from markupsafe import Markup, escape
+
+from recollect.types import Memory
+
+HEADING = 90  # characters of a text that stand for a missing title
+URL = re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]}]")
+
+
+def heading(memory: Memory) -> str:
+    """The title, or how the text begins."""
+    if memory.title.strip():
+        return memory.title
+    [first, *_] = memory.text.strip().splitlines() or [memory.id]
+    return first if len(first) <= HEADING else first[:HEADING].rsplit(" ", 1)[0] + " …"
+
+
+def linked(text: str) -> Markup:
+    """The text with its web addresses as links; everything else in it is text."""
+    link = Markup('<a href="{0}" rel="noreferrer noopener nofollow">{0}</a>')
+    made, last = [], 0
+    for found in URL.finditer(text):
+        made += [escape(text[last : found.start()]), link.format(found[0])]
+        last = found.end()
+    return Markup("").join([*made, escape(text[last:])])
+
+
+def opening(memory: Memory, most: int) -> str:
+    """The text, or what explains it, up to `most` characters; cut between words where it can be."""
+    text = " ".join((memory.text or memory.context or memory.details)[: 2 * most].split())
+    if len(text) <= most:
+        return text
+    kept = text[:most]
+    return (kept.rpartition(" ")[0] or kept).rstrip(" .,;:") + "…"

@@ -1,0 +1,183 @@
+"""The timeline's picture: bars above the axis for what was made, below it for what expires."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from math import ceil, floor, log10
+
+from msgspec import Struct
+
+from recollect.interfaces.web.rendering import query_string
+from recollect.interfaces.web.time_spans import MOST_BARS, Grain, chosen_grain, end_of, start_of
+from recollect.store.base import Dates
+
+HEIGHT = 240  # of both sides together, in pixels; the labels stand outside
+LEAST_SIDE = 28
+
+
+class TimeBar(Struct, frozen=True):
+    """One stretch of time. `x` and `width` are percentages, the rest pixels."""
+
+    label: str
+    first: date
+    last: date
+    made: int
+    expiring: int
+    x: float
+    width: float
+    up: float
+    down: float
+    href: str
+
+
+class Picture(Struct, frozen=True):
+    """The bars and what stands around them."""
+
+    bars: tuple[TimeBar, ...]
+    grain: Grain
+    axis: float
+    height: float
+    today: float | None
+    ticks: tuple[tuple[float, str], ...]
+    steps: tuple[tuple[float, str], ...]
+    outside: str
+
+
+def drawn(
+    dates: Dates,
+    window: tuple[date, date],
+    by: Grain | None,
+    today: date,
+    narrowing: Mapping[str, object],
+) -> Picture:
+    """Bars above the axis for what was made, below it for what expires, on one scale."""
+    grain = chosen_grain(window, by)
+    starts = _starts(window, grain)
+    made, expiring = (
+        _gathered(counts, grain, starts[0], end_of(starts[-1], grain)) for counts in dates
+    )
+    most = (max(made.values(), default=0), max(expiring.values(), default=0))
+    axis, below = _sides(*most)
+    scale = min(axis / most[0] if most[0] else HEIGHT, below / most[1] if most[1] else HEIGHT)
+    step = 100 / len(starts)
+    bars = tuple(
+        TimeBar(
+            label=_label(start, grain),
+            first=start,
+            last=end_of(start, grain),
+            made=made.get(start, 0),
+            expiring=expiring.get(start, 0),
+            x=round(place * step, 3),
+            width=round(step, 3),
+            up=_tall(made.get(start, 0) * scale),
+            down=_tall(expiring.get(start, 0) * scale),
+            href=_listing(start, end_of(start, grain), narrowing),
+        )
+        for place, start in enumerate(starts)
+    )
+    length = (end_of(starts[-1], grain) - starts[0]).days + 1
+    inside = starts[0] <= today <= end_of(starts[-1], grain)
+    return Picture(
+        bars=bars,
+        grain=grain,
+        axis=axis,
+        height=axis + below,
+        today=round(((today - starts[0]).days + 0.5) / length * 100, 3) if inside else None,
+        ticks=_ticks(starts, grain, step),
+        steps=_steps(most[0], axis, scale),
+        outside=_outside(dates, starts[0], end_of(starts[-1], grain)),
+    )
+
+
+def _starts(window: tuple[date, date], grain: Grain) -> list[date]:
+    """Where each bar begins; never more than the picture holds, the latest ones."""
+    starts, at, last = [], start_of(window[0], grain), window[1]
+    while at <= last:
+        starts.append(at)
+        end = end_of(at, grain)
+        if end == date.max:
+            break
+        at = end + timedelta(days=1)
+    return starts[-MOST_BARS:]
+
+
+def _gathered(counts: Mapping[date, int], grain: Grain, first: date, last: date) -> dict[date, int]:
+    gathered: dict[date, int] = {}
+    for day, count in counts.items():
+        if first <= day <= last:
+            start = start_of(day, grain)
+            gathered[start] = gathered.get(start, 0) + count
+    return gathered
+
+
+def _sides(made: int, expiring: int) -> tuple[float, float]:
+    """How much of the height is above the axis and below it: as much as the counts need."""
+    if not expiring:
+        return HEIGHT, 0
+    above = HEIGHT * made / (made + expiring)
+    above = min(max(above, LEAST_SIDE), HEIGHT - LEAST_SIDE)
+    return round(above, 1), round(HEIGHT - above, 1)
+
+
+def _tall(height: float) -> float:
+    """One memory among thousands is still a bar that can be seen."""
+    return round(max(height, 2.0), 1) if height else 0
+
+
+def _steps(most: int, axis: float, scale: float) -> tuple[tuple[float, str], ...]:
+    """Lines across at round numbers, a handful, above the axis."""
+    if most < 1:
+        return ()
+    rough = most / 3
+    power = 10 ** floor(log10(rough)) if rough > 0 else 1
+    step = max(1, next(n * power for n in (1, 2, 5, 10) if n * power >= rough))
+    count = floor(most / step)
+    return tuple(
+        (round(axis - number * step * scale, 1), f"{int(number * step):,}")
+        for number in range(1, count + 1)
+    )
+
+
+def _ticks(starts: list[date], grain: Grain, step: float) -> tuple[tuple[float, str], ...]:
+    """A label under about every eighth of the picture, where a bar begins."""
+    every = max(1, ceil(len(starts) / 8))
+    return tuple(
+        (round(place * step + step / 2, 3), _short(start, grain))
+        for place, start in enumerate(starts)
+        if place % every == every // 2
+    )
+
+
+def _label(start: date, grain: Grain) -> str:
+    names: dict[Grain, Callable[[date], str]] = {
+        "day": lambda day: f"{day.isoformat()}, {day.strftime('%A')}",
+        "week": lambda day: f"Week of {day.isoformat()}",
+        "month": lambda day: day.strftime("%B ") + str(day.year),
+        "year": lambda day: str(day.year),
+    }
+    return names[grain](start)
+
+
+def _short(start: date, grain: Grain) -> str:
+    if grain == "year":
+        return str(start.year)
+    month = start.strftime("%b")
+    return f"{month} {start.year}" if grain == "month" else f"{start.day} {month}"
+
+
+def _listing(first: date, last: date, narrowing: Mapping[str, object]) -> str:
+    """What was changed in this stretch; both ends belong to it."""
+    span = {"since": first.isoformat(), "until": f"{last.isoformat()}T23:59:59.999999Z"}
+    return f"/browse?{query_string(**{**narrowing, **span})}"
+
+
+def _outside(dates: Dates, first: date, last: date) -> str:
+    """What the picture leaves out, in words."""
+    told = []
+    for counts, what in ((dates.made, "made"), (dates.expiring, "expiring")):
+        before = sum(count for day, count in counts.items() if day < first)
+        after = sum(count for day, count in counts.items() if day > last)
+        told += [f"{before:,} {what} earlier"] if before else []
+        told += [f"{after:,} {what} later"] if after else []
+    return ", ".join(told)
