@@ -87,7 +87,7 @@ class Tokens:
         return self.required or (self._stored is not None and self._stored.any_live())
 
     def known(self, token: str) -> TokenCheck:
-        """Asked anew for each request, so that a token is refused once it is revoked."""
+        """SearchParameters anew for each request, so that a token is refused once it is revoked."""
         digest = _digest(token)
         # Every one is compared, so that time does not tell which came close.
         if sum(hmac.compare_digest(digest, known) for known in self._hashes) > 0:

@@ -12,8 +12,8 @@ from recollect.ingest.draft import draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http import schemas
-from recollect.interfaces.http.asking import Narrowing
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, Reply, json_response
+from recollect.interfaces.http.parameters import FilterParameters
 from recollect.memory_json import memory_json, revision
 from recollect.types import Memory, place_of
 
@@ -170,6 +170,6 @@ OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/facets", common, "What memories have in common",
         {200: Reply("Counts by project, kind, source, tag and age.", schemas.FacetCounts)},
-        parameters=Narrowing,
+        parameters=FilterParameters,
     ),
 )  # fmt: skip

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from recollect.interfaces.http.asking import PARAMETERS
 from recollect.interfaces.http.operations import BODIES, JSON, PREFIX, Operation, Reply
+from recollect.interfaces.http.parameters import PARAMETERS
 from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
 from recollect.version import __version__
 

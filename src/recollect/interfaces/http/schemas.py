@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from recollect.interfaces.http.asking import MOST_NAMES, Constants, Narrowing, Text
+from recollect.interfaces.http.parameters import MOST_NAMES, Constants, FilterParameters, Text
 from recollect.settings import SemanticMode
 from recollect.store.base import WriteOutcome
 from recollect.types import Degraded, Memory, Severity, Tier, View
@@ -89,7 +89,7 @@ class SaveOutcome(Struct):
     redacted: dict[str, int] | UnsetType = UNSET
 
 
-class BrowseParameters(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BrowseParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to browse."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
@@ -115,7 +115,7 @@ class ForgetParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     purge: Annotated[bool, Meta(description="For good: it cannot be brought back.")] = False
 
 
-class ContextParameters(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ContextParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an agent is about to work on."""
 
     query: Annotated[str, Meta(max_length=10_000)] = ""

@@ -6,14 +6,14 @@ from starlette.responses import Response
 
 from recollect.auth.capabilities import SEARCH, WRITE
 from recollect.interfaces.http import schemas
-from recollect.interfaces.http.asking import Asked
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, Reply, json_response
+from recollect.interfaces.http.parameters import SearchParameters
 from recollect.present.response import as_json, context_json
 from recollect.present.schema import ResponseJson
 
 
 async def search(call: Call) -> Response:
-    asked: Asked = call.parameters if call.body is None else call.body
+    asked: SearchParameters = call.parameters if call.body is None else call.body
     response = await call.service.ask(asked.answered, call.engine)
     call.metrics.search(response)
     return json_response(as_json(response, asked.explain, whole=asked.whole))
@@ -61,7 +61,7 @@ OPERATIONS = (
         FOUND, parameters=schemas.RelatedParameters, problems=(404,),
     ),
     Operation(
-        "POST", f"{PREFIX}/search", search, "Search", FOUND, body=Asked,
+        "POST", f"{PREFIX}/search", search, "Search", FOUND, body=SearchParameters,
         example={"query": "how do we refresh tokens", "limit": 5, "explain": True}, problems=(404,),
         anywhere=True,
         details="`explain` adds to each result how its score came about; `facets` counts what all "
@@ -71,7 +71,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{PREFIX}/search", search, "Search, with the query in the address", FOUND,
-        parameters=Asked, problems=(404,), anywhere=True,
+        parameters=SearchParameters, problems=(404,), anywhere=True,
     ),
     Operation(
         "GET", f"{PREFIX}/context", context, "What an agent should know when it starts",

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from recollect.errors import NotFound, RecollectError
 from recollect.interfaces.cursor import decode_place, encode_place
-from recollect.interfaces.http.asking import PARAMETERS, Narrowing, from_parameters
+from recollect.interfaces.http.parameters import PARAMETERS, FilterParameters, from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.chips import Chip
 from recollect.interfaces.web.forms import problem_piece
@@ -37,7 +37,7 @@ Cursor = Annotated[str, Meta(max_length=2000)]
 Trail = Annotated[str, Meta(max_length=50_000)]
 
 
-class Browsing(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Browsing(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A page of the listing: behind `after`, having come over the cursors in `back`."""
 
     after: Cursor | None = None
@@ -87,7 +87,7 @@ async def browse(service: Service, request: Request) -> Response:
 async def filters(service: Service, path: str, request: Request) -> Response:
     """The chips with their counts, as a piece of the page at `path`."""
     try:
-        asked: Narrowing = from_parameters(Narrowing, request.query_params)
+        asked: FilterParameters = from_parameters(FilterParameters, request.query_params)
         narrowed = await service.ask(asked.filter, service.engine)
         facets = await service.ask(service.engine.facets, narrowed)
     except RecollectError as error:
@@ -111,23 +111,25 @@ def _line(memory: Memory) -> str:
     return next((line.strip() for line in memory.text.splitlines() if line.strip()), "")[:300]
 
 
-# Narrowing
+# FilterParameters
 
 
-def parameters(asked: Narrowing) -> dict[str, Any]:
+def parameters(asked: FilterParameters) -> dict[str, Any]:
     """The narrowing as a query string has it; a page's own parameters are left out."""
     held = {name: value for name, value in asdict(asked).items() if value}
-    names = Narrowing.__struct_fields__
+    names = FilterParameters.__struct_fields__
     return {PARAMETERS.get(name, name): held[name] for name in names if name in held}
 
 
-def narrowing_path(path: str, asked: Narrowing, change: Mapping[str, object] | None = None) -> str:
+def narrowing_path(
+    path: str, asked: FilterParameters, change: Mapping[str, object] | None = None
+) -> str:
     """The page with this narrowing, from its beginning."""
     query = query_string(**(parameters(asked) | dict(change or {})))
     return f"{path}?{query}" if query else path
 
 
-def applied(path: str, asked: Narrowing) -> list[Chip]:
+def applied(path: str, asked: FilterParameters) -> list[Chip]:
     """What the listing is narrowed by; each leads to the listing without it."""
     without = partial(narrowing_path, path, asked)
     named = {**GROUPS, **OTHERS}
@@ -147,7 +149,7 @@ def applied(path: str, asked: Narrowing) -> list[Chip]:
     return made
 
 
-def chips(path: str, asked: Narrowing, facets: Facets) -> list[tuple[str, list[Chip]]]:
+def chips(path: str, asked: FilterParameters, facets: Facets) -> list[tuple[str, list[Chip]]]:
     """What the listing can be narrowed by further, with how many would be left."""
     to = partial(narrowing_path, path, asked)
     held = {tag.lower() for tag in asked.tags}

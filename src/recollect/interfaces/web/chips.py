@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from recollect.interfaces.http.asking import SETS
+from recollect.interfaces.http.parameters import SETS
 from recollect.interfaces.web.address import Address
 from recollect.interfaces.web.rendering import AGES
 from recollect.recipes.base import Recipe

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
-from recollect.interfaces.http.asking import Asked
+from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.lab_address import (
     LEFT,
@@ -87,7 +87,7 @@ async def _save(service: Service, request: Request) -> Response:
     side = given.get("save")
     if side not in USUAL:
         raise UserError("Say which side to save: left or right.")
-    asked: Asked = getattr(bench, side)
+    asked: SearchParameters = getattr(bench, side)
     saved = await service.ask(
         service.engine.save_recipe,
         given.get(f"{side}.as", ""),

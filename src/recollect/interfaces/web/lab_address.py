@@ -10,7 +10,7 @@ from starlette.datastructures import QueryParams
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.http.asking import SETS, Asked, from_parameters
+from recollect.interfaces.http.parameters import SETS, SearchParameters, from_parameters
 from recollect.interfaces.web.sliders import typed, unchanged
 from recollect.recipes.constants import constants
 
@@ -28,8 +28,8 @@ class LabAddress(NamedTuple):
     """What an address asks for: the two sides, what both share, the memory that is looked at
     closely, whether the differences are listed; and the one piece that a script wants anew."""
 
-    left: Asked
-    right: Asked
+    left: SearchParameters
+    right: SearchParameters
     kept: Pairs
     open: str = ""
     diff: bool = False
@@ -69,7 +69,7 @@ def read(engine: Recollect, given: QueryParams) -> LabAddress:
     )
 
 
-def _asked(engine: Recollect, side: str, given: QueryParams, kept: Pairs) -> Asked:
+def _asked(engine: Recollect, side: str, given: QueryParams, kept: Pairs) -> SearchParameters:
     recipe = given.get(side) or USUAL[side]
     of = given.get(f"{side}.of", recipe)
     fields = [("q", given.get("q", "")), *_own(side, kept), ("recipe", recipe)]
@@ -79,7 +79,7 @@ def _asked(engine: Recollect, side: str, given: QueryParams, kept: Pairs) -> Ask
             constant = name.removeprefix(SETS)
             if name != constant and not unchanged(value, declared.get(constant, float("nan"))):
                 fields.append((name, value))
-    asked: Asked = from_parameters(Asked, QueryParams(fields))
+    asked: SearchParameters = from_parameters(SearchParameters, QueryParams(fields))
     return asked
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from recollect.engine import Recollect
 from recollect.errors import NotFound, ProviderError, UserError
-from recollect.interfaces.http.asking import Asked
+from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.web.lab_address import LEFT, text_of
 from recollect.interfaces.web.sliders import SliderGroup, grouped
 from recollect.interfaces.web.waterfall import Scale, scale_of, steps
@@ -71,7 +71,7 @@ class Side(Struct, frozen=True, kw_only=True):
     """One side of the bench: what was asked of it, and what came of it."""
 
     name: str
-    asked: Asked
+    asked: SearchParameters
     groups: tuple[SliderGroup, ...] = ()
     others: dict[str, str] = {}  # changes of what is no number, which no slider can show
     recipe: Recipe | None = None  # as changed; None when it cannot be had
@@ -102,7 +102,7 @@ class Side(Struct, frozen=True, kw_only=True):
         return next(((rank, one) for rank, one in found if one.id == id), None)
 
 
-def side_of(engine: Recollect, name: str, asked: Asked, *, search: bool) -> Side:
+def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bool) -> Side:
     """A side, as far as it can be had: what is wrong with it is part of it."""
     side = Side(name=name, asked=asked)
     try:

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 from recollect import types
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError
-from recollect.interfaces.http.asking import Asked, from_parameters
+from recollect.interfaces.http.parameters import SearchParameters, from_parameters
 from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.address import Address
@@ -89,10 +89,10 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
     return values
 
 
-def _asked(address: Address) -> Asked:
+def _asked(address: Address) -> SearchParameters:
     """The search that the address asks for, as much of it as the page shows."""
     pairs = address.without("facets", "explain", "view").pairs
-    asked: Asked = from_parameters(Asked, QueryParams([("q", ""), *pairs]))
+    asked: SearchParameters = from_parameters(SearchParameters, QueryParams([("q", ""), *pairs]))
     limit = asked.limit or LIMITS[0]
     return msgspec.structs.replace(asked, facets=True, limit=limit, view="scan")
 
@@ -101,7 +101,7 @@ def _asked(address: Address) -> Asked:
 
 
 def _found(
-    engine: Recollect, recipe: Recipe, asked: Asked, address: Address, *, quick: bool
+    engine: Recollect, recipe: Recipe, asked: SearchParameters, address: Address, *, quick: bool
 ) -> dict[str, Any]:
     """The answer and what the page says about it. `quick` skips what a person who still types would
     wait for; the page then asks again."""
@@ -136,7 +136,7 @@ def _found(
     }
 
 
-def _deferred(engine: Recollect, recipe: Recipe, asked: Asked) -> dict[str, object]:
+def _deferred(engine: Recollect, recipe: Recipe, asked: SearchParameters) -> dict[str, object]:
     """The constants with which no reranker is asked; empty where none would be asked anyway."""
     if engine.settings.rerank.provider == "none":
         return {}
@@ -165,7 +165,9 @@ def _degraded(part: types.Degraded, response: types.Response) -> tuple[str, str]
     return sentences.degraded(part, response).rstrip("."), means
 
 
-def _more(asked: Asked, response: types.Response, address: Address) -> tuple[int, str] | None:
+def _more(
+    asked: SearchParameters, response: types.Response, address: Address
+) -> tuple[int, str] | None:
     dropped = response.counts["dropped"]
     assert isinstance(dropped, dict)
     larger = next((limit for limit in LIMITS if limit > (asked.limit or 0)), None)
@@ -203,7 +205,7 @@ def start_of(result: Result) -> str:
 # Without a query
 
 
-def _start(engine: Recollect, asked: Asked, address: Address) -> dict[str, Any]:
+def _start(engine: Recollect, asked: SearchParameters, address: Address) -> dict[str, Any]:
     """What there is: how much, the newest, and what could be asked."""
     filter = asked.filter(engine)
     narrowed = filter.narrows()

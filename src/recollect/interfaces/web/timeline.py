@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from recollect.engine import Recollect
-from recollect.interfaces.http.asking import Narrowing, from_parameters
+from recollect.interfaces.http.parameters import FilterParameters, from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.browse import applied, filters, narrowing_path, parameters
 from recollect.interfaces.web.memory_text import heading
@@ -34,7 +34,7 @@ SOON = timedelta(days=30)
 LISTED = 20
 
 
-class TimelineParameters(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TimelineParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which memories, and how they are drawn."""
 
     by: Grain | None = None

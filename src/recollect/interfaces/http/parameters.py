@@ -26,7 +26,7 @@ Names = Annotated[tuple[Text, ...], Meta(max_length=MOST_NAMES)]
 Constants = Annotated[dict[Text, bool | int | float | str], Meta(max_length=MOST_NAMES)]
 
 
-class Narrowing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FilterParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a memory must satisfy; every part that is given must hold."""
 
     project: Text | None = None
@@ -45,7 +45,7 @@ class Narrowing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return filter_of(asdict(self), engine.now())
 
 
-class Asked(Narrowing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SearchParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One search."""
 
     query: Annotated[str, Meta(max_length=LONGEST_QUERY)]
