@@ -223,7 +223,7 @@ def test_upkeep_counts_what_the_vault_holds_and_checks_it(
     expect(page.locator("[data-degraded]")).to_have_count(0)
     page.locator("[data-check] button").click()
     expect(page.locator("[data-checked]")).to_have_attribute("data-checked", "0")
-    expect(page.locator("[data-checked]")).to_contain_text("in order")
+    expect(page.locator("[data-checked]")).to_contain_text("OK")
     expect(page.locator("[data-finding]")).to_have_count(len(engine.doctor()))
     expect(page.locator("[data-broken]")).to_have_count(0)
 
@@ -250,11 +250,11 @@ def test_missing_vectors_are_told_and_made(page: Page, neglected: Site) -> None:
     expect(page.locator("[data-degraded]")).to_have_count(0)
 
 
-def test_what_is_broken_is_told_and_mended(page: Page, neglected: Site) -> None:
+def test_what_is_broken_is_shown_and_repaired(page: Page, neglected: Site) -> None:
     visit(page, neglected.at("/upkeep"))
     page.locator("[data-check] button").click()
     expect(page.locator("[data-broken]")).not_to_have_count(0)
-    page.locator("[data-mend] button").click()
+    page.locator("[data-repair] button").click()
     expect(page.locator("[data-checked]")).to_have_attribute("data-checked", "0")
     with neglected.engine() as engine:
         assert not any(finding.problem for finding in engine.doctor())

@@ -16,24 +16,23 @@ LONGEST = 2000  # an id of 200 characters of four bytes each, as base64, with ro
 
 
 def encode_place(place: Place) -> str:
-    """Opaque to whoever gets it, so that what it holds may change."""
-    told = [place.tier, to_micros(place.updated_at), place.id]
-    return urlsafe_b64encode(msgspec.json.encode(told)).rstrip(b"=").decode()
+    """The place as an opaque text, so that what it holds may change."""
+    fields = [place.tier, to_micros(place.updated_at), place.id]
+    return urlsafe_b64encode(msgspec.json.encode(fields)).rstrip(b"=").decode()
 
 
 def decode_place(cursor: str) -> Place:
-    """The place again; UserError for anything that `encode_place` did not make."""
+    """The place of a cursor; UserError for anything that `encode_place` did not make."""
     try:
         if len(cursor) > LONGEST:
             raise ValueError("longer than any that was made")
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        told = msgspec.json.decode(
+        tier, micros, id = msgspec.json.decode(
             b64decode(padded, altchars=b"-_", validate=True), type=tuple[str, int, str]
         )
-        tier, micros, id = told
         if tier not in get_args(Tier) or not is_text(id):
             raise ValueError("no tier, or no id")
         place = Place(tier, from_micros(micros), id)  # type: ignore[arg-type]
     except (ValueError, OverflowError) as error:  # msgspec's and base64's errors are ValueErrors
-        raise UserError("The cursor is not one that was handed out.") from error
+        raise UserError("This cursor is not valid; use one that a listing returned.") from error
     return place

@@ -33,7 +33,7 @@ def as_json(response: Response, explain: bool = False, *, whole: bool = False) -
 def context_json(found: Context) -> dict[str, Any]:
     """What an agent should know when it starts, and how it was found."""
     return {
-        "memories": [memory_json(one) for one in found.memories],
+        "memories": [memory_json(memory) for memory in found.memories],
         "matched": found.matched,
         "topped_up": found.topped_up,
         "left_out": found.left_out,
@@ -53,10 +53,12 @@ def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
     for name, others in (("same", result.same), ("replaces", result.replaces)):
         if others:
             shown["updated_at"] = iso(result.memory.updated_at)
-            shown[name] = [{"id": one.id, "updated_at": iso(one.updated_at)} for one in others]
+            shown[name] = [
+                {"id": memory.id, "updated_at": iso(memory.updated_at)} for memory in others
+            ]
     if result.file is not None:
         shown["file"] = file_json(result.file)
-        shown |= {"joined": [one.id for one in result.joined]} if result.joined else {}
+        shown |= {"joined": [memory.id for memory in result.joined]} if result.joined else {}
     return shown | ({"explain": term_json(result.explain)} if explain else {})
 
 

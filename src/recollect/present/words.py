@@ -26,10 +26,10 @@ def age(moment: datetime, now: datetime) -> str:
     return "just now"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def counted(number: int, singular: str, plural: str = "") -> str:
     """`1 memory`, `2 memories`."""
-    plural = many or (one[:-1] + "ies" if one.endswith("y") else one + "s")
-    return f"{number:,} {one if number == 1 else plural}"
+    many = plural or (singular[:-1] + "ies" if singular.endswith("y") else singular + "s")
+    return f"{number:,} {singular if number == 1 else many}"
 
 
 def place_in_file(place: FilePlace) -> str:

@@ -1,4 +1,4 @@
-"""Who may talk to the server at all: names it goes by, pages it trusts, tokens it asks for."""
+"""Who may call the server: its host names, the pages it trusts, the tokens it wants."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ LONGEST_ADDRESS = 16_384
 LARGEST_BODY = 16 << 20
 # Refusals of who calls, and not of how; a token that is not valid is noted with whose it was.
 NOTED = (403, 421)
-ASKED = "This server asks for a token: send it as `Authorization: Bearer …`."
+ASKED = "This server needs a token: send it as `Authorization: Bearer …`."
 # One sentence for all of them: whoever tries tokens out learns nothing of those there are.
 NOT_VALID = "This token is not valid: it is unknown, revoked or expired."
-# A browser keeps what is no longer a token only until it is told so.
+# Makes a browser delete a token that is not valid any more.
 LET_GO = {"Set-Cookie": f"{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=strict"}
 
 
@@ -158,7 +158,11 @@ class Guard:
     def _host(self, headers: Headers) -> Refusal | None:
         if len(headers.getlist("host")) == 1 and hostname(headers["host"]) in self._names:
             return None
-        return 421, "This server does not go by that name; the setting serve.hosts adds one.", {}
+        return (
+            421,
+            "This server does not answer to that host name; the setting serve.hosts adds one.",
+            {},
+        )
 
     def _origin(self, scope: Scope, headers: Headers) -> Refusal | None:
         origin = headers.get("origin")

@@ -31,7 +31,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "event": record.getMessage() if not record.exc_info else "error",
-            **getattr(record, "told", {}),
+            **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[0] is not None:
             frames = traceback.extract_tb(record.exc_info[2])[-8:]
@@ -41,7 +41,7 @@ class JsonLines(logging.Formatter):
 
 
 def set_up(stream: TextIO = sys.stderr) -> None:
-    """Send what the server and its libraries say to the stream; requests are told by `Logged`."""
+    """Send what the server and its libraries say to the stream; `Logged` writes the requests."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
     for name, level in (("recollect", "INFO"), ("uvicorn", "WARNING"), ("mcp", "WARNING")):
@@ -80,7 +80,7 @@ class Logged:
         try:
             await self._app(scope, receive, sending)
         except Exception:
-            LOG.exception("error", extra={"told": {"id": request_id}})
+            LOG.exception("error", extra={"fields": {"id": request_id}})
         finally:
             self._tell(scope, status, time.perf_counter() - start)
 
@@ -89,11 +89,11 @@ class Logged:
         route = getattr(scope.get("route"), "path", OTHER)
         method = scope["method"]
         self._metrics.request(method, route, status, spent)
-        told = {
+        fields = {
             "id": scope["request_id"],
             "method": method,
             "route": route,
             "status": status,
             "ms": round(spent * 1000, 2),
         }
-        LOG.info("request", extra={"told": told})
+        LOG.info("request", extra={"fields": fields})

@@ -29,39 +29,39 @@ def etag(memory: Memory) -> dict[str, str]:
 
 def expected(call: Call) -> str | None:
     """The revision that If-Match names; `*` and nothing name none."""
-    told = call.request.headers.get("if-match", "").strip()
-    if told in ("", "*"):
+    tag = call.request.headers.get("if-match", "").strip()
+    if tag in ("", "*"):
         return None
-    return told.removeprefix("W/").strip('"')
+    return tag.removeprefix("W/").strip('"')
 
 
 def refuse_memories(body: object) -> None:
-    """What the engine says of the first memory that is wrong, and which of several it is."""
-    for place, one in enumerate(body if isinstance(body, list) else [body]):
+    """Raise what the engine says of the first invalid memory, and which of several it is."""
+    for place, fields in enumerate(body if isinstance(body, list) else [body]):
         try:
-            if isinstance(one, dict):
-                draft(one)
+            if isinstance(fields, dict):
+                draft(fields)
         except UserError as error:
             which = f"[{place}]: " if isinstance(body, list) else ""
             raise UserError(f"{which}{error}") from error
 
 
 def refuse_change(body: object) -> None:
-    told = dict(body) if isinstance(body, dict) else {}
-    others = told.keys() - {"add_tags", "remove_tags"}
-    draft({name: told[name] for name in told if name in others}, change=True)
+    fields = dict(body) if isinstance(body, dict) else {}
+    others = ("add_tags", "remove_tags")
+    draft({name: fields[name] for name in fields if name not in others}, change=True)
 
 
 async def save(call: Call) -> Response:
     many = isinstance(call.body, list)
-    drafts = [draft(schemas.fields_of(one)) for one in (call.body if many else [call.body])]
-    saved = await call.service.ask(call.engine.save_all, drafts)
+    drafts = [draft(schemas.fields_of(body)) for body in (call.body if many else [call.body])]
+    outcomes = await call.service.ask(call.engine.save_all, drafts)
     if many:
-        return json_response([saved_json(one) for one in saved])
-    [one] = saved
-    place = quote(one.memory.id, safe="")
-    headers = {"Location": f"{PREFIX}/memories/{place}", **etag(one.memory)}
-    return json_response(saved_json(one), 201 if one.outcome == "added" else 200, headers)
+        return json_response([saved_json(saved) for saved in outcomes])
+    [saved] = outcomes
+    place = quote(saved.memory.id, safe="")
+    headers = {"Location": f"{PREFIX}/memories/{place}", **etag(saved.memory)}
+    return json_response(saved_json(saved), 201 if saved.outcome == "added" else 200, headers)
 
 
 async def browse(call: Call) -> Response:
@@ -71,15 +71,15 @@ async def browse(call: Call) -> Response:
     found = await call.service.ask(call.engine.list, filter, asked.limit + 1, after)
     page, more = found[: asked.limit], len(found) > asked.limit
     last = page[-1] if more else None
-    behind = encode_place(place_of(last)) if last else None
-    return json_response({"memories": [memory_json(one) for one in page], "next": behind})
+    cursor = encode_place(place_of(last)) if last else None
+    return json_response({"memories": [memory_json(memory) for memory in page], "next": cursor})
 
 
 async def show(call: Call) -> Response:
     federate = call.parameters.federate
     [memory] = await call.service.ask(call.engine.show, [call.id], federate=federate)
-    told = call.request.headers.get("if-none-match", "").split(",")
-    known = {tag.strip().removeprefix("W/") for tag in told}  # a proxy that packs weakens it
+    tags = call.request.headers.get("if-none-match", "").split(",")
+    known = {tag.strip().removeprefix("W/") for tag in tags}  # a proxy that compresses weakens it
     if {etag(memory)["ETag"], "*"} & known:
         return Response(status_code=304, headers=etag(memory))
     return json_response(memory_json(memory), headers=etag(memory))
@@ -116,7 +116,7 @@ OPERATIONS = (
         "POST", f"{PREFIX}/memories", save, "Save one memory or several",
         {
             200: Reply(
-                "Saved; one memory that was there already was updated or is as it was.",
+                "Saved. A memory that existed already was updated, or had nothing to change.",
                 schemas.SaveOutcome | list[schemas.SaveOutcome],
             ),
             201: Reply(
@@ -144,7 +144,7 @@ OPERATIONS = (
         "GET", f"{PREFIX}/memories/{{id:path}}", show, "One memory, whole",
         {
             200: Reply("The memory.", Memory, headers=ETAG),
-            304: Reply("It is as If-None-Match knows it.", headers=ETAG),
+            304: Reply("It is unchanged since the ETag in If-None-Match.", headers=ETAG),
         },
         headers={"If-None-Match": "Answer 304 if it is still in the state with this ETag."},
         parameters=schemas.ShowParameters, problems=(404,), anywhere=True,
@@ -154,17 +154,17 @@ OPERATIONS = (
         {200: Reply("The memory as it is now.", Memory, headers={**ETAG, **REDACTED})},
         body=schemas.MemoryChange, example={"severity": "warning", "add_tags": ["auth"]},
         headers=IF_MATCH, problems=(404, 412), refuse=refuse_change, needs=(WRITE,),
-        details="Whoever may write and not search is answered with the id and the times alone.",
+        details="A caller who may write but not search gets the id and the times alone.",
     ),
     Operation(
         "DELETE", f"{PREFIX}/memories/{{id:path}}", forget, "Forget a memory",
-        {204: Reply("It is out of every answer.")},
+        {204: Reply("Forgotten: no search finds it any more.")},
         parameters=schemas.ForgetParameters, headers=IF_MATCH, problems=(404, 412), needs=(DELETE,),
-        details=f"It can be brought back by `{PREFIX}/restore/{{id}}`, unless it was purged.",
+        details=f"It can be restored by `{PREFIX}/restore/{{id}}`, unless it was purged.",
     ),
     Operation(
-        "POST", f"{PREFIX}/restore/{{id:path}}", restore, "Bring a forgotten memory back",
-        {200: Reply("The memory, live again.", Memory, headers=ETAG)}, problems=(404,),
+        "POST", f"{PREFIX}/restore/{{id:path}}", restore, "Restore a forgotten memory",
+        {200: Reply("The memory, restored.", Memory, headers=ETAG)}, problems=(404,),
         needs=(DELETE, SEARCH),
     ),
     Operation(

@@ -1,4 +1,4 @@
-"""What a search is asked for over HTTP: the same fields as JSON, as a query string, on the page."""
+"""The parameters of a search over HTTP: the same fields in JSON, in a query string, on the page."""
 
 from __future__ import annotations
 
@@ -84,19 +84,19 @@ def from_parameters(kind: type[Struct], parameters: QueryParams) -> Any:
     fields: dict[str, Any] = {}
     names = {PARAMETERS.get(field, field): field for field in kind.__struct_fields__}
     for name in dict.fromkeys(parameters.keys()):
-        given = [value for value in parameters.getlist(name) if value != ""]
+        values = [value for value in parameters.getlist(name) if value != ""]
         if name.startswith(SETS) and "set" in names.values():
-            fields.setdefault("set", {})[name.removeprefix(SETS)] = _number(given[-1:])
+            fields.setdefault("set", {})[name.removeprefix(SETS)] = _number(values[-1:])
             continue
         if name not in names or name == "set":
-            known = ", ".join(one for one in names if one != "set")
+            known = ", ".join(name for name in names if name != "set")
             raise UserError(f"{name!r} is not a parameter; there are: {known}.")
         if names[name] in SEVERAL:
-            fields[names[name]] = given
-        elif len(given) > 1:
-            raise UserError(f"{name} is given {len(given)} times; it takes one value.")
-        elif given or names[name] == "query":
-            fields[names[name]] = given[0] if given else ""
+            fields[names[name]] = values
+        elif len(values) > 1:
+            raise UserError(f"{name} is given {len(values)} times; it takes one value.")
+        elif values or names[name] == "query":
+            fields[names[name]] = values[0] if values else ""
     made = converted(kind, fields, strict=False)
     for field in fields:
         if getattr(made, field) is None:  # msgspec reads "null" as nothing
@@ -104,9 +104,9 @@ def from_parameters(kind: type[Struct], parameters: QueryParams) -> Any:
     return made
 
 
-def _number(given: list[str]) -> object:
+def _number(values: list[str]) -> object:
     """`2` and `0.5` as numbers, `true` and `false` as what they say, everything else as text."""
-    text = given[0] if given else ""
+    text = values[0] if values else ""
     try:
         value: object = msgspec.json.decode(text)
     except msgspec.DecodeError:
@@ -124,7 +124,7 @@ def converted(kind: type[Any], value: object, *, strict: bool = True) -> Any:
 
 def sentence(error: msgspec.ValidationError) -> str:
     """`limit: expected an integer`, from what msgspec says."""
-    told, _, place = str(error).partition(" - at `$")
-    told = told.replace("`", "")
+    problem, _, place = str(error).partition(" - at `$")
+    problem = problem.replace("`", "")
     where = place.rstrip("`").lstrip(".")
-    return f"{where}: {told[:1].lower()}{told[1:]}." if where else f"{told}."
+    return f"{where}: {problem[:1].lower()}{problem[1:]}." if where else f"{problem}."

@@ -1,4 +1,4 @@
-"""What goes over the wire, as types: requests are checked by them, OpenAPI is made from them."""
+"""The bodies of requests and replies as types, which check requests and make OpenAPI."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def fields_of(body: Struct) -> dict[str, Any]:
 
 
 class SaveOutcome(Struct):
-    """What became of one memory. `repeated`: it said again what a memory of its project says, and
-    that one was updated. `redacted`: how many secrets of each kind were replaced, if any."""
+    """What became of one memory. `repeated`: a memory of its project says the same; that one was
+    updated. `redacted`: how many secrets of each kind were replaced, if any."""
 
     id: str
     outcome: WriteOutcome
@@ -136,7 +136,7 @@ class ContextJson(Struct):
 
 
 class FeedbackBody(Struct, forbid_unknown_fields=True):
-    """Whether a result was right for a query. `recipe`: whose weights the answer tells."""
+    """Whether a result was right for a query. `recipe`: the one whose weights are answered."""
 
     query: Annotated[str, Meta(min_length=1, max_length=10_000)]
     id: Id
@@ -152,7 +152,7 @@ class Weights(Struct):
 
 
 class FeedbackCounts(Struct):
-    """All opinions so far, and what they made of the weights of a recipe that learns."""
+    """All feedback so far, and the weights of a recipe that learns from it."""
 
     accepted: int
     dismissed: int
@@ -185,7 +185,7 @@ class RecipeDetails(RecipeFacts):
 
 
 class NewRecipe(Struct, forbid_unknown_fields=True):
-    """A recipe of one's own: another one with some constants set otherwise."""
+    """A recipe of your own: another recipe with some constants changed."""
 
     name: Annotated[str, Meta(min_length=1, max_length=64)]
     extends: Text

@@ -34,12 +34,12 @@ async def context(call: Call) -> Response:
 
 
 async def feedback(call: Call) -> Response:
-    said: schemas.FeedbackBody = call.body
-    call.engine.recipe(said.recipe)  # an unknown one is refused before anything is noted
+    body: schemas.FeedbackBody = call.body
+    call.engine.recipe(body.recipe)  # an unknown one is refused before anything is recorded
     accepted, dismissed = await call.service.ask(
-        call.engine.feedback, said.query, said.id, accept=said.accepted
+        call.engine.feedback, body.query, body.id, accept=body.accepted
     )
-    weights = await call.service.ask(call.engine.learned, said.recipe)
+    weights = await call.service.ask(call.engine.learned, body.recipe)
     return json_response(
         {
             "accepted": accepted,
@@ -54,7 +54,7 @@ async def related(call: Call) -> Response:
     return json_response(as_json(found))
 
 
-FOUND = {200: Reply("The best results, first first.", ResponseJson)}
+FOUND = {200: Reply("The results, best first.", ResponseJson)}
 OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/related/{{id:path}}", related, "Memories about the same thing",
@@ -64,10 +64,10 @@ OPERATIONS = (
         "POST", f"{PREFIX}/search", search, "Search", FOUND, body=SearchParameters,
         example={"query": "how do we refresh tokens", "limit": 5, "explain": True}, problems=(404,),
         anywhere=True,
-        details="`explain` adds to each result how its score came about; `facets` counts what all "
-        "that was found has in common; `set` sets constants of the recipe otherwise; `whole` adds "
-        "the memory to each result whatever the view; `vaults` narrows to these, and without "
-        "`federate` this server's own vault answers alone.",
+        details="`explain` adds to each result how its score came about; `facets` counts the "
+        "values of everything that was found; `set` changes constants of the recipe for this "
+        "search; `whole` adds the memory to each result, whatever the view; `vaults` searches only "
+        "these, and `federate: false` only this server's own vault.",
     ),
     Operation(
         "GET", f"{PREFIX}/search", search, "Search, with the query in the address", FOUND,
@@ -80,7 +80,7 @@ OPERATIONS = (
     ),
     Operation(
         "POST", f"{PREFIX}/feedback", feedback, "Say whether a result was right",
-        {200: Reply("Noted.", schemas.FeedbackCounts)}, body=schemas.FeedbackBody,
+        {200: Reply("Recorded.", schemas.FeedbackCounts)}, body=schemas.FeedbackBody,
         example={"query": "refresh tokens", "id": "auth-jwt-001", "accepted": True},
         problems=(404,), needs=(WRITE, SEARCH),
     ),

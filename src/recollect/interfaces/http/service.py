@@ -52,7 +52,7 @@ class Service:
     async def ask(self, call: Callable[P, Answer], *args: P.args, **named: P.kwargs) -> Answer:
         """What the call returns or raises, without holding up the loop."""
         if self._waiting >= MOST_WAITING:
-            raise StoreError("The server has more to do than it can; try again in a moment.")
+            raise StoreError("The server is too busy; try again in a moment.")
         bound = partial(copy_context().run, partial(call, *args, **named))
         self._waiting += 1
         try:

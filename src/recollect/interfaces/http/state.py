@@ -30,7 +30,7 @@ def _unready(service: Service) -> str | None:
     if not service.warm.is_set():
         return "The models are being loaded."
     try:
-        service.own.list(limit=1)  # whether it can be read is told, and nothing that it holds
+        service.own.list(limit=1)  # whether it can be read, and nothing of what it holds
     except RecollectError as error:
         return str(error)
     return None

@@ -46,8 +46,8 @@ class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def given(self) -> dict[str, Any]:
         """The arguments that were given, by name."""
-        told = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {name: value for name, value in told.items() if value is not UNSET}
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in values.items() if value is not UNSET}
 
 
 class FilterArguments(Arguments, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ FILTERS = FilterArguments.__struct_fields__
 
 class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     query: Annotated[str, Meta(description="A question, words, a name or an error message.")]
-    limit: Annotated[Limit, Meta(description="At most so many results.")] = SEARCH_LIMIT
+    limit: Annotated[Limit, Meta(description="Maximum number of results.")] = SEARCH_LIMIT
     view: Annotated[
         View,
         Meta(
@@ -87,28 +87,28 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     recipe: Annotated[
         Text, Meta(description=f"Another ranking: {', '.join(BUILT_IN)}, or your own.")
     ] = UNSET
-    explain: Annotated[bool, Meta(description="Also how each score came about; long.")] = False
+    explain: Annotated[bool, Meta(description="Also explain each score; long.")] = False
     prefer_tags: Annotated[Tags, Meta(description="Rank these higher; filters nothing.")] = UNSET
     prefer_domain: Annotated[Text, Meta(description="Rank it higher; filters nothing.")] = UNSET
     vaults: Annotated[Tags, Meta(description="Only these vaults (default: all).")] = UNSET
     read_time: Annotated[
-        bool | UnsetType, Meta(description='false: "last week" and the like are mere words.')
+        bool | UnsetType, Meta(description='false: treat "last week" and the like as plain words.')
     ] = UNSET
 
 
 class DeepSearchArguments(FilterArguments, frozen=True, kw_only=True):
     query: Annotated[str, Meta(description="A whole question, two keywords at least.")]
-    limit: Annotated[Limit, Meta(description="At most so many results.")] = DEEP_LIMIT
+    limit: Annotated[Limit, Meta(description="Maximum number of results.")] = DEEP_LIMIT
     view: Annotated[View, Meta(description="How much of each; as in memory_search.")] = "preview"
-    explain: Annotated[bool, Meta(description="Also how each score came about; long.")] = False
+    explain: Annotated[bool, Meta(description="Also explain each score; long.")] = False
 
 
 class ContextArguments(FilterArguments, frozen=True, kw_only=True):
     query: Annotated[str, Meta(description="What the work is about; empty: the newest.")] = ""
-    limit: Annotated[Limit, Meta(description="At most so many memories.")] = CONTEXT_LIMIT
+    limit: Annotated[Limit, Meta(description="Maximum number of memories.")] = CONTEXT_LIMIT
     max_tokens: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)],
-        Meta(description="At most about so many tokens of titles and texts."),
+        Meta(description="Maximum number of tokens, estimated, of titles and texts."),
     ] = CONTEXT_TOKENS
 
 
@@ -165,7 +165,7 @@ class UpdateArguments(MemoryArguments, frozen=True, kw_only=True):
     id: Annotated[Id, Meta(description="Which memory.")]
     tags: Annotated[Tags, Meta(description="Replace all tags by these.")] = UNSET
     add_tags: Annotated[list[Tag], Meta(description="Add these tags.")] = []
-    remove_tags: Annotated[list[Tag], Meta(description="Take these tags off.")] = []
+    remove_tags: Annotated[list[Tag], Meta(description="Remove these tags.")] = []
     clear: Annotated[list[Clearable], Meta(description="Empty these fields.")] = []
 
     def fields(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class ForgetArguments(Arguments, frozen=True, kw_only=True):
         Annotated[list[Id], Meta(min_length=1, max_length=MOST_RESULTS)],
         Meta(description="Which memories."),
     ]
-    undo: Annotated[bool, Meta(description="Bring forgotten memories back.")] = False
+    undo: Annotated[bool, Meta(description="Restore forgotten memories.")] = False
 
 
 class FeedbackArguments(Arguments, frozen=True, kw_only=True):
@@ -193,14 +193,14 @@ class FeedbackArguments(Arguments, frozen=True, kw_only=True):
         Annotated[str, Meta(min_length=1)], Meta(description="The query that was asked.")
     ]
     id: Annotated[Id, Meta(description="The result it is about.")]
-    accepted: Annotated[bool, Meta(description="true: it was what was needed; false: not.")]
+    accepted: Annotated[bool, Meta(description="true: it was what was needed; false: it was not.")]
 
 
 class ListArguments(FilterArguments, frozen=True, kw_only=True):
-    limit: Annotated[Limit, Meta(description="At most so many.")] = LIST_LIMIT
-    after: Annotated[Text, Meta(description="Go on there: next of the page before, or an id.")] = (
-        UNSET
-    )
+    limit: Annotated[Limit, Meta(description="Maximum number of memories.")] = LIST_LIMIT
+    after: Annotated[
+        Text, Meta(description="Start behind this: `next` of the last page, or an id.")
+    ] = UNSET
 
     def place(self) -> Place | str | None:
         """Where to go on: behind a place, which need not hold a memory any more, or behind an
@@ -213,36 +213,36 @@ class ListArguments(FilterArguments, frozen=True, kw_only=True):
             return self.after
 
 
-Told = TypeVar("Told", bound=Arguments)
+Args = TypeVar("Args", bound=Arguments)
 
 
-def checked(tool: str, kind: type[Told], raw: Mapping[str, object]) -> Told:
+def checked(tool: str, kind: type[Args], raw: Mapping[str, object]) -> Args:
     """The arguments of a call, or UserError with what is wrong with the first bad one."""
-    given = {name: value for name, value in raw.items() if value is not None}
+    args = {name: value for name, value in raw.items() if value is not None}
     known = kind.__struct_fields__
-    for name in given:
+    for name in args:
         if name not in known:
             raise UserError(
                 f"{name!r} is not an argument of {tool}; arguments are: {', '.join(known)}."
             )
     for name in input_schema(kind)["required"]:
-        if name not in given:
+        if name not in args:
             raise UserError(f"{tool} needs the argument {name}.")
     try:
-        return msgspec.convert(given, kind)
+        return msgspec.convert(args, kind)
     except msgspec.ValidationError as error:
         raise UserError(_sentence(str(error), input_schema(kind))) from error
 
 
-def _sentence(told: str, schema: Mapping[str, Any]) -> str:
+def _sentence(message: str, schema: Mapping[str, Any]) -> str:
     """msgspec's "Expected `int` >= 1 - at `$.limit`" for whoever called."""
-    what, _, place = told.partition(" - at ")
+    what, _, place = message.partition(" - at ")
     name = place.strip("`").removeprefix("$.")
-    held = schema["properties"].get(re.split(r"[.\[]", name)[0], {})
-    allowed = held.get("enum") or held.get("items", {}).get("enum")
+    argument = schema["properties"].get(re.split(r"[.\[]", name)[0], {})
+    allowed = argument.get("enum") or argument.get("items", {}).get("enum")
     if allowed and what.startswith("Invalid enum value"):
-        given = what.removeprefix("Invalid enum value ")
-        return f"{name} cannot be {given}; allowed are: {', '.join(allowed)}."
+        value = what.removeprefix("Invalid enum value ")
+        return f"{name} cannot be {value}; allowed are: {', '.join(allowed)}."
     return f"{name}: {what[0].lower()}{what[1:]}.".replace("`", "")
 
 
@@ -267,9 +267,9 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
         name: _typed(schema["properties"][name]) for name in names if name != "own_project"
     }
     if project is not None and kind.own_project is not None:
-        held = properties["project"]
-        told = f"{held['description']} Default: {project}{kind.own_project}."
-        properties["project"] = held | {"description": told}
+        schema = properties["project"]
+        about = f"{schema['description']} Default: {project}{kind.own_project}."
+        properties["project"] = schema | {"description": about}
     # Without the struct's own name and docstring, which would only cost tokens.
     return {
         "type": "object",

@@ -59,7 +59,7 @@ def _components() -> dict[str, Schema]:
     _, found = msgspec.json.schema_components([ResponseJson])
     made = {}
     for name, schema in found.items():
-        properties = {field: _bare(held) for field, held in schema["properties"].items()}
+        properties = {field: _bare(values) for field, values in schema["properties"].items()}
         required = [*properties] if name == "Memory" else schema["required"]
         made[name] = record(properties) | {"required": required}
     return made
@@ -87,7 +87,7 @@ CONTEXT = record(
     {
         "memories": listed(BRIEF),
         "matched": COUNT | {"description": "How many were found by the query."},
-        "topped_up": COUNT | {"description": "How many are there for being the newest."},
+        "topped_up": COUNT | {"description": "How many were added because they are the newest."},
         "left_out": COUNT | {"description": "How many did not fit into max_tokens."},
         "degraded": DEGRADED,
     }
@@ -109,7 +109,7 @@ LIST = record(
         "memories": listed(ROW),
         "next": {
             "type": ["string", "null"],
-            "description": "Give it as `after` for the next page; null on the last.",
+            "description": "Pass it as `after` for the next page; null on the last.",
         },
     }
 )
@@ -118,8 +118,7 @@ SAVED = record(
     {
         "id": TEXT,
         "outcome": one_of("added", "updated", "unchanged"),
-        "repeated": FLAG
-        | {"description": "It said again what this memory says, so that one was updated."},
+        "repeated": FLAG | {"description": "This memory says the same already, so it was updated."},
         "title": TEXT,
     },
     {"redacted": REDACTED},

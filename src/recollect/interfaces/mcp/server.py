@@ -49,7 +49,7 @@ def build(
 ) -> Server[Any]:
     """The server. `warm`: the models are loaded in the background once a client is there. `asking`:
     the engine as whoever sent a message may use it; without, everybody is the owner."""
-    desk = Desk(served, asking or (lambda ctx: served.engine))
+    handlers = Handlers(served, asking or (lambda ctx: served.engine))
     server: Server[Any] = Server(
         "recollect",
         version=__version__,
@@ -57,24 +57,24 @@ def build(
         description="Local memory search for AI agents.",
         instructions=guidance.INSTRUCTIONS,
         cache_hints={"tools/list": HOUR, "prompts/list": HOUR, "resources/templates/list": HOUR},
-        lifespan=desk.lifespan,
-        get_tool_input_schema=desk.input_schema,
-        on_list_tools=desk.list_tools,
-        on_call_tool=desk.call_tool,
-        on_list_resources=desk.list_resources,
-        on_list_resource_templates=desk.list_templates,
-        on_read_resource=desk.read_resource,
-        on_list_prompts=desk.list_prompts,
-        on_get_prompt=desk.get_prompt,
-        on_completion=desk.complete,
+        lifespan=handlers.lifespan,
+        get_tool_input_schema=handlers.input_schema,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
+        on_completion=handlers.complete,
     )
     if warm:
         server.middleware.append(Warming(served))
     return server
 
 
-class Desk:
-    """Takes the protocol's requests to the engine, and the engine's answers back."""
+class Handlers:
+    """The protocol's requests, answered by the engine."""
 
     def __init__(self, served: Served, asking: Callable[[Context], Recollect]) -> None:
         self._served = served
@@ -83,7 +83,7 @@ class Desk:
 
     @asynccontextmanager
     async def lifespan(self, server: Server[Any]) -> AsyncIterator[None]:
-        """The threads. Whoever leaves does not wait for one that is still at work."""
+        """The threads. The end does not wait for one that is still at work."""
         self._threads = ThreadPoolExecutor(THREADS, "recollect-mcp")
         try:
             yield
@@ -109,7 +109,7 @@ class Desk:
             raise MCPError(mcp.INTERNAL_ERROR, unexpected(error)) from error
 
     def _reading(self, ctx: Context, action: str) -> Recollect:
-        """The caller's engine, for what is read: whether it is there is told to those who may."""
+        """The caller's engine, for reading; refused before it is said whether something exists."""
         engine = self._asking(ctx)
         engine.require(SEARCH, action=action, anywhere=True)
         return engine
@@ -151,8 +151,8 @@ class Desk:
     ) -> mcp.CallToolResult:
         if params.name not in BY_NAME:
             known = ", ".join(BY_NAME)
-            told = f"There is no tool {params.name!r}; there are: {known}."
-            raise MCPError(mcp.INVALID_PARAMS, told)
+            sentence = f"There is no tool {params.name!r}; there are: {known}."
+            raise MCPError(mcp.INVALID_PARAMS, sentence)
         engine = self._asking(ctx)
         served = self._served._replace(engine=engine)
         work = partial(call, served, params.name, params.arguments or {})
@@ -174,9 +174,12 @@ class Desk:
         return mcp.ListResourcesResult(
             resources=[
                 mcp.Resource(
-                    uri=one.uri, name=one.name, description=one.about, mime_type=one.mime_type
+                    uri=entry.uri,
+                    name=entry.name,
+                    description=entry.about,
+                    mime_type=entry.mime_type,
                 )
-                for one in found
+                for entry in found
             ]
         )
 
@@ -202,8 +205,10 @@ class Desk:
         found = await self._read(
             lambda: resources.read(self._reading(ctx, "resources/read"), params.uri)
         )
-        held = mcp.TextResourceContents(uri=params.uri, mime_type=found.mime_type, text=found.text)
-        return mcp.ReadResourceResult(contents=[held])
+        contents = mcp.TextResourceContents(
+            uri=params.uri, mime_type=found.mime_type, text=found.text
+        )
+        return mcp.ReadResourceResult(contents=[contents])
 
     async def complete(self, ctx: Context, params: mcp.CompleteRequestParams) -> mcp.CompleteResult:
         template = params.ref.uri if isinstance(params.ref, mcp.ResourceTemplateReference) else ""
@@ -230,8 +235,8 @@ class Desk:
         self, ctx: Context, params: mcp.GetPromptRequestParams
     ) -> mcp.GetPromptResult:
         if params.name != guidance.RECALL:
-            told = f"There is no prompt {params.name!r}; there is: {guidance.RECALL}."
-            raise MCPError(mcp.INVALID_PARAMS, told)
+            sentence = f"There is no prompt {params.name!r}; there is: {guidance.RECALL}."
+            raise MCPError(mcp.INVALID_PARAMS, sentence)
         try:
             text = guidance.recall(params.arguments or {})
         except RecollectError as error:

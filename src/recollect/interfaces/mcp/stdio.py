@@ -38,8 +38,8 @@ class Plain(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         kind = record.exc_info[0] if record.exc_info else None
-        told = f"recollect mcp: {record.levelname.lower()}: {record.getMessage()}"
-        return " ".join((f"{told} ({kind.__name__})" if kind else told).split())
+        line = f"recollect mcp: {record.levelname.lower()}: {record.getMessage()}"
+        return " ".join((f"{line} ({kind.__name__})" if kind else line).split())
 
 
 def serve(served: Served) -> int:

@@ -71,10 +71,10 @@ def _shown(result: Result) -> str:
 
 def memory_text(memory: Memory) -> str:
     """Every field that holds something."""
-    told = {name: value for name, value in memory_json(memory).items() if value}
+    fields = {name: value for name, value in memory_json(memory).items() if value}
     return "\n".join(
         f"{name}: {', '.join(value) if isinstance(value, list) else value}"
-        for name, value in told.items()
+        for name, value in fields.items()
     )
 
 
@@ -85,8 +85,8 @@ def memories_text(memories: Sequence[Memory]) -> str:
 def context_text(context: Context) -> str:
     """Titles and texts, then how many more there are."""
     parts = [
-        "\n".join(part for part in (f"{_heading(one)} [{one.id}]", _body(one)) if part)
-        for one in context.memories
+        "\n".join(part for part in (f"{_heading(memory)} [{memory.id}]", _body(memory)) if part)
+        for memory in context.memories
     ]
     if not parts:
         parts = ["No memory here yet." if not context.left_out else "Nothing fits max_tokens."]
@@ -104,7 +104,7 @@ def _body(memory: Memory) -> str:
 
 
 def list_text(memories: Sequence[Memory], following: str | None) -> str:
-    lines = [f"{_heading(one)} [{one.id}]" for one in memories] or ["No memory here."]
+    lines = [f"{_heading(memory)} [{memory.id}]" for memory in memories] or ["No memory here."]
     return "\n".join([*lines, *([f"More: after={following}"] if following else [])])
 
 
@@ -112,7 +112,7 @@ def list_text(memories: Sequence[Memory], following: str | None) -> str:
 SAVED = {
     "added": "Saved {named}.",
     "updated": "Updated {named}.",
-    "unchanged": "{named} says exactly that already; nothing changed.",
+    "unchanged": "{named} says exactly this already; nothing changed.",
 }
 REPEATED = {
     "updated": "This repeats {named}; updated it instead of adding a second one.",
@@ -121,9 +121,9 @@ REPEATED = {
 
 
 def saved_text(saved: Saved) -> str:
-    told = (REPEATED if saved.repeated else SAVED)[saved.outcome]
+    sentence = (REPEATED if saved.repeated else SAVED)[saved.outcome]
     named = f"“{_heading(saved.memory)}” [{saved.memory.id}]"
-    return told.format(named=named) + redacted_text(saved)
+    return sentence.format(named=named) + redacted_text(saved)
 
 
 def redacted_text(saved: Saved) -> str:

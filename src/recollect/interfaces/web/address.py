@@ -12,7 +12,7 @@ class Address(NamedTuple):
     pairs: tuple[tuple[str, str], ...]
 
     def values(self, name: str) -> list[str]:
-        return [value for given, value in self.pairs if given == name and value]
+        return [value for parameter, value in self.pairs if parameter == name and value]
 
     def without(self, *names: str) -> Address:
         return Address(tuple(pair for pair in self.pairs if pair[0] not in names))
@@ -37,6 +37,6 @@ class Address(NamedTuple):
 
 def _is(pair: tuple[str, str], name: str, value: str) -> bool:
     """Tags that differ only in case are one tag."""
-    given, held = pair
-    same = held.casefold() == value.casefold() if name == "tag" else held == value
-    return given == name and same
+    parameter, chosen = pair
+    same = chosen.casefold() == value.casefold() if name == "tag" else chosen == value
+    return parameter == name and same

@@ -99,7 +99,7 @@ async def filters(service: Service, path: str, request: Request) -> Response:
 def grouped(memories: list[Memory]) -> list[tuple[str, list[BrowseRow]]]:
     """Runs of one tier, in the order they come."""
     return [
-        (tier, [BrowseRow(one, heading(one), _line(one)) for one in run])
+        (tier, [BrowseRow(memory, heading(memory), _line(memory)) for memory in run])
         for tier, run in groupby(memories, key=lambda memory: memory.tier)
     ]
 
@@ -116,9 +116,9 @@ def _line(memory: Memory) -> str:
 
 def parameters(asked: FilterParameters) -> dict[str, Any]:
     """The narrowing as a query string has it; a page's own parameters are left out."""
-    held = {name: value for name, value in asdict(asked).items() if value}
+    fields = {name: value for name, value in asdict(asked).items() if value}
     names = FilterParameters.__struct_fields__
-    return {PARAMETERS.get(name, name): held[name] for name in names if name in held}
+    return {PARAMETERS.get(name, name): fields[name] for name in names if name in fields}
 
 
 def narrowing_path(
@@ -139,7 +139,7 @@ def applied(path: str, asked: FilterParameters) -> list[Chip]:
         if name != "tags" and getattr(asked, name) is not None
     ]
     for tag in asked.tags:
-        left = [one for one in asked.tags if one != tag]
+        left = [other for other in asked.tags if other != tag]
         made.append(Chip(f"#{tag}", without({"tag": left}), on=True))
     if asked.since:
         label = AGES.get(asked.since, f"Changed since {_day(asked.since)}")
@@ -152,7 +152,7 @@ def applied(path: str, asked: FilterParameters) -> list[Chip]:
 def chips(path: str, asked: FilterParameters, facets: Facets) -> list[tuple[str, list[Chip]]]:
     """What the listing can be narrowed by further, with how many would be left."""
     to = partial(narrowing_path, path, asked)
-    held = {tag.lower() for tag in asked.tags}
+    chosen = {tag.lower() for tag in asked.tags}
     made = []
     for name, label in GROUPS.items():
         counts = getattr(facets, name)
@@ -160,10 +160,10 @@ def chips(path: str, asked: FilterParameters, facets: Facets) -> list[tuple[str,
             row = [
                 Chip(tag, to({"tag": [*asked.tags, tag]}), on=False, count=count)
                 for tag, count in counts.items()
-                if tag.lower() not in held
+                if tag.lower() not in chosen
             ]
         elif getattr(asked, name) is None:
-            row = [Chip(one, to({name: one}), on=False, count=n) for one, n in counts.items()]
+            row = [Chip(value, to({name: value}), on=False, count=n) for value, n in counts.items()]
         else:
             row = []
         made.append((label, row))

@@ -1,7 +1,7 @@
 """The form that a memory is written and changed in: its fields, and what was changed in them.
 
 A form is sent whole. What each field held when it was handed out travels along as a digest, so that
-what somebody else changed meanwhile is told apart from what was typed here.
+what somebody else changed meanwhile can be distinguished from what was typed here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Section(Struct, frozen=True):
     columns: bool = False
 
 
-SEVERITIES = (("", "None"), *((one, one.capitalize()) for one in get_args(Severity)))
+SEVERITIES = (("", "None"), *((name, name.capitalize()) for name in get_args(Severity)))
 TIERS = {"core": "Core: pinned, most trusted", "capture": "Capture", "file": "File"}
 
 SECTIONS = (
@@ -57,7 +57,7 @@ SECTIONS = (
         ),
     ),
     Section(
-        "Behind it",
+        "Background",
         (
             Field("context", "Context", "The situation it belongs to.", "text"),
             Field("why", "Why", "The reason.", "text"),
@@ -69,19 +69,19 @@ SECTIONS = (
         "Where it belongs",
         (
             Field("project", "Project", offered=True),
-            Field("kind", "Kind", "Any word; fact where none is given.", offered=True),
+            Field("kind", "Kind", "Any word; empty: fact.", offered=True),
             Field("severity", "Severity", shape="choice", choices=SEVERITIES),
             Field("tier", "Tier", shape="choice",
-                  choices=tuple((one, TIERS[one]) for one in ("capture", "core", "file"))),
+                  choices=tuple((tier, TIERS[tier]) for tier in ("capture", "core", "file"))),
             Field("domain", "Domain", "Such as security."),
             Field("source", "Source", "Who or what recorded it.", offered=True),
-            Field("space", "Space", "Keeps worlds apart, such as work and personal."),
+            Field("space", "Space", "Separates collections, such as work and personal."),
             Field("path", "Path", "The file it comes from."),
         ),
         columns=True,
     ),
     Section(
-        "When it holds",
+        "When it is valid",
         (
             Field("valid_from", "Valid from", shape="time"),
             Field("valid_until", "Valid until", shape="time"),
@@ -104,13 +104,13 @@ def shown(memory: Memory | None) -> Values:
         return {"tags": ()} | {name: "" for name in FIELDS if name != "tags"} | {"tier": "capture"}
     values: Values = {}
     for name, field in FIELDS.items():
-        held = getattr(memory, name)
+        value = getattr(memory, name)
         if field.shape == "tags":
-            values[name] = tuple(map(_unbroken, held))
+            values[name] = tuple(map(_unbroken, value))
         elif field.shape == "time":
-            values[name] = iso(held) if held else ""
+            values[name] = iso(value) if value else ""
         else:
-            values[name] = _as_sent(field, held or "")
+            values[name] = _as_sent(field, value or "")
     return values
 
 
@@ -183,9 +183,9 @@ def conflict(form: Form, memory: Memory) -> tuple[Values, list[Difference]]:
     was not typed over follows the memory."""
     before, now, mine = _before(form), shown(memory), changed(form)
     differences = [
-        Difference(name, FIELDS[name].label, _told(value), None)
+        Difference(name, FIELDS[name].label, _text(value), None)
         if name not in mine
-        else Difference(name, FIELDS[name].label, _told(value), _told(mine[name]))
+        else Difference(name, FIELDS[name].label, _text(value), _text(mine[name]))
         for name, value in now.items()
         if _digest(value) != before.get(name) and mine.get(name) != value
     ]
@@ -218,11 +218,11 @@ def _before(form: Form) -> dict[str, str]:
 
 
 def _digest(value: object) -> str:
-    held = "\0".join(value) if isinstance(value, tuple) else str(value)
-    return content_digest(held, 8).hex()
+    text = "\0".join(value) if isinstance(value, tuple) else str(value)
+    return content_digest(text, 8).hex()
 
 
-def _told(value: object) -> str:
+def _text(value: object) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 

@@ -73,27 +73,27 @@ async def _pieces(service: Service, request: Request) -> Response:
 
 
 async def _feedback(service: Service, request: Request) -> Response:
-    given = await _form(request)
-    bench = await service.ask(read, service.engine, given)
+    form = await _form(request)
+    bench = await service.ask(read, service.engine, form)
     for name, accept in (("accept", True), ("dismiss", False)):
-        if id := given.get(name):
+        if id := form.get(name):
             await service.ask(service.engine.feedback, bench.query, id, accept=accept)
     return _redirect(bench)
 
 
 async def _save(service: Service, request: Request) -> Response:
-    given = await _form(request)
-    bench = await service.ask(read, service.engine, given)
-    side = given.get("save")
+    form = await _form(request)
+    bench = await service.ask(read, service.engine, form)
+    side = form.get("save")
     if side not in USUAL:
         raise UserError("Say which side to save: left or right.")
     asked: SearchParameters = getattr(bench, side)
     saved = await service.ask(
         service.engine.save_recipe,
-        given.get(f"{side}.as", ""),
+        form.get(f"{side}.as", ""),
         extends=asked.recipe or "",
         changes=asked.set,
-        replace=bool(given.get(f"{side}.replace")),
+        replace=bool(form.get(f"{side}.replace")),
     )
     plain = msgspec.structs.replace(asked, recipe=saved.name, set={})
     return _redirect(bench._replace(left=plain) if side == LEFT else bench._replace(right=plain))
@@ -146,8 +146,8 @@ async def _values(service: Service, bench: LabAddress) -> dict[str, Any]:
 
 def examples(engine: Recollect) -> list[str]:
     """A few queries to begin with: words of titles from different places in the vault."""
-    told = [keywords(memory.title)[:EXAMPLE_WORDS] for memory in engine.list(limit=60)]
-    queries = [" ".join(words) for words in told if len(words) > 1]
+    titles = [keywords(memory.title)[:EXAMPLE_WORDS] for memory in engine.list(limit=60)]
+    queries = [" ".join(words) for words in titles if len(words) > 1]
     spread = queries[:: max(1, len(queries) // EXAMPLES)]
     return list(dict.fromkeys(spread))[:EXAMPLES]
 
@@ -156,9 +156,9 @@ def _fields(bench: LabAddress) -> tuple[list[tuple[str, str, str, str]], Pairs]:
     """The filters that have a field on the page, and the others, which travel along unseen."""
     rest = list(bench.kept)
     fields = []
-    for name, told, hint in FIELDS:
-        at = next((at for at, (one, _) in enumerate(rest) if one == name), None)
-        fields.append((name, told, "" if at is None else rest.pop(at)[1], hint))
+    for name, label, hint in FIELDS:
+        at = next((at for at, (other, _) in enumerate(rest) if other == name), None)
+        fields.append((name, label, "" if at is None else rest.pop(at)[1], hint))
     return fields, [(name, value) for name, value in rest if value]
 
 

@@ -44,15 +44,18 @@ class LabAddress(NamedTuple):
         found = [("q", self.query), *((name, value) for name, value in self.kept if value)]
         for name, asked in ((LEFT, self.left), (RIGHT, self.right)):
             found.append((name, asked.recipe or ""))
-            found += [(f"{name}.{SETS}{one}", text_of(value)) for one, value in asked.set.items()]
+            found += [
+                (f"{name}.{SETS}{constant}", text_of(value))
+                for constant, value in asked.set.items()
+            ]
         found += [("open", self.open)] if self.open else []
         return found + ([("diff", "1")] if self.diff else [])
 
 
-def read(engine: Recollect, given: QueryParams) -> LabAddress:
+def read(engine: Recollect, query: QueryParams) -> LabAddress:
     """The address as what is asked of each side. Constants set to what is declared are no change;
     those that a form sends along for another recipe than the chosen one are dropped."""
-    pairs = given.multi_items()
+    pairs = query.multi_items()
     skipped = {LEFT, RIGHT, "open", "diff", "only", "accept", "dismiss", "save"}
     kept = [
         (name, value)
@@ -60,22 +63,22 @@ def read(engine: Recollect, given: QueryParams) -> LabAddress:
         if name not in skipped and name != "q" and not _sets(name) and not _passing(name)
     ]
     return LabAddress(
-        left=_asked(engine, LEFT, given, kept),
-        right=_asked(engine, RIGHT, given, kept),
+        left=_asked(engine, LEFT, query, kept),
+        right=_asked(engine, RIGHT, query, kept),
         kept=kept,
-        open=given.get("open", ""),
-        diff=given.get("diff", "") == "1",
-        only=given.get("only", "") if given.get("only") in PIECES else "",
+        open=query.get("open", ""),
+        diff=query.get("diff", "") == "1",
+        only=query.get("only", "") if query.get("only") in PIECES else "",
     )
 
 
-def _asked(engine: Recollect, side: str, given: QueryParams, kept: Pairs) -> SearchParameters:
-    recipe = given.get(side) or USUAL[side]
-    of = given.get(f"{side}.of", recipe)
-    fields = [("q", given.get("q", "")), *_own(side, kept), ("recipe", recipe)]
+def _asked(engine: Recollect, side: str, query: QueryParams, kept: Pairs) -> SearchParameters:
+    recipe = query.get(side) or USUAL[side]
+    of = query.get(f"{side}.of", recipe)
+    fields = [("q", query.get("q", "")), *_own(side, kept), ("recipe", recipe)]
     if of == recipe:
         declared = _declared(engine, recipe)
-        for name, value in _own(side, given.multi_items()):
+        for name, value in _own(side, query.multi_items()):
             constant = name.removeprefix(SETS)
             if name != constant and not unchanged(value, declared.get(constant, float("nan"))):
                 fields.append((name, value))
@@ -104,9 +107,9 @@ def _passing(name: str) -> bool:
 
 def _declared(engine: Recollect, recipe: str) -> dict[str, float]:
     try:
-        return {one.name: one.value for one in constants(engine.recipe(recipe))}
+        return {constant.name: constant.value for constant in constants(engine.recipe(recipe))}
     except UserError:
-        return {}  # said when the side is asked
+        return {}  # the side says so when it is searched
 
 
 def text_of(value: object) -> str:

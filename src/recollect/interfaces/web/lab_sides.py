@@ -40,12 +40,12 @@ class Move(NamedTuple):
 
 
 class LabRow(NamedTuple):
-    """One result of a list. `said` is what this very query's feedback last said of it."""
+    """One result of a list. `accepted` is the last feedback to it for this very query."""
 
     rank: int
     result: Result
     title: str
-    said: bool | None
+    accepted: bool | None
     move: Move | None
 
 
@@ -89,7 +89,7 @@ class Side(Struct, frozen=True, kw_only=True):
     @property
     def more(self) -> list[str]:
         """What the list does not show: a script needs its ranks to tell who moved."""
-        return [one.id for one in (self.answer or ())][len(self.rows) :]
+        return [result.id for result in (self.answer or ())][len(self.rows) :]
 
     @property
     def scale(self) -> Scale:
@@ -99,7 +99,7 @@ class Side(Struct, frozen=True, kw_only=True):
     def place(self, id: str) -> tuple[int, Result] | None:
         """A memory's rank and result, also where the list shows fewer."""
         found = enumerate(self.answer or (), start=1)
-        return next(((rank, one) for rank, one in found if one.id == id), None)
+        return next(((rank, result) for rank, result in found if result.id == id), None)
 
 
 def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bool) -> Side:
@@ -108,8 +108,8 @@ def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bo
     try:
         declared = engine.recipe(asked.recipe)
         known = constants(declared)
-        names = {one.name for one in known}
-        others = {one: text_of(value) for one, value in asked.set.items() if one not in names}
+        names = {constant.name for constant in known}
+        others = {name: text_of(value) for name, value in asked.set.items() if name not in names}
         side = msgspec.structs.replace(
             side, groups=grouped(known, asked.set), others=others, about=declared.about
         )
@@ -128,21 +128,21 @@ def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bo
 
 
 def _learning(engine: Recollect, name: str, recipe: Recipe) -> Learning:
-    held = {one.name.split(".", 2)[-1]: one.value for one in constants(recipe)}
+    values = {found.name.split(".", 2)[-1]: found.value for found in constants(recipe)}
     return Learning(
         *engine.opinions(),
-        after=int(held.get("adaptive.after", 0)),
+        after=int(values.get("adaptive.after", 0)),
         weights=engine.learned(name),
-        signal=held.get("signals.feedback.weight", 0.0),
+        signal=values.get("signals.feedback.weight", 0.0),
     )
 
 
 def _rows(engine: Recollect, answer: Response) -> tuple[LabRow, ...]:
     shown = answer.results[:MOST_ROWS]
-    said = engine.judged(answer.query, [one.id for one in shown])
+    feedback = engine.judged(answer.query, [result.id for result in shown])
     return tuple(
-        LabRow(rank, one, title_of(one), said.get(one.id), None)
-        for rank, one in enumerate(shown, start=1)
+        LabRow(rank, result, title_of(result), feedback.get(result.id), None)
+        for rank, result in enumerate(shown, start=1)
     )
 
 
@@ -155,7 +155,7 @@ def moved(side: Side, other: Side) -> Side:
     """The rows with where each goes. Nothing moves where one of the lists could not be had."""
     if side.answer is None or other.answer is None:
         return side
-    ranks = {one.id: rank for rank, one in enumerate(other.answer, start=1)}
+    ranks = {result.id: rank for rank, result in enumerate(other.answer, start=1)}
     rows = []
     for row in side.rows:
         there = ranks.get(row.result.id)
@@ -169,8 +169,8 @@ def differing(left: Side, right: Side) -> list[tuple[str, str, str]]:
     if left.recipe is None or right.recipe is None:
         return []
     found = differences(left.recipe, right.recipe)
-    found.sort(key=lambda one: (one[1] is None or one[2] is None, one[1] is None))
-    return [(name, text_of(one), text_of(other)) for name, one, other in found]
+    found.sort(key=lambda row: (row[1] is None or row[2] is None, row[1] is None))
+    return [(name, text_of(here), text_of(there)) for name, here, there in found]
 
 
 def compared(engine: Recollect, id: str, left: Side, right: Side) -> dict[str, Any] | None:

@@ -30,8 +30,8 @@ DONE = {
     "changed": "The change is saved.",
     "same": "Nothing was changed.",
     "updated": "There was a memory with this id already; it was updated.",
-    "repeated": "This repeats what the memory below says already, so that one was updated.",
-    "unchanged": "This is what the memory below says already; nothing was changed.",
+    "repeated": "The memory below says the same already, so it was updated.",
+    "unchanged": "The memory below says exactly this already; nothing was changed.",
     "pinned": "Pinned: this memory is core now, the most trusted tier.",
     "restored": "The memory is back.",
 }
@@ -83,7 +83,7 @@ def routes(service: Service) -> list[BaseRoute]:
     return [Route(path, partial(handler, service), methods=[how]) for how, path, handler in made]
 
 
-# Looking at one
+# One memory
 
 
 async def show(service: Service, request: Request) -> Response:
@@ -112,14 +112,14 @@ async def related(service: Service, request: Request) -> Response:
 def described(memory: Memory, now: datetime) -> dict[str, Any]:
     """Everything the page of a memory shows."""
     names = (*NARROWS, "path")
-    held = ((name, getattr(memory, name)) for name in names)
+    values = ((name, getattr(memory, name)) for name in names)
     facts = [
         Fact(
             editing.FIELDS[name].label,
             value,
             f"/browse?{query_string(**{name: value})}" if name in NARROWS else "",
         )
-        for name, value in held
+        for name, value in values
         if value
     ]
     texts = [

@@ -107,11 +107,11 @@ def _form(
     status: int = 200,
 ) -> Response:
     """The form. What it was handed out with stays the same when it comes back with an error."""
-    was, held = editing.digests(editing.shown(memory)), revision(memory) if memory else ""
+    was, state = editing.digests(editing.shown(memory)), revision(memory) if memory else ""
     if form is not None:
-        was, held = form.get("was", [""])[-1], form.get("revision", [""])[-1]
+        was, state = form.get("was", [""])[-1], form.get("revision", [""])[-1]
     tags = dict.fromkeys((*(memory.tags if memory else ()), *values["tags"]))
-    told = {
+    shown = {
         "memory": memory,
         "title": heading(memory) if memory else "New memory",
         "action": f"/edit/{path_of(memory.id)}" if memory else "/new",
@@ -121,14 +121,14 @@ def _form(
         "values": values,
         "tags": [(tag, tag in values["tags"]) for tag in tags],
         "was": was,
-        "revision": held,
+        "revision": state,
         "problem": problem,
         "wrong": editing.field_of(problem),
         "differences": differences or [],
         "given_id": form.get("id", [""])[-1] if form else "",
         "example": editing.TIME_EXAMPLE,
     }
-    return page("edit.html", request, told, status=status)
+    return page("edit.html", request, shown, status=status)
 
 
 async def values_in_use(service: Service, request: Request) -> Response:

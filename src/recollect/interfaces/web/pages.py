@@ -28,7 +28,7 @@ MORE = {
     "/forget/{id:path}": DELETE,
     "/restore/{id:path}": DELETE,
     "/upkeep/check": ADMIN,
-    "/upkeep/mend": ADMIN,
+    "/upkeep/repair": ADMIN,
     "/upkeep/embed": ADMIN,
 }
 

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from recollect.present.sentences import degraded
 from recollect.present.snippet import pieces
 from recollect.present.words import age, counted, place_in_file
 from recollect.version import __version__
@@ -46,11 +47,11 @@ def path_of(id: str) -> str:
 
 
 def query_string(**parameters: object) -> str:
-    """`q=tokens&tag=auth`; what is empty is left out."""
+    """`q=tokens&tag=auth`; empty values are dropped."""
     pairs: list[tuple[str, object]] = []
     for name, value in parameters.items():
         values = value if isinstance(value, list | tuple) else [value]
-        pairs += [(name, one) for one in values if one not in (None, "", False)]
+        pairs += [(name, item) for item in values if item not in (None, "", False)]
     return urlencode(pairs)
 
 
@@ -73,8 +74,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "age": age, "counted": counted, "day": day, "marked": marked, "number": number,
-        "path_of": path_of, "place_in_file": place_in_file,
+        "age": age, "counted": counted, "day": day, "degraded": degraded, "marked": marked,
+        "number": number, "path_of": path_of, "place_in_file": place_in_file,
     }  # fmt: skip
     made.globals |= {"static": static, "query_string": query_string, "version": __version__}
     return made

@@ -63,7 +63,7 @@ def routes(service: Service) -> list[BaseRoute]:
 
 
 def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
-    """Everything the templates need; what cannot be served as asked is said in place of results."""
+    """Everything the templates need; an error takes the place of the results."""
     address = Address(tuple(p for p in parameters.multi_items() if p[0] != "quick"))
     values: dict[str, Any] = {
         "address": address,

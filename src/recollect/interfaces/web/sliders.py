@@ -45,13 +45,15 @@ class SliderGroup(NamedTuple):
 
 def grouped(declared: list[Constant], changes: Mapping[str, object]) -> tuple[SliderGroup, ...]:
     """Weights first, then part by part in the order of the recipe."""
-    held: dict[str, list[Slider]] = {WEIGHTS: []}
+    groups: dict[str, list[Slider]] = {WEIGHTS: []}
     for constant in declared:
         group, label = _place(constant.name)
-        held.setdefault(group, []).append(_slider(constant, label, changes.get(constant.name)))
-    found = {name: sliders for name, sliders in held.items() if sliders}
+        groups.setdefault(group, []).append(_slider(constant, label, changes.get(constant.name)))
+    found = {name: sliders for name, sliders in groups.items() if sliders}
     opened = WEIGHTS if WEIGHTS in found else "fuse"
-    return tuple(SliderGroup(name, tuple(held), name == opened) for name, held in found.items())
+    return tuple(
+        SliderGroup(name, tuple(sliders), name == opened) for name, sliders in found.items()
+    )
 
 
 def unchanged(value: object, declared: float) -> bool:
@@ -86,7 +88,7 @@ def _weight_label(parts: list[str]) -> str:
 
 def _slider(constant: Constant, label: str, asked: object) -> Slider:
     low, high = _range(constant)
-    value = typed(constant.value) if asked is None else _said(asked)
+    value = typed(constant.value) if asked is None else _text(asked)
     return Slider(
         name=constant.name,
         label=label,
@@ -100,7 +102,7 @@ def _slider(constant: Constant, label: str, asked: object) -> Slider:
     )
 
 
-def _said(asked: object) -> str:
+def _text(asked: object) -> str:
     number = isinstance(asked, int | float) and not isinstance(asked, bool)
     return typed(float(str(asked))) if number else str(asked)
 

@@ -174,10 +174,10 @@ def _listing(first: date, last: date, narrowing: Mapping[str, object]) -> str:
 
 def _outside(dates: Dates, first: date, last: date) -> str:
     """What the picture leaves out, in words."""
-    told = []
+    parts = []
     for counts, what in ((dates.made, "made"), (dates.expiring, "expiring")):
         before = sum(count for day, count in counts.items() if day < first)
         after = sum(count for day, count in counts.items() if day > last)
-        told += [f"{before:,} {what} earlier"] if before else []
-        told += [f"{after:,} {what} later"] if after else []
-    return ", ".join(told)
+        parts += [f"{before:,} {what} earlier"] if before else []
+        parts += [f"{after:,} {what} later"] if after else []
+    return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""The vault's state: what it holds, what takes part in a search, and what to mend."""
+"""The vault's state: what it holds, what takes part in a search, and what to repair."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class Checked(NamedTuple):
     at: datetime
     seconds: float
     findings: Sequence[Finding]
-    mended: bool
+    repaired: bool
 
     @property
     def problems(self) -> int:
         return sum(finding.problem is not None for finding in self.findings)
 
     @property
-    def mendable(self) -> bool:
+    def repairable(self) -> bool:
         return any(finding.problem and finding.mendable for finding in self.findings)
 
 
@@ -126,7 +126,7 @@ def routes(service: Service) -> list[BaseRoute]:
         Route("/upkeep", partial(overview, service, kept)),
         Route("/upkeep/vectors", partial(vectors, service, kept)),
         Route("/upkeep/check", partial(examine, service, kept, False), methods=["POST"]),
-        Route("/upkeep/mend", partial(examine, service, kept, True), methods=["POST"]),
+        Route("/upkeep/repair", partial(examine, service, kept, True), methods=["POST"]),
         Route("/upkeep/embed", partial(embed, service, kept), methods=["POST"]),
     ]
 
@@ -139,7 +139,7 @@ async def overview(service: Service, kept: Upkeep, request: Request) -> Response
         "size": sized(stats["bytes"]),
         "models": models,
         "groups": shares(stats),
-        "settings": settings(service.engine),
+        "settings": shown_settings(service.engine),
         "config": str(service.engine.home / "config.toml"),
         "degraded": degraded(service.engine, models),
     }
@@ -181,7 +181,7 @@ async def _vectors(service: Service, kept: Upkeep, request: Request) -> Response
 
 
 async def examine(service: Service, kept: Upkeep, fix: bool, request: Request) -> Response:
-    """Check, and mend where asked to; a piece of the page, or back to the page without script."""
+    """Check, and repair where asked to; a piece of the page, or back to the page without script."""
     if "piece" not in request.query_params:
         await kept.check(fix=fix)
         return RedirectResponse("/upkeep#check", status_code=303)
@@ -229,16 +229,16 @@ def active(engine: Recollect) -> list[Model]:
 
 
 def degraded(engine: Recollect, models: list[Model]) -> list[str]:
-    """What does not take part as it should, in sentences; what waits for a vector is told too."""
-    told = []
+    """What does not take part as it should, in sentences; what waits for a vector counts too."""
+    sentences = []
     if engine.read_only:
-        told.append("The vault is read-only: memories can be found, but not saved or changed.")
-    told += [
+        sentences.append("The vault is read-only: memories can be found, but not saved or changed.")
+    sentences += [
         f"{model.name}: no model takes part, because {model.problem.rstrip('.')}."
         for model in models
         if model.problem
     ]
-    return told
+    return sentences
 
 
 def shares(stats: dict[str, Any]) -> list[tuple[str, list[Share]]]:
@@ -268,26 +268,26 @@ def shares(stats: dict[str, Any]) -> list[tuple[str, list[Share]]]:
     return groups
 
 
-def settings(engine: Recollect) -> list[tuple[str, str]]:
+def shown_settings(engine: Recollect) -> list[tuple[str, str]]:
     """The settings that decide how searches go."""
-    held = engine.settings
+    settings = engine.settings
     rows: list[tuple[str, object]] = [
-        ("search.recipe", held.search.recipe),
-        ("search.read_time", held.search.read_time),
-        ("embedding.provider", held.embedding.provider),
-        ("embedding.model", held.embedding.model),
-        ("embedding.base_url", held.embedding.base_url),
-        ("rerank.provider", held.rerank.provider),
-        ("rerank.model", held.rerank.model),
-        ("rerank.base_url", held.rerank.base_url),
-        ("rerank.budget_ms", held.rerank.budget_ms),
-        ("context.semantic", held.context.semantic),
-        ("context.topup_recent", held.context.topup_recent),
+        ("search.recipe", settings.search.recipe),
+        ("search.read_time", settings.search.read_time),
+        ("embedding.provider", settings.embedding.provider),
+        ("embedding.model", settings.embedding.model),
+        ("embedding.base_url", settings.embedding.base_url),
+        ("rerank.provider", settings.rerank.provider),
+        ("rerank.model", settings.rerank.model),
+        ("rerank.base_url", settings.rerank.base_url),
+        ("rerank.budget_ms", settings.rerank.budget_ms),
+        ("context.semantic", settings.context.semantic),
+        ("context.topup_recent", settings.context.topup_recent),
     ]
-    return [(name, _said(value)) for name, value in rows if value != ""]
+    return [(name, _text(value)) for name, value in rows if value != ""]
 
 
-def _said(value: object) -> str:
+def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,4 +1,4 @@
-// The parts of the page that take long: checking, mending, making vectors. Without script each is
+// The parts of the page that take long: checking, repairing, making vectors. Without script each is
 // a form that leads back to the page.
 
 const { piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
@@ -9,12 +9,12 @@ const EVERY = 1000;
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
-  const checking = form.matches("[data-check], [data-mend]");
+  const checking = form.matches("[data-check], [data-repair]");
   if (!checking && !form.matches("[data-embed]")) return;
   event.preventDefault();
   form.querySelector("button").disabled = true;
   if (checking) {
-    const stop = busy(health, form.matches("[data-mend]") ? "Mending and checking" : "Checking");
+    const stop = busy(health, form.matches("[data-repair]") ? "Repairing and checking" : "Checking");
     await show(health, () => send(form));
     stop();
     const found = health.querySelector("[data-checked] .badge");
