@@ -22,7 +22,7 @@ from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
 from recollect.auth.tokens import TokenStore
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.guard import COOKIE, LET_GO, NOT_VALID, Guard, Tokens
-from recollect.interfaces.http.problems import Problems
+from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.serving import create_app
 from recollect.interfaces.web import pages
@@ -375,7 +375,7 @@ def test_an_open_path_knows_nobody(world: World) -> None:
         names=(),
         tokens=Tokens(),
         audit=world.engine.audit,
-        problems=Problems(problem_page),
+        problems=ProblemResponses(problem_page),
     )
 
     async def ask(scope: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from recollect.interfaces.http import api
 from recollect.interfaces.http.guard import LARGEST_BODY, Guard, SafeHeaders, Tokens, caller_of
 from recollect.interfaces.http.logs import Logged
 from recollect.interfaces.http.metrics import Metrics
-from recollect.interfaces.http.problems import Problems
+from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.http import http_app
 from recollect.interfaces.web import login, pages
@@ -28,7 +28,7 @@ def create_app(
     """The application. `names` are the host names it answers to beside the loopback ones."""
     metrics = Metrics()
     tokens = Tokens() if tokens is None else tokens
-    problems = Problems(problem_page)
+    problems = ProblemResponses(problem_page)
     mcp = http_app(service.own, warm=False, caller=caller_of)
     app = Starlette(
         routes=[

@@ -16,7 +16,7 @@ from recollect.auth.audit import Audit
 from recollect.auth.capabilities import EVERYTHING, NOBODY, OWNER, Caller
 from recollect.auth.tokens import TokenStore
 from recollect.errors import StoreError
-from recollect.interfaces.http.problems import Problems
+from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import CALLER
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -118,7 +118,7 @@ class Guard:
         names: Iterable[str],
         tokens: Tokens,
         audit: Audit,
-        problems: Problems,
+        problems: ProblemResponses,
     ) -> None:
         self._app = app
         self._problems = problems

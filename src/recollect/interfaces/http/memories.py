@@ -12,7 +12,7 @@ from recollect.ingest.draft import draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http import schemas
-from recollect.interfaces.http.operations import PREFIX, Call, Operation, Reply, json_response
+from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.parameters import FilterParameters
 from recollect.memory_json import memory_json, revision
 from recollect.types import Memory, place_of
@@ -115,11 +115,11 @@ OPERATIONS = (
     Operation(
         "POST", f"{PREFIX}/memories", save, "Save one memory or several",
         {
-            200: Reply(
+            200: ReplySpec(
                 "Saved. A memory that existed already was updated, or had nothing to change.",
                 schemas.SaveOutcome | list[schemas.SaveOutcome],
             ),
-            201: Reply(
+            201: ReplySpec(
                 "A new memory was saved.", schemas.SaveOutcome,
                 headers={"Location": "Where it is.", **ETAG},
             ),
@@ -135,7 +135,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{PREFIX}/memories", browse, "Browse memories",
-        {200: Reply("A page of memories.", schemas.MemoryPage)},
+        {200: ReplySpec("A page of memories.", schemas.MemoryPage)},
         parameters=schemas.BrowseParameters,
         details="Core, then captures, then files; newest first in each. `next` is the cursor of "
         "the next page: it stays right while memories come and go.",
@@ -143,33 +143,33 @@ OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/memories/{{id:path}}", show, "One memory, whole",
         {
-            200: Reply("The memory.", Memory, headers=ETAG),
-            304: Reply("It is unchanged since the ETag in If-None-Match.", headers=ETAG),
+            200: ReplySpec("The memory.", Memory, headers=ETAG),
+            304: ReplySpec("It is unchanged since the ETag in If-None-Match.", headers=ETAG),
         },
         headers={"If-None-Match": "Answer 304 if it is still in the state with this ETag."},
         parameters=schemas.ShowParameters, problems=(404,), anywhere=True,
     ),
     Operation(
         "PATCH", f"{PREFIX}/memories/{{id:path}}", change, "Change a memory",
-        {200: Reply("The memory as it is now.", Memory, headers={**ETAG, **REDACTED})},
+        {200: ReplySpec("The memory as it is now.", Memory, headers={**ETAG, **REDACTED})},
         body=schemas.MemoryChange, example={"severity": "warning", "add_tags": ["auth"]},
         headers=IF_MATCH, problems=(404, 412), refuse=refuse_change, needs=(WRITE,),
         details="A caller who may write but not search gets the id and the times alone.",
     ),
     Operation(
         "DELETE", f"{PREFIX}/memories/{{id:path}}", forget, "Forget a memory",
-        {204: Reply("Forgotten: no search finds it any more.")},
+        {204: ReplySpec("Forgotten: no search finds it any more.")},
         parameters=schemas.ForgetParameters, headers=IF_MATCH, problems=(404, 412), needs=(DELETE,),
         details=f"It can be restored by `{PREFIX}/restore/{{id}}`, unless it was purged.",
     ),
     Operation(
         "POST", f"{PREFIX}/restore/{{id:path}}", restore, "Restore a forgotten memory",
-        {200: Reply("The memory, restored.", Memory, headers=ETAG)}, problems=(404,),
+        {200: ReplySpec("The memory, restored.", Memory, headers=ETAG)}, problems=(404,),
         needs=(DELETE, SEARCH),
     ),
     Operation(
         "GET", f"{PREFIX}/facets", common, "What memories have in common",
-        {200: Reply("Counts by project, kind, source, tag and age.", schemas.FacetCounts)},
+        {200: ReplySpec("Counts by project, kind, source, tag and age.", schemas.FacetCounts)},
         parameters=FilterParameters,
     ),
 )  # fmt: skip

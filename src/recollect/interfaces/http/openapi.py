@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from recollect.interfaces.http.operations import BODIES, JSON, PREFIX, Operation, Reply
+from recollect.interfaces.http.operations import BODIES, JSON, PREFIX, Operation, ReplySpec
 from recollect.interfaces.http.parameters import PARAMETERS
 from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
 from recollect.version import __version__
@@ -150,7 +150,7 @@ def _headers(operation: Operation) -> list[dict[str, Any]]:
     ]
 
 
-def _reply(reply: Reply, schema_of: dict[str, Any]) -> dict[str, Any]:
+def _reply(reply: ReplySpec, schema_of: dict[str, Any]) -> dict[str, Any]:
     described: dict[str, Any] = {"description": reply.about}
     if reply.headers:
         described["headers"] = {

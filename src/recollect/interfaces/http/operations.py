@@ -42,7 +42,7 @@ class Call(NamedTuple):
         return str(self.request.path_params["id"])
 
 
-class Reply(NamedTuple):
+class ReplySpec(NamedTuple):
     """One way in which a route replies; None as the type: nothing in the body."""
 
     about: str
@@ -58,7 +58,7 @@ class Operation(NamedTuple):
     path: str
     run: Callable[[Call], Awaitable[Response]]
     about: str
-    replies: Mapping[int, Reply]
+    replies: Mapping[int, ReplySpec]
     parameters: type[msgspec.Struct] | None = None
     body: Any = None
     headers: Mapping[str, str] = {}

@@ -60,7 +60,7 @@ def status_of(error: RecollectError) -> int:
     return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
 
 
-class Problems:
+class ProblemResponses:
     """Answers with the document, or with a page where a browser asks for one."""
 
     def __init__(self, page: ProblemPage) -> None:

@@ -10,7 +10,7 @@ from recollect.auth.capabilities import ADMIN, SEARCH
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.http import schemas
-from recollect.interfaces.http.operations import PREFIX, Call, Operation, Reply, json_response
+from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.recipes.overrides import tree
 from recollect.recipes.show import as_toml, facts
 
@@ -57,17 +57,17 @@ async def save_recipe(call: Call) -> Response:
 OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/recipes", recipes, "The rankings there are",
-        {200: Reply("Each in short.", schemas.RecipeList)}, anywhere=True,
+        {200: ReplySpec("Each in short.", schemas.RecipeList)}, anywhere=True,
     ),
     Operation(
         "POST", f"{PREFIX}/recipes", save_recipe, "Keep a ranking of your own",
-        {201: Reply("It is saved.", schemas.RecipeDetails, headers={"Location": "Where it is."})},
+        {201: ReplySpec("Saved.", schemas.RecipeDetails, headers={"Location": "Where it is."})},
         body=schemas.NewRecipe,
         example={"name": "mine", "extends": "blend", "set": {"fuse.weights.vector": 2.0}},
         problems=(404, 409), needs=(ADMIN, SEARCH),
     ),
     Operation(
         "GET", f"{PREFIX}/recipes/{{name}}", recipe, "A ranking, with everything it declares",
-        {200: Reply("The recipe.", schemas.RecipeDetails)}, problems=(404,), anywhere=True,
+        {200: ReplySpec("The recipe.", schemas.RecipeDetails)}, problems=(404,), anywhere=True,
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from recollect.auth.capabilities import SEARCH, WRITE
 from recollect.interfaces.http import schemas
-from recollect.interfaces.http.operations import PREFIX, Call, Operation, Reply, json_response
+from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.present.response import as_json, context_json
 from recollect.present.schema import ResponseJson
@@ -54,7 +54,7 @@ async def related(call: Call) -> Response:
     return json_response(as_json(found))
 
 
-FOUND = {200: Reply("The results, best first.", ResponseJson)}
+FOUND = {200: ReplySpec("The results, best first.", ResponseJson)}
 OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/related/{{id:path}}", related, "Memories about the same thing",
@@ -75,12 +75,12 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{PREFIX}/context", context, "What an agent should know when it starts",
-        {200: Reply("Memories, best first.", schemas.ContextJson)},
+        {200: ReplySpec("Memories, best first.", schemas.ContextJson)},
         parameters=schemas.ContextParameters,
     ),
     Operation(
         "POST", f"{PREFIX}/feedback", feedback, "Say whether a result was right",
-        {200: Reply("Recorded.", schemas.FeedbackCounts)}, body=schemas.FeedbackBody,
+        {200: ReplySpec("Recorded.", schemas.FeedbackCounts)}, body=schemas.FeedbackBody,
         example={"query": "refresh tokens", "id": "auth-jwt-001", "accepted": True},
         problems=(404,), needs=(WRITE, SEARCH),
     ),

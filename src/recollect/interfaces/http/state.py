@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from recollect.errors import RecollectError
 from recollect.interfaces.http import schemas
-from recollect.interfaces.http.operations import Call, Operation, Reply, json_response
+from recollect.interfaces.http.operations import Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.service import Service
 from recollect.version import __version__
 
@@ -46,15 +46,15 @@ async def metrics(call: Call) -> Response:
 OPERATIONS = (
     Operation(
         "GET", "/healthz", health, "Whether the server is alive",
-        {200: Reply("It is.", schemas.Health)}, needs=None,
+        {200: ReplySpec("It is.", schemas.Health)}, needs=None,
     ),
     Operation(
         "GET", "/readyz", ready, "Whether the server can answer searches",
-        {200: Reply("It can.", schemas.Health), 503: Reply("Not yet.", schemas.Health)},
+        {200: ReplySpec("It can.", schemas.Health), 503: ReplySpec("Not yet.", schemas.Health)},
         needs=None,
     ),
     Operation(
         "GET", "/metrics", metrics, "Counts and times for Prometheus",
-        {200: Reply("Prometheus's text format.", str, METRICS_TYPE)},
+        {200: ReplySpec("Prometheus's text format.", str, METRICS_TYPE)},
     ),
 )  # fmt: skip

@@ -36,7 +36,7 @@ TIMED = {
 }
 
 
-class Step(NamedTuple):
+class ScoreStep(NamedTuple):
     """What one signal adds to a score, or takes from it."""
 
     name: str
@@ -101,14 +101,14 @@ class Took(NamedTuple):
     share: float
 
 
-def steps(term: Term) -> list[Step]:
+def steps(term: Term) -> list[ScoreStep]:
     """The score as steps that add up to it, in order.
 
     A sum is the steps of its parts. Of a product, a largest or a smallest value the first part is
     what it begins with, and every other part the step it makes of that.
     """
     if not term.parts:
-        return [Step(term.name, term.value, term.formula, term.how)]
+        return [ScoreStep(term.name, term.value, term.formula, term.how)]
     if term.formula == "sum":
         return [step for part in term.parts for step in steps(part)]
     first, *others = term.parts
@@ -117,7 +117,7 @@ def steps(term: Term) -> list[Step]:
         after = float(OPERATIONS[term.formula]([before, part.value]))
         name = f"{term.name} {part.name}" if part.name in NAMELESS else part.name
         does = f"{DOES.get(term.formula, term.formula)} {number(part.value)}"
-        found.append(Step(name, after - before, does, _reason(part)))
+        found.append(ScoreStep(name, after - before, does, _reason(part)))
         before = after
     return found
 
@@ -149,13 +149,13 @@ def waterfall(term: Term, scale: Scale | None = None) -> Waterfall:
     for step in steps(term):
         bars.append(_bar(step, reached, reached + step.value, scale))
         reached += step.value
-    total = _bar(Step(term.name, term.value, "sum of the above", ""), 0.0, term.value, scale)
+    total = _bar(ScoreStep(term.name, term.value, "sum of the above", ""), 0.0, term.value, scale)
     total = total._replace(told=scale.told(term.value))
     strip = [bar for bar in bars if bar.width > 0]
     return Waterfall(term.name, tuple(bars), total, scale.place(0.0), tuple(strip))
 
 
-def _bar(step: Step, start: float, end: float, scale: Scale) -> Bar:
+def _bar(step: ScoreStep, start: float, end: float, scale: Scale) -> Bar:
     about, family = part_infos().get(step.name, UNKNOWN)
     x, stop = sorted((scale.place(start), scale.place(end)))
     return Bar(
