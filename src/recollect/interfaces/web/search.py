@@ -22,7 +22,7 @@ from recollect.interfaces.web.address import Address
 from recollect.interfaces.web.chips import chip_groups, chosen_chips, deep_chip, narrowing
 from recollect.interfaces.web.memory_text import opening
 from recollect.interfaces.web.rendering import environment, page
-from recollect.interfaces.web.waterfall import left_out, scale_of, took, waterfall
+from recollect.interfaces.web.waterfall import not_shown, scale_of, took, waterfall
 from recollect.pipeline import MOST_FACETS
 from recollect.present import sentences
 from recollect.recipes.base import Recipe
@@ -185,7 +185,7 @@ def _did(response: types.Response) -> dict[str, Any]:
     return {
         "channels": counts,
         **steps,
-        "dropped": left_out(dropped),
+        "dropped": not_shown(dropped),
         "took": took(response.timings_ms),
         "total": response.timings_ms["total"],
     }

@@ -13,7 +13,7 @@ from recollect.types import OPERATIONS, Family, Term
 # Each family of parts has a colour of its own in base.css, in this order: one signal has the same
 # colour in every picture.
 TONES = {family: tone for tone, family in enumerate(get_args(Family), start=1)}
-# A part that a recipe of one's own has named otherwise.
+# A part to which a user's recipe gave another name.
 UNKNOWN = PartInfo("", "trust")
 # What a part does to the value before it, where the value is not a sum.
 DOES = {"product": "×", "max": "at least", "min": "at most"}
@@ -50,7 +50,7 @@ class Bar(NamedTuple):
 
     name: str
     value: float
-    told: str
+    label: str
     formula: str
     how: str
     means: str
@@ -80,7 +80,7 @@ class Scale(NamedTuple):
         span = self.most - self.least
         return round(100 * (value - self.least) / span, 2) if span else 0.0
 
-    def told(self, value: float) -> str:
+    def figure(self, value: float) -> str:
         """As many decimals for all that is on the scale, so that figures stand below each other:
         four digits of the largest."""
         largest = max(abs(self.least), abs(self.most))
@@ -89,7 +89,7 @@ class Scale(NamedTuple):
 
     def signed(self, value: float) -> str:
         """`+3.35`, `−0.50`: a sign that can be read, so that colour is not needed to tell."""
-        return f"+{self.told(value)}" if value > 0 else self.told(value)
+        return f"+{self.figure(value)}" if value > 0 else self.figure(value)
 
 
 class Took(NamedTuple):
@@ -150,7 +150,7 @@ def waterfall(term: Term, scale: Scale | None = None) -> Waterfall:
         bars.append(_bar(step, reached, reached + step.value, scale))
         reached += step.value
     total = _bar(ScoreStep(term.name, term.value, "sum of the above", ""), 0.0, term.value, scale)
-    total = total._replace(told=scale.told(term.value))
+    total = total._replace(label=scale.figure(term.value))
     strip = [bar for bar in bars if bar.width > 0]
     return Waterfall(term.name, tuple(bars), total, scale.place(0.0), tuple(strip))
 
@@ -173,7 +173,7 @@ def signed(value: float) -> str:
 
 def took(timings: Mapping[str, float]) -> list[Took]:
     """How long each part of a search took, in its order. `stages` is the sum of its stages, and a
-    stage that asks a model times that once more under its own name: neither is told twice."""
+    stage that asks a model times that once more under its own name: neither counts twice."""
     own = {name for name in timings if f"stages.{name}" in timings}
     parts = {
         name: spent
@@ -192,9 +192,7 @@ def _part(name: str) -> str:
     return f"stage {stage}" if stage else TIMED.get(kind, f"channel {kind}")
 
 
-def left_out(dropped: Mapping[str, int]) -> list[tuple[int, str]]:
-    """How many memories were left out for which reason, most first."""
-    told = [
-        (count, DROPPED.get(reason, f"left out by {reason}")) for reason, count in dropped.items()
-    ]
-    return sorted(told, key=lambda one: -one[0])
+def not_shown(dropped: Mapping[str, int]) -> list[tuple[int, str]]:
+    """How many memories are not shown for which reason, most first."""
+    reasons = sorted(dropped.items(), key=lambda counted: -counted[1])
+    return [(count, DROPPED.get(reason, f"dropped by {reason}")) for reason, count in reasons]

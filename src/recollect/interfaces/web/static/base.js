@@ -20,29 +20,29 @@ export function toast(text, { action, bad = false } = {}) {
 
 // JSON from the API; what went wrong is thrown as one sentence.
 export async function ask(path, { method = "GET", body, headers = {}, signal } = {}) {
-  const told = { method, signal, headers: { Accept: "application/json", ...headers } };
+  const options = { method, signal, headers: { Accept: "application/json", ...headers } };
   if (body !== undefined) {
-    told.body = JSON.stringify(body);
-    told.headers["Content-Type"] = "application/json";
+    options.body = JSON.stringify(body);
+    options.headers["Content-Type"] = "application/json";
   }
-  const answer = await reach(path, told);
+  const answer = await reach(path, options);
   if (answer.status === 204) return null;
-  const said = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(said.detail ?? said.title ?? `The server answered ${answer.status}.`);
-  return said;
+  const reply = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(reply.detail ?? reply.title ?? `The server answered ${answer.status}.`);
+  return reply;
 }
 
 // A piece of a page as HTML text.
 export async function piece(path, { signal } = {}) {
   const answer = await reach(path, { signal, headers: { Accept: "text/html" } });
-  const said = await answer.text();
-  if (!answer.ok && !said.includes("data-problem")) throw new Error(`The server answered ${answer.status}.`);
-  return said;
+  const reply = await answer.text();
+  if (!answer.ok && !reply.includes("data-problem")) throw new Error(`The server answered ${answer.status}.`);
+  return reply;
 }
 
-async function reach(path, told) {
+async function reach(path, options) {
   try {
-    return await fetch(path, told);
+    return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Error("The server cannot be reached; is it still running?");

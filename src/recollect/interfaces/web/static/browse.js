@@ -20,11 +20,11 @@ async function fill(panel, groups) {
     const total = document.querySelector("[data-total]");
     if (total) total.textContent = groups.querySelector("[data-count]")?.dataset.count ?? "";
   } catch (error) {
-    const told = document.createElement("p");
-    told.className = "notice bad";
-    told.dataset.problem = "";
-    told.textContent = error.message;
-    groups.replaceChildren(told);
+    const notice = document.createElement("p");
+    notice.className = "notice bad";
+    notice.dataset.problem = "";
+    notice.textContent = error.message;
+    groups.replaceChildren(notice);
   }
 }
 

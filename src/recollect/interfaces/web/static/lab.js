@@ -15,7 +15,7 @@ const SETTLED = 250; // after the last answer: then what stands below, and what 
 const state = { left: fresh(), right: fresh(), open: "", from: "", diff: false, query: "", head: [], shown: "left", groups: new Map() };
 
 function fresh() {
-  return { running: false, wanted: false, asked: false, said: [] };
+  return { running: false, wanted: false, asked: false, announced: [] };
 }
 
 const all = (selector, within = body) => [...within.querySelectorAll(selector)];
@@ -31,7 +31,7 @@ const make = (tag, fields) => Object.assign(document.createElement(tag), fields)
 
 // The address
 
-function told(elements) {
+function pairsOf(elements) {
   return elements
     .filter((one) => one.name && one.value !== "" && !one.disabled && one.type !== "submit" && !PASSING.test(one.name))
     .filter((one) => !one.dataset.range || isChanged(one))
@@ -39,7 +39,7 @@ function told(elements) {
 }
 
 function parameters() {
-  const pairs = new URLSearchParams([...state.head, ...told(all("input, select"))]);
+  const pairs = new URLSearchParams([...state.head, ...pairsOf(all("input, select"))]);
   if (state.open) pairs.set("open", state.open);
   if (state.diff) pairs.set("diff", "1");
   return pairs;
@@ -51,7 +51,7 @@ function write({ push = false } = {}) {
 
 // What the fields above the lists say counts when it is applied, not while it is typed.
 function commit() {
-  state.head = told(all("input", form.querySelector(".lab-head")));
+  state.head = pairsOf(all("input", form.querySelector(".lab-head")));
   state.query = form.elements.q.value;
 }
 
@@ -69,17 +69,17 @@ async function run(name, side) {
     side.wanted = false;
     const began = performance.now();
     const slow = setTimeout(() => sideOf(name)?.setAttribute("aria-busy", "true"), 300);
-    let said = null, problem = "";
+    let reply = null, problem = "";
     try {
-      said = parsed(await piece(`/lab/results?only=${name}&${parameters()}`));
-      problem = said.querySelector("[data-problem]")?.textContent ?? "";
+      reply = parsed(await piece(`/lab/results?only=${name}&${parameters()}`));
+      problem = reply.querySelector("[data-problem]")?.textContent ?? "";
     } catch (error) {
       problem = error.message;
     }
     clearTimeout(slow);
     if (side !== state[name]) return; // the whole page was asked for meanwhile
     sideOf(name).removeAttribute("aria-busy");
-    show(name, said, problem);
+    show(name, reply, problem);
     await new Promise((resume) => setTimeout(resume, Math.max(0, PAUSE - (performance.now() - began))));
   }
   side.running = false;
@@ -91,12 +91,12 @@ async function reload({ push = true, focus = "" } = {}) {
   state.right = fresh();
   body.setAttribute("aria-busy", "true");
   try {
-    const said = parsed(await piece(`/lab/results?${parameters()}`));
-    if (said.querySelector("[data-problem]") && !said.querySelector("[data-bench]")) {
-      toast(said.querySelector("[data-problem]").textContent, { bad: true });
+    const reply = parsed(await piece(`/lab/results?${parameters()}`));
+    if (reply.querySelector("[data-problem]") && !reply.querySelector("[data-bench]")) {
+      toast(reply.querySelector("[data-problem]").textContent, { bad: true });
       return false;
     }
-    body.replaceChildren(said);
+    body.replaceChildren(reply);
     dress();
     write({ push });
     document.title = [state.query.trim(), "Lab", "Recollect"].filter(Boolean).join(" · ");
@@ -117,7 +117,7 @@ function parsed(html) {
 
 // Showing
 
-function show(name, said, problem) {
+function show(name, reply, problem) {
   const side = sideOf(name);
   const alert = side.querySelector("[data-alert]");
   side.classList.toggle("stale", problem !== "");
@@ -127,13 +127,13 @@ function show(name, said, problem) {
     box.dataset.problem = "";
     return alert.append(box);
   }
-  if (!said?.querySelector("[data-results]")) return toast(problem, { bad: true });
+  if (!reply?.querySelector("[data-results]")) return toast(problem, { bad: true });
   const places = new Map(rowsOf(name).map((row) => [row.dataset.id, row.getBoundingClientRect().top]));
-  const held = holding(side);
+  const restore = holding(side);
   for (const part of ["results", "toml", "learned"]) {
-    side.querySelector(`[data-${part}]`)?.replaceWith(said.querySelector(`[data-${part}]`));
+    side.querySelector(`[data-${part}]`)?.replaceWith(reply.querySelector(`[data-${part}]`));
   }
-  held?.();
+  restore?.();
   label();
   glide(name, places);
 }
@@ -245,8 +245,8 @@ function settle() {
 
 function tell() {
   const parts = NAMES.map((name) => {
-    const rows = rowsOf(name), ids = rows.map((row) => row.dataset.id), before = state[name].said;
-    state[name].said = ids;
+    const rows = rowsOf(name), ids = rows.map((row) => row.dataset.id), before = state[name].announced;
+    state[name].announced = ids;
     const asked = state[name].asked;
     state[name].asked = false;
     if (!asked || !rows.length || sideOf(name).classList.contains("stale")) return "";
@@ -273,8 +273,8 @@ async function below({ focus = false } = {}) {
   if (!place) return;
   const opened = new Map(all("details", place).map((one) => [Object.keys(one.dataset)[0], one.open]));
   try {
-    const said = parsed(await piece(`/lab/results?only=below&${parameters()}`, { signal: lower.signal }));
-    const made = said.querySelector("[data-below]");
+    const reply = parsed(await piece(`/lab/results?only=below&${parameters()}`, { signal: lower.signal }));
+    const made = reply.querySelector("[data-below]");
     if (!made || !place.isConnected) return;
     for (const one of all("details", made)) one.open = opened.get(Object.keys(one.dataset)[0]) ?? one.open;
     const active = place.contains(document.activeElement) ? document.activeElement.closest("summary, [data-close]") : null;
@@ -307,7 +307,7 @@ function dress() {
       });
     }
     count(name);
-    state[name].said = rowsOf(name).map((row) => row.dataset.id);
+    state[name].announced = rowsOf(name).map((row) => row.dataset.id);
   }
   for (const one of all(".replace")) one.hidden = true;
   for (const one of all("[data-tabs]")) one.hidden = false;
@@ -429,11 +429,11 @@ async function vote(button) {
   const name = button.closest("[data-side]").dataset.side;
   const accepted = button.dataset.vote === "accept";
   try {
-    const said = await ask("/api/v1/feedback", {
+    const reply = await ask("/api/v1/feedback", {
       method: "POST",
       body: { query: state.query, id: button.value, accepted, recipe: recipeOf(name) },
     });
-    toast(`${accepted ? "Accepted" : "Dismissed"}. ${said.accepted} accepted and ${said.dismissed} dismissed so far.`);
+    toast(`${accepted ? "Accepted" : "Dismissed"}. ${reply.accepted} accepted and ${reply.dismissed} dismissed so far.`);
     for (const one of NAMES) {
       sideOf(one).querySelector("[data-feedback]")?.setAttribute("open", "");
       rerank(one);
@@ -455,16 +455,16 @@ async function save(name, replace = false) {
   if (wanted === recipeOf(name)) return saying(side, "A recipe cannot extend itself; choose another name.");
   if (taken && !replace) return saying(side, `There is a recipe ${wanted} already.`, () => save(name, true));
   const set = {};
-  for (const [key, value] of told(all("input", side.querySelector("[data-constants]")))) {
+  for (const [key, value] of pairsOf(all("input", side.querySelector("[data-constants]")))) {
     set[key.slice(name.length + 5)] = Number.isNaN(Number(value)) ? value : Number(value);
   }
   try {
-    const said = await ask("/api/v1/recipes", { method: "POST", body: { name: wanted, extends: recipeOf(name), set, replace } });
+    const reply = await ask("/api/v1/recipes", { method: "POST", body: { name: wanted, extends: recipeOf(name), set, replace } });
     const select = side.querySelector("[data-recipe]");
-    if (!taken) select.append(new Option(said.name, said.name));
-    select.value = said.name;
+    if (!taken) select.append(new Option(reply.name, reply.name));
+    select.value = reply.name;
     quiet(side, true);
-    if (await reload({ focus: `#${name}-recipe` })) toast(`Saved as ${said.name}.`);
+    if (await reload({ focus: `#${name}-recipe` })) toast(`Saved as ${reply.name}.`);
   } catch (error) {
     saying(side, error.message, /already/.test(error.message) ? () => save(name, true) : null);
   }

@@ -26,11 +26,11 @@ if (related) {
   try {
     related.innerHTML = await piece(related.dataset.related);
   } catch (error) {
-    const told = document.createElement("p");
-    told.className = "notice bad";
-    told.dataset.problem = "";
-    told.textContent = error.message;
-    related.replaceChildren(told);
+    const notice = document.createElement("p");
+    notice.className = "notice bad";
+    notice.dataset.problem = "";
+    notice.textContent = error.message;
+    related.replaceChildren(notice);
   }
   related.removeAttribute("aria-busy");
 }
@@ -47,7 +47,7 @@ if (form) {
   tags(form.querySelector("#field-add-tags"), form.querySelector("[data-tag-list]"));
   const values = document.querySelector("[data-values]");
   // Counting them takes a moment in a large vault, and nobody waits for it.
-  piece(values.dataset.values).then((said) => { values.innerHTML = said; }, () => {});
+  piece(values.dataset.values).then((options) => { values.innerHTML = options; }, () => {});
 }
 
 // Enter or a comma makes a tag of what was typed; without script all of it is read when saving.
@@ -67,11 +67,11 @@ function tags(field, list) {
 }
 
 function choice(list, name) {
-  const held = [...list.querySelectorAll("input")].find((one) => one.value === name);
-  const box = held ?? document.createElement("input");
+  const known = [...list.querySelectorAll("input")].find((one) => one.value === name);
+  const box = known ?? document.createElement("input");
   box.type = "checkbox";
   box.checked = true;
-  if (held) return held.closest("li");
+  if (known) return known.closest("li");
   box.name = "tags";
   box.value = name;
   const label = document.createElement("label");

@@ -16,7 +16,7 @@ const form = document.querySelector("[data-ask]");
 const box = form.querySelector("[data-box]");
 const recipe = form.querySelector("[data-recipe]");
 const found = document.querySelector("[data-found]");
-const said = document.querySelector("[data-said]");
+const status = document.querySelector("[data-said]");
 const away = document.querySelector("[data-away]");
 const keys = document.querySelector("[data-keys]");
 const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -207,7 +207,7 @@ function glide(places) {
 function announce() {
   const parts = [found.querySelector("[data-count]"), found.querySelector("[data-evidence]"), found.querySelector("[data-problem] p")];
   const text = parts.filter(Boolean).map((one) => one.textContent.trim()).join(", ");
-  if (!found.querySelector("[data-pending]")) said.textContent = text;
+  if (!found.querySelector("[data-pending]")) status.textContent = text;
 }
 
 // What people do

@@ -49,20 +49,20 @@ function settle() {
 async function send(form) {
   const answer = await fetch(`${form.getAttribute("action")}?piece=1`, { method: "POST", headers: { Accept: "text/html" } })
     .catch(() => { throw new Error("The server cannot be reached; is it still running?"); });
-  const said = await answer.text();
-  if (!answer.ok && !said.includes("data-problem")) throw new Error(`The server answered ${answer.status}.`);
-  return said;
+  const reply = await answer.text();
+  if (!answer.ok && !reply.includes("data-problem")) throw new Error(`The server answered ${answer.status}.`);
+  return reply;
 }
 
 async function show(place, asked) {
   try {
     place.innerHTML = await asked();
   } catch (error) {
-    const told = document.createElement("p");
-    told.className = "notice bad";
-    told.dataset.problem = "";
-    told.textContent = error.message;
-    place.replaceChildren(told);
+    const notice = document.createElement("p");
+    notice.className = "notice bad";
+    notice.dataset.problem = "";
+    notice.textContent = error.message;
+    place.replaceChildren(notice);
   }
 }
 
@@ -70,13 +70,13 @@ async function show(place, asked) {
 function busy(place, what) {
   const bar = document.createElement("progress");
   bar.setAttribute("aria-label", what);
-  const told = document.createElement("p");
-  told.className = "small muted";
-  told.dataset.busy = "";
+  const notice = document.createElement("p");
+  notice.className = "small muted";
+  notice.dataset.busy = "";
   const start = Date.now();
-  const tell = () => { told.textContent = `${what} … ${Math.round((Date.now() - start) / 1000)} s`; };
+  const tell = () => { notice.textContent = `${what} … ${Math.round((Date.now() - start) / 1000)} s`; };
   tell();
-  place.replaceChildren(bar, told);
+  place.replaceChildren(bar, notice);
   const clock = setInterval(tell, 1000);
   return () => clearInterval(clock);
 }
