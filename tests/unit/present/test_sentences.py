@@ -1,0 +1,91 @@
+"""What every interface says of a search, in the same words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from recollect.present import sentences
+from recollect.present.views import SnippetView
+from recollect.types import Degraded, Memory, Response, Result, leaf
+
+THEN, NOW = datetime(2026, 1, 14, tzinfo=UTC), datetime(2026, 8, 21, tzinfo=UTC)
+
+
+def memory(id: str, changed: datetime = NOW) -> Memory:
+    return Memory(id=id, title=id, created_at=THEN, updated_at=changed)
+
+
+def result(id: str = "deploy-2", **others: Any) -> Result:
+    term = leaf("blend", 1.0, "1")
+    shown = SnippetView("", "", "", [], "")
+    return Result(
+        id=id, score=1.0, vault="agent", memory=memory(id), explain=term, shown=shown, **others
+    )
+
+
+def response(results: tuple[Result, ...] = (), **fields: Any) -> Response:
+    counts = {"keyword": 3, "pool": 3, "reranked": 0, "returned": 1, "dropped": {}}
+    usual: dict[str, Any] = {
+        "query": "deploy", "recipe": "blend", "view": "scan", "intent": "keyword", "topics": {},
+        "degraded": (), "notes": (), "timings_ms": {"rerank": 299.8, "total": 310.0},
+    }  # fmt: skip
+    counts |= fields.pop("counts", {})
+    return Response(results=results, counts=counts, **usual | fields)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "start"), [("weak", "Weak evidence"), ("none", "No evidence")]
+)
+def test_results_that_may_not_answer_are_doubted(evidence: str, start: str) -> None:
+    assert sentences.doubt(response((result(),), evidence=evidence)).startswith(start)
+
+
+def test_nothing_is_doubted_where_the_evidence_is_strong_or_there_is_no_result() -> None:
+    assert sentences.doubt(response((result(),), evidence="strong")) == ""
+    assert sentences.doubt(response((result(),))) == ""
+    assert sentences.doubt(response(evidence="none")) == ""
+
+
+def test_what_is_not_shown_is_one_number() -> None:
+    assert sentences.not_shown(response()) == ""
+    dropped = {"pool": 33, "limit": 1028}
+    assert sentences.not_shown(response(counts={"dropped": dropped})) == "1,061 more not shown"
+
+
+def test_a_result_names_those_it_stands_for() -> None:
+    found = result(
+        same=(memory("deploy-3"), memory("deploy-4")), replaces=(memory("deploy-1", THEN),)
+    )
+    assert list(sentences.others(found)) == [
+        "says the same as deploy-3, deploy-4",
+        "newer (2026-08-21) than deploy-1 (2026-01-14)",
+    ]
+    assert not list(sentences.others(result()))
+
+
+def degraded(channel: str, reason: str, **counts: int) -> str:
+    return sentences.degraded(Degraded(channel, reason), response(counts=counts))
+
+
+def test_a_part_that_took_no_part_is_missing() -> None:
+    assert degraded("vector", "no model") == "No search by meaning: no model"
+    assert degraded("rerank", "no model") == "No reranking: no model"
+
+
+def test_a_part_that_did_some_of_its_work_is_incomplete() -> None:
+    assert degraded("vector", "2 wait", vector=3) == "Incomplete search by meaning: 2 wait"
+    assert degraded("rerank", "it broke", reranked=3) == "Incomplete reranking: it broke"
+
+
+def test_a_reranker_that_the_deadline_stopped_says_how_far_it_came() -> None:
+    told = degraded("rerank", "reranked 8 of 20 within the deadline", reranked=8)
+    assert told == "Reranked 8 of 20 in 300 ms (setting `rerank.budget_ms`)"
+
+
+def test_a_vault_that_is_away_is_named() -> None:
+    assert degraded("laptop", "It is asleep.") == "Without laptop: It is asleep."
+    told = degraded("laptop/rerank", "reranked 0 of 2 within the deadline")
+    assert told == "Reranked 0 of 2 in time (setting `rerank.budget_ms`)"
