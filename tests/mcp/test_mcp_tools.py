@@ -97,7 +97,7 @@ def test_context_keeps_to_its_budget_and_says_what_was_left_out(door: Door) -> N
     assert little.structured_content is not None
     assert all_of_it["left_out"] == 0
     assert little.structured_content["left_out"] > 0
-    assert "over max_tokens" in text_of(little)
+    assert "more not shown" in text_of(little)
     assert len(little.structured_content["memories"]) < len(all_of_it["memories"])
 
 

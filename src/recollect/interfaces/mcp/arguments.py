@@ -267,9 +267,9 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
         name: _typed(schema["properties"][name]) for name in names if name != "own_project"
     }
     if project is not None and kind.own_project is not None:
-        schema = properties["project"]
-        about = f"{schema['description']} Default: {project}{kind.own_project}."
-        properties["project"] = schema | {"description": about}
+        argument = properties["project"]
+        about = f"{argument['description']} Default: {project}{kind.own_project}."
+        properties["project"] = argument | {"description": about}
     # Without the struct's own name and docstring, which would only cost tokens.
     return {
         "type": "object",
