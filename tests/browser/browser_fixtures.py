@@ -21,8 +21,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from recollect import Recollect
 from recollect.demo.load import sample
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-INSTALL = ("apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "chromium")
+# The first draws no windows of its own: the same pages at a third of the cost.
+SHELL = "chromium-headless-shell"
+NAMES = (SHELL, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+INSTALL = ("apt-get", "install", "--yes", "--quiet", "--no-install-recommends")
 # A browser in a test asks nobody but the server, and needs no screen, and no sandbox within one.
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -49,7 +51,10 @@ def installed_chromium() -> str | None:
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
         try:
             subprocess.run(("apt-get", "update", "--quiet"), env=environment, **quiet)  # type: ignore[call-overload]
-            subprocess.run(INSTALL, env=environment, **quiet)  # type: ignore[call-overload]
+            for package in (SHELL, "chromium"):  # the first is not in every Debian
+                done = subprocess.run((*INSTALL, package), env=environment, **quiet)  # type: ignore[call-overload]
+                if done.returncode == 0:
+                    break
         except subprocess.TimeoutExpired:
             return None
     return chromium()
