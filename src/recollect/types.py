@@ -280,9 +280,15 @@ class Ranking(Struct, frozen=True):
         return self if len(self) <= size else self.keeping(self.hits[:size], reason)
 
 
+def order(score: float, id: str, updated_at: float = 0.0) -> tuple[float, float, str]:
+    """What every ranking is sorted by: larger scores first, then the newer memory where that is
+    said, then ids, ascending."""
+    return (-score, -updated_at, id)
+
+
 def ranked(hits: Iterable[Hit], dropped: dict[str, int] | None = None) -> Ranking:
-    """The one place that sorts: larger score first, equal scores by memory id, ascending."""
-    ordered = sorted(hits, key=lambda hit: (-hit.why.value, hit.memory_id))
+    """The one place that sorts hits, by `order`."""
+    ordered = sorted(hits, key=lambda hit: order(hit.why.value, hit.memory_id))
     return Ranking(tuple(ordered), dropped or {})
 
 

@@ -209,6 +209,6 @@ def test_the_graph_is_the_real_one() -> None:
     """The reading above would prove nothing if it read nothing."""
     seen = {(one.importer, one.imported) for one in LOCAL}
     assert ("recollect.pipeline", "recollect.recipes.base") in seen
-    assert ("recollect.engine", "recollect.store.sqlite.store") in seen
+    assert ("recollect.engine.session", "recollect.store.sqlite.store") in seen
     assert any(one.lazy for one in LOCAL)
     assert len(FILES) > 50

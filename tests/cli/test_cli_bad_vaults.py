@@ -14,7 +14,7 @@ import apsw
 import pytest
 from commandline import RECOLLECT, Home, Ran, lines, refused, until
 
-from recollect.engine import IMPORT_BATCH as BATCH
+from recollect.engine.importing import IMPORT_BATCH as BATCH
 
 EVERY = (
     ("list",),

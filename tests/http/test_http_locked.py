@@ -16,6 +16,7 @@ from recollect.engine import Recollect
 from recollect.errors import Locked
 from recollect.settings import Embedding, LockSettings, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
+from recollect.vaults.idle import IdleLock
 from recollect.vaults.keys import Keys, sealed_with
 from recollect.vaults.locking import lock_vault, rekey_vault
 
@@ -118,4 +119,4 @@ def test_an_idle_process_holds_nothing_of_the_vault(tmp_path: Path) -> None:
 def test_an_open_vault_is_not_watched(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "vault.db").close()
     with Recollect(tmp_path / "vault.db", home=tmp_path, settings=OFF, lasting=True) as memory:
-        assert memory._idle is None
+        assert not any(isinstance(part, IdleLock) for part in memory.session.closing)

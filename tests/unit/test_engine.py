@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.engine import PATIENCE_S, Recollect
+from recollect.engine import Recollect
+from recollect.engine.session import PATIENCE_S
 from recollect.errors import ProviderError, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import as_line, read_lines

@@ -32,7 +32,7 @@ THREADS = 2
 Answer = TypeVar("Answer")
 
 
-class Held(NamedTuple):
+class FoundElsewhere(NamedTuple):
     """A memory, and the name of the vault that holds it."""
 
     vault: str
@@ -139,7 +139,7 @@ class Federation:
                 f"The vault {vault.name} could not answer ({type(error).__name__})."
             ) from error
 
-    def show(self, id: str, sees: Callable[[str], bool]) -> Held | None:
+    def show(self, id: str, sees: Callable[[str], bool]) -> FoundElsewhere | None:
         """A memory that the home's own vault does not have, from the first vault that does among
         those that the caller `sees`."""
         start = time.perf_counter()
@@ -148,7 +148,7 @@ class Federation:
         for one, future in asked:
             with suppress(RecollectError):  # a vault that is away has nothing to show
                 if (found := self._awaited(future, start)) is not None:
-                    return Held(one.name, found)
+                    return FoundElsewhere(one.name, found)
         return None
 
     def _shown(self, vault: Known, id: str) -> Memory | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from recollect import Recollect
 from recollect.auth.audit import LARGEST, MOST_MARKS, Audit, entries, older
@@ -36,7 +37,7 @@ from recollect.ingest.jsonl import read_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.folders import Folder
 
-SOURCE = Path(inspect.getfile(Recollect)).parent
+SOURCE = Path(inspect.getfile(Recollect)).parents[1]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SAID = "the harbour master keeps the tide tables"
 EVERY = [
@@ -46,7 +47,7 @@ EVERY = [
     )
 ]
 # They do not touch the vault for whoever calls them.
-FREE = {"acting_as", "require", "may", "close", "now"}
+FREE = {"acting_as", "require", "may", "close", "now", "models"}
 # A few files, and a folder that was never added.
 NOTES = Path(__file__).parents[1] / "importers/fixtures/basic-memory"
 NOWHERE = Folder(0, "/nowhere", "nowhere", redact=True, followed=False, files=0)
@@ -214,8 +215,12 @@ def test_it_is_refused_before_the_database_is_touched(
 ) -> None:
     """And before arguments are looked at: what is wrong with them could tell what is there."""
     view = engine.acting_as(NOBODY)
-    for name in ("store", "models", "recipes", "settings"):
+    for name in ("store", "recipes", "settings"):
         monkeypatch.delattr(view, name)
+    nothing: Any = None
+    view.session = structs.replace(
+        view.session, store=nothing, models=nothing, recipes=nothing, settings=nothing
+    )
     for name, call in CALLS.items():
         if name != "federation":
             with pytest.raises(Forbidden):
@@ -256,7 +261,7 @@ def test_a_view_shares_everything_and_closes_nothing(engine: Recollect) -> None:
     with engine.acting_as(caller(SEARCH)) as view:
         assert view.store is engine.store
         assert view.models is engine.models
-        assert view._collections is engine._collections
+        assert view.session.neighbours is engine.session.neighbours
     assert engine.show(["kept"])
     assert engine.caller == OWNER
 

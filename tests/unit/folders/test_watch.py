@@ -18,8 +18,9 @@ import pytest
 from folder_homes import found, ids, long_note, vault, write
 
 from recollect import Recollect
+from recollect.engine import folders
 from recollect.folders import watch
-from recollect.folders.scan import Scan, look_at
+from recollect.folders.scan import look_at
 from recollect.folders.sync import Synced
 from recollect.folders.walk import matcher
 from recollect.folders.watch import alone, beats, wait_until_alone
@@ -477,19 +478,19 @@ def test_what_changed_before_it_began_is_found(memory: Recollect, notes: Path) -
 
 
 def test_following_a_folder_around_the_vault_itself_comes_to_rest(
-    memory: Recollect, tmp_path: Path
+    memory: Recollect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The vault's own files change with every file that is taken in."""
     write(tmp_path, {"tides.md": "The tables are here."})
     synced = 0
-    sync = memory.sync_folder
+    sync = folders.sync_folder
 
-    def counted(folder: Folder, looked: Scan | None = None, **more: Any) -> Synced:
+    def counted(*args: Any, **named: Any) -> Synced:
         nonlocal synced
         synced += 1
-        return sync(folder, looked, **more)
+        return sync(*args, **named)
 
-    memory.sync_folder = counted  # type: ignore[method-assign]
+    monkeypatch.setattr(folders, "sync_folder", counted)
     with following(memory, tmp_path):
         (tmp_path / "new.md").write_text("The quokka sleeps.")
         finds(memory, "quokka", "new.md")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.engine import CONTEXT_LIMIT, Recollect
+from recollect.engine import Recollect
+from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, styled, visible
 from recollect.interfaces.cli.results import about

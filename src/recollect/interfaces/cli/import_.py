@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from recollect.engine import Imported, Recollect
+from recollect.engine import Recollect
+from recollect.engine.importing import Imported
 from recollect.errors import UserError
 from recollect.importers import TOOLS, Foreign, importer
 from recollect.ingest.jsonl import Line, read_lines

@@ -1,0 +1,87 @@
+"""Looking through the vault without a query: lists, counts, days, feedback so far, everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from recollect.checks import bounded, checked_filter, named_ids
+from recollect.engine.searching import EVERYTHING, show
+from recollect.engine.session import Session
+from recollect.pipeline import MOST_FACETS
+from recollect.recipes.learned import learned_weights
+from recollect.store.base import Dates, Facets
+from recollect.types import Filter, Memory, Place, place_of
+
+EXPORT_BATCH = 1000
+
+
+def browse(
+    session: Session,
+    filter: Filter = EVERYTHING,
+    limit: int = 20,
+    after: str | Place | None = None,
+) -> list[Memory]:
+    """Browse: core, then capture, then file; newest first in each; behind a memory, or behind the
+    place where one stood."""
+    if isinstance(after, str):
+        [memory] = show(session, [after])
+        after = place_of(memory)
+    return session.store.memories.browse(checked_filter(filter), bounded(limit), after)
+
+
+def facets(session: Session, filter: Filter = EVERYTHING) -> Facets:
+    """How many memories have each project, kind, source and tag, most first, and each age."""
+    return session.store.memories.facets(checked_filter(filter), MOST_FACETS, session.clock())
+
+
+def dates(session: Session, filter: Filter = EVERYTHING) -> Dates:
+    """On which days memories were made, and on which they expire."""
+    return session.store.memories.dates(checked_filter(filter))
+
+
+def expiring(
+    session: Session, filter: Filter = EVERYTHING, limit: int = 20, *, within: timedelta
+) -> Sequence[Memory]:
+    """What expires within that time from now, soonest first."""
+    now = session.clock()
+    return session.store.memories.expiring(
+        checked_filter(filter), bounded(limit), since=now, until=now + within
+    )
+
+
+def expired(session: Session, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
+    """What has expired, latest first."""
+    return session.store.memories.expiring(
+        checked_filter(filter), bounded(limit), until=session.clock()
+    )
+
+
+def opinions(session: Session) -> tuple[int, int]:
+    """How many results were accepted and dismissed so far."""
+    return session.store.feedback.counts()
+
+
+def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
+    """What was said last of these memories as answers to this query: whether accepted."""
+    events = session.store.feedback.about(named_ids(ids))
+    kept = session.redaction.of_query(query) if events else ""
+    return {id: accepted for id, asked, accepted in events if asked == kept}
+
+
+def learned(session: Session, recipe: str | None = None) -> dict[str, tuple[float, float]]:
+    """What feedback made of the recipe's weights: declared, and as they are now; empty for a recipe
+    whose weights do not learn."""
+    accepted, dismissed = opinions(session)
+    vectors = session.models.embeds()
+    return learned_weights(session.recipe(recipe), accepted, dismissed, vectors=vectors)
+
+
+def export(session: Session) -> Iterator[Memory]:
+    """Every memory that is live when this begins, in browsing order, as it is when its turn comes;
+    one that is forgotten meanwhile is left out."""
+    ids = session.store.memories.ids()
+    for first in range(0, len(ids), EXPORT_BATCH):
+        batch = ids[first : first + EXPORT_BATCH]
+        found = session.store.memories.get(batch)
+        yield from (found[id] for id in batch if id in found)

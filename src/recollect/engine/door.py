@@ -1,0 +1,234 @@
+"""The one door: every interface saves, searches and changes memories through `Recollect`."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import wraps
+from types import TracebackType
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from msgspec.structs import replace
+
+from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE, Caller, free, needs
+from recollect.engine import (
+    browsing,
+    importing,
+    searching,
+    sharing,
+    upkeep,
+    writing,
+)
+from recollect.engine import folders as file_folders
+from recollect.engine.session import Session, open_session
+from recollect.errors import RecollectError
+from recollect.models.active import ActiveModels
+from recollect.settings import Settings
+from recollect.types import Filter, Memory, Place
+from recollect.vaults.known import HOME
+
+if TYPE_CHECKING:
+    from recollect.mirror.run import Mirrored
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+
+
+def method(
+    function: Callable[Concatenate[Session, P], Answer], *capabilities: str, anywhere: bool = False
+) -> Callable[Concatenate[Recollect, P], Answer]:
+    """A function of a room as a method of the door. The caller needs these capabilities, which is
+    checked before anything of it runs; see `needs`."""
+
+    @needs(*capabilities, anywhere=anywhere)
+    @wraps(function)
+    def called(door: Recollect, /, *args: P.args, **named: P.kwargs) -> Answer:
+        return function(door.session, *args, **named)
+
+    return called
+
+
+class Recollect:
+    """A vault, its settings and its models.
+
+    With no arguments it is the vault in the home folder; with a path, that file. Use it as a
+    context manager, or call `close()`. Each public method declares what its caller must be allowed
+    to do; who opens the vault may do everything.
+    """
+
+    vault = HOME
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        home: str | os.PathLike[str] | None = None,
+        settings: Settings | None = None,
+        environment: Mapping[str, str] = os.environ,
+        clock: Callable[[], datetime] | None = None,
+        brief: bool = False,
+        lasting: bool = False,
+        passphrase: str | None = None,
+    ) -> None:
+        """`brief` says that this process asks but once or twice: what pays off only for later
+        questions is not made. `lasting` says that it stays and is asked the same again:
+        then it lets go of a locked vault after a while. `passphrase` opens a locked vault; without
+        it the settings say where one is found, and a terminal is asked."""
+        self._enter(
+            open_session(
+                path,
+                home,
+                settings,
+                environment,
+                clock,
+                brief=brief,
+                lasting=lasting,
+                passphrase=passphrase,
+            )
+        )
+
+    def _enter(self, opened: Session) -> None:
+        self.session = opened
+        self.home, self.path, self.settings = opened.home, opened.path, opened.settings
+        self.recipes, self.store = opened.recipes, opened.store
+        self.audit, self.caller = opened.audit, opened.caller
+
+    def __enter__(self) -> Recollect:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @free
+    def acting_as(self, caller: Caller) -> Recollect:
+        """The same vault, store and models, for somebody who may do only so much."""
+        view = object.__new__(Recollect)
+        view._enter(replace(self.session, caller=caller.within(self.caller), closing=()))
+        return view
+
+    @free
+    def require(self, *capabilities: str, action: str, anywhere: bool = False) -> None:
+        """Forbidden, unless the caller may do all that in this vault, or `anywhere` in one of those
+        that a search spans; a refusal is noted."""
+        self.session.require(*capabilities, action=action, anywhere=anywhere)
+
+    @free
+    def may(self, *capabilities: str, anywhere: bool = False) -> bool:
+        """Whether `require` would let the caller pass; nothing is noted."""
+        return self.session.refusal(capabilities, anywhere=anywhere) is None
+
+    @free
+    def close(self) -> None:
+        """Let go of the vault. Everything acknowledged is on the disk already. What `acting_as`
+        gave lets go of nothing: it is not the only one that uses it."""
+        self.session.close()
+
+    @free
+    def now(self) -> datetime:
+        return self.session.clock()
+
+    @property
+    @free
+    def models(self) -> ActiveModels:
+        """The models that embed and rerank; others can be put in their place."""
+        return self.session.models
+
+    @models.setter
+    def models(self, models: ActiveModels) -> None:
+        self.session = replace(self.session, models=models)
+
+    @property
+    @needs()
+    def read_only(self) -> bool:
+        """Whether the vault can be searched but not written."""
+        return self.session.store.database.frozen
+
+    # Writing
+
+    save = method(writing.save, WRITE)
+    save_all = method(writing.save_all, WRITE)
+    import_lines = method(importing.import_lines, WRITE)
+    edit = method(writing.edit, WRITE)
+    edited = method(writing.edited, WRITE)
+    pin = method(writing.pin, WRITE)
+    forget = method(writing.forget, DELETE)
+    feedback = method(writing.feedback, WRITE)
+    publish = method(sharing.publish, WRITE, SEARCH)
+    unpublish = method(sharing.unpublish, DELETE)
+
+    # Searching
+
+    search = method(searching.search, SEARCH, anywhere=True)
+    run_recipe = method(searching.run_recipe, SEARCH)
+    context = method(searching.context, SEARCH)
+    related = method(searching.related, SEARCH)
+    show = method(searching.show, SEARCH, anywhere=True)
+    recipe = method(Session.recipe, SEARCH, anywhere=True)
+
+    # Browsing
+
+    @needs(SEARCH)
+    def list(
+        self,
+        filter: Filter = searching.EVERYTHING,
+        limit: int = 20,
+        after: str | Place | None = None,
+    ) -> list[Memory]:
+        """Browse: core, then capture, then file; newest first in each; behind a memory, or behind
+        the place where one stood."""
+        return browsing.browse(self.session, filter, limit, after)
+
+    facets = method(browsing.facets, SEARCH)
+    dates = method(browsing.dates, SEARCH)
+    expiring = method(browsing.expiring, SEARCH)
+    expired = method(browsing.expired, SEARCH)
+    opinions = method(browsing.opinions, SEARCH)
+    judged = method(browsing.judged, SEARCH)
+    learned = method(browsing.learned, SEARCH)
+    export = method(browsing.export, SEARCH)
+
+    # Folders
+
+    add_folder = method(file_folders.add_folder, WRITE, ADMIN)
+    sync_folder = method(file_folders.sync_folder, WRITE, ADMIN)
+    folders = method(file_folders.folders, SEARCH)
+    remove_folder = method(file_folders.remove_folder, DELETE, ADMIN)
+    follow_folders = method(file_folders.follow_folders, WRITE, ADMIN)
+
+    @needs(SEARCH, WRITE, DELETE, ADMIN)
+    def mirror(
+        self, folder: str | os.PathLike[str] | None = None, *, dry_run: bool = False
+    ) -> Mirrored:
+        """Bring the vault and a folder of Markdown files together, once; without a name the folder
+        of the settings. `dry_run` says what would be done, and does nothing."""
+        return file_folders.mirror(self.session, self, folder, dry_run=dry_run)
+
+    @needs(SEARCH, WRITE, DELETE, ADMIN)
+    def follow_mirror(
+        self,
+        folder: str | os.PathLike[str] | None,
+        stop: threading.Event,
+        tell: Callable[[Mirrored | RecollectError], None],
+    ) -> None:
+        """Mirror whenever the folder or the vault changes, until stopped; `tell` hears what was
+        done, and once what prevents it."""
+        file_folders.follow_mirror(self.session, self, folder, stop, tell)
+
+    # Upkeep
+
+    reindex = method(upkeep.reindex, ADMIN)
+    doctor = method(upkeep.doctor, ADMIN)
+    warm_up = method(upkeep.warm_up, ADMIN)
+    embed_now = method(Session.embed_now, ADMIN)
+    coverage = method(upkeep.coverage, SEARCH)
+    waiting = method(upkeep.waiting, SEARCH)
+    stats = method(upkeep.stats, SEARCH)
+    save_recipe = method(upkeep.save_recipe, ADMIN)
+    mark = method(Session.mark, ADMIN)

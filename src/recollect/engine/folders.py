@@ -1,0 +1,189 @@
+"""Folders whose files are memories, and the mirror, a folder of files equal to the vault."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recollect.auth.audit import NAME as AUDIT
+from recollect.checks import sayable_path
+from recollect.engine.session import Session
+from recollect.errors import NotFound, RecollectError, UserError
+from recollect.store.folders import Folder
+
+if TYPE_CHECKING:
+    from recollect.folders.scan import Scan
+    from recollect.folders.sync import Synced
+    from recollect.mirror.run import Keeper, Mirrored
+
+
+def add_folder(
+    session: Session,
+    path: str | os.PathLike[str],
+    *,
+    project: str | None = None,
+    follow: bool | None = None,
+    redact: bool = True,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Synced:
+    """Make memories of a folder's files; again, and they are brought up to date. `follow` says
+    whether its changes are to be followed from now on, None leaves that as it is."""
+    from recollect.folders.sync import checked_folder  # noqa: PLC0415  start-up time
+    from recollect.mirror.state import STATE  # noqa: PLC0415  as above
+
+    real = str(sayable_path(checked_folder(Path(path))))
+    if (Path(real) / STATE).exists():
+        raise UserError(f"{path} is a mirror; its memories are in a vault already.")
+    known = {folder.path: folder for folder in session.store.folders.all()}
+    _check_apart(real, known)
+    before = known.get(real)
+    folder = session.store.folders.add(
+        real,
+        project if project is not None else before.project if before else Path(real).name,
+        redact=redact,
+        followed=follow if follow is not None else before is not None and before.followed,
+        at=session.clock(),
+    )
+    return sync_folder(session, folder, progress=progress)
+
+
+def _check_apart(path: str, known: Mapping[str, Folder]) -> None:
+    """A file must not be two memories: no folder within another."""
+    for other in known:
+        if other != path and (Path(path).is_relative_to(other) or Path(other).is_relative_to(path)):
+            inner, outer = sorted((path, other), key=len, reverse=True)
+            raise UserError(
+                f"{inner} is in {outer}; add one of them, and `recollect folders remove` the other."
+            )
+
+
+def sync_folder(
+    session: Session,
+    folder: Folder,
+    scan: Scan | None = None,
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Synced:
+    """Bring the memories of a folder up to date with its files, or with those of a `scan`."""
+    from recollect.folders.sync import Sync  # noqa: PLC0415  start-up time
+
+    cleaning = session.redaction.of_folder(folder)
+    sync = Sync(session.store, folder, cleaning, session.clock, own=_own_files(session))
+    done = sync.run(scan, progress=progress)
+    if done.changed:
+        session.wrote("sync folder", count=done.changed)
+    return done
+
+
+def _own_files(session: Session) -> Sequence[str]:
+    """What every write changes, by the names that a folder around it gives it."""
+    files = (os.path.realpath(session.path), os.path.realpath(session.home / AUDIT))
+    return [file + end for file in files for end in ("", "-wal", "-shm", "-journal", ".1")]
+
+
+def folders(session: Session) -> Sequence[Folder]:
+    """The folders whose files are memories."""
+    return session.store.folders.all()
+
+
+def remove_folder(session: Session, path: str | os.PathLike[str]) -> int:
+    """Forget the memories of a folder's files, and the folder; the files are not touched. Returns
+    how many memories that were."""
+    wanted = {str(path), os.path.realpath(path)}
+    for folder in session.store.folders.all():
+        if folder.path in wanted:
+            with session.store.writing() as write:
+                stored = write.find(write.files.memories(folder))
+                for memory in stored.values():
+                    write.forget(memory, session.clock())
+                write.files.remove(folder)
+            session.wrote("remove folder", count=len(stored) or 1)
+            return len(stored)
+    raise NotFound(f"{path} was never added; `recollect folders` shows those that were.")
+
+
+def follow_folders(
+    session: Session,
+    stop: threading.Event,
+    tell: Callable[[str], None] = lambda sentence: None,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Follow the folders that are to be followed, until stopped; vectors are made beside it."""
+    from recollect.folders.watch import Follower  # noqa: PLC0415  start-up time
+
+    followed: list[Folder] = []
+
+    def current() -> list[Folder]:
+        # A locked vault that nobody asks is let go of: it must not be asked every second.
+        if not followed or not session.store.database.locked:
+            followed[:] = [folder for folder in session.store.folders.all() if folder.followed]
+        return followed
+
+    def sync(folder: Folder, scan: Scan | None) -> Synced:
+        done = sync_folder(session, folder, scan)
+        if done.changed and session.models.embeds():
+            session.background.wake()
+        return done
+
+    Follower(current, sync, tell, stop).run(ready)
+
+
+def mirror(
+    session: Session,
+    keeper: Keeper,
+    folder: str | os.PathLike[str] | None,
+    *,
+    dry_run: bool = False,
+) -> Mirrored:
+    """Mirror once; `keeper` is the door, which saves and forgets as for any caller."""
+    from recollect.mirror import run  # noqa: PLC0415  start-up time
+
+    return run.mirror(
+        keeper,
+        _mirror_folder(session, folder),
+        vault=session.store.topics.hashed("recollect mirror").hex()[:32],
+        clean=lambda draft: session.redaction.of_draft(draft)[0],
+        dry_run=dry_run,
+    )
+
+
+def _mirror_folder(session: Session, folder: str | os.PathLike[str] | None) -> Path:
+    """A name is read from the working directory, a setting from the home."""
+    if folder:
+        return Path(folder)
+    if not session.settings.mirror.folder:
+        raise UserError("Name a folder, here or as `folder` in [mirror] of config.toml.")
+    return session.home / Path(session.settings.mirror.folder).expanduser()
+
+
+def follow_mirror(
+    session: Session,
+    keeper: Keeper,
+    folder: str | os.PathLike[str] | None,
+    stop: threading.Event,
+    tell: Callable[[Mirrored | RecollectError], None],
+) -> None:
+    """Mirror again and again; see the door."""
+    from recollect.folders.watch import beats  # noqa: PLC0415  start-up time
+
+    seen: int | None = None
+    failed = ""
+    for changed in beats(_mirror_folder(session, folder), stop):
+        # A locked vault that nobody asks is let go of: it must not be asked every second.
+        asked = seen is None or not session.store.database.locked
+        if not changed and not failed and not (asked and session.store.changes() != seen):
+            continue
+        seen = session.store.changes()
+        try:
+            done = mirror(session, keeper, folder)
+        except RecollectError as error:
+            if str(error) != failed:
+                tell(error)
+            failed = str(error)
+            continue
+        failed = ""
+        if done.steps or done.problems:
+            tell(done)

@@ -1,0 +1,56 @@
+"""What looks like a secret is replaced before anything of it is written or sent to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from recollect.checks import clean_query
+from recollect.ingest.draft import Draft
+from recollect.settings import Secrets
+from recollect.store.folders import Folder
+
+if TYPE_CHECKING:
+    from recollect.folders.sync import Cleaning
+    from recollect.secrets.redaction import SecretPatterns
+
+
+class Redaction:
+    """Redaction as the settings want it; the patterns are compiled when first needed."""
+
+    def __init__(self, settings: Secrets) -> None:
+        self._settings = settings
+
+    @cached_property
+    def _patterns(self) -> SecretPatterns:
+        from recollect.secrets.redaction import SecretPatterns  # noqa: PLC0415  start-up time
+
+        return SecretPatterns(self._settings.patterns)
+
+    def of_draft(self, draft: Draft, *, redact: bool = True) -> tuple[Draft, Mapping[str, int]]:
+        """The draft without its secrets, and how many of each kind it had. Every way in goes
+        through here."""
+        if not (redact and self._settings.redact):
+            return draft, {}
+        from recollect.secrets.redaction import redact_draft  # noqa: PLC0415  start-up time
+
+        return redact_draft(draft, self._patterns)
+
+    def of_query(self, query: str) -> str:
+        """A query as feedback keeps it: without secrets."""
+        text = clean_query(query)
+        if not self._settings.redact:
+            return text
+        from recollect.secrets.redaction import redacted  # noqa: PLC0415  start-up time
+
+        return redacted(text, self._patterns)[0]
+
+    def of_folder(self, folder: Folder) -> Cleaning | None:
+        """How the texts and drafts of a folder's files are redacted; None where they are not."""
+        if not (folder.redact and self._settings.redact):
+            return None
+        from recollect.folders.sync import Cleaning  # noqa: PLC0415  start-up time
+        from recollect.secrets.redaction import redacted  # noqa: PLC0415  as above
+
+        return Cleaning(lambda text: redacted(text, self._patterns, keep_lines=True), self.of_draft)

@@ -1,0 +1,186 @@
+"""Searching: the query path with everything that the session adds to it, context and reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from recollect.checks import (
+    bounded,
+    checked_filter,
+    checked_search,
+    named_ids,
+    unknown_memory,
+)
+from recollect.engine.session import Session
+from recollect.errors import NotFound, UserError
+from recollect.pipeline import run, topics
+from recollect.present.views import token_estimate
+from recollect.recipes.base import Recipe
+from recollect.recipes.related import RELATED
+from recollect.types import Context, Filter, Memory, Response, Search
+from recollect.vaults.known import HOME
+
+CONTEXT_RECIPE = "echovault"
+CONTEXT_LIMIT = 10
+EVERYTHING = Filter()
+RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
+
+
+def search(session: Session, search: Search | str, /, **fields: Any) -> Response:
+    """Search. `fields` are those of `Search` and of `Filter` by name: `limit=5`,
+    `project="harbor"`, `tags=("a",)`."""
+    asked = completed(session, search, **fields)
+    recipe = session.recipe(asked.recipe)
+    if asked.changes:
+        recipe = session.recipes.changed(recipe.name, asked.changes)
+    return _federated(session, recipe, asked)
+
+
+def run_recipe(
+    session: Session, recipe: Recipe, search: Search | str, /, **fields: Any
+) -> Response:
+    """The same as `search` in this vault alone, for a recipe that has no name to be found by."""
+    return in_vault(session, recipe, completed(session, search, **fields))
+
+
+def completed(session: Session, search: Search | str, /, **fields: Any) -> Search:
+    """The search, checked, with what it leaves to the settings and to the clock."""
+    asked = checked_search(search, **fields)
+    read_time = session.settings.search.read_time if asked.read_time is None else asked.read_time
+    return replace(asked, read_time=read_time, now=asked.now or session.clock())
+
+
+def _federated(session: Session, recipe: Recipe, search: Search) -> Response:
+    """The search in the home's own vault, and in every other that is asked for."""
+    own = partial(in_vault, session, recipe, search)
+    for name in search.vaults:
+        session.enter(name)
+    federation = session.neighbours.federation if search.federate or search.vaults else None
+    if federation is None:
+        session.enter(HOME)
+        if set(search.vaults) - {HOME}:
+            raise NotFound(f"There is no vault {search.vaults[0]!r}; there is: {HOME}.")
+        return own()
+    chosen = federation.chosen(search.vaults, session.caller.sees)
+    alone = [vault.name for vault in chosen] == [HOME]
+    found = own() if alone else federation.search(recipe, search, chosen, own)
+    return _noting_untrusted(session, found)
+
+
+def _noting_untrusted(session: Session, found: Response) -> Response:
+    """A vault that would be used if it were trusted is named, and not silently passed over."""
+    if session.caller.token:
+        return found  # where things are on this machine is not everybody's business
+    project = session.neighbours.untrusted()
+    if project is None:
+        return found
+    note = f"The project vault {project} is not used; `recollect vaults trust` allows it."
+    return replace(found, notes=(*found.notes, note))
+
+
+def in_vault(session: Session, recipe: Recipe, search: Search) -> Response:
+    """The search in this vault and the collections behind it."""
+    fanned = session.fanned()
+    store = session.store if fanned is None else fanned
+    found = run(recipe, search, store=store, models=session.models)
+    return found if fanned is None else fanned.labelled(found)
+
+
+def related(session: Session, id: str, limit: int | None = None) -> Response:
+    """Other memories about what this one is about, best first."""
+    [memory] = show(session, [id])
+    text = f"{memory.title} {memory.text}"[:RELATED_READS]
+    limit = bounded(RELATED.limits.default if limit is None else limit)
+    found = in_vault(session, RELATED, completed(session, text, limit=limit + 1, read_time=False))
+    others = tuple(result for result in found if result.id != id)[:limit]
+    return replace(
+        found,
+        results=others,
+        counts=found.counts | {"returned": len(others)},
+        topics=topics(others),
+    )
+
+
+def show(session: Session, ids: Sequence[str], *, federate: bool = True) -> list[Memory]:
+    """Whole memories, in the order asked for; without `federate` from no other vault."""
+    found: dict[str, Memory] = {}
+    if session.caller.sees(HOME):
+        found = session.readable_store().memories.get(named_ids(ids))
+    for id in named_ids(ids):
+        if id not in found:
+            elsewhere = session.elsewhere(id) if federate else None
+            if elsewhere is None:
+                raise unknown_memory(id)
+            found[id] = elsewhere.memory
+    return [found[id] for id in ids]
+
+
+def context(
+    session: Session,
+    query: str = "",
+    *,
+    limit: int = CONTEXT_LIMIT,
+    max_tokens: int | None = None,
+    filter: Filter = EVERYTHING,
+    semantic: str | None = None,
+    topup_recent: bool | None = None,
+) -> Context:
+    """What an agent should know when it starts. Source: the `echovault` recipe, "Context"."""
+    limit, filter = bounded(limit), checked_filter(filter)
+    response = None
+    memories: list[Memory] = []
+    if query.strip():
+        recipe = _context_recipe(session, semantic or session.settings.context.semantic)
+        response = _federated(
+            session, recipe, completed(session, query, limit=limit, filter=filter)
+        )
+        memories = [result.memory for result in response]
+    found = {memory.id for memory in memories}
+    topup = session.settings.context.topup_recent if topup_recent is None else topup_recent
+    if topup and len(found) < limit:
+        newest = session.store.memories.newest(filter, limit)
+        fresh = [memory for memory in newest if memory.id not in found]
+        memories += fresh[: limit - len(found)]
+    kept = _within(memories, max_tokens)
+    matched = sum(memory.id in found for memory in kept)
+    left_out = len(memories) - len(kept)
+    return Context(tuple(kept), response, matched, len(kept) - matched, left_out)
+
+
+def _context_recipe(session: Session, semantic: str) -> Recipe:
+    """`never`: keywords alone. `always`: vectors whenever a model is configured. `auto`: as the
+    recipe declares, but only when the model would answer at once."""
+    modes = ("auto", "always", "never")
+    if semantic not in modes:
+        raise UserError(f"semantic cannot be {semantic!r}; allowed are: {', '.join(modes)}.")
+    models = session.models
+    when = {"never": "never", "always": "always"}.get(semantic)
+    if semantic == "auto" and not (models.embeds() and models.embedder().warm()):
+        when = "never"
+    if semantic == "always" and not models.embeds():
+        when = "never"
+    recipe = session.recipes.get(CONTEXT_RECIPE)
+    if when is None:
+        return recipe
+    from recollect.recipes.overrides import overridden  # noqa: PLC0415  start-up time
+
+    return overridden(recipe, {"recall": {"vector": {"when": when}}}, "context")
+
+
+def _within(memories: Sequence[Memory], max_tokens: int | None) -> list[Memory]:
+    """In order, each memory that still fits the budget; one that does not leaves room to others."""
+    if max_tokens is None:
+        return list(memories)
+    if max_tokens < 1:
+        raise UserError(f"max_tokens must be at least 1, not {max_tokens}.")
+    kept: list[Memory] = []
+    left = max_tokens
+    for memory in memories:
+        if token_estimate(memory) <= left:
+            left -= token_estimate(memory)
+            kept.append(memory)
+    return kept

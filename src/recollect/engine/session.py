@@ -1,0 +1,228 @@
+"""One caller's use of an opened vault: what every room of the engine works with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from recollect.auth.audit import NAME as AUDIT
+from recollect.auth.audit import Audit
+from recollect.auth.capabilities import OWNER, SEARCH, Caller
+from recollect.checks import sayable_path
+from recollect.engine.neighbours import Neighbours
+from recollect.engine.redaction import Redaction
+from recollect.errors import Forbidden, ProviderError, UserError
+from recollect.models.active import ActiveModels
+from recollect.models.embedding_queue import BackgroundEmbedding, embed_waiting
+from recollect.recipes.base import Recipe
+from recollect.recipes.registry import Recipes
+from recollect.settings import LockSettings, Settings, home_folder, load_settings
+from recollect.store.base import Store
+from recollect.store.sqlite.store import SqliteStore
+from recollect.times import parse_time
+from recollect.types import Memory
+from recollect.vaults.known import HOME
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.cipher import KeySource
+    from recollect.vaults.fanned_store import FannedStore
+    from recollect.vaults.federation import FoundElsewhere
+
+# A remote model gets this long to take in what a command saved before the command ends.
+PATIENCE_S = 3.0
+
+
+class Closable(Protocol):
+    def close(self) -> None: ...
+
+
+class Session(Struct, frozen=True, kw_only=True, eq=False):
+    """An opened vault, its settings and models, and who uses them. One for another caller is the
+    same value with `caller` replaced, which shares everything and has nothing to close."""
+
+    home: Path
+    path: Path
+    settings: Settings
+    recipes: Recipes
+    models: ActiveModels
+    store: SqliteStore
+    audit: Audit
+    clock: Callable[[], datetime]
+    background: BackgroundEmbedding
+    redaction: Redaction
+    neighbours: Neighbours
+    caller: Caller = OWNER
+    closing: tuple[Closable, ...] = ()
+
+    def close(self) -> None:
+        if self.closing:
+            self.background.close(PATIENCE_S)
+        for part in self.closing:
+            part.close()
+
+    def recipe(self, name: str | None = None) -> Recipe:
+        """The named recipe, or the one the settings make the default."""
+        if name is not None:
+            return self.recipes.get(name)
+        try:
+            return self.recipes.get(self.settings.search.recipe)
+        except UserError as error:
+            place = f"search.recipe, in {self.home / 'config.toml'} or the environment"
+            raise UserError(f"{place}: {error}") from error
+
+    # What the caller may do
+
+    def require(self, *capabilities: str, action: str, anywhere: bool = False) -> None:
+        """Forbidden, unless the caller may do all that in this vault, or `anywhere` in one of those
+        that a search spans; a refusal is noted."""
+        why = self.refusal(capabilities, anywhere=anywhere)
+        if why is not None:
+            self.audit.refused(self.caller, action, HOME, why)
+            raise Forbidden(why)
+
+    def refusal(self, capabilities: tuple[str, ...], *, anywhere: bool) -> str | None:
+        """Why the caller may not do that; None when it may."""
+        vault = self.neighbours.reached(self.caller) if anywhere else HOME
+        return self.caller.refusal(capabilities, vault)
+
+    def enter(self, vault: str) -> None:
+        """Forbidden where that vault is out of the caller's reach, whether it is there or not."""
+        if not self.caller.sees(vault):
+            # The name is the caller's own words, which have no place in the log.
+            self.audit.refused(self.caller, "search", HOME, "another vault")
+            raise Forbidden(f"This caller may not use the vault {vault!r}.")
+
+    # What the caller can reach beside the vault
+
+    def fanned(self) -> FannedStore | None:
+        """The store with the collections that the caller belongs to behind it; None without any."""
+        return self.neighbours.fanned(self.store, self.caller)
+
+    def readable_store(self) -> Store:
+        return self.fanned() or self.store
+
+    def elsewhere(self, id: str) -> FoundElsewhere | None:
+        """A memory of another vault: what a search found there can be looked at."""
+        federation = self.neighbours.federation
+        return None if federation is None else federation.show(id, self.caller.sees)
+
+    # What is made of a write
+
+    def wrote(self, action: str, ids: Sequence[str] | None = None, count: int = 1) -> None:
+        """Note what was changed; an empty list of ids changed nothing."""
+        if ids is None:
+            self.audit.wrote(self.caller, action, HOME, count)
+        elif ids:
+            self.audit.wrote(
+                self.caller, action, HOME, len(ids), lambda: [self.mark(id) for id in ids]
+            )
+
+    def mark(self, id: str) -> str:
+        """How the audit log calls a memory: a hash that only this vault can make."""
+        exact = id.encode(errors="surrogatepass").hex()  # a topic is hashed in small letters
+        return self.store.topics.hashed(f"audit:{exact}").hex()[:12]
+
+    def shown(self, memory: Memory) -> Memory:
+        """The memory; for somebody who may change it and not read it, its id and times alone."""
+        if self.caller.may(SEARCH):
+            return memory
+        return Memory(id=memory.id, created_at=memory.created_at, updated_at=memory.updated_at)
+
+    def embed_soon(self) -> None:
+        """A local model embeds at once; a remote one in the background, so that no save waits."""
+        if not self.models.embeds():
+            return
+        if self.models.embedder().local:
+            self.embed_now()
+        else:
+            self.background.wake()
+
+    def embed_now(self, progress: Callable[[int], None] = lambda done: None) -> str | None:
+        """Embed what waits, now; the reason when the model did not deliver, else None."""
+        if not self.models.embeds():
+            return None
+        try:
+            embed_waiting(self.store.vectors, self.models.embedder(), progress=progress)
+        except ProviderError as error:
+            return str(error)
+        return None
+
+
+def open_session(
+    path: str | os.PathLike[str] | None,
+    home: str | os.PathLike[str] | None,
+    settings: Settings | None,
+    environment: Mapping[str, str],
+    clock: Callable[[], datetime] | None,
+    *,
+    brief: bool,
+    lasting: bool,
+    passphrase: str | None,
+) -> Session:
+    """Open a vault for its owner; the arguments are those of `Recollect`."""
+    folder = Path(home) if home is not None else home_folder(environment)
+    settings = settings or load_settings(folder, environment)
+    models = ActiveModels(settings, environment, remember=lasting)
+    file = sayable_path(Path(path) if path is not None else folder / "vault.db")
+    if path is None:
+        _make_home(folder)
+    store = SqliteStore(file, brief=brief, keys=_keys(settings.vault, environment, passphrase))
+    # One file is meant, and no other, where a path is given.
+    neighbours = Neighbours(settings, environment, folder, file, models, alone=path is not None)
+    idle = _idle_lock(store, settings.vault) if lasting else None
+    return Session(
+        home=folder,
+        path=file,
+        settings=settings,
+        recipes=Recipes(folder / "recipes"),
+        models=models,
+        store=store,
+        # A file of its own is not the home's vault, and what is done to it is not the home's news.
+        audit=Audit(folder / AUDIT if path is None else None),
+        clock=clock or _clock(environment),
+        background=BackgroundEmbedding(store.vectors, models.embedder),
+        redaction=Redaction(settings.secrets),
+        neighbours=neighbours,
+        closing=(neighbours, models, *([] if idle is None else [idle]), store),
+    )
+
+
+def _keys(
+    settings: LockSettings, environment: Mapping[str, str], passphrase: str | None
+) -> KeySource:
+    """Where the key comes from, should the vault be locked."""
+
+    @cache
+    def source() -> KeySource:
+        from recollect.vaults.keys import Keys  # noqa: PLC0415  start-up time
+
+        return Keys(settings, environment, passphrase)
+
+    return lambda path, header: source()(path, header)
+
+
+def _idle_lock(store: SqliteStore, settings: LockSettings) -> Closable | None:
+    from recollect.vaults.idle import idle_lock  # noqa: PLC0415  start-up time
+
+    return idle_lock(store, settings.idle_minutes)
+
+
+def _make_home(home: Path) -> None:
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"The home folder {home} cannot be made: {error.strerror}.") from error
+
+
+def _clock(environment: Mapping[str, str]) -> Callable[[], datetime]:
+    """The real clock, or the one moment that RECOLLECT_NOW names."""
+    if value := environment.get("RECOLLECT_NOW"):
+        moment = parse_time(value, "RECOLLECT_NOW")
+        return lambda: moment
+    return lambda: datetime.now(UTC)

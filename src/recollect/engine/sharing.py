@@ -1,0 +1,50 @@
+"""Copies of memories in collections, where whoever belongs to one finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recollect.checks import named_ids, unknown_memory
+from recollect.engine.session import Session
+from recollect.engine.writing import live
+from recollect.errors import NotFound
+from recollect.models.embedding_queue import embed_waiting
+from recollect.store.sqlite.store import SqliteStore
+from recollect.types import Memory
+
+
+def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
+    """Copy memories into a collection; again, and the copies are brought up to date. What others
+    share is not ours to hand on."""
+    memories = session.store.memories.get(named_ids(ids))
+    for id in ids:
+        if id not in memories:
+            raise unknown_memory(id)
+    store = _collection(session, to, make=True)
+    with store.writing() as write:
+        stored = write.find(ids)
+        for id in dict.fromkeys(ids):
+            if id not in stored:
+                write.add(memories[id])
+            elif stored[id].forgotten or stored[id].memory != memories[id]:
+                write.replace(stored[id], memories[id])
+    if session.models.embeds() and session.models.embedder().local:
+        embed_waiting(store.vectors, session.models.embedder())
+    session.wrote("publish", ids)
+    return [memories[id] for id in ids]
+
+
+def unpublish(session: Session, ids: Sequence[str], collection: str) -> None:
+    """Take memories out of a collection; those of one's own stay."""
+    with _collection(session, collection).writing() as write:
+        found = write.find(named_ids(ids))
+        for id in dict.fromkeys(ids):
+            write.forget(live(found, id), session.clock())
+    session.wrote("unpublish", ids)
+
+
+def _collection(session: Session, name: str, *, make: bool = False) -> SqliteStore:
+    collections = session.neighbours.collections
+    if collections is None or not session.caller.shares(name):
+        raise NotFound(f"There is no collection {name!r} here.")
+    return collections.store(name, make=make)

@@ -1,0 +1,108 @@
+"""Indexes, vectors and recipes: checking, rebuilding, counting what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from recollect.engine.searching import completed, in_vault
+from recollect.engine.session import Session
+from recollect.errors import RecollectError
+from recollect.models.embedding_queue import TextsRefused, embed_waiting
+from recollect.recipes.base import Recipe
+from recollect.recipes.related import RELATED
+from recollect.store.base import Coverage
+from recollect.store.sqlite.upkeep import Finding
+
+WARMING_WORDS = "warming up"
+
+
+def reindex(
+    session: Session,
+    *,
+    everything: bool = False,
+    progress: Callable[[int], None] = lambda done: None,
+) -> int:
+    """Rebuild the keyword indexes, then make every missing vector of the active model.
+
+    Interrupted, it goes on where it stopped. `everything` makes the vectors anew.
+    """
+    session.store.rebuild()
+    session.wrote("reindex")
+    if not session.models.embeds():
+        return 0
+    embedder, vectors = session.models.embedder(), session.store.vectors
+    made = embedder.documents(["dimension"])
+    if everything:
+        vectors.remove(embedder.identity)
+    vectors.adopt(embedder.identity, made.shape[1])
+    try:
+        done = embed_waiting(vectors, embedder, progress=progress)
+    except TextsRefused:
+        vectors.keep_only(embedder.identity)
+        raise
+    vectors.keep_only(embedder.identity)
+    return done
+
+
+def doctor(session: Session, *, fix: bool = False) -> Sequence[Finding]:
+    """Check everything that is derived; `fix` rebuilds it first where something is wrong."""
+    findings = [*session.store.examine()]
+    if fix and any(finding.problem and finding.mendable for finding in findings):
+        session.store.rebuild()
+        session.wrote("mend")
+        findings = [*session.store.examine()]
+    return findings
+
+
+def warm_up(session: Session) -> None:
+    """Load the models and the vectors, so that the next search waits for neither. What cannot be
+    loaded says so when it is asked for. A remote model is not asked: it is not ours to wake, and
+    each question may cost something."""
+    with suppress(RecollectError):
+        if session.models.embeds() and session.models.embedder().local:
+            in_vault(session, RELATED, completed(session, WARMING_WORDS, limit=1))
+    with suppress(RecollectError):
+        if session.settings.rerank.provider != "http":
+            session.models.reranker().ready()
+
+
+def coverage(session: Session) -> Coverage:
+    """How many memories have a vector of the active model, of how many; none without one."""
+    if not session.models.embeds():
+        return Coverage(0, session.store.vocabulary.documents())
+    return session.store.vectors.coverage(session.models.embedder().identity)
+
+
+def waiting(session: Session) -> int:
+    """How many live memories have no vector of the active model; 0 without a model."""
+    embedded, memories = coverage(session)
+    return memories - embedded if session.models.embeds() else 0
+
+
+def stats(session: Session) -> dict[str, Any]:
+    """What the vault holds, which models are active, and how many vectors wait."""
+    model = session.models.embedder().identity if session.models.embeds() else None
+    return {
+        "vault": str(session.path),
+        **session.store.counts(),
+        "embedding": model or "none",
+        "vectors": coverage(session).embedded,
+        "waiting": waiting(session),
+        "recipe": session.settings.search.recipe,
+    }
+
+
+def save_recipe(
+    session: Session,
+    name: str,
+    *,
+    extends: str,
+    changes: Mapping[str, object],
+    replace: bool = False,
+) -> Recipe:
+    """Keep constants set otherwise as a recipe of one's own, under `recipes/NAME.toml`."""
+    session.recipes.save(name, extends, changes, replace=replace)
+    session.wrote("save recipe")
+    return session.recipes.get(name)

@@ -1,0 +1,158 @@
+"""The personal store with every collection behind it, as one store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+
+import msgspec
+
+from recollect.store.base import (
+    Dates,
+    Facets,
+    FeedbackLog,
+    KeywordIndex,
+    Memories,
+    MemoryStamp,
+    Store,
+    TopicIndex,
+    VectorIndex,
+    Vocabulary,
+    Writing,
+)
+from recollect.store.folders import Folders
+from recollect.types import Degraded, Filter, Memory, Place, Response
+from recollect.vaults.fan_out import MARK, Collection, FanOut
+from recollect.vaults.fanned_indexes import (
+    FannedKeyword,
+    FannedTopics,
+    FannedVectors,
+    FannedVocabulary,
+)
+
+TIERS = ("core", "capture", "file")
+
+
+class FannedStore(FanOut):
+    """Satisfies `Store`; what is written is written to the personal one."""
+
+    def __init__(self, personal: Store, collections: Sequence[Collection]) -> None:
+        super().__init__(personal, collections)
+        self.memories: Memories = FannedMemories(self)
+        self.keyword: KeywordIndex = FannedKeyword(self)
+        self.vectors: VectorIndex = FannedVectors(self)
+        self.topics: TopicIndex = FannedTopics(self)
+        self.vocabulary: Vocabulary = FannedVocabulary(self)
+        self.feedback: FeedbackLog = personal.feedback
+        self.folders: Folders = personal.folders
+
+    def labelled(self, found: Response) -> Response:
+        """The response, with the collection that each result is from and the collections that
+        could not take part."""
+        names = {collection.name for collection in self.collections}
+        results = tuple(
+            msgspec.structs.replace(result, vault=name)
+            if (name := result.id.partition(MARK)[0]) in names and MARK in result.id
+            else result
+            for result in found
+        )
+        away = (Degraded(name, reason) for name, reason in self.away.items())
+        return msgspec.structs.replace(found, results=results, degraded=(*found.degraded, *away))
+
+    def writing(self) -> AbstractContextManager[Writing]:
+        return self.personal.writing()
+
+    def close(self) -> None:
+        """The stores are closed by whoever opened them."""
+
+
+class FannedMemories(Memories):
+    def __init__(self, fan_out: FanOut) -> None:
+        self._fan_out = fan_out
+
+    def get(self, ids: Sequence[str]) -> dict[str, Memory]:
+        found = dict(self._fan_out.personal.memories.get(ids))
+        for collection, held in self._fan_out.ask(
+            lambda collection: collection.store.memories.get(collection.inward(ids))
+        ):
+            found |= {
+                collection.outward(id): collection.shown(memory) for id, memory in held.items()
+            }
+        return found
+
+    def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
+        found = dict(self._fan_out.personal.memories.stamps(ids))
+        for collection, held in self._fan_out.ask(
+            lambda collection: collection.store.memories.stamps(collection.inward(ids))
+        ):
+            found |= {collection.outward(id): stamp for id, stamp in held.items()}
+        return found
+
+    def ids(self) -> list[str]:
+        return self._fan_out.personal.memories.ids()
+
+    def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
+        own = self._fan_out.personal.memories.browse(filter, limit, after)
+        others = self._fan_out.ask(
+            lambda collection: collection.store.memories.browse(
+                collection.narrowed(filter), limit, after
+            )
+        )
+        return self._once(own, others, _browsing)[:limit]
+
+    def newest(self, filter: Filter, limit: int) -> list[Memory]:
+        own = self._fan_out.personal.memories.newest(filter, limit)
+        others = self._fan_out.ask(
+            lambda collection: collection.store.memories.newest(collection.narrowed(filter), limit)
+        )
+        return self._once(own, others, _newest)[:limit]
+
+    def _once(
+        self,
+        own: Sequence[Memory],
+        others: Sequence[tuple[Collection, Sequence[Memory]]],
+        order: Callable[[Memory], tuple[object, ...]],
+    ) -> list[Memory]:
+        found = self._fan_out.distinct(own, others, lambda memory: memory.id)
+        every = [
+            memory if collection is None else collection.shown(memory)
+            for collection, memory, _ in found
+        ]
+        return sorted(every, key=order)
+
+    def expiring(
+        self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None
+    ) -> list[Memory]:
+        return self._fan_out.personal.memories.expiring(filter, limit, until=until, since=since)
+
+    def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
+        every = [self._fan_out.personal.memories.facets(filter, most, now)]
+        every += [
+            told
+            for _, told in self._fan_out.ask(
+                lambda collection: collection.store.memories.facets(
+                    collection.narrowed(filter), most, now
+                )
+            )
+        ]
+        return Facets(*(_summed(counts) for counts in zip(*every, strict=True)))
+
+    def dates(self, filter: Filter) -> Dates:
+        return self._fan_out.personal.memories.dates(filter)
+
+
+def _browsing(memory: Memory) -> tuple[int, float, str]:
+    return (TIERS.index(memory.tier), -memory.updated_at.timestamp(), memory.id)
+
+
+def _newest(memory: Memory) -> tuple[float, str]:
+    return (-memory.updated_at.timestamp(), memory.id)
+
+
+def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    whole: Counter[str] = Counter()
+    for one in counts:
+        whole.update(one)
+    return dict(whole.most_common())
