@@ -31,6 +31,15 @@ class Spread(Struct, frozen=True):
             return (score - self.least) / self.deviation
         return 1.0 if score > 0 else 0.0
 
+    def standing(self, score: float) -> str:
+        """The same in words."""
+        if self.deviation <= 0:
+            return "like every candidate"
+        if score <= self.least:
+            return "the weakest candidate"
+        far = "far " if self.share(score) >= FAR else ""
+        return f"{far}above the weakest candidate"
+
 
 def spread(scores: Iterable[float], least_deviation: float = 0.0) -> Spread:
     """Of the whole list: the standard deviation divides by the number of candidates. In a vault of
@@ -43,6 +52,10 @@ def spread(scores: Iterable[float], least_deviation: float = 0.0) -> Spread:
         return Spread(listed[0], 0.0)
     deviation = sqrt(sum((score - mean) ** 2 for score in listed) / len(listed))
     return Spread(min(listed), max(deviation, least_deviation))
+
+
+# How a channel's scores spread, and each candidate's score.
+Measured = tuple[Spread, dict[str, float]]
 
 
 class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True):
@@ -73,17 +86,21 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
         ids = self._candidates(context)
         if not ids:
             return Ranking()
-        shares = {
-            name: self._shares(context, name, ids)
+        measured = {
+            name: self._measured(context, name, ids)
             for name in self.weights
             if name in context.channels
         }
         totals = {
-            id: sum(self.weights[name] * rows[id][0] for name, rows in shares.items()) for id in ids
+            id: sum(
+                self.weights[name] * spread.share(scores[id])
+                for name, (spread, scores) in measured.items()
+            )
+            for id in ids
         }
         chosen = self._pool(context, totals)
         passages = passages_of(context.by_vectors())
-        hits = (Hit(id, self._term(id, shares, passages, context)) for id in chosen)
+        hits = (Hit(id, self._term(id, measured, passages, context)) for id in chosen)
         gone = len(ids) - len(chosen)
         return ranked(hits, {"pool": gone} if gone else {})
 
@@ -100,16 +117,11 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
                 scores[id] = scores.get(id, 0.0) + score
         return scores
 
-    def _shares(
-        self, context: SearchContext, name: str, ids: list[str]
-    ) -> dict[str, tuple[float, float]]:
-        """For each candidate its share of the channel, and the score that it comes from."""
-        scores = self._scores(context, name, ids)
-        all_scores = [scores.get(id, 0.0) for id in ids]
-        measured = spread(all_scores, self.least_deviation.get(name, 0.0))
-        return {
-            id: (measured.share(score), score) for id, score in zip(ids, all_scores, strict=True)
-        }
+    def _measured(self, context: SearchContext, name: str, ids: list[str]) -> Measured:
+        """How a channel's scores spread, and the score of each candidate there."""
+        known = self._scores(context, name, ids)
+        scores = {id: known.get(id, 0.0) for id in ids}
+        return spread(scores.values(), self.least_deviation.get(name, 0.0)), scores
 
     def _pool(self, context: SearchContext, totals: dict[str, float]) -> list[str]:
         # Ordered by the bare totals: most candidates never need an explanation.
@@ -121,26 +133,19 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
     def _term(
         self,
         id: str,
-        shares: dict[str, dict[str, tuple[float, float]]],
+        measured: dict[str, Measured],
         passages: dict[str, str],
         context: SearchContext,
     ) -> Term:
         parts = []
-        for name, rows in shares.items():
-            share, score = rows[id]
+        for name, (spread, scores) in measured.items():
+            score = scores[id]
             if context.is_vector_channel(name):
                 passage = f", {passages[id]}" if id in passages else ""
-                how = f"similar meaning: cosine {score:.2f}, {standing(share)}{passage}"
+                how = f"similar meaning: cosine {score:.2f}, {spread.standing(score)}{passage}"
             elif score:
-                how = f"matching words: BM25 {score:.4g}, {standing(share)}"
+                how = f"matching words: BM25 {score:.4g}, {spread.standing(score)}"
             else:
                 how = "no matching word"
-            parts.append(weighted(name, self.weights[name], share, how))
+            parts.append(weighted(name, self.weights[name], spread.share(score), how))
         return combine(self.name, "sum", parts)
-
-
-def standing(share: float) -> str:
-    """How many standard deviations above the weakest candidate, in words."""
-    if share >= FAR:
-        return "far above the weakest candidate"
-    return "above the weakest candidate" if share > 0 else "the weakest candidate"
