@@ -105,6 +105,7 @@ class CollectionSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 class ContextSettings(Struct, frozen=True, forbid_unknown_fields=True):
     semantic: SemanticMode = "auto"
+    recipe: str = "echovault"
     topup_recent: bool = True
 
 

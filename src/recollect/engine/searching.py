@@ -24,7 +24,6 @@ from recollect.recipes.related import RELATED
 from recollect.types import Context, Filter, Memory, Response, Search
 from recollect.vaults.known import HOME
 
-CONTEXT_RECIPE = "echovault"
 CONTEXT_LIMIT = 10
 EVERYTHING = Filter()
 RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
@@ -59,7 +58,7 @@ def _federated(session: Session, recipe: Recipe, search: Search) -> Response:
     own = partial(in_vault, session, recipe, search)
     for name in search.vaults:
         session.enter(name)
-    federation = session.neighbours.federation if search.federate or search.vaults else None
+    federation = session.others.federation if search.federate or search.vaults else None
     if federation is None:
         session.enter(HOME)
         if set(search.vaults) - {HOME}:
@@ -75,7 +74,7 @@ def _noting_untrusted(session: Session, found: Response) -> Response:
     """A vault that would be used if it were trusted is named, and not silently passed over."""
     if session.caller.token:
         return found  # where things are on this machine is not everybody's business
-    project = session.neighbours.untrusted()
+    project = session.others.untrusted()
     if project is None:
         return found
     note = f"The project vault {project} is not used; `recollect vaults trust` allows it."
@@ -157,18 +156,12 @@ def _context_recipe(session: Session, semantic: str) -> Recipe:
     modes = ("auto", "always", "never")
     if semantic not in modes:
         raise UserError(f"semantic cannot be {semantic!r}; allowed are: {', '.join(modes)}.")
-    models = session.models
-    when = {"never": "never", "always": "always"}.get(semantic)
-    if semantic == "auto" and not (models.embeds() and models.embedder().warm()):
-        when = "never"
-    if semantic == "always" and not models.embeds():
-        when = "never"
-    recipe = session.recipes.get(CONTEXT_RECIPE)
-    if when is None:
-        return recipe
-    from recollect.recipes.overrides import overridden  # noqa: PLC0415  start-up time
-
-    return overridden(recipe, {"recall": {"vector": {"when": when}}}, "context")
+    models, recipe = session.models, session.context_recipe()
+    if semantic == "never" or not models.embeds():
+        return recipe.asking_vectors("never")
+    if semantic == "always":
+        return recipe.asking_vectors("always")
+    return recipe if models.embedder().warm() else recipe.asking_vectors("never")
 
 
 def _within(memories: Sequence[Memory], max_tokens: int | None) -> list[Memory]:

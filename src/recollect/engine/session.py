@@ -15,7 +15,7 @@ from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import OWNER, SEARCH, Caller
 from recollect.checks import sayable_path
-from recollect.engine.neighbours import Neighbours
+from recollect.engine.other_vaults import OtherVaults
 from recollect.engine.redaction import Redaction
 from recollect.errors import Forbidden, ProviderError, UserError
 from recollect.models.active import ActiveModels
@@ -56,7 +56,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     clock: Callable[[], datetime]
     background: BackgroundEmbedding
     redaction: Redaction
-    neighbours: Neighbours
+    others: OtherVaults
     caller: Caller = OWNER
     closing: tuple[Closable, ...] = ()
 
@@ -70,10 +70,17 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         """The named recipe, or the one the settings make the default."""
         if name is not None:
             return self.recipes.get(name)
+        return self._set_recipe("search.recipe", self.settings.search.recipe)
+
+    def context_recipe(self) -> Recipe:
+        """The recipe that finds what an agent should know when it starts."""
+        return self._set_recipe("context.recipe", self.settings.context.recipe)
+
+    def _set_recipe(self, key: str, name: str) -> Recipe:
         try:
-            return self.recipes.get(self.settings.search.recipe)
+            return self.recipes.get(name)
         except UserError as error:
-            place = f"search.recipe, in {self.home / 'config.toml'} or the environment"
+            place = f"{key}, in {self.home / 'config.toml'} or the environment"
             raise UserError(f"{place}: {error}") from error
 
     # What the caller may do
@@ -88,7 +95,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
 
     def refusal(self, capabilities: tuple[str, ...], *, anywhere: bool) -> str | None:
         """Why the caller may not do that; None when it may."""
-        vault = self.neighbours.reached(self.caller) if anywhere else HOME
+        vault = self.others.reached(self.caller) if anywhere else HOME
         return self.caller.refusal(capabilities, vault)
 
     def enter(self, vault: str) -> None:
@@ -102,14 +109,14 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
 
     def fanned(self) -> FannedStore | None:
         """The store with the collections that the caller belongs to behind it; None without any."""
-        return self.neighbours.fanned(self.store, self.caller)
+        return self.others.fanned(self.store, self.caller)
 
     def readable_store(self) -> Store:
         return self.fanned() or self.store
 
     def elsewhere(self, id: str) -> FoundElsewhere | None:
         """A memory of another vault: what a search found there can be looked at."""
-        federation = self.neighbours.federation
+        federation = self.others.federation
         return None if federation is None else federation.show(id, self.caller.sees)
 
     # What is made of a write
@@ -174,7 +181,7 @@ def open_session(
         _make_home(folder)
     store = SqliteStore(file, brief=brief, keys=_keys(settings.vault, environment, passphrase))
     # One file is meant, and no other, where a path is given.
-    neighbours = Neighbours(settings, environment, folder, file, models, alone=path is not None)
+    others = OtherVaults(settings, environment, folder, file, models, alone=path is not None)
     idle = _idle_lock(store, settings.vault) if lasting else None
     return Session(
         home=folder,
@@ -188,8 +195,8 @@ def open_session(
         clock=clock or _clock(environment),
         background=BackgroundEmbedding(store.vectors, models.embedder),
         redaction=Redaction(settings.secrets),
-        neighbours=neighbours,
-        closing=(neighbours, models, *([] if idle is None else [idle]), store),
+        others=others,
+        closing=(others, models, *([] if idle is None else [idle]), store),
     )
 
 

@@ -44,7 +44,7 @@ def unpublish(session: Session, ids: Sequence[str], collection: str) -> None:
 
 
 def _collection(session: Session, name: str, *, make: bool = False) -> SqliteStore:
-    collections = session.neighbours.collections
+    collections = session.others.collections
     if collections is None or not session.caller.shares(name):
         raise NotFound(f"There is no collection {name!r} here.")
     return collections.store(name, make=make)

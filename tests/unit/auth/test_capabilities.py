@@ -261,7 +261,7 @@ def test_a_view_shares_everything_and_closes_nothing(engine: Recollect) -> None:
     with engine.acting_as(caller(SEARCH)) as view:
         assert view.store is engine.store
         assert view.models is engine.models
-        assert view.session.neighbours is engine.session.neighbours
+        assert view.session.others is engine.session.others
     assert engine.show(["kept"])
     assert engine.caller == OWNER
 

@@ -637,7 +637,7 @@ def test_a_vault_that_is_opened_by_its_path_is_searched_alone(tmp_path: Path) ->
     ) as memory:
         response = memory.search("harbor token")
         assert found(response) == [("mine", "agent")]
-        assert memory.session.neighbours.federation is None
+        assert memory.session.others.federation is None
         with pytest.raises(RecollectError, match="no vault 'platform'"):
             memory.search("harbor token", vaults=["platform"])
         with pytest.raises(RecollectError, match="There is no memory 'theirs'"):

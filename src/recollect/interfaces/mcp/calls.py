@@ -22,10 +22,9 @@ from recollect.interfaces.requests import filter_of, search_of
 from recollect.memory_json import memory_json
 from recollect.present.response import as_json, degraded_json
 from recollect.present.views import token_estimate
+from recollect.recipes.registry import with_deep_search
 from recollect.times import iso
 from recollect.types import Memory, place_of
-
-DEEP_RECIPE = "gnosis"
 
 
 class Served(NamedTuple):
@@ -50,7 +49,8 @@ def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
 
 def deep_search(served: Served, args: arguments.DeepSearchArguments) -> ToolAnswer:
     search = search_of(args.within(served.project), served.engine.now())
-    response = served.engine.search(search, recipe=DEEP_RECIPE, deep=True)
+    recipe, *_ = with_deep_search()
+    response = served.engine.search(search, recipe=recipe, deep=True)
     text = response_text(response, explain=args.explain)
     return ToolAnswer(as_json(response, args.explain), text)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recollect.vaults.federation import Federation
 
 
-class Neighbours:
+class OtherVaults:
     """What the settings and the working directory name beside the vault. `alone`: nothing."""
 
     def __init__(
