@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -20,6 +21,7 @@ from recollect.models.builtin import WEIGHTS
 from recollect.models.onnx import OnnxModel
 from recollect.vaults import keys
 
+TESTS = Path(__file__).parent
 pytest_plugins = ("browser_fixtures", "mcp_fixtures", "planned_search")
 
 # A new vault costs 40 ms on a disk, which must say each time that it is written, and 4 ms here.
@@ -29,11 +31,42 @@ ROOM = 2 << 30  # bytes, several times what a run needs; containers often have 6
 LOADED: dict[Path, Any] = {}  # sessions and tokenizers of bundled models
 
 
+# Where the time goes: first, so that two workers end together.
+SLOWEST = (
+    "browser", "parity", "store", "docs", "golden", "properties", "secrets", "http", "mcp", "evals"
+)  # fmt: skip
+# Folders whose tests share a browser or servers; elsewhere those of one file do.
+TOGETHER = ("browser", "mcp")
+
+
 def pytest_configure() -> None:
-    """Temporary files of a run, and of what it starts, in memory where there is enough."""
+    """Temporary files in memory where there is enough, one thread for arithmetic, and SIGINT for
+    what the tests start."""
     if "TMPDIR" not in os.environ and in_memory():
         os.environ["TMPDIR"] = str(MEMORY)
         tempfile.tempdir = None  # look again
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # each worker has a core; threads beyond that only spin
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell started the run in the background. What ignores a signal hands that on to the
+        # processes it starts; what handles it does not.
+        signal.signal(signal.SIGINT, lambda number, frame: None)
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each file, or folder, to one worker; the slowest first."""
+    for item in items:
+        path = item.path.relative_to(TESTS)
+        group = path.parts[0] if path.parts[0] in TOGETHER else path.as_posix()
+        item.add_marker(pytest.mark.xdist_group(group))
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    parts = item.path.relative_to(TESTS).parts
+    return min((SLOWEST.index(name) for name in parts if name in SLOWEST), default=len(SLOWEST))
 
 
 def in_memory() -> bool:
