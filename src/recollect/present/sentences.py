@@ -14,7 +14,7 @@ EVIDENCE = {
 }
 # Part of a search → what people call it.
 PARTS = {"vector": "search by meaning", "keyword": "search by words", "rerank": "reranking"}
-CUT_SHORT = re.compile(r"reranked (\d+) of (\d+) within the deadline")
+CUT_SHORT = r"reranked (\d+) of (\d+) within the deadline"
 
 
 def doubt(response: Response) -> str:
@@ -55,7 +55,7 @@ def took_part(part: Degraded, response: Response) -> bool:
 
 def degraded(part: Degraded, response: Response) -> str:
     """`No search by meaning: …`, `Reranked 8 of 20 in 300 ms …`: what is missing, and why."""
-    if cut := CUT_SHORT.fullmatch(part.reason):
+    if cut := re.fullmatch(CUT_SHORT, part.reason):
         spent = response.timings_ms.get(part.channel)
         time = "time" if spent is None else f"{spent:.0f} ms"
         return f"Reranked {cut[1]} of {cut[2]} in {time} (setting `rerank.budget_ms`)"
