@@ -1,4 +1,4 @@
-"""Where a page of a listing ended, as one word that can stand in an address."""
+"""Where a page of a listing ended, as one word for an address."""
 
 from __future__ import annotations
 

@@ -26,10 +26,10 @@ OPEN_PATHS = ("/healthz", "/login", "/static/")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 LONGEST_ADDRESS = 16_384
 LARGEST_BODY = 16 << 20
-# Refusals of who calls, and not of how; a token that is not valid is noted with whose it was.
+# Refusals that the audit log records; an invalid token is recorded with its owner.
 NOTED = (403, 421)
 ASKED = "This server needs a token: send it as `Authorization: Bearer …`."
-# One sentence for all of them: whoever tries tokens out learns nothing of those there are.
+# One sentence for all cases, so that trying tokens out reveals nothing about existing ones.
 NOT_VALID = "This token is not valid: it is unknown, revoked or expired."
 # Makes a browser delete a token that is not valid any more.
 LET_GO = {"Set-Cookie": f"{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=strict"}
@@ -44,7 +44,7 @@ def is_loopback(host: str) -> bool:
 
 
 def hostname(host: str) -> str:
-    """`localhost:7117` and `[::1]:7117` without the port, in small letters."""
+    """`localhost:7117` and `[::1]:7117` without the port, in lower case."""
     name = host.lower()
     if name.count(":") > 1 and not name.startswith("["):
         return f"[{name}]"  # an IPv6 address as people write it
@@ -83,13 +83,13 @@ class Tokens:
         self.required = required or bool(self._hashes)
 
     def offered(self) -> bool:
-        """Whether somebody could want to show a token."""
+        """Whether there is any token to log in with."""
         return self.required or (self._stored is not None and self._stored.any_live())
 
     def known(self, token: str) -> TokenCheck:
-        """SearchParameters anew for each request, so that a token is refused once it is revoked."""
+        """Whose token it is, looked up for each request: a revoked token is refused at once."""
         digest = _digest(token)
-        # Every one is compared, so that time does not tell which came close.
+        # Every hash is compared, so that the time taken does not tell which came close.
         if sum(hmac.compare_digest(digest, known) for known in self._hashes) > 0:
             return TokenCheck(SERVER)
         found = None if self._stored is None else self._stored.known(token)
@@ -147,7 +147,7 @@ class Guard:
         await response(scope, receive, send)
 
     async def _as(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
-        """Go on, with the caller beside the request wherever it goes."""
+        """Pass the request on, with its caller in the scope and in CALLER."""
         scope["caller"] = caller
         before = CALLER.set(caller)
         try:
@@ -193,14 +193,14 @@ class Guard:
         return self._refusal(scope, headers, NOT_VALID)
 
     def _unknown(self, scope: Scope, headers: Headers) -> Refusal:
-        """Nothing was shown. A person who is led to the login is not refused yet."""
+        """The refusal of a request without a token. Sending a person to the login is none."""
         refusal = self._refusal(scope, headers, ASKED)
         if refusal[0] == 401:
             self._audit.refused(UNKNOWN, "request", "", "no token")
         return refusal
 
     def _refusal(self, scope: Scope, headers: Headers, why: str) -> Refusal:
-        """A browser that asks for a page is led to where it can log in."""
+        """A 401; or, for a browser that asks for a page, a redirect to the login."""
         stale = LET_GO if COOKIE in Request(scope).cookies else {}
         if "text/html" in headers.get("accept", "") and scope["method"] in SAFE_METHODS:
             place = "/login" if self._tokens.required else "/"
@@ -240,13 +240,13 @@ def _sent_token(scope: Scope) -> str | None:
 
 
 def caller_of(scope: Scope) -> Caller:
-    """Whoever the guard let in with this request."""
+    """The caller that the guard found for this request."""
     caller: Caller = scope["caller"]
     return caller
 
 
 class SafeHeaders:
-    """What every answer tells the browser: load nothing from elsewhere, show it in no frame."""
+    """Headers of every answer: the browser loads nothing from elsewhere, and in no frame."""
 
     HEADERS = (
         (

@@ -1,4 +1,4 @@
-"""One line of JSON a request, with an id, and without anything that a memory or a query says."""
+"""The log: one line of JSON per request, with an id, and nothing of a memory or a query."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def set_up(stream: TextIO = sys.stderr) -> None:
 
 
 class Logged:
-    """Gives each request an id, and tells the log and the metrics what became of it."""
+    """Gives each request an id, and writes its outcome to the log and the metrics."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app

@@ -23,12 +23,12 @@ IF_MATCH = {"If-Match": "Change it only if it is still in the state with this ET
 
 
 def etag(memory: Memory) -> dict[str, str]:
-    """A browser may keep a memory, if it asks each time whether it is still the same."""
+    """Headers with which a browser may keep a memory, but must ask each time if it changed."""
     return {"ETag": f'"{revision(memory)}"', "Cache-Control": "private, no-cache"}
 
 
 def expected(call: Call) -> str | None:
-    """The revision that If-Match names; `*` and nothing name none."""
+    """The revision that If-Match names; None for `*` and where there is no such header."""
     tag = call.request.headers.get("if-match", "").strip()
     if tag in ("", "*"):
         return None

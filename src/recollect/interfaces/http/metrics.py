@@ -11,7 +11,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 class Metrics:
-    """One registry a server, so that two in one process do not count together."""
+    """Counts in a registry of its own, so that two servers in one process stay apart."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -51,7 +51,7 @@ class Metrics:
         )
 
     def request(self, method: str, route: str, status: int, spent: float) -> None:
-        # Anyone can make a method up; a label that anyone can fill grows without end.
+        # Anyone can invent a method; a label with unbounded values would grow without end.
         self._requests.labels(method if method in METHODS else "other", route, status).inc()
         self._spent.labels(route).observe(spent)
 

@@ -96,7 +96,7 @@ def _operation(
 
 
 def _name(operation: Operation) -> str:
-    """`get_memories_id`: one for each operation, and what generated clients call it."""
+    """`get_memories_id`: unique, and the name of the method in generated clients."""
     words = re.findall(r"[a-z]+", CONVERTOR.sub("}", operation.path).removeprefix(PREFIX))
     return "_".join([operation.method.lower(), *words])
 
@@ -132,7 +132,7 @@ def _in_query(operation: Operation, components: dict[str, Any]) -> list[dict[str
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A query string cannot say null: a parameter is there or it is not."""
+    """The schema without null: a query string has a parameter or does not."""
     made = {name: value for name, value in schema.items() if name != "default" or value is not None}
     if "anyOf" in made:
         kept = [option for option in made.pop("anyOf") if option != {"type": "null"}]

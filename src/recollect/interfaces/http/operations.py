@@ -65,11 +65,11 @@ class Operation(NamedTuple):
     problems: tuple[int, ...] = ()
     details: str = ""
     example: Any = None
-    refuse: Callable[[object], object] | None = None  # says in the engine's words what is wrong
+    refuse: Callable[[object], object] | None = None  # raises what is wrong, in the engine's words
     # Checked before anything else, so that a route of several steps does all of them or none. None:
-    # it is answered whatever the caller may do, and tells nothing of the vault.
+    # everybody is answered, and learns nothing of the vault.
     needs: tuple[str, ...] | None = (SEARCH,)
-    anywhere: bool = False  # for a caller who may use other vaults and not the home's own, too
+    anywhere: bool = False  # also for a caller who may only use other vaults than the home's own
 
 
 def json_response(
@@ -81,7 +81,7 @@ def json_response(
 
 
 def routes(operations: Sequence[Operation], service: Service, metrics: Metrics) -> list[BaseRoute]:
-    """One route a path: a method that it does not have is answered with those it has."""
+    """One route per path, so that a wrong method is answered with those it has."""
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in operations:
         by_path.setdefault(operation.path, {})[operation.method] = operation
@@ -116,7 +116,7 @@ async def _body(request: Request, operation: Operation) -> Any:
     try:
         return msgspec.json.decode(raw, type=operation.body)
     except msgspec.ValidationError as error:
-        # What comes behind the first wrong field may not even be JSON.
+        # The rest of the body, behind the first wrong field, may not even be JSON.
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             if operation.refuse is not None:
                 operation.refuse(msgspec.json.decode(raw))

@@ -27,7 +27,7 @@ Constants = Annotated[dict[Text, bool | int | float | str], Meta(max_length=MOST
 
 
 class FilterParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a memory must satisfy; every part that is given must hold."""
+    """What a memory must satisfy; every given part must hold."""
 
     project: Text | None = None
     source: Text | None = None

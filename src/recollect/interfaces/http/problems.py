@@ -27,7 +27,7 @@ from recollect.errors import (
 # Request, status, title, detail → the page.
 ProblemPage = Callable[[Request, int, str, str], Response]
 MEDIA_TYPE = "application/problem+json"
-# From the most particular to the most general: the first that fits.
+# From the most specific to the most general: the first that fits counts.
 STATUSES: tuple[tuple[type[RecollectError], int], ...] = (
     (NotFound, 404),
     (Exists, 409),

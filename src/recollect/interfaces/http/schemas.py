@@ -97,7 +97,7 @@ class BrowseParameters(FilterParameters, frozen=True, kw_only=True, forbid_unkno
 
 
 class MemoryPage(Struct):
-    """One page. `next` is the cursor of the page behind it, null at the end."""
+    """One page. `next` is the cursor of the next page, null on the last."""
 
     memories: list[Memory]
     next: str | None

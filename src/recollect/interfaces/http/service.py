@@ -20,7 +20,7 @@ from recollect.auth.capabilities import NOBODY, Caller
 from recollect.engine import Recollect
 from recollect.errors import StoreError
 
-# Whoever comes when so many wait would give up before an answer came.
+# A caller behind so many waiting ones would give up before an answer comes.
 MOST_WAITING = 256
 # Set for each request by the guard. Where nobody has set it, nobody is let in.
 CALLER: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
@@ -36,7 +36,7 @@ def usual_threads() -> int:
 
 
 class Service:
-    """What every route asks. The event loop stays free: `/healthz` answers while searches run."""
+    """The engine for routes. The event loop stays free: `/healthz` answers while searches run."""
 
     def __init__(self, engine: Recollect, threads: int | None = None) -> None:
         self.own = engine  # for what the server does on its own account, never for a caller
@@ -46,11 +46,11 @@ class Service:
 
     @property
     def engine(self) -> Recollect:
-        """The engine as whoever sent this request may use it."""
+        """The engine with the rights of this request's caller."""
         return self.own.acting_as(CALLER.get())
 
     async def ask(self, call: Callable[P, Answer], *args: P.args, **named: P.kwargs) -> Answer:
-        """What the call returns or raises, without holding up the loop."""
+        """Run the call in a thread and return or raise what it does."""
         if self._waiting >= MOST_WAITING:
             raise StoreError("The server is too busy; try again in a moment.")
         bound = partial(copy_context().run, partial(call, *args, **named))
@@ -61,7 +61,7 @@ class Service:
             self._waiting -= 1
 
     def warm_up(self) -> None:
-        """Load the models beside everything else, so that the first search does not wait."""
+        """Load the models in the background, so that the first search does not wait."""
         threading.Thread(target=self._warm_up, name="recollect-warm-up", daemon=True).start()
 
     def _warm_up(self) -> None:
@@ -71,5 +71,5 @@ class Service:
             self.warm.set()
 
     def close(self) -> None:
-        """Wait for nothing: whoever asked has gone."""
+        """Stop without waiting: the callers are gone."""
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -19,7 +19,7 @@ async def health(call: Call) -> Response:
 
 
 async def ready(call: Call) -> Response:
-    """Whether a search would be answered, and at once."""
+    """Whether a search would be answered at once."""
     reason = await call.service.ask(_unready, call.service)
     if reason is None:
         return json_response(schemas.Health("ready", __version__))

@@ -1,4 +1,4 @@
-"""What each tool takes: one struct a tool, which is its check and its JSON Schema at once.
+"""The arguments of each tool: one struct per tool checks them and makes their JSON Schema.
 
 What was not given is UNSET, and null counts as not given: many models fill in every argument.
 """
@@ -28,7 +28,7 @@ CONTEXT_TOKENS = 2000
 # A page of memories, and a page of whole ones: more would fill a model's window in one answer.
 MOST_RESULTS = 100
 MOST_WHOLE = 20
-# As a project, asks for every project where the server was started with one of its own.
+# As a project: every project, on a server that was started with one of its own.
 EVERY_PROJECT = "*"
 
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
@@ -41,7 +41,7 @@ Tags = list[Tag] | UnsetType
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a tool was called with."""
 
-    # Said of `project` where it defaults to the server's own: what to give instead.
+    # Appended to the description of `project` where it defaults to the server's own.
     own_project: ClassVar[str | None] = None
 
     def given(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class MemoryArguments(Arguments, frozen=True, kw_only=True):
     valid_until: Annotated[Text, Meta(description="ISO 8601: true until then.")] = UNSET
 
     def fields(self) -> dict[str, Any]:
-        """Those of a memory that were given."""
+        """The given fields of a memory."""
         return {name: value for name, value in self.given().items() if name in FIELDS}
 
 
@@ -203,8 +203,7 @@ class ListArguments(FilterArguments, frozen=True, kw_only=True):
     ] = UNSET
 
     def place(self) -> Place | str | None:
-        """Where to go on: behind a place, which need not hold a memory any more, or behind an
-        id."""
+        """Where the page starts: behind a place, where the memory may be gone, or behind an id."""
         if self.after is UNSET:
             return None
         try:
@@ -247,7 +246,7 @@ def _sentence(message: str, schema: Mapping[str, Any]) -> str:
 
 
 def _typed(schema: dict[str, Any]) -> dict[str, Any]:
-    """A choice says that it is a text: some clients take no schema without a type."""
+    """The schema with a type: some clients refuse a choice without one."""
     if "items" in schema:
         return schema | {"items": _typed(schema["items"])}
     return {"type": "string"} | schema if "enum" in schema else schema
@@ -255,7 +254,7 @@ def _typed(schema: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str, Any]:
-    """The JSON Schema of a tool's arguments: one object, nothing to be looked up elsewhere.
+    """The JSON Schema of a tool's arguments: one object without references.
 
     On a server that has a project of its own, the argument says that it defaults to it.
     """

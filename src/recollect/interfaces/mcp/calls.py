@@ -28,7 +28,7 @@ from recollect.types import Memory, place_of
 
 
 class Served(NamedTuple):
-    """What is served: an engine, and the project that calls without one mean."""
+    """The engine, and the project of calls that name none."""
 
     engine: Recollect
     project: str | None = None
@@ -138,7 +138,7 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
 
 
 def _brief(memory: Memory) -> dict[str, Any]:
-    """What the token budget counts, and where the rest is."""
+    """The fields that the token budget counts, and whether there are more."""
     whole = memory_json(memory)
     names = [name for name in schemas.BRIEF["required"] if name in whole]
     more = bool(memory.why or memory.impact or memory.details)

@@ -83,7 +83,7 @@ def listed(engine: Recollect) -> list[ResourceEntry]:
 
 
 def read(engine: Recollect, uri: str) -> Content:
-    """What stands at an address; ids and names in it may be percent-encoded."""
+    """The content of a resource; ids and names in its address may be percent-encoded."""
     for family in FAMILIES:
         if uri.startswith(family.start):
             value = _decoded(uri, uri.removeprefix(family.start))

@@ -48,7 +48,7 @@ def build(
     served: Served, *, warm: bool = True, asking: Callable[[Context], Recollect] | None = None
 ) -> Server[Any]:
     """The server. `warm`: the models are loaded in the background once a client is there. `asking`:
-    the engine as whoever sent a message may use it; without, everybody is the owner."""
+    the engine with the rights of a message's sender; without, everybody is the owner."""
     handlers = Handlers(served, asking or (lambda ctx: served.engine))
     server: Server[Any] = Server(
         "recollect",
@@ -91,12 +91,12 @@ class Handlers:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _blocking(self, work: Callable[[], Given]) -> Given:
-        """Do it in a thread. A request that is cancelled does not begin, or ends unheard."""
+        """Run it in a thread. A cancelled request does not start, or its result is dropped."""
         assert self._threads is not None, "the lifespan has begun"
         return await asyncio.wrap_future(self._threads.submit(work))
 
     async def _read(self, work: Callable[[], Given]) -> Given:
-        """The same for what is not a tool: what goes wrong becomes the protocol's error."""
+        """The same for what is not a tool: an error becomes the protocol's error."""
         try:
             return await self._blocking(work)
         except NotFound as error:
@@ -119,7 +119,7 @@ class Handlers:
     async def list_tools(
         self, ctx: Context, params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListToolsResult:
-        """Those that the caller may use: the others would cost a model words, and be refused."""
+        """The tools that the caller may use: the others would cost a model tokens for nothing."""
         engine = self._asking(ctx)
         may = engine.may
         found = [self._offered(tool) for tool in TOOLS if may(*tool.needs, anywhere=tool.anywhere)]
@@ -252,7 +252,7 @@ def answered(answer: ToolAnswer) -> mcp.CallToolResult:
 
 
 def failed(sentence: str) -> mcp.CallToolResult:
-    """What a model can read and act on; the protocol's own errors it may never see."""
+    """An error as the tool's answer: a model may never see the protocol's own errors."""
     return mcp.CallToolResult(content=[mcp.TextContent(text=sentence)], is_error=True)
 
 

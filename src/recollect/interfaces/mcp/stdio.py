@@ -1,4 +1,4 @@
-"""MCP on standard input and output: one process for one client, gone when the client is.
+"""MCP on standard input and output: one process for one client, which ends with it.
 
 The event loop runs in a thread of its own and the main thread waits for it, for SIGTERM or for
 SIGINT, whichever comes first. So nothing can hold the process back: neither a thread that waits for
@@ -34,7 +34,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Plain(logging.Formatter):
-    """One line a record, without what an exception says: that may hold a memory's text."""
+    """One line per record, without an exception's text: that may quote a memory."""
 
     def format(self, record: logging.LogRecord) -> str:
         kind = record.exc_info[0] if record.exc_info else None
@@ -111,7 +111,7 @@ class Unanswered:
 
 @contextmanager
 def _stopping(ended: SimpleQueue[int]) -> Iterator[None]:
-    """Signals that ask to stop are heard here, and by whoever heard them before afterwards."""
+    """Handle the signals that ask to stop; restore the earlier handlers at the end."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         ended.put(0)

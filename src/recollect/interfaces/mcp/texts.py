@@ -12,12 +12,12 @@ from recollect.present.views import PointerView, PreviewView, ScanView, SnippetV
 from recollect.present.words import place_in_file
 from recollect.types import Context, Memory, Response, Result
 
-# As long as a scan's first words: enough to tell a memory without a title from another.
+# As long as a scan's first words: enough to distinguish memories without a title.
 HEADING = 120
 
 
 def response_text(response: Response, *, explain: bool) -> str:
-    """Each result in a few lines, then whatever limits what they are worth."""
+    """Each result in a few lines, then what limits their worth."""
     lines: list[str] = []
     for place, result in enumerate(response, start=1):
         lines += _result(place, result, response, explain=explain)
@@ -98,7 +98,7 @@ def context_text(context: Context) -> str:
 
 
 def _body(memory: Memory) -> str:
-    """Its text, where the heading is not the beginning of that already, and its context."""
+    """The text, unless the heading is the whole of it, and the context."""
     whole = memory.title or len(memory.text) > HEADING
     return "\n".join(part for part in (memory.text if whole else "", memory.context) if part)
 
@@ -108,7 +108,7 @@ def list_text(memories: Sequence[Memory], following: str | None) -> str:
     return "\n".join([*lines, *([f"More: after={following}"] if following else [])])
 
 
-# Outcome → what to tell of a memory that was kept.
+# Outcome of a save → the sentence.
 SAVED = {
     "added": "Saved {named}.",
     "updated": "Updated {named}.",
@@ -127,7 +127,7 @@ def saved_text(saved: Saved) -> str:
 
 
 def redacted_text(saved: Saved) -> str:
-    """So that a model does not believe the secret is kept; empty where there was none."""
+    """What was redacted, so that a model knows the secret is not kept; empty where nothing was."""
     if not saved.redacted:
         return ""
     from recollect.secrets.redaction import told  # noqa: PLC0415  start-up time: rarely needed

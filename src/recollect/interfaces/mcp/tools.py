@@ -15,7 +15,7 @@ from recollect.interfaces.mcp.calls import Served, ToolAnswer
 
 
 class Tool(NamedTuple):
-    """A tool as it is offered. `adds`: it changes nothing that is there already."""
+    """A tool as it is offered. `adds`: it changes no existing memory."""
 
     name: str
     title: str
@@ -27,7 +27,7 @@ class Tool(NamedTuple):
     adds: bool = False
     repeatable: bool = True
     needs: tuple[str, ...] = (SEARCH,)
-    anywhere: bool = False  # for a caller who may use other vaults and not the home's own, too
+    anywhere: bool = False  # also for a caller who may only use other vaults than the home's own
 
 
 TOOLS: Sequence[Tool] = (
@@ -138,6 +138,6 @@ BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 def call(served: Served, name: str, raw: dict[str, object]) -> ToolAnswer:
-    """Check the arguments, then do it."""
+    """Check the arguments and run the tool."""
     tool = BY_NAME[name]
     return tool.run(served, checked(name, tool.arguments, raw))

@@ -1,4 +1,4 @@
-"""The search page's address: what it asks for, and the links to something a little different."""
+"""The search page's address, and the links that change a part of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 
 class Address(NamedTuple):
-    """What the page's address asks for; each link asks for something a little different."""
+    """The parameters in the page's address; each link changes some of them."""
 
     pairs: tuple[tuple[str, str], ...]
 
@@ -21,14 +21,14 @@ class Address(NamedTuple):
         return Address((*self.without(name).pairs, (name, value)))
 
     def toggled(self, name: str, value: str) -> Address:
-        """Without that filter where it is on, else with it; tags add up, others take turns."""
+        """With that filter switched: tags add up, another filter replaces its value."""
         kept = tuple(pair for pair in self.pairs if not _is(pair, name, value))
         if len(kept) < len(self.pairs):
             return Address(kept)
         return Address((*self.pairs, (name, value))) if name == "tag" else self.putting(name, value)
 
     def link(self) -> str:
-        """Another selection begins with as many results as any."""
+        """The address of another selection, which starts with the usual number of results."""
         return "/?" + self.without("limit").query() if self.without("limit").pairs else "/"
 
     def query(self) -> str:

@@ -27,7 +27,7 @@ from recollect.store.base import Facets
 from recollect.types import Memory, place_of
 
 PER_PAGE = 50
-# Pages one can go back step by step; the address stays short enough for every server on the way.
+# How many pages back the address remembers; more would make it too long for some servers.
 MOST_BACK = 20
 TIERS = {"core": "Core, pinned", "capture": "Captured", "file": "From files"}
 GROUPS = {"project": "Project", "kind": "Kind", "tags": "Tags", "source": "Source"}
@@ -38,7 +38,7 @@ Trail = Annotated[str, Meta(max_length=50_000)]
 
 
 class Browsing(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page of the listing: behind `after`, having come over the cursors in `back`."""
+    """A page of the listing, behind `after`; `back` has the cursors of the pages before."""
 
     after: Cursor | None = None
     back: Trail | None = None
@@ -97,7 +97,7 @@ async def filters(service: Service, path: str, request: Request) -> Response:
 
 
 def grouped(memories: list[Memory]) -> list[tuple[str, list[BrowseRow]]]:
-    """Runs of one tier, in the order they come."""
+    """The memories by tier, in their order."""
     return [
         (tier, [BrowseRow(memory, heading(memory), _line(memory)) for memory in run])
         for tier, run in groupby(memories, key=lambda memory: memory.tier)
@@ -105,17 +105,17 @@ def grouped(memories: list[Memory]) -> list[tuple[str, list[BrowseRow]]]:
 
 
 def _line(memory: Memory) -> str:
-    """The first line of the text; where that already stands for the title, nothing."""
+    """The first line of the text; empty where it is the heading already."""
     if not memory.title.strip():
         return ""
     return next((line.strip() for line in memory.text.splitlines() if line.strip()), "")[:300]
 
 
-# FilterParameters
+# Filters
 
 
 def parameters(asked: FilterParameters) -> dict[str, Any]:
-    """The narrowing as a query string has it; a page's own parameters are left out."""
+    """The filters as a query string has them, without a page's own parameters."""
     fields = {name: value for name, value in asdict(asked).items() if value}
     names = FilterParameters.__struct_fields__
     return {PARAMETERS.get(name, name): fields[name] for name in names if name in fields}
@@ -124,13 +124,13 @@ def parameters(asked: FilterParameters) -> dict[str, Any]:
 def narrowing_path(
     path: str, asked: FilterParameters, change: Mapping[str, object] | None = None
 ) -> str:
-    """The page with this narrowing, from its beginning."""
+    """The first page with these filters."""
     query = query_string(**(parameters(asked) | dict(change or {})))
     return f"{path}?{query}" if query else path
 
 
 def applied(path: str, asked: FilterParameters) -> list[Chip]:
-    """What the listing is narrowed by; each leads to the listing without it."""
+    """The active filters; each leads to the listing without it."""
     without = partial(narrowing_path, path, asked)
     named = {**GROUPS, **OTHERS}
     made = [
@@ -150,7 +150,7 @@ def applied(path: str, asked: FilterParameters) -> list[Chip]:
 
 
 def chips(path: str, asked: FilterParameters, facets: Facets) -> list[tuple[str, list[Chip]]]:
-    """What the listing can be narrowed by further, with how many would be left."""
+    """Further filters, with how many memories each would leave."""
     to = partial(narrowing_path, path, asked)
     chosen = {tag.lower() for tag in asked.tags}
     made = []
@@ -180,12 +180,12 @@ def chips(path: str, asked: FilterParameters, facets: Facets) -> list[tuple[str,
 
 
 def total(facets: Facets) -> int | None:
-    """Every memory has one kind, so their counts add up; unless there are more kinds than shown."""
+    """The number of memories: the sum over kinds; None where not all kinds are counted."""
     return sum(facets.kind.values()) if len(facets.kind) < MOST_FACETS else None
 
 
 def _day(text: str) -> str:
-    """`2026-03-01`, of a whole time as well."""
+    """`2026-03-01`, also of a full timestamp."""
     return text[:10] if text[4:5] == "-" else text
 
 
@@ -203,14 +203,14 @@ def _older(asked: Browsing, last: Memory) -> str:
 
 
 def _newer(asked: Browsing) -> str:
-    """The page before this one; the first, where the trail ends."""
+    """The page before this one; the first where `back` is empty."""
     trail = asked.back.split(".") if asked.back else []
     change = {"after": trail[-1], "back": ".".join(trail[:-1])} if trail else {}
     return narrowing_path("/browse", asked, change)
 
 
 async def _forgotten(service: Service, id: str | None) -> tuple[str, str] | None:
-    """The id and title of what was just forgotten; nothing where it is back by now."""
+    """The id and title of what was just forgotten; None where it is restored by now."""
     if id is None:
         return None
     try:

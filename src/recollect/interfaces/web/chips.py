@@ -50,7 +50,7 @@ class ChipGroup(Struct, frozen=True):
 def chip_groups(
     address: Address, facets: Mapping[str, Mapping[str, int]], among: int | None
 ) -> list[ChipGroup]:
-    """A value that everything has, and a filter without values, are not offered; what is on is."""
+    """The filters to offer: not a value that every memory has, but always one that is on."""
     made = [
         _group(address, _telling(facets.get(facet, {}), among), *named) for facet, *named in FACETS
     ]
@@ -97,7 +97,7 @@ def narrowing(address: Address) -> list[str]:
 
 
 def chosen_chips(address: Address) -> list[Chip]:
-    """Everything that narrows or changes this search, each with the way to be rid of it."""
+    """Every filter and change of this search, each with the link that removes it."""
     return [
         Chip(label, href, on=True, key=f"chosen:{name}:{value}")
         for name, value, label, href in _each_chosen(address)
@@ -119,7 +119,7 @@ def _each_chosen(address: Address) -> Iterator[tuple[str, str, str, str]]:
 
 
 def deep_chip(recipe: Recipe, address: Address) -> Chip | None:
-    """Deep search, where the recipe has one or the address asks for it in vain."""
+    """Deep search, where the recipe has one or the address asks for it."""
     on = address.values("deep")[-1:] == ["true"]
     if recipe.deep is None and not on:
         return None

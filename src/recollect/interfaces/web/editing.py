@@ -26,7 +26,7 @@ BREAKS = re.compile(r"\r\n?|\n")
 
 
 class Field(Struct, frozen=True):
-    """One field as a person meets it."""
+    """One field of the form."""
 
     name: str
     label: str
@@ -34,7 +34,7 @@ class Field(Struct, frozen=True):
     shape: Shape = "line"
     choices: tuple[tuple[str, str], ...] = ()
     rows: int = 3
-    offered: bool = False  # whether what other memories have is offered while typing
+    offered: bool = False  # whether values of other memories are suggested
 
 
 class Section(Struct, frozen=True):
@@ -115,7 +115,7 @@ def shown(memory: Memory | None) -> Values:
 
 
 def typed(form: Form) -> Values:
-    """What was typed; a field that the form does not hold is left out."""
+    """What was typed, for each field that the form sent."""
     values: Values = {}
     for name, field in FIELDS.items():
         if field.shape == "tags" and ("tags" in form or "add_tags" in form):
@@ -134,7 +134,7 @@ def digests(values: Values) -> str:
 
 
 def changed(form: Form) -> Values:
-    """The fields that were typed over. A field for which the other's words were chosen is not."""
+    """The fields that were changed here, without those for which the other's words were chosen."""
     before = _before(form)
     theirs = {name for name in FIELDS if form.get(f"choose-{name}", ("",))[-1] == "theirs"}
     return {
@@ -227,7 +227,7 @@ def _text(value: object) -> str:
 
 
 def _as_sent(field: Field, text: str) -> str:
-    """As a browser sends it back untouched: one kind of line break, and none in a single line."""
+    """As a browser sends it back: one kind of line break, and none in a single line."""
     return _unbroken(text) if field.shape == "text" else BREAKS.sub(" ", text)
 
 

@@ -1,4 +1,4 @@
-"""What a form sends, and where a page goes on after it."""
+"""What a form sends, and where the browser goes after it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_FIELDS = 2000  # a memory of a thousand tags, and the rest
 
 
 def problem_piece(request: Request, error: RecollectError) -> Response:
-    """What went wrong, to stand where a piece of a page would have stood."""
+    """The error, in place of a piece of a page."""
     return page("_problem.html", request, {"detail": str(error)}, status=status_of(error))
 
 
@@ -42,5 +42,5 @@ def to_memory(id: str, done: str) -> Response:
 
 
 def redirect(path: str) -> Response:
-    """After a change: look at the result, so that a reload does not change it again."""
+    """Go to the result of a change, so that a reload does not repeat it."""
     return RedirectResponse(path, status_code=303)

@@ -1,4 +1,4 @@
-"""The lab: two recipes on one query, side by side, with every constant of both within reach."""
+"""The lab: two recipes on one query, side by side, with a slider for every constant."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def _page(service: Service, request: Request) -> Response:
 
 
 async def _pieces(service: Service, request: Request) -> Response:
-    """Errors are shown where they belong: the list that stands stays."""
+    """The pieces that a script asks for; an error replaces none of them."""
     try:
         bench = await service.ask(read, service.engine, request.query_params)
         return page("_lab.html", request, await _values(service, bench))
@@ -153,7 +153,7 @@ def examples(engine: Recollect) -> list[str]:
 
 
 def _fields(bench: LabAddress) -> tuple[list[tuple[str, str, str, str]], Pairs]:
-    """The filters that have a field on the page, and the others, which travel along unseen."""
+    """The filters that have a field on the page, and the others, which are hidden inputs."""
     rest = list(bench.kept)
     fields = []
     for name, label, hint in FIELDS:

@@ -1,4 +1,4 @@
-"""The lab's address: the query that both sides answer, and what each side does about it."""
+"""The lab's address: the query, and the recipe and changes of each side."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Pairs = list[tuple[str, str]]
 
 
 class LabAddress(NamedTuple):
-    """What an address asks for: the two sides, what both share, the memory that is looked at
-    closely, whether the differences are listed; and the one piece that a script wants anew."""
+    """What an address asks for: the two sides, what both share, the memory to explain, whether to
+    list the differences, and the only piece that a script wants."""
 
     left: SearchParameters
     right: SearchParameters
@@ -40,7 +40,7 @@ class LabAddress(NamedTuple):
         return self.left.query
 
     def pairs(self) -> Pairs:
-        """The address again, with nothing in it that need not be."""
+        """The shortest address that asks for the same."""
         found = [("q", self.query), *((name, value) for name, value in self.kept if value)]
         for name, asked in ((LEFT, self.left), (RIGHT, self.right)):
             found.append((name, asked.recipe or ""))
@@ -53,8 +53,8 @@ class LabAddress(NamedTuple):
 
 
 def read(engine: Recollect, query: QueryParams) -> LabAddress:
-    """The address as what is asked of each side. Constants set to what is declared are no change;
-    those that a form sends along for another recipe than the chosen one are dropped."""
+    """Read the address. A constant set to its declared value is no change; a constant of another
+    recipe than the chosen one is dropped."""
     pairs = query.multi_items()
     skipped = {LEFT, RIGHT, "open", "diff", "only", "accept", "dismiss", "save"}
     kept = [
@@ -113,7 +113,7 @@ def _declared(engine: Recollect, recipe: str) -> dict[str, float]:
 
 
 def text_of(value: object) -> str:
-    """A value as a person would type it; nothing for one that is not there."""
+    """A value as a person would type it; empty for None."""
     if value is None:
         return ""
     if isinstance(value, bool | str):

@@ -68,13 +68,13 @@ class Learning(NamedTuple):
 
 
 class Side(Struct, frozen=True, kw_only=True):
-    """One side of the bench: what was asked of it, and what came of it."""
+    """One side: what was asked of it, and its results."""
 
     name: str
     asked: SearchParameters
     groups: tuple[SliderGroup, ...] = ()
-    others: dict[str, str] = {}  # changes of what is no number, which no slider can show
-    recipe: Recipe | None = None  # as changed; None when it cannot be had
+    others: dict[str, str] = {}  # changes that are not numbers, which no slider can show
+    recipe: Recipe | None = None  # with the changes; None where that is not possible
     about: str = ""
     answer: Response | None = None
     rows: tuple[LabRow, ...] = ()
@@ -88,7 +88,7 @@ class Side(Struct, frozen=True, kw_only=True):
 
     @property
     def more(self) -> list[str]:
-        """What the list does not show: a script needs its ranks to tell who moved."""
+        """The ids behind the shown rows: a script needs their ranks to see who moved."""
         return [result.id for result in (self.answer or ())][len(self.rows) :]
 
     @property
@@ -103,7 +103,7 @@ class Side(Struct, frozen=True, kw_only=True):
 
 
 def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bool) -> Side:
-    """A side, as far as it can be had: what is wrong with it is part of it."""
+    """A side with all that could be found out; `problem` says what is wrong."""
     side = Side(name=name, asked=asked)
     try:
         declared = engine.recipe(asked.recipe)
@@ -152,7 +152,7 @@ def title_of(result: Result) -> str:
 
 
 def moved(side: Side, other: Side) -> Side:
-    """The rows with where each goes. Nothing moves where one of the lists could not be had."""
+    """The side, its rows with their moves; without moves where one of the lists is missing."""
     if side.answer is None or other.answer is None:
         return side
     ranks = {result.id: rank for rank, result in enumerate(other.answer, start=1)}
@@ -165,7 +165,7 @@ def moved(side: Side, other: Side) -> Side:
 
 
 def differing(left: Side, right: Side) -> list[tuple[str, str, str]]:
-    """What both have and set differently comes first: the rest is that one of them lacks a part."""
+    """The constants that differ: first those that both have, then those that one side lacks."""
     if left.recipe is None or right.recipe is None:
         return []
     found = differences(left.recipe, right.recipe)
@@ -187,7 +187,7 @@ def compared(engine: Recollect, id: str, left: Side, right: Side) -> dict[str, A
         (name, sums[0].get(name), sums[1].get(name)) for name in dict.fromkeys((*sums[0], *sums[1]))
     ]
     scale = None
-    if left.asked.recipe == right.asked.recipe:  # the same parts: comparable to the eye
+    if left.asked.recipe == right.asked.recipe:  # the same parts: their bars can be compared
         scale = scale_of(place[1].explain for _, place in places if place)
     return {"id": id, "memory": memory, "places": places, "parts": parts, "scale": scale}
 

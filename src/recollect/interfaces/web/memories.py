@@ -46,7 +46,7 @@ class Fact(NamedTuple):
 
 
 class Forgotten:
-    """The titles of what was forgotten last: the engine no longer tells them."""
+    """The titles of the last forgotten memories: the engine does not show them any more."""
 
     def __init__(self) -> None:
         self._titles: OrderedDict[str, str] = OrderedDict()
@@ -95,7 +95,7 @@ async def show(service: Service, request: Request) -> Response:
 
 
 async def related(service: Service, request: Request) -> Response:
-    """What else is about the same; a piece of the memory's page, or a page without script."""
+    """Related memories: a piece of the memory's page, or a page where there is no script."""
     id, alone = memory_id(request), "piece" not in request.query_params
     try:
         [memory] = await service.ask(service.engine.show, [id])
@@ -143,7 +143,7 @@ def described(memory: Memory, now: datetime) -> dict[str, Any]:
 
 
 async def forget(service: Service, request: Request) -> Response:
-    """Forget it, and go where it can be undone."""
+    """Forget it, and go to the page that can undo it."""
     id = memory_id(request)
     [memory] = await service.ask(service.engine.show, [id])
     await service.ask(service.engine.forget, [id])

@@ -22,7 +22,7 @@ async def new(service: Service, request: Request) -> Response:
 
 
 async def save_new(service: Service, request: Request) -> Response:
-    """Save what was typed, and say when it was there already."""
+    """Save the new memory, and say whether it existed already."""
     form = await submitted(request)
     try:
         [saved] = await service.ask(service.engine.save_all, [draft(editing.as_draft(form))])
@@ -40,8 +40,7 @@ async def edit(service: Service, request: Request) -> Response:
 
 
 async def save_edit(service: Service, request: Request) -> Response:
-    """Change what was typed over, unless somebody else was quicker; what was typed stays in the
-    form when that fails."""
+    """Save the changes, unless somebody else was quicker; then what was typed stays in the form."""
     id, form = memory_id(request), await submitted(request)
     try:
         [memory] = await service.ask(service.engine.show, [id])
@@ -59,7 +58,7 @@ async def save_edit(service: Service, request: Request) -> Response:
 
 
 def _changed(engine: Recollect, memory: Memory, form: editing.Form) -> str:
-    """Change the memory; which of DONE that was."""
+    """Change the memory and return which of DONE it was."""
     changes = editing.as_edit(editing.changed(form), memory)
     if not changes:
         return "same"
@@ -106,7 +105,7 @@ def _form(
     form: editing.Form | None = None,
     status: int = 200,
 ) -> Response:
-    """The form. What it was handed out with stays the same when it comes back with an error."""
+    """The form. After an error it keeps the digests that it was handed out with."""
     was, state = editing.digests(editing.shown(memory)), revision(memory) if memory else ""
     if form is not None:
         was, state = form.get("was", [""])[-1], form.get("revision", [""])[-1]
@@ -132,6 +131,6 @@ def _form(
 
 
 async def values_in_use(service: Service, request: Request) -> Response:
-    """What other memories have for the fields that offer it, as lists to choose from."""
+    """The values of other memories, as suggestions for fields."""
     facets = await service.ask(service.engine.facets)
     return page("_values.html", request, {"facets": facets})

@@ -31,7 +31,7 @@ def linked(text: str) -> Markup:
 
 
 def opening(memory: Memory, most: int) -> str:
-    """The text, or what explains it, up to `most` characters; cut between words where it can be."""
+    """The start of the text, up to `most` characters, cut between words where possible."""
     text = " ".join((memory.text or memory.context or memory.details)[: 2 * most].split())
     if len(text) <= most:
         return text

@@ -1,4 +1,4 @@
-"""The pages there are, what each needs its caller to be allowed, and the files they need."""
+"""All pages, the capabilities that each needs, and their static files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MORE = {
 
 
 class KeptFiles(StaticFiles):
-    """Their address changes with what they hold, so a browser may keep them for ever."""
+    """Static files, which a browser may keep for ever: their address changes with their content."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
@@ -51,12 +51,12 @@ def routes(service: Service) -> list[BaseRoute]:
 
 
 def needed(path: str) -> tuple[str, ...]:
-    """What the caller of a page must be allowed."""
+    """The capabilities that a page needs."""
     return (SEARCH, MORE[path]) if path in MORE else (SEARCH,)
 
 
 def _guarded(service: Service, route: BaseRoute) -> Route:
-    """The same page, which asks whether the caller may see it before it does anything."""
+    """The same page, which first checks whether the caller may see it."""
     assert isinstance(route, Route)
     methods = sorted(route.methods or ())
     return Route(route.path, partial(_checked, service, route), methods=methods)

@@ -28,13 +28,13 @@ AGES = {"1d": "Past day", "7d": "Past week", "30d": "Past month", "365d": "Past 
 
 @cache
 def static(name: str) -> str:
-    """Where a file stands; its address changes with what it holds, so that it can be kept."""
+    """The address of a static file; it changes with the content, so that browsers may keep it."""
     digest = blake2b((STATIC / name).read_bytes(), digest_size=6).hexdigest()
     return f"/static/{name}?v={digest}"
 
 
 def marked(snippet: str) -> Markup:
-    """A snippet with its matches in `<mark>`; everything else in it is text, whatever it holds."""
+    """A snippet as HTML, its matches in `<mark>` and everything else escaped."""
     return Markup("").join(
         Markup("<mark>{}</mark>").format(part) if matched else escape(part)
         for part, matched in pieces(snippet)
@@ -84,7 +84,7 @@ def environment() -> Environment:
 def page(
     name: str, request: Request, values: Mapping[str, Any], *, status: int = 200
 ) -> HTMLResponse:
-    """A template as a response. `here` is the path, by which the menu knows where one is."""
+    """A template as a response. `here` is the path, by which the menu marks the current page."""
     text = environment().get_template(name).render({"here": request.url.path, **values})
     return HTMLResponse(text, status, headers={"Cache-Control": "no-store"})
 

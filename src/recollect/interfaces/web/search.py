@@ -1,4 +1,4 @@
-"""The search page: one box, results while one types, filters, and why each has its rank."""
+"""The search page: one box, results while typing, filters, and the reason for each rank."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from recollect.present import sentences
 from recollect.recipes.base import Recipe
 from recollect.types import Memory, Result
 
-LIMITS = (10, 20, 50)  # shown at first, and at each "more"; who wants all of them browses
+LIMITS = (10, 20, 50)  # shown at first, and after each "more"; Browse shows everything
 NEWEST = 6
 EXAMPLES = 5
 START_CHARACTERS = 240
@@ -90,7 +90,7 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
 
 
 def _asked(address: Address) -> SearchParameters:
-    """The search that the address asks for, as much of it as the page shows."""
+    """The search that the address asks for, with the view and facets of the page."""
     pairs = address.without("facets", "explain", "view").pairs
     asked: SearchParameters = from_parameters(SearchParameters, QueryParams([("q", ""), *pairs]))
     limit = asked.limit or LIMITS[0]
@@ -144,8 +144,8 @@ def _deferred(engine: Recollect, recipe: Recipe, asked: SearchParameters) -> dic
 
 
 def _reranking(response: types.Response) -> tuple[str, str] | None:
-    """What came of reranking, in the place that said before that it is under way: the style and the
-    words. Nothing where the deadline cut it short: `_degraded` says that below."""
+    """What came of reranking: the style and the words. None where the deadline cut it short:
+    `_degraded` says that."""
     read = response.counts["reranked"]
     if any(part.channel == "rerank" for part in response.degraded):
         return None if read else ("warn", "Not reranked")
@@ -192,7 +192,7 @@ def _did(response: types.Response) -> dict[str, Any]:
 
 
 def _reads_time_again(address: Address) -> str | None:
-    """The way back for who has switched the reading of times off."""
+    """The link that reads times again, where that is switched off."""
     off = address.values("read_time")[-1:] == ["false"]
     return address.without("read_time").link() if off else None
 
@@ -206,7 +206,7 @@ def start_of(result: Result) -> str:
 
 
 def _start(engine: Recollect, asked: SearchParameters, address: Address) -> dict[str, Any]:
-    """What there is: how much, the newest, and what could be asked."""
+    """The page without a query: how much there is, the newest, and example queries."""
     filter = asked.filter(engine)
     narrowed = filter.narrows()
     counts = engine.facets(filter)._asdict()

@@ -1,4 +1,4 @@
-"""A recipe's constants as sliders: in groups, each with a range in which a hand finds its way."""
+"""A recipe's constants as sliders: in groups, each with a useful range."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from recollect.recipes.constants import Constant
 
-# What a recipe's ranking turns on most: shown first, and open.
+# The constants that matter most: shown first, and open.
 WEIGHTS = "weights"
 WEIGHING = {"weight", "with_vectors", "factor"}
 WEIGHED = {"weights", "factors"}

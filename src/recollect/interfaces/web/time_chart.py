@@ -32,7 +32,7 @@ class TimeBar(Struct, frozen=True):
 
 
 class Picture(Struct, frozen=True):
-    """The bars and what stands around them."""
+    """The bars, the axis and the labels."""
 
     bars: tuple[TimeBar, ...]
     grain: Grain
@@ -91,7 +91,7 @@ def drawn(
 
 
 def _starts(window: tuple[date, date], grain: Grain) -> list[date]:
-    """Where each bar begins; never more than the picture holds, the latest ones."""
+    """The first day of each bar; the latest MOST_BARS of them."""
     starts, at, last = [], start_of(window[0], grain), window[1]
     while at <= last:
         starts.append(at)
@@ -121,12 +121,12 @@ def _sides(made: int, expiring: int) -> tuple[float, float]:
 
 
 def _tall(height: float) -> float:
-    """One memory among thousands is still a bar that can be seen."""
+    """The height of a bar: at least 2 pixels, so that one memory among thousands is seen."""
     return round(max(height, 2.0), 1) if height else 0
 
 
 def _steps(most: int, axis: float, scale: float) -> tuple[tuple[float, str], ...]:
-    """Lines across at round numbers, a handful, above the axis."""
+    """A few horizontal lines above the axis, at round numbers."""
     if most < 1:
         return ()
     rough = most / 3
@@ -167,13 +167,13 @@ def _short(start: date, grain: Grain) -> str:
 
 
 def _listing(first: date, last: date, narrowing: Mapping[str, object]) -> str:
-    """What was changed in this stretch; both ends belong to it."""
+    """The address of the memories that changed in this stretch, both ends included."""
     span = {"since": first.isoformat(), "until": f"{last.isoformat()}T23:59:59.999999Z"}
     return f"/browse?{query_string(**{**narrowing, **span})}"
 
 
 def _outside(dates: Dates, first: date, last: date) -> str:
-    """What the picture leaves out, in words."""
+    """How many memories are outside the picture, in words."""
     parts = []
     for counts, what in ((dates.made, "made"), (dates.expiring, "expiring")):
         before = sum(count for day, count in counts.items() if day < first)

@@ -14,13 +14,13 @@ Span = Literal["fit", "all", "year", "quarter", "month"]
 
 # More bars than this would be thinner than a finger and a screen allow.
 MOST_BARS = 130
-# Chosen by itself, a grain gives bars that are told apart at a glance.
+# Without a choice, a grain is taken whose bars are easy to distinguish.
 USUAL_BARS = 64
-# By itself the picture looks this far ahead: one memory that expires in 2099 must not flatten it.
+# How far "fit" looks ahead: one memory that expires in 2099 must not flatten the picture.
 AHEAD = timedelta(days=400)
-# A vault of today is still drawn as days, not as one bar as wide as the page.
+# The least that "fit" shows: a new vault is drawn as days, not as one bar.
 LEAST = timedelta(days=13)
-# Even everything ends somewhere: what lies farther from today is told in words.
+# The most that "all" shows: memories farther from today are counted in words.
 FARTHEST = timedelta(days=64 * 365)
 SPANS: dict[Span, tuple[str, timedelta | None]] = {
     "fit": ("Fit", None),
@@ -89,14 +89,14 @@ def bars_needed(window: tuple[date, date], grain: Grain) -> int:
 
 
 def chosen_grain(window: tuple[date, date], by: Grain | None) -> Grain:
-    """What was asked for where it fits; else the finest with bars that are told apart."""
+    """The chosen grain where it fits; else the finest with bars that are easy to distinguish."""
     if by and bars_needed(window, by) <= MOST_BARS:
         return by
     return next((grain for grain in GRAINS if bars_needed(window, grain) <= USUAL_BARS), "year")
 
 
 def _moved(day: date, by: timedelta) -> date:
-    """A day can lie at the very beginning or end of the calendar."""
+    """The day moved by so much, and never out of the calendar."""
     try:
         return day + by
     except OverflowError:

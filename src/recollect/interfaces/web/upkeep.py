@@ -72,7 +72,7 @@ class Checked(NamedTuple):
 
 
 class Upkeep:
-    """What runs for long, at most once at a time, and what came of it last."""
+    """The long tasks, each at most once at a time, and their last results."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -83,7 +83,7 @@ class Upkeep:
         self.failure: str | None = None
 
     async def check(self, *, fix: bool = False) -> Checked:
-        """Examine the vault; who asks while that is under way waits for the same answer."""
+        """Examine the vault; a second caller waits for the answer of the first."""
         if self._check is not None and not self._check.done():
             await asyncio.wait([self._check])
             if not fix and self.checked is not None:
@@ -114,7 +114,7 @@ class Upkeep:
     def _embed(self, engine: Recollect) -> None:
         try:
             self.failure = engine.embed_now()
-        except RecollectError as error:  # the vault is away, or read-only
+        except RecollectError as error:  # the vault is unavailable, or read-only
             self.failure = str(error)
         finally:
             self.embedding = False
@@ -147,7 +147,7 @@ async def overview(service: Service, kept: Upkeep, request: Request) -> Response
 
 
 def state(service: Service, kept: Upkeep, stats: dict[str, Any]) -> dict[str, Any]:
-    """What the pieces show that change while one looks."""
+    """The values of the pieces that are refreshed."""
     made, waiting = stats["vectors"], stats["waiting"]
     return {
         "model": stats["embedding"],
@@ -164,7 +164,7 @@ def state(service: Service, kept: Upkeep, stats: dict[str, Any]) -> dict[str, An
 
 
 async def vectors(service: Service, kept: Upkeep, request: Request) -> Response:
-    """How far the vectors are, as a piece that is asked for again and again."""
+    """The progress of the vectors, as a piece that is refreshed."""
     return await _in_place(request, partial(_vectors, service, kept, request))
 
 
@@ -203,7 +203,7 @@ async def embed(service: Service, kept: Upkeep, request: Request) -> Response:
 
 
 async def _in_place(request: Request, answered: Callable[[], Any]) -> Response:
-    """A piece says what went wrong where it would have stood."""
+    """The piece, or the error in its place."""
     try:
         response: Response = await answered()
     except RecollectError as error:
@@ -215,7 +215,7 @@ async def _in_place(request: Request, answered: Callable[[], Any]) -> Response:
 
 
 def active(engine: Recollect) -> list[Model]:
-    """Both models; asking for one may open it."""
+    """Both models; opens them where they are not open yet."""
     found = []
     for name, opened in (
         ("Embedding", engine.models.embedder),
@@ -229,7 +229,7 @@ def active(engine: Recollect) -> list[Model]:
 
 
 def degraded(engine: Recollect, models: list[Model]) -> list[str]:
-    """What does not take part as it should, in sentences; what waits for a vector counts too."""
+    """What does not work as it should, in sentences."""
     sentences = []
     if engine.read_only:
         sentences.append("The vault is read-only: memories can be found, but not saved or changed.")

@@ -1,4 +1,4 @@
-"""A score, and the time of a search, as pictures: where each bar begins, ends, and what it says."""
+"""The pictures of a score and of the time of a search: positions and labels of the bars."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TONES = {family: tone for tone, family in enumerate(get_args(Family), start=1)}
 UNKNOWN = PartInfo("", "trust")
 # What a part does to the value before it, where the value is not a sum.
 DOES = {"product": "×", "max": "at least", "min": "at most"}
-# Parts named for what they are: only with the term they belong to do they say whose they are.
+# Parts with general names, which are shown together with the name of their term.
 NAMELESS = ("factor", "cap")
 
 DROPPED = {
@@ -61,7 +61,7 @@ class Bar(NamedTuple):
 
 
 class Waterfall(NamedTuple):
-    """Bars that lead from 0 to the total, where 0 stands, and the strip of all in one line."""
+    """Bars from 0 to the total, the position of 0, and all bars in one line."""
 
     name: str
     bars: tuple[Bar, ...]
@@ -88,7 +88,7 @@ class Scale(NamedTuple):
         return f"{value:.{decimals}f}".replace("-", "−")
 
     def signed(self, value: float) -> str:
-        """`+3.35`, `−0.50`: a sign that can be read, so that colour is not needed to tell."""
+        """`+3.35`, `−0.50`: the sign is written, so that nobody depends on the colour."""
         return f"+{self.figure(value)}" if value > 0 else self.figure(value)
 
 
