@@ -24,6 +24,11 @@ def doubt(response: Response) -> str:
     return EVIDENCE[response.evidence]
 
 
+def understood(response: Response) -> list[str]:
+    """What was read in the query's words as a time."""
+    return [f"Read as a time: {period}" for period in response.understood]
+
+
 def not_shown(response: Response) -> str:
     """`61 more not shown`; empty where everything that was found is shown."""
     dropped = response.counts["dropped"]

@@ -132,8 +132,8 @@ def _footer(response: Response) -> Iterator[str]:
     if doubt := sentences.doubt(response):
         yield styled(doubt, YELLOW)
     yield styled(" · ".join(parts), DIM)
-    for period in response.understood:
-        yield styled(f"time: {period}; --no-time searches without it", DIM)
+    for sentence in sentences.understood(response):
+        yield styled(f"{sentence}; --no-time searches without it", DIM)
     if response.view == "preview":
         yield styled(summary(response), DIM)
     if more := sentences.not_shown(response):

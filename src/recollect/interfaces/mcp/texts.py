@@ -44,7 +44,7 @@ def _result(place: int, result: Result, response: Response, *, explain: bool) ->
 def _remarks(response: Response) -> Iterator[str]:
     if doubt := sentences.doubt(response):
         yield doubt
-    yield from (f"Read as a time: {period}" for period in response.understood)
+    yield from sentences.understood(response)
     yield from response.notes
     yield from (sentences.degraded(part, response) for part in response.degraded)
 

@@ -130,6 +130,7 @@ def _found(
         "judged": engine.judged(response.query, [result.id for result in response]),
         "more": _more(asked, response, address),
         "did": _did(response),
+        "understood": sentences.understood(response),
         "untimed": address.putting("read_time", "false").link() if response.understood else None,
         "timed": _reads_time_again(address),
         "start_of": start_of,
