@@ -203,7 +203,7 @@ def test_a_new_memory_is_written_and_a_repeated_one_told(
     made = now(engine, id)
     assert (made.title, made.text, made.tags) == (title, text, ("tides", "print"))
     assert written(text) == id
-    expect(page.locator("[data-done]")).to_contain_text("says already")
+    expect(page.locator("[data-done]")).to_contain_text("says exactly this already")
     assert sum(engine.facets().kind.values()) == before + 1
     engine.forget([id], purge=True)
 
