@@ -22,18 +22,18 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def held(file: Path) -> object:
+def parsed(file: Path) -> object:
     text = file.read_text(encoding="utf-8")
     return tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
 
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_each_client_is_registered_once_and_taken_out_again(home: Home, name: str) -> None:
-    told = home.json("setup", name)
-    file = Path(told["file"])
+    printed = home.json("setup", name)
+    file = Path(printed["file"])
     assert file.is_relative_to(home.folder)
-    assert (told["client"], told["changed"], told["action"]) == (name, True, "added")
-    assert set(told) == {"client", "file", "changed", "action", "diff"}
+    assert (printed["client"], printed["changed"], printed["action"]) == (name, True, "added")
+    assert set(printed) == {"client", "file", "changed", "action", "diff"}
     first = file.read_bytes()
     again = home.call("setup", name)
     assert "already registered" in again.out
@@ -44,7 +44,7 @@ def test_each_client_is_registered_once_and_taken_out_again(home: Home, name: st
     assert home.json("setup", name, "--remove")["action"] == "removed"
     assert home.call("setup", name, "--remove").code == 0
     container = CLIENTS[name].container
-    assert held(file) == ({} if file.suffix == ".toml" else {container: {}})
+    assert parsed(file) == ({} if file.suffix == ".toml" else {container: {}})
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -52,8 +52,8 @@ def test_a_broken_file_is_refused_for_each_client(home: Home, name: str) -> None
     file = Path(home.json("setup", name, "--dry-run")["file"])
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text('{\n  "a": \n', encoding="utf-8")
-    for told in ((name,), (name, "--dry-run"), (name, "--remove")):
-        refused(home.call("setup", *told), str(file), "line ", "nothing was changed")
+    for args in ((name,), (name, "--dry-run"), (name, "--remove")):
+        refused(home.call("setup", *args), str(file), "line ", "nothing was changed")
     assert file.read_text(encoding="utf-8") == '{\n  "a": \n'
     [row] = [row for row in home.json("setup", "--list") if row["client"] == name]
     assert row["registered"] == "unreadable"
@@ -84,7 +84,7 @@ recollect is registered with Cursor.
 Next: {CLIENTS["cursor"].next}
 """
     )
-    assert held(file) == {"mcpServers": {"a": {"url": "u"}, "recollect": ENTRY}}
+    assert parsed(file) == {"mcpServers": {"a": {"url": "u"}, "recollect": ENTRY}}
 
 
 def test_a_dry_run_shows_the_same_and_writes_nothing(home: Home) -> None:
@@ -92,9 +92,9 @@ def test_a_dry_run_shows_the_same_and_writes_nothing(home: Home) -> None:
     assert "would be registered" in dry.out
     assert "Nothing was written" in dry.out
     assert list(home.folder.iterdir()) == []
-    told = home.json("setup", "claude-code", "--dry-run")
-    assert (told["changed"], told["action"]) == (False, "added")
-    assert told["diff"] == home.json("setup", "claude-code")["diff"]
+    printed = home.json("setup", "claude-code", "--dry-run")
+    assert (printed["changed"], printed["action"]) == (False, "added")
+    assert printed["diff"] == home.json("setup", "claude-code")["diff"]
 
 
 def test_comments_of_zed_and_codex_stay(home: Home) -> None:
@@ -121,9 +121,9 @@ def test_an_entry_that_starts_another_command_is_brought_up_to_date(home: Home) 
     [row] = [row for row in home.json("setup", "--list") if row["client"] == "cursor"]
     assert row["registered"] == "differs"
     ran = home.call("setup", "cursor")
-    assert "brought up to date" in ran.out
+    assert "its entry is updated" in ran.out
     assert "-" + '{"mcpServers": {"recollect": {"command": "old"}}}' in ran.out
-    assert held(file) == {"mcpServers": {"recollect": ENTRY}}
+    assert parsed(file) == {"mcpServers": {"recollect": ENTRY}}
 
 
 def test_a_home_is_pinned_when_told_or_set(home: Home, tmp_path: Path) -> None:
@@ -134,13 +134,13 @@ def test_a_home_is_pinned_when_told_or_set(home: Home, tmp_path: Path) -> None:
     ran = home.call("setup", "cursor", "--home", "~/vault/../v")
     assert "RECOLLECT_HOME is set here" not in ran.out
     pinned = {"env": {"RECOLLECT_HOME": str(home.folder / "v")}}
-    assert held(file) == {"mcpServers": {"recollect": ENTRY | pinned}}
+    assert parsed(file) == {"mcpServers": {"recollect": ENTRY | pinned}}
 
 
 def test_another_name_is_another_entry(home: Home) -> None:
     home.call("setup", "codex")
     home.call("setup", "codex", "--name", "work", "--home", "/w")
-    found = held(home.folder / ".codex" / "config.toml")
+    found = parsed(home.folder / ".codex" / "config.toml")
     work = ENTRY | {"env": {"RECOLLECT_HOME": "/w"}}
     assert found == {"mcp_servers": {"recollect": ENTRY, "work": work}}
     refused(home.call("setup", "codex", "--name", "a b"), "--name 'a b'")
@@ -155,7 +155,7 @@ def test_a_project_has_its_own_file_at_the_root_of_the_repository(
     ran = home.run("setup", "claude-code", "--project", cwd=below)
     assert "on this machine" in ran.out
     entry = {"type": "stdio"} | ENTRY
-    assert held(tmp_path / "repo" / ".mcp.json") == {"mcpServers": {"recollect": entry}}
+    assert parsed(tmp_path / "repo" / ".mcp.json") == {"mcpServers": {"recollect": entry}}
     listed = home.run("setup", "--list", "--project", "--json", cwd=below).json()
     assert "claude-desktop" not in {row["client"] for row in listed}
     assert listed[0]["registered"] == "yes"
@@ -168,7 +168,7 @@ def test_the_list_names_file_and_state_of_every_client(home: Home) -> None:
     listed = home.call("setup")
     assert listed.out == home.call("setup", "--list").out
     [line] = [line for line in listed.out.splitlines() if line.startswith("cursor")]
-    assert line.split() == ["cursor", "yes", "registered", str(home.folder / ".cursor/mcp.json")]
+    assert line.split() == ["cursor", "yes", "yes", str(home.folder / ".cursor/mcp.json")]
     rows = home.json("setup", "--list")
     assert [row["client"] for row in rows] == list(CLIENTS)
     assert [row["client"] for row in rows if row["installed"]] == ["cursor"]
@@ -176,7 +176,7 @@ def test_the_list_names_file_and_state_of_every_client(home: Home) -> None:
 
 def test_wrong_calls_are_told_how(home: Home) -> None:
     refused(home.call("setup", "emacs"), "no client 'emacs'", "claude-code")
-    refused(home.call("setup", "--remove"), "Which client?", code=2)
+    refused(home.call("setup", "--remove"), "Name a client", code=2)
     refused(home.call("setup", "--list", "zed"), "--list", code=2)
     refused(home.call("setup", "zed", "--remove", "--home", "/v"), "--home", code=2)
     wrong_usage(home.call("setup", "zed", "--list", "--remove"), "not allowed with")

@@ -9,9 +9,9 @@ from pathlib import Path
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, print_json, styled, visible
-from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, client
+from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, known_client
 from recollect.interfaces.setup.registration import (
-    Change,
+    FileChange,
     checked_name,
     planned,
     server,
@@ -26,36 +26,38 @@ EXAMPLE = """\
   recollect setup codex --remove"""
 RED = "31"
 COLOURS = {"+": GREEN, "-": RED, "@": CYAN}
-STATES = {"yes": "registered", "no": "-", "differs": "starts another", "unreadable": "unreadable"}
+STATES = {"yes": "yes", "no": "-", "differs": "other command", "unreadable": "unreadable"}
 DONE = {
     "added": "{name} is registered with {title}.",
-    "updated": "{name} was registered with {title} already, and is brought up to date.",
+    "updated": "{name} was already registered with {title}; its entry is updated.",
     "removed": "{name} is no longer registered with {title}.",
 }
 WOULD = {
     "added": "{name} would be registered with {title}.",
-    "updated": "{name} is registered with {title}, and would be brought up to date.",
+    "updated": "{name} is already registered with {title}; its entry would be updated.",
     "removed": "{name} would no longer be registered with {title}.",
 }
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", metavar="CLIENT", nargs="?", help=", ".join(CLIENTS))
+    parser.add_argument("client", metavar="CLIENT", nargs="?", help=f"one of: {', '.join(CLIENTS)}")
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
-        "--list", action="store_true", help="the clients, their files, who is registered"
+        "--list",
+        action="store_true",
+        help="list the clients, their files, and where the server is registered",
     )
-    how.add_argument("--remove", action="store_true", help="take the entry out again")
+    how.add_argument("--remove", action="store_true", help="remove the entry")
     parser.add_argument(
-        "--project", action="store_true", help="the project's file instead of your own"
+        "--project", action="store_true", help="change the project's file instead of your own"
     )
     parser.add_argument(
-        "--name", metavar="N", default="recollect", help="the entry's name (default: recollect)"
+        "--name", metavar="NAME", default="recollect", help="the entry's name (default: recollect)"
     )
     parser.add_argument(
-        "--home", metavar="PATH", help="the vault's folder for this client (RECOLLECT_HOME)"
+        "--home", metavar="FOLDER", help="the vault's folder for this client (RECOLLECT_HOME)"
     )
-    parser.add_argument("--dry-run", action="store_true", help="show the change and write nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show the change; write nothing")
     add_json(parser)
 
 
@@ -65,26 +67,26 @@ def run(args: argparse.Namespace) -> int:
     project = _project() if args.project else None
     if args.client is None:
         if args.remove or args.home or args.dry_run:
-            raise WrongUsage("Which client? `recollect setup --list` names them.")
+            raise WrongUsage("Name a client; `recollect setup --list` lists them.")
         return _list(machine, name, project, as_json=args.json)
     if args.list:
-        raise WrongUsage("--list is about every client, so leave CLIENT out.")
+        raise WrongUsage("--list lists every client. Leave CLIENT out.")
     if args.remove and args.home:
-        raise WrongUsage("--home says what to write, and --remove writes nothing; leave one out.")
-    one = client(args.client)
-    file = one.file(machine, project)
+        raise WrongUsage("--home and --remove cannot be combined.")
+    chosen = known_client(args.client)
+    file = chosen.file(machine, project)
     if args.remove:
-        change = unplanned(one, file, name)
+        change = unplanned(chosen, file, name)
     else:
         home = None if args.home is None else _folder(machine, args.home)
-        change = planned(one, file, name, server(machine.environment, home))
+        change = planned(chosen, file, name, server(machine.environment, home))
     fresh = not file.parent.exists()
     if not args.dry_run:
         change.carry_out()
     if args.json:
-        _print_json(one, change, args)
+        _print_json(chosen, change, args)
     else:
-        _print(one, change, args, fresh=fresh)
+        _print(chosen, change, args, fresh=fresh)
     return 0
 
 
@@ -93,8 +95,8 @@ def _project() -> Path:
     try:
         folder = Path.cwd()
     except OSError as error:
-        raise UserError("--project: the working directory is gone.") from error
-    above = (one for one in (folder, *folder.parents) if (one / ".git").exists())
+        raise UserError("--project: the working directory no longer exists.") from error
+    above = (path for path in (folder, *folder.parents) if (path / ".git").exists())
     return next(above, folder)
 
 
@@ -107,17 +109,17 @@ def _folder(machine: Machine, path: str) -> Path:
 def _list(machine: Machine, name: str, project: Path | None, *, as_json: bool) -> int:
     started = server(machine.environment, None)
     rows = []
-    for one in CLIENTS.values():
-        if project is not None and not one.project:
+    for known in CLIENTS.values():
+        if project is not None and not known.project:
             continue
-        file = one.file(machine, project)
+        file = known.file(machine, project)
         rows.append(
             {
-                "client": one.name,
-                "title": one.title,
+                "client": known.name,
+                "title": known.title,
                 "file": str(file),
-                "installed": one.installed(machine),
-                "registered": state(one, file, name, started),
+                "installed": known.installed(machine),
+                "registered": state(known, file, name, started),
             }
         )
     if as_json:
@@ -133,10 +135,10 @@ def _list(machine: Machine, name: str, project: Path | None, *, as_json: bool) -
     return 0
 
 
-def _print_json(one: Client, change: Change, args: argparse.Namespace) -> None:
+def _print_json(client: Client, change: FileChange, args: argparse.Namespace) -> None:
     print_json(
         {
-            "client": one.name,
+            "client": client.name,
             "file": str(change.file),
             "changed": change.action != "none" and not args.dry_run,
             "action": change.action,
@@ -145,35 +147,37 @@ def _print_json(one: Client, change: Change, args: argparse.Namespace) -> None:
     )
 
 
-def _print(one: Client, change: Change, args: argparse.Namespace, *, fresh: bool) -> None:
-    words = {"name": args.name, "title": one.title}
+def _print(client: Client, change: FileChange, args: argparse.Namespace, *, fresh: bool) -> None:
+    words = {"name": args.name, "title": client.title}
     if change.action == "none":
-        said = "not registered" if args.remove else "already registered"
-        print(f"{args.name} is {said} with {one.title}; {change.file} is unchanged.")
+        status = "not registered" if args.remove else "already registered"
+        print(f"{args.name} is {status} with {client.title}; {change.file} is unchanged.")
         return
     for line in change.diff():
         colour = COLOURS.get(line[:1])
         print(styled(visible(line), colour) if colour else visible(line))
     print()
     print((WOULD if args.dry_run else DONE)[change.action].format(**words))
-    for note in _notes(one, change, args, fresh=fresh):
+    for note in _notes(client, change, args, fresh=fresh):
         print(note)
 
 
-def _notes(one: Client, change: Change, args: argparse.Namespace, *, fresh: bool) -> list[str]:
-    """What the person should know besides, and what to do next."""
+def _notes(
+    client: Client, change: FileChange, args: argparse.Namespace, *, fresh: bool
+) -> list[str]:
+    """What else to know, and what to do next."""
     notes = []
     if not args.remove and not args.home and os.environ.get("RECOLLECT_HOME"):
         notes.append(
-            f"RECOLLECT_HOME is set here, so the entry sets it too: {one.title} need not know the "
-            "variables of your shell."
+            f"RECOLLECT_HOME is set here, so the entry sets it too: {client.title} may not see "
+            "your shell's environment."
         )
     if not args.remove and args.project:
-        notes.append("The entry names the command by its path on this machine; others have others.")
+        notes.append("The entry holds the command's path on this machine; it may differ on others.")
     if args.dry_run:
         return [*notes, f"Nothing was written to {change.file}."]
     if fresh:
-        notes.append(f"{change.file.parent} is new; is {one.title} installed?")
+        notes.append(f"{change.file.parent} did not exist. Is {client.title} installed?")
     if args.remove:
-        return [*notes, f"{one.title} forgets it when it is started anew."]
-    return [*notes, f"Next: {one.next}"]
+        return [*notes, f"Restart {client.title} to apply the change."]
+    return [*notes, f"Next: {client.next}"]

@@ -134,7 +134,7 @@ class Client(Struct, frozen=True):
 
     def _in(self, project: Path) -> Path:
         if not self.project:
-            having = ", ".join(one.name for one in CLIENTS.values() if one.project)
+            having = ", ".join(known.name for known in CLIENTS.values() if known.project)
             raise UserError(
                 f"{self.title} has no file in a project, so leave --project out; these have: "
                 f"{having}."
@@ -149,8 +149,8 @@ def _found(template: str, folders: Mapping[str, str]) -> Path | None:
         return file if file.exists() else None
     above = Path(head.format(**folders) + "x")
     rest = tail.partition("/")[2]
-    matches = sorted(one / rest for one in above.parent.glob(above.name[:-1] + "*"))
-    return next((one for one in matches if one.exists()), matches[0] if matches else None)
+    matches = sorted(folder / rest for folder in above.parent.glob(above.name[:-1] + "*"))
+    return next((file for file in matches if file.exists()), matches[0] if matches else None)
 
 
 def everywhere(*files: str) -> dict[System, tuple[str, ...]]:
@@ -246,7 +246,7 @@ _ALL = (
         title="Gemini CLI",
         files=everywhere("{home}/.gemini/settings.json"),
         project=".gemini/settings.json",
-        next="Start Gemini CLI anew; `/mcp` in it shows the server.",
+        next="Restart Gemini CLI; `/mcp` in it shows the server.",
     ),
     Client(
         name="copilot-cli",
@@ -263,7 +263,7 @@ _ALL = (
         project="opencode.json",
         container="mcp",
         entry=one_list,
-        next="Start OpenCode anew; `opencode mcp list` shows the server.",
+        next="Restart OpenCode; `opencode mcp list` shows the server.",
     ),
     Client(
         name="kiro",
@@ -284,7 +284,7 @@ _ALL = (
 CLIENTS: dict[str, Client] = {client.name: client for client in _ALL}
 
 
-def client(name: str) -> Client:
+def known_client(name: str) -> Client:
     """The client of that name."""
     if name not in CLIENTS:
         raise UserError(f"There is no client {name!r}; there are: {', '.join(CLIENTS)}.")

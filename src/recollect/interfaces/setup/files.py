@@ -15,8 +15,8 @@ from recollect.errors import UserError
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
-class Held(Struct, frozen=True):
-    """What a file holds: its text, and the mark that some editors put before it."""
+class FileText(Struct, frozen=True):
+    """A file's text, and the byte order mark that some editors put before it."""
 
     text: str
     bom: str = ""
@@ -26,12 +26,12 @@ class Held(Struct, frozen=True):
         return (self.bom + self.text).encode()
 
 
-def read(file: Path) -> Held:
+def read(file: Path) -> FileText:
     """The file's text as it is, line ends included; a file that is not there holds nothing."""
     try:
         text = file.read_bytes().decode()
     except (FileNotFoundError, NotADirectoryError):
-        return Held("", exists=False)
+        return FileText("", exists=False)
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
@@ -40,10 +40,10 @@ def read(file: Path) -> Held:
             f"{file} cannot be read, line {line}: it is not UTF-8 text; nothing was changed."
         ) from error
     bare = text.removeprefix(BOM)
-    return Held(bare, BOM if bare != text else "")
+    return FileText(bare, BOM if bare != text else "")
 
 
-def replace(file: Path, before: Held, after: Held) -> None:
+def replace(file: Path, before: FileText, after: FileText) -> None:
     """Write the file whole or not at all: beside it first, then in its place.
 
     A link stays a link, since what it leads to is replaced. A file that a client has written in
@@ -80,11 +80,11 @@ def _write(file: Path, content: bytes, like: Path | None) -> None:
 
 
 def _keep_rights(descriptor: int, file: Path, like: Path) -> None:
-    held = like.stat()
+    status = like.stat()
     if hasattr(os, "fchown"):
         with suppress(PermissionError):  # only root gives files away, and only root needs to
-            os.fchown(descriptor, held.st_uid, held.st_gid)
-    file.chmod(stat.S_IMODE(held.st_mode))
+            os.fchown(descriptor, status.st_uid, status.st_gid)
+    file.chmod(stat.S_IMODE(status.st_mode))
 
 
 def _settle(folder: Path) -> None:

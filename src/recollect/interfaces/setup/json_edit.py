@@ -1,8 +1,8 @@
-"""Changes one value of a JSON text and leaves every other sign as it was.
+"""Change one value of a JSON text and leave every other character as it was.
 
-Clients keep comments and trailing commas in their JSON, and people keep an order and an
-indentation. Reading the text into values and writing those would lose all that, so this reads
-where every part stands and changes only the part in question. What is written is plain JSON.
+Clients' files have comments and trailing commas, and an order and an indentation that people chose.
+Reading the text into values and writing those would lose all that, so only the part in question is
+changed. What is written is plain JSON.
 """
 
 from __future__ import annotations
@@ -11,149 +11,12 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from recollect.interfaces.setup.json_reader import Member, Node, Reader
 from recollect.interfaces.setup.malformed import Malformed
+from recollect.interfaces.setup.nested import Keys, with_value_at
 
-GAP = re.compile(r"[ \t\r\n]+|(?P<comment>//[^\r\n]*|/\*.*?\*/)", re.DOTALL)
-STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
-SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)\b")
 INDENT = re.compile(r"[ \t]*")
 UNIT = "  "  # where the text shows no indentation of its own
-DEEPEST = 200  # far beyond any configuration, and well within Python's own limit
-
-
-class Member(NamedTuple):
-    """One key of an object and where it stands."""
-
-    key: str
-    before: int  # the end of what stands before it: a brace, a comma or a comment
-    open: bool  # whether that is a comment which goes on to the end of its line
-    start: int
-    node: Node
-    comma: int | None  # where the comma after it stands
-
-
-class Node(NamedTuple):
-    """A value and where it stands; only objects have members."""
-
-    value: Any
-    start: int
-    end: int
-    members: tuple[Member, ...] = ()
-    last: int = 0  # in an object: the end of what stands before the closing brace
-
-
-class _Reader:
-    """Reads a text from its beginning to its end, and says in which line it is wrong."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.last = 0  # the end of the last sign or comment, blanks left out
-        self.open = False  # whether that was a comment which goes on to the end of its line
-        self.depth = 0
-
-    def wrong(self, reason: str) -> Malformed:
-        return Malformed(reason, self.text.count("\n", 0, self.at) + 1)
-
-    def skip(self) -> None:
-        """Go past blanks and comments."""
-        while found := GAP.match(self.text, self.at):
-            self.at = found.end()
-            if found["comment"]:
-                self.last = self.at
-                self.open = found["comment"].startswith("//")
-        if self.text.startswith("/*", self.at):
-            raise self.wrong("a comment is not closed")
-
-    def sign(self, wanted: str) -> bool:
-        """Go past this sign, if it is next."""
-        if not self.text.startswith(wanted, self.at):
-            return False
-        self.past(self.at + len(wanted))
-        return True
-
-    def past(self, end: int) -> None:
-        self.at = self.last = end
-        self.open = False
-
-    def document(self) -> Node | None:
-        self.skip()
-        if self.at == len(self.text):
-            return None
-        root = self.value()
-        self.skip()
-        if self.at < len(self.text):
-            raise self.wrong("something stands after the end of the value")
-        return root
-
-    def value(self) -> Node:
-        start = self.at
-        if self.depth > DEEPEST:
-            raise self.wrong(f"values are nested more than {DEEPEST} deep")
-        if self.sign("{"):
-            return self.object(start)
-        if self.sign("["):
-            return self.array(start)
-        if self.text.startswith('"', start):
-            return Node(self.string(), start, self.at)
-        if found := SCALAR.match(self.text, start):
-            self.past(found.end())
-            return Node(json.loads(found[0]), start, self.at)
-        raise self.wrong("a value is expected")
-
-    def string(self) -> str:
-        found = STRING.match(self.text, self.at)
-        if not found:
-            raise self.wrong("a text in double quotes is expected, closed in its line")
-        self.past(found.end())
-        text: str = json.loads(found[0])
-        return text
-
-    def object(self, start: int) -> Node:
-        members: list[Member] = []
-        self.depth += 1
-        while True:
-            self.skip()
-            before = self.last
-            if self.sign("}"):
-                break
-            if members and members[-1].comma is None:
-                raise self.wrong("a comma or a closing brace is expected")
-            members.append(self.member(before))
-        self.depth -= 1
-        value = {member.key: member.node.value for member in members}
-        return Node(value, start, self.at, tuple(members), before)
-
-    def member(self, before: int) -> Member:
-        start, open = self.at, self.open
-        key = self.string()
-        self.skip()
-        if not self.sign(":"):
-            raise self.wrong("a colon is expected")
-        self.skip()
-        node = self.value()
-        self.skip()
-        comma = self.at
-        if self.sign(","):
-            return Member(key, before, open, start, node, comma)
-        self.past(node.end)  # comments after it belong to whatever follows
-        return Member(key, before, open, start, node, None)
-
-    def array(self, start: int) -> Node:
-        values: list[Any] = []
-        self.depth += 1
-        more = True
-        while True:
-            self.skip()
-            if self.sign("]"):
-                break
-            if not more:
-                raise self.wrong("a comma or a closing bracket is expected")
-            values.append(self.value().value)
-            self.skip()
-            more = self.sign(",")
-        self.depth -= 1
-        return Node(values, start, self.at)
 
 
 class _Style(NamedTuple):
@@ -177,7 +40,7 @@ class _Style(NamedTuple):
 
 def parsed(text: str) -> dict[str, Any]:
     """The values, comments left out; a blank text is an empty object."""
-    root = _Reader(text).document()
+    root = Reader(text).document()
     if root is None:
         return {}
     if not isinstance(root.value, dict):
@@ -185,37 +48,31 @@ def parsed(text: str) -> dict[str, Any]:
     return root.value
 
 
-def with_value(text: str, path: tuple[str, ...], value: Any) -> str:
+def with_value(text: str, path: Keys, value: Any) -> str:
     """The text with the value there; objects on the way to it are made where they are missing."""
-    root = _Reader(text).document()
+    root = Reader(text).document()
     style = _Style.of(text, root)
     if root is None:
         gap = style.newline if text.strip() and not text.endswith("\n") else ""
         kept = text + gap if text.strip() else ""
-        return kept + _written(_nested(path, value), "", style) + style.newline
+        return kept + _written(with_value_at({}, path, value), "", style) + style.newline
     node, line = root, ""
     for depth, key in enumerate(path):
         if not isinstance(node.value, dict):
             raise Malformed(f"`{'.'.join(path[:depth])}` is not an object")
         member = _found(node, key)
         if member is None:
-            return _added(text, node, key, _nested(path[depth + 1 :], value), style)
+            return _added(text, node, key, with_value_at({}, path[depth + 1 :], value), style)
         node, line = member.node, _indent(text, member.start, anywhere=True) or ""
     written = _written(value, line, style, inline=_in_one_line(text, node))
     return text[: node.start] + written + text[node.end :]
 
 
-def without(text: str, path: tuple[str, ...]) -> str:
+def without(text: str, path: Keys) -> str:
     """The text with that key gone, every time that it is there."""
-    while (found := _reached(_Reader(text).document(), path)) is not None:
+    while (found := _reached(Reader(text).document(), path)) is not None:
         text = _cut(text, *found)
     return text
-
-
-def _nested(path: tuple[str, ...], value: Any) -> Any:
-    for key in reversed(path):
-        value = {key: value}
-    return value
 
 
 def _found(node: Node, key: str) -> Member | None:
@@ -223,7 +80,7 @@ def _found(node: Node, key: str) -> Member | None:
     return next((member for member in reversed(node.members) if member.key == key), None)
 
 
-def _reached(root: Node | None, path: tuple[str, ...]) -> tuple[Node, Member] | None:
+def _reached(root: Node | None, path: Keys) -> tuple[Node, Member] | None:
     node = root
     member: Member | None = None
     holder = root
@@ -302,15 +159,15 @@ def _written(value: Any, indent: str, style: _Style, *, inline: bool = False) ->
     if isinstance(value, dict) and value:
         inner = indent + style.unit
         members = [
-            _member(key, one, inner, style, inline=inline or style.dense)
-            for key, one in value.items()
+            _member(key, item, inner, style, inline=inline or style.dense)
+            for key, item in value.items()
         ]
         if inline or style.dense:
             return "{" + ("," if style.dense else ", ").join(members) + "}"
         gap = style.newline + inner
         return "{" + gap + f",{gap}".join(members) + style.newline + indent + "}"
     if isinstance(value, list):
-        parts = [_written(one, indent, style, inline=True) for one in value]
+        parts = [_written(item, indent, style, inline=True) for item in value]
         return "[" + ("," if style.dense else ", ").join(parts) + "]"
     return _string(value)
 

@@ -1,6 +1,6 @@
 """What is to change in a client's file, and the change itself.
 
-`planned` and `unplanned` read and think; only `Change.carry_out` writes. Before anything is written
+`planned` and `unplanned` only read; `FileChange.carry_out` writes. Before anything is written
 the new text is read again: it must hold what was there, with our entry and nothing else changed.
 """
 
@@ -10,7 +10,7 @@ import copy
 import difflib
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -21,10 +21,10 @@ from recollect.errors import UserError
 from recollect.interfaces.setup import files, json_edit, toml_edit
 from recollect.interfaces.setup.clients import Client, Server
 from recollect.interfaces.setup.malformed import Malformed
+from recollect.interfaces.setup.nested import Keys, leaves, value_at, with_value_at
 
 Action = Literal["added", "updated", "removed", "none"]
 State = Literal["yes", "no", "differs", "unreadable"]
-Keys = tuple[str, ...]
 T = TypeVar("T")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every client takes; Codex takes no other
 AROUND = 1  # lines shown around a change: beside our entry stand others, and their keys
@@ -42,20 +42,20 @@ class Format(Protocol):
 FORMATS: Mapping[str, Format] = {"json": json_edit, "toml": toml_edit}
 
 
-class Change(Struct, frozen=True):
+class FileChange(Struct, frozen=True):
     """What happens to a client's file."""
 
     file: Path
     action: Action
-    before: files.Held
-    after: files.Held
+    before: files.FileText
+    after: files.FileText
 
     def carry_out(self) -> None:
         if self.action != "none":
             files.replace(self.file, self.before, self.after)
 
     def diff(self) -> list[str]:
-        """The change for a reader, line by line; nothing where nothing changes."""
+        """The change as a unified diff, line by line; empty where nothing changes."""
         if self.action == "none":
             return []
         old = str(self.file) if self.before.exists else "/dev/null"
@@ -65,9 +65,9 @@ class Change(Struct, frozen=True):
 
 
 def server(environment: Mapping[str, str], home: Path | None) -> Server:
-    """How this installation's server is started, from a program that knows no shell and no PATH."""
+    """How a program without a shell or a PATH starts this installation's server."""
     if not sys.executable:
-        raise UserError("Python does not know its own path; start recollect by its full path.")
+        raise UserError("Python does not know its own path. Start recollect by its full path.")
     python = Path(sys.executable)
     command = python.with_name("recollect.exe" if sys.platform == "win32" else "recollect")
     pinned = str(home) if home is not None else environment.get("RECOLLECT_HOME", "")
@@ -85,74 +85,76 @@ def checked_name(name: str) -> str:
     return name
 
 
-def planned(client: Client, file: Path, name: str, started: Server) -> Change:
-    """Our entry in the file: made, or brought up to date.
+def planned(client: Client, file: Path, name: str, started: Server) -> FileChange:
+    """The change that adds our entry to the file, or updates it.
 
-    What the person has added to our entry stays: only what says how to start the server is ours.
-    An entry of our name that starts no command is something else, and is replaced.
+    Only what says how to start the server is ours: whatever else the entry holds stays. An entry of
+    our name that starts no command is replaced.
     """
     before, data = _read(client, file)
     path = (client.container, name)
     wanted = client.entry(started)
-    held = _at(data, path)
-    if not isinstance(held, dict) or "command" not in held:
+    entry = value_at(data, path)
+    if not isinstance(entry, dict) or "command" not in entry:
         parts: list[tuple[Keys, Any]] = [(path, wanted)]
     else:
         parts = [
-            (path + below, value) for below, value in _leaves(wanted) if _at(held, below) != value
+            (path + below, value)
+            for below, value in leaves(wanted)
+            if value_at(entry, below) != value
         ]
     if not parts:
-        return Change(file, "none", before, before)
+        return FileChange(file, "none", before, before)
     editor = FORMATS[client.format]
     text, expected = before.text, data
     for place, value in parts:
-        text = _asked(file, editor.with_value, text, place, value)
-        expected = _laid(expected, place, value)
+        text = _edited(file, editor.with_value, text, place, value)
+        expected = with_value_at(expected, place, value)
     _check(client, file, text, expected)
-    action: Action = "added" if held is None else "updated"
-    return Change(file, action, before, changed(before, text=text))
+    action: Action = "added" if entry is None else "updated"
+    return FileChange(file, action, before, changed(before, text=text))
 
 
-def unplanned(client: Client, file: Path, name: str) -> Change:
-    """The file without our entry; the object that held it stays, be it empty."""
+def unplanned(client: Client, file: Path, name: str) -> FileChange:
+    """The change that removes our entry; the object that held it stays, even empty."""
     before, data = _read(client, file)
     path = (client.container, name)
-    if _at(data, path) is None:
-        return Change(file, "none", before, before)
-    text = _asked(file, FORMATS[client.format].without, before.text, path)
+    if value_at(data, path) is None:
+        return FileChange(file, "none", before, before)
+    text = _edited(file, FORMATS[client.format].without, before.text, path)
     expected = copy.deepcopy(data)
     del expected[client.container][name]
     _check(client, file, text, expected)
-    return Change(file, "removed", before, changed(before, text=text))
+    return FileChange(file, "removed", before, changed(before, text=text))
 
 
 def state(client: Client, file: Path, name: str, started: Server) -> State:
-    """Whether the client knows the server."""
+    """Whether our entry is in the client's file, and up to date."""
     try:
         _, data = _read(client, file)
     except UserError:
         return "unreadable"
-    held = _at(data, (client.container, name))
-    if not isinstance(held, dict):
+    entry = value_at(data, (client.container, name))
+    if not isinstance(entry, dict):
         return "no"
-    ours = all(_at(held, below) == value for below, value in _leaves(client.entry(started)))
+    ours = all(value_at(entry, below) == value for below, value in leaves(client.entry(started)))
     return "yes" if ours else "differs"
 
 
-def _read(client: Client, file: Path) -> tuple[files.Held, dict[str, Any]]:
-    held = files.read(file)
-    data = _asked(file, FORMATS[client.format].parsed, held.text)
+def _read(client: Client, file: Path) -> tuple[files.FileText, dict[str, Any]]:
+    found = files.read(file)
+    data = _edited(file, FORMATS[client.format].parsed, found.text)
     inside = data.get(client.container, {})
     if not isinstance(inside, dict):
         raise UserError(
             f"{file} cannot be changed: its `{client.container}` does not hold names and entries; "
-            "mend it first."
+            "correct it first."
         )
-    return held, data
+    return found, data
 
 
-def _asked(file: Path, edit: Callable[..., T], *arguments: Any) -> T:
-    """What the editor answers; where it cannot read the text, a sentence that names the file."""
+def _edited(file: Path, edit: Callable[..., T], *arguments: Any) -> T:
+    """The editor's result; UserError with the file's name where it cannot read the text."""
     try:
         return edit(*arguments)
     except Malformed as error:
@@ -160,12 +162,12 @@ def _asked(file: Path, edit: Callable[..., T], *arguments: Any) -> T:
 
 
 def _check(client: Client, file: Path, text: str, expected: dict[str, Any]) -> None:
-    """Refuse to write a text that does not say what it should."""
+    """Refuse a new text that does not hold exactly what it should."""
     try:
-        said = FORMATS[client.format].parsed(text)
+        written = FORMATS[client.format].parsed(text)
     except Malformed:
-        said = {}
-    if _bare(said, client.container) != _bare(expected, client.container):
+        written = {}
+    if _bare(written, client.container) != _bare(expected, client.container):
         raise UserError(
             f"{file} writes `{client.container}` in a way that cannot be changed safely, so "
             "nothing was changed; put its entries into tables of their own, or change it by hand."
@@ -173,29 +175,8 @@ def _check(client: Client, file: Path, text: str, expected: dict[str, Any]) -> N
 
 
 def _bare(data: dict[str, Any], container: str) -> dict[str, Any]:
-    """An empty container and none are the same to a client."""
+    """The data without an empty container: to a client it is the same as none."""
     return {key: value for key, value in data.items() if key != container or value}
-
-
-def _at(data: Any, path: Keys) -> Any:
-    for key in path:
-        data = data.get(key) if isinstance(data, dict) else None
-    return data
-
-
-def _laid(data: Any, path: Keys, value: Any) -> Any:
-    if not path:
-        return value
-    inside = data if isinstance(data, dict) else {}
-    return inside | {path[0]: _laid(inside.get(path[0]), path[1:], value)}
-
-
-def _leaves(entry: dict[str, Any]) -> Iterator[tuple[Keys, Any]]:
-    for key, value in entry.items():
-        if isinstance(value, dict):
-            yield from (((key, *below), one) for below, one in _leaves(value))
-        else:
-            yield (key,), value
 
 
 def _lines(text: str) -> list[str]:

@@ -10,12 +10,12 @@ import pytest
 
 from recollect.errors import UserError
 from recollect.interfaces.setup import files, registration
-from recollect.interfaces.setup.clients import Client, Server, client
-from recollect.interfaces.setup.registration import Change, planned, server, state, unplanned
+from recollect.interfaces.setup.clients import Client, Server, known_client
+from recollect.interfaces.setup.registration import FileChange, planned, server, state, unplanned
 
 SERVER = Server("/x/recollect", ("mcp",))
 PINNED = Server("/x/recollect", ("mcp",), {"RECOLLECT_HOME": "/v"})
-CURSOR, CODEX = client("cursor"), client("codex")
+CURSOR, CODEX = known_client("cursor"), known_client("codex")
 
 
 def written(file: Path, text: str) -> Path:
@@ -23,7 +23,7 @@ def written(file: Path, text: str) -> Path:
     return file
 
 
-def done(change: Change) -> str:
+def done(change: FileChange) -> str:
     change.carry_out()
     return change.file.read_bytes().decode()
 
@@ -126,7 +126,9 @@ def test_a_result_that_says_something_else_is_not_written(
     """Whatever an editor does wrong, the file does not suffer."""
     file = written(tmp_path / "mcp.json", '{"a": 1}')
     broken = '{"mcpServers": {"recollect": {}}}'
-    monkeypatch.setattr("recollect.interfaces.setup.json_edit.with_value", lambda *told: broken)
+    monkeypatch.setattr(
+        "recollect.interfaces.setup.json_edit.with_value", lambda *arguments: broken
+    )
     with pytest.raises(UserError, match="nothing was changed"):
         planned(CURSOR, file, "recollect", SERVER)
 
@@ -199,9 +201,9 @@ def test_the_command_is_the_one_beside_the_interpreter(
     assert server({}, None) == Server(str(tmp_path / "python"), module)
     beside = written(tmp_path / "recollect", "")
     assert server({}, None) == Server(str(beside), ("mcp",))
-    told = {"RECOLLECT_HOME": "/from/shell"}
-    assert server(told, None).env == told
-    assert server(told, Path("/told")).env == {"RECOLLECT_HOME": "/told"}
+    environment = {"RECOLLECT_HOME": "/from/shell"}
+    assert server(environment, None).env == environment
+    assert server(environment, Path("/told")).env == {"RECOLLECT_HOME": "/told"}
     monkeypatch.setattr(sys, "executable", "")
     with pytest.raises(UserError, match="full path"):
         server({}, None)
@@ -213,7 +215,7 @@ def test_the_diff_does_not_show_what_is_not_ours(tmp_path: Path) -> None:
         '{\n  "mcpServers": {\n    "a": {\n      "env": {\n        "KEY": "secret"\n      }\n    }'
     )
     file = written(tmp_path / "mcp.json", other + "\n  }\n}\n")
-    told = planned(CURSOR, file, "recollect", SERVER).diff()
-    assert "secret" not in "\n".join(told)
+    diff = planned(CURSOR, file, "recollect", SERVER).diff()
+    assert "secret" not in "\n".join(diff)
     one_line = written(tmp_path / "one.json", '{"a":"' + "x" * 9000 + '","mcpServers":{}}')
     assert all(len(line) < 500 for line in planned(CURSOR, one_line, "recollect", SERVER).diff())

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from recollect.errors import UserError
-from recollect.interfaces.setup.clients import CLIENTS, Machine, Server, System, client
+from recollect.interfaces.setup.clients import CLIENTS, Machine, Server, System, known_client
 
 HOME = Path("/people/ada")
 SERVER = Server("/x/recollect", ("mcp",), {"RECOLLECT_HOME": "/v"})
@@ -20,7 +20,7 @@ def machine(system: System = "linux", **environment: str) -> Machine:
 
 
 def place(name: str, system: System, **environment: str) -> str:
-    return str(client(name).file(machine(system, **environment), None))
+    return str(known_client(name).file(machine(system, **environment), None))
 
 
 @pytest.mark.parametrize(
@@ -94,22 +94,22 @@ def test_a_relative_config_home_is_no_config_home() -> None:
 
 
 def test_zed_on_a_mac_does_not_ask_for_the_config_home() -> None:
-    told = place("zed", "macos", XDG_CONFIG_HOME="/else/where")
-    assert told == str(HOME / ".config/zed/settings.json")
+    file = place("zed", "macos", XDG_CONFIG_HOME="/else/where")
+    assert file == str(HOME / ".config/zed/settings.json")
 
 
 def test_without_a_home_nothing_is_guessed() -> None:
     with pytest.raises(UserError, match="HOME is not set"):
-        client("cursor").file(Machine({}, "linux"), None)
+        known_client("cursor").file(Machine({}, "linux"), None)
     with pytest.raises(UserError, match="USERPROFILE is not set"):
-        client("cursor").file(Machine({}, "windows"), None)
+        known_client("cursor").file(Machine({}, "windows"), None)
 
 
 def test_the_packaged_claude_desktop_has_its_own_folder(tmp_path: Path) -> None:
     package = tmp_path / "Packages" / "Claude_abc"
     package.mkdir(parents=True)
-    told = place("claude-desktop", "windows", LOCALAPPDATA=str(tmp_path))
-    assert told == str(package / "LocalCache/Roaming/Claude/claude_desktop_config.json")
+    file = place("claude-desktop", "windows", LOCALAPPDATA=str(tmp_path))
+    assert file == str(package / "LocalCache/Roaming/Claude/claude_desktop_config.json")
 
 
 def test_of_two_packages_the_one_in_use_counts(tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_of_two_packages_the_one_in_use_counts(tmp_path: Path) -> None:
     used = tmp_path / "Packages" / "Claude_xyz" / "LocalCache/Roaming/Claude"
     used.mkdir(parents=True)
     (used / "claude_desktop_config.json").write_text("{}")
-    told = place("claude-desktop", "windows", LOCALAPPDATA=str(tmp_path))
-    assert told == str(used / "claude_desktop_config.json")
+    file = place("claude-desktop", "windows", LOCALAPPDATA=str(tmp_path))
+    assert file == str(used / "claude_desktop_config.json")
 
 
 def test_opencode_keeps_the_file_that_is_there(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_opencode_keeps_the_file_that_is_there(tmp_path: Path) -> None:
     ],
 )
 def test_the_entry_of_each_client(name: str, container: str, entry: dict[str, Any]) -> None:
-    assert client(name).container == container
-    assert client(name).entry(SERVER) == entry
+    assert known_client(name).container == container
+    assert known_client(name).entry(SERVER) == entry
 
 
 def test_the_files_of_a_project() -> None:
@@ -177,12 +177,12 @@ def test_the_files_of_a_project() -> None:
 
 def test_a_client_without_a_file_in_a_project_says_who_has_one() -> None:
     with pytest.raises(UserError, match=r"Claude Desktop has no file in a project.*cursor"):
-        client("claude-desktop").file(machine(), Path("/p"))
+        known_client("claude-desktop").file(machine(), Path("/p"))
 
 
 def test_an_unknown_client_is_told_the_known_ones() -> None:
     with pytest.raises(UserError, match=r"no client 'emacs'; there are: claude-code, .*zed"):
-        client("emacs")
+        known_client("emacs")
 
 
 def test_every_sentence_about_what_comes_next_is_one() -> None:
