@@ -60,7 +60,7 @@ class Home:
 
     def run(
         self,
-        *told: str | bytes,
+        *args: str | bytes,
         stdin: bytes = b"",
         cwd: Path | None = None,
         through: tuple[str, ...] = (),
@@ -69,7 +69,7 @@ class Home:
         """The installed command, its output in pipes; `through` is a command that starts it,
         `using` are further variables of its environment."""
         done = subprocess.run(
-            [*through, RECOLLECT, *told],
+            [*through, RECOLLECT, *args],
             input=stdin,
             capture_output=True,
             timeout=LONGEST_S,
@@ -79,7 +79,7 @@ class Home:
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    def call(self, *told: str, stdin: bytes = b"", using: dict[str, str] | None = None) -> Ran:
+    def call(self, *args: str, stdin: bytes = b"", using: dict[str, str] | None = None) -> Ran:
         """The same in this process."""
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
         read = io.TextIOWrapper(io.BytesIO(stdin))
@@ -89,48 +89,48 @@ class Home:
             redirect_stdout(out),
             redirect_stderr(err),
         ):
-            code = main(told)
+            code = main(args)
         return Ran(code, _written(out), _written(err))
 
-    def json(self, *told: str, using: dict[str, str] | None = None) -> Any:
+    def json(self, *args: str, using: dict[str, str] | None = None) -> Any:
         """What a command prints with `--json`."""
-        return self.call(*told, "--json", using=using).json()
+        return self.call(*args, "--json", using=using).json()
 
-    def save(self, *told: str, using: dict[str, str] | None = None) -> str:
+    def save(self, *args: str, using: dict[str, str] | None = None) -> str:
         """The id of a memory saved so."""
-        done = self.call("save", *told, using=using)
+        done = self.call("save", *args, using=using)
         assert (done.code, done.err) == (0, ""), done.err
         return done.out.strip()
 
-    def search(self, *told: str, using: dict[str, str] | None = None) -> Any:
+    def search(self, *args: str, using: dict[str, str] | None = None) -> Any:
         """The response to a search."""
-        return self.json("search", *told, using=using)
+        return self.json("search", *args, using=using)
 
-    def found(self, *told: str) -> list[str]:
+    def found(self, *args: str) -> list[str]:
         """The ids a search returns, best first."""
-        return [result["id"] for result in self.search(*told)["results"]]
+        return [result["id"] for result in self.search(*args)["results"]]
 
-    def listed(self, *told: str) -> list[str]:
-        return [memory["id"] for memory in self.json("list", "--limit", "100000", *told)]
+    def listed(self, *args: str) -> list[str]:
+        return [memory["id"] for memory in self.json("list", "--limit", "100000", *args)]
 
-    def bring_in(self, *memories: dict[str, Any], told: tuple[str, ...] = ()) -> Ran:
+    def bring_in(self, *memories: dict[str, Any], args: tuple[str, ...] = ()) -> Ran:
         """Import these."""
-        return self.call("import", "-", *told, stdin=lines(*memories))
+        return self.call("import", "-", *args, stdin=lines(*memories))
 
     def json_of_import(self, *memories: dict[str, Any]) -> Any:
-        return self.bring_in(*memories, told=("--json",)).json()
+        return self.bring_in(*memories, args=("--json",)).json()
 
     def is_sound(self) -> bool:
         """Whether the doctor finds nothing."""
         return self.call("doctor").code == 0
 
     def on_terminal(
-        self, *told: str, stdin: bytes = b"", using: dict[str, str] | None = None
+        self, *args: str, stdin: bytes = b"", using: dict[str, str] | None = None
     ) -> Ran:
         """The installed command with a terminal for its output and its errors, each its own."""
         (out_here, out_there), (err_here, err_there) = pty.openpty(), pty.openpty()
         process = subprocess.Popen(
-            [RECOLLECT, *told],
+            [RECOLLECT, *args],
             stdin=subprocess.PIPE,
             stdout=out_there,
             stderr=err_there,

@@ -35,15 +35,15 @@ def test_the_installed_command_makes_memories_of_files(home: Home, notes: Path) 
     [found] = home.search("retry_with_backoff")["results"]
     place = {"heading": "retry_with_backoff", "lines": [1, 2]}
     assert found["file"] == {"path": str(notes / "sync.py")} | place
-    assert home.run("add", str(notes)).out == "Files: 3 unchanged. No memory changed.\n"
+    assert home.run("add", str(notes)).out == "Files: 3 unchanged. No memories changed.\n"
     assert home.is_sound()
 
 
 def test_a_result_names_file_heading_and_lines(home: Home, notes: Path) -> None:
     home.call("add", str(notes))
-    told = home.call("search", "cranes").out
+    printed = home.call("search", "cranes").out
     first = GATEWAY.split("\n").index("## Cranes") + 1
-    assert f"{notes}/work/gateway.md:{first}-{first + 2}, Gateway > Cranes\n" in told
+    assert f"{notes}/work/gateway.md:{first}-{first + 2}, Gateway > Cranes\n" in printed
     [found, *_] = home.search("cranes", "--limit", "1")["results"]
     assert found["file"]["heading"] == "Gateway > Cranes"
     assert "joined" not in found
@@ -64,13 +64,13 @@ def test_neighbouring_parts_are_one_result(home: Home, notes: Path) -> None:
 def test_json_says_what_became_of_the_files(home: Home, notes: Path) -> None:
     (notes / "nothing.md").touch()
     (notes / "torn.pdf").write_bytes(b"%PDF-1.7\n" + b"\0" * 100)
-    told = home.json("add", str(notes))
-    [named] = [one for one in told["named"] if one["path"] == "torn.pdf"]
+    printed = home.json("add", str(notes))
+    [named] = [one for one in printed["named"] if one["path"] == "torn.pdf"]
     assert named["reason"]
-    assert told["files"] == {"added": 3}
-    assert told["memories"] == {"added": 5}
-    assert sum(told["left_out"].values()) == 2
-    assert told["waiting"] == 0  # no model, so nothing waits for one
+    assert printed["files"] == {"added": 3}
+    assert printed["memories"] == {"added": 5}
+    assert sum(printed["left_out"].values()) == 2
+    assert printed["waiting"] == 0  # no model, so nothing waits for one
 
 
 def test_what_changed_is_told(home: Home, notes: Path) -> None:
@@ -105,7 +105,7 @@ def test_bad_files_are_counted_and_named_and_the_rest_goes_in(home: Home, notes:
     assert found["file"]["path"] == f"{notes}/two\nlines.md"
     assert "two\nlines" not in home.call("search", "quokka").out  # a name is no second line
     again = home.run("add", str(notes))
-    assert again.out.startswith("Files: 4 unchanged. No memory changed.\nLeft out: ")
+    assert again.out.startswith("Files: 4 unchanged. No memories changed.\nSkipped: ")
     assert home.is_sound()
 
 
@@ -115,7 +115,7 @@ def test_only_the_first_of_many_bad_files_are_named(home: Home, notes: Path) -> 
     done = home.call("add", str(notes))
     assert done.code == 0
     assert done.err.count("torn-") == 10
-    assert done.err.endswith("  and 5 more; --json names them\n")
+    assert done.err.endswith("  and 5 more; --json lists them\n")
 
 
 def test_secrets_stay_out_and_are_told(home: Home, notes: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_folder_is_named_from_where_one_stands(home: Home, notes: Path) -> Non
 
 def test_an_empty_folder_has_no_files(home: Home, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert home.call("add", str(tmp_path / "empty")).out == "Files: none. No memory changed.\n"
+    assert home.call("add", str(tmp_path / "empty")).out == "Files: none. No memories changed.\n"
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 @pytest.mark.parametrize("recipe", BUILT_IN)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_any_query_is_answered(home: Home, query: str, recipe: str) -> None:
-    for told in (("--json", "--explain"), ()):
-        done = home.call("search", "--recipe", recipe, *told, "--", query)
+    for args in (("--json", "--explain"), ()):
+        done = home.call("search", "--recipe", recipe, *args, "--", query)
         if done.code:
             refused(done, "keyword")  # gnosis needs one
             assert recipe == "gnosis"
@@ -105,7 +105,7 @@ def test_an_empty_query_returns_nothing_arbitrary(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "args",
     [
         (b"search", b"\xff\xfe"),
         (b"search", b"x", b"--project", b"\xff"),
@@ -135,10 +135,10 @@ def test_an_empty_query_returns_nothing_arbitrary(home: Home) -> None:
         (b"recipes", b"check", b"\xff"),
         (b"import", b"\xff"),
     ],
-    ids=lambda told: b" ".join(told).decode(errors="backslashreplace"),
+    ids=lambda args: b" ".join(args).decode(errors="backslashreplace"),
 )
-def test_arguments_that_are_not_utf8_are_refused(home: Home, told: tuple[bytes, ...]) -> None:
-    refused(home.run(*told))
+def test_arguments_that_are_not_utf8_are_refused(home: Home, args: tuple[bytes, ...]) -> None:
+    refused(home.run(*args))
 
 
 def test_preferences_that_are_not_utf8_match_nothing(home: Home) -> None:
@@ -147,7 +147,7 @@ def test_preferences_that_are_not_utf8_match_nothing(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "holding"),
+    ("args", "holding"),
     [
         (("--limit", "0"), ("at least 1", "0")),
         (("--limit", "-1"), ("at least 1", "-1")),
@@ -162,9 +162,9 @@ def test_preferences_that_are_not_utf8_match_nothing(home: Home) -> None:
     ],
 )
 def test_values_that_make_no_sense_are_refused(
-    home: Home, told: tuple[str, ...], holding: tuple[str, ...]
+    home: Home, args: tuple[str, ...], holding: tuple[str, ...]
 ) -> None:
-    refused(home.call("search", "refresh", *told), *holding)
+    refused(home.call("search", "refresh", *args), *holding)
 
 
 @pytest.mark.parametrize("recipe", BUILT_IN)
@@ -175,8 +175,8 @@ def test_a_limit_of_a_thousand_million(home: Home, recipe: str) -> None:
 
 def test_values_may_begin_with_a_dash_where_the_shell_custom_is_kept(home: Home) -> None:
     wrong_usage(home.call("search", "-refresh"), "usage:")
-    told = home.call("search", "--recipe", "router", "--json", "--", "-refresh").json()
-    assert [result["id"] for result in told["results"]] == ["plain"]
+    printed = home.call("search", "--recipe", "router", "--json", "--", "-refresh").json()
+    assert [result["id"] for result in printed["results"]] == ["plain"]
     assert home.call("save", "--title=-dash", "--id=dash").code == 0
     assert home.call("forget", "--purge", "dash").code == 0
 

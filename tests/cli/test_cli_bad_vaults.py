@@ -57,55 +57,55 @@ def kept(home: Home) -> Home:
     return home
 
 
-@pytest.mark.parametrize("told", EVERY, ids=" ".join)
-def test_a_vault_that_is_a_folder(home: Home, told: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", EVERY, ids=" ".join)
+def test_a_vault_that_is_a_folder(home: Home, args: tuple[str, ...]) -> None:
     home.vault.mkdir(parents=True)
-    refused(home.call(*told), str(home.vault), "folder")
+    refused(home.call(*args), str(home.vault), "folder")
 
 
-@pytest.mark.parametrize("told", EVERY, ids=" ".join)
-def test_a_home_that_is_a_file(home: Home, told: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", EVERY, ids=" ".join)
+def test_a_home_that_is_a_file(home: Home, args: tuple[str, ...]) -> None:
     home.folder.write_text("not a folder")
-    refused(home.call(*told), str(home.folder))
+    refused(home.call(*args), str(home.folder))
     assert home.folder.read_text() == "not a folder"
 
 
-@pytest.mark.parametrize("told", EVERY, ids=" ".join)
-def test_a_vault_that_is_not_a_database(home: Home, told: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", EVERY, ids=" ".join)
+def test_a_vault_that_is_not_a_database(home: Home, args: tuple[str, ...]) -> None:
     home.folder.mkdir()
     text = b"A shopping list: bread, butter, and a hundred more characters. " * 4
     home.vault.write_bytes(text)
-    refused(home.call(*told), str(home.vault), "not a SQLite database")
+    refused(home.call(*args), str(home.vault), "not a SQLite database")
     assert home.vault.read_bytes() == text, "It is somebody's file."
 
 
-@pytest.mark.parametrize("told", EVERY, ids=" ".join)
-def test_a_database_that_is_not_a_vault(home: Home, told: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", EVERY, ids=" ".join)
+def test_a_database_that_is_not_a_vault(home: Home, args: tuple[str, ...]) -> None:
     home.folder.mkdir()
     other = apsw.Connection(str(home.vault))
     other.execute("CREATE TABLE shopping (item)")
     other.close()
     before = home.vault.read_bytes()
-    refused(home.call(*told), str(home.vault), "not a Recollect vault")
+    refused(home.call(*args), str(home.vault), "not a Recollect vault")
     assert home.vault.read_bytes() == before
 
 
-@pytest.mark.parametrize("told", EVERY, ids=" ".join)
-def test_a_vault_of_a_newer_version(kept: Home, told: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", EVERY, ids=" ".join)
+def test_a_vault_of_a_newer_version(kept: Home, args: tuple[str, ...]) -> None:
     file = apsw.Connection(str(kept.vault))
     [(version,)] = file.execute("PRAGMA user_version").fetchall()
     file.execute("PRAGMA user_version = 999")
-    refused(kept.call(*told), str(kept.vault), "version 999", "newer Recollect")
+    refused(kept.call(*args), str(kept.vault), "version 999", "newer Recollect")
     file.execute(f"PRAGMA user_version = {version}")
     file.close()
     assert kept.listed() == ["a"]
 
 
-@pytest.mark.parametrize("told", EVERY, ids=" ".join)
-def test_a_vault_that_was_cut_off(kept: Home, told: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", EVERY, ids=" ".join)
+def test_a_vault_that_was_cut_off(kept: Home, args: tuple[str, ...]) -> None:
     whole = kept.vault.read_bytes()
     kept.vault.write_bytes(whole[: len(whole) // 3])
-    refused(kept.call(*told), str(kept.vault), "damaged")
+    refused(kept.call(*args), str(kept.vault), "damaged")
     assert len(kept.vault.read_bytes()) == len(whole) // 3
     kept.vault.write_bytes(whole)
     assert kept.listed() == ["a"]
@@ -117,7 +117,9 @@ def test_a_home_that_cannot_be(home: Home, tmp_path: Path, name: str) -> None:
 
 
 def test_a_home_whose_name_is_not_utf8(home: Home, tmp_path: Path) -> None:
-    environment = {os.fsencode(name): os.fsencode(told) for name, told in home.environment.items()}
+    environment = {
+        os.fsencode(name): os.fsencode(value) for name, value in home.environment.items()
+    }
     environment[b"RECOLLECT_HOME"] = bytes(tmp_path) + b"/\xff"
     done = subprocess.run([RECOLLECT, "list"], capture_output=True, env=environment, check=False)
     refused(Ran(done.returncode, done.stdout.decode(), done.stderr.decode()), "UTF-8")
@@ -134,17 +136,17 @@ def test_a_home_may_begin_with_a_tilde(home: Home) -> None:
     assert (home.folder / "mine" / "vault.db").is_file()
 
 
-@pytest.mark.parametrize("told", EVERY, ids=" ".join)
+@pytest.mark.parametrize("args", EVERY, ids=" ".join)
 def test_a_read_only_vault_can_be_read_and_says_so_when_written(
-    kept: Home, told: tuple[str, ...]
+    kept: Home, args: tuple[str, ...]
 ) -> None:
     kept.vault.chmod(0o444)
     kept.folder.chmod(0o555)
     try:
-        done = kept.run(*told, through=POWERLESS, stdin=b'{"title": "x"}')
+        done = kept.run(*args, through=POWERLESS, stdin=b'{"title": "x"}')
     finally:
         kept.folder.chmod(0o755)
-    if told[0] in READING:
+    if args[0] in READING:
         assert (done.code, done.err) == (0, "")
     else:
         refused(done, str(kept.vault), "read-only")
@@ -152,11 +154,11 @@ def test_a_read_only_vault_can_be_read_and_says_so_when_written(
     assert kept.listed() == ["a"]
 
 
-@pytest.mark.parametrize("told", [("list",), ("save", "--title", "x"), ("recipes",)], ids=" ".join)
-def test_a_home_of_somebody_else(kept: Home, told: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", [("list",), ("save", "--title", "x"), ("recipes",)], ids=" ".join)
+def test_a_home_of_somebody_else(kept: Home, args: tuple[str, ...]) -> None:
     kept.folder.chmod(0)
     try:
-        refused(kept.run(*told, through=POWERLESS), str(kept.folder), "Permission denied")
+        refused(kept.run(*args, through=POWERLESS), str(kept.folder), "Permission denied")
     finally:
         kept.folder.chmod(0o755)
     assert kept.listed() == ["a"]
@@ -196,8 +198,8 @@ def test_a_full_disk_refuses_new_memories_and_keeps_the_old(small_disk: Home) ->
         ids.append(done.out.strip())
     refused(done, str(home.vault), "full")
     assert len(ids) > 3
-    told = ("save", "--title", "y", "--text", "-")
-    refused(home.run(*told, stdin=b"words " * 100_000), "full")
+    args = ("save", "--title", "y", "--text", "-")
+    refused(home.run(*args, stdin=b"words " * 100_000), "full")
     refused(home.run("import", "-", stdin=lines({"text": "words " * 100_000})), "full")
     assert sorted(home.listed()) == sorted(ids)
     assert home.found("note0", "--recipe", "vault") == ids[:1]
@@ -214,8 +216,8 @@ def test_a_file_that_may_not_grow_refuses_new_memories_and_keeps_the_old(kept: H
     blocks = (kept.vault.stat().st_size + 300_000) // 512
     bounded = ("sh", "-c", f'trap "" 25; ulimit -f {blocks}; exec "$0" "$@"')  # 25 is SIGXFSZ
     text = " ".join(f"word{number}" for number in range(100_000)).encode()
-    told = ("save", "--title", "Too large", "--text", "-")
-    ran = kept.run(*told, stdin=text, through=bounded)
+    args = ("save", "--title", "Too large", "--text", "-")
+    ran = kept.run(*args, stdin=text, through=bounded)
     refused(ran, str(kept.vault), "nothing of this write was kept")
     assert kept.listed() == ["a"]
     assert kept.is_sound()

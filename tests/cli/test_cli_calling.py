@@ -29,9 +29,9 @@ def test_the_version_is_printed(home: Home) -> None:
     assert home.run("-V").out == f"recollect {__version__}\n"
 
 
-@pytest.mark.parametrize("told", [(), ("--help",), ("-h",), ("help",)])
-def test_the_overview_names_every_command(home: Home, told: tuple[str, ...]) -> None:
-    shown = home.call(*told)
+@pytest.mark.parametrize("args", [(), ("--help",), ("-h",), ("help",)])
+def test_the_overview_names_every_command(home: Home, args: tuple[str, ...]) -> None:
+    shown = home.call(*args)
     assert shown.code == 0
     for name in COMMANDS:
         assert f"\n  {name} " in shown.out
@@ -63,7 +63,7 @@ def test_help_of_the_installed_command_is_plain_text_without_a_home(home: Home) 
 
 
 @pytest.mark.parametrize(
-    "told",
+    "args",
     [
         ("search",),
         ("search", "a", "b"),
@@ -91,8 +91,8 @@ def test_help_of_the_installed_command_is_plain_text_without_a_home(home: Home) 
         ("stats", "--verbose"),
     ],
 )
-def test_wrong_usage_is_exit_code_2(home: Home, told: tuple[str, ...]) -> None:
-    wrong_usage(home.call(*told), "recollect")
+def test_wrong_usage_is_exit_code_2(home: Home, args: tuple[str, ...]) -> None:
+    wrong_usage(home.call(*args), "recollect")
 
 
 def test_an_unknown_command_is_answered_with_the_known_ones(home: Home) -> None:
@@ -107,9 +107,9 @@ def test_wrong_usage_of_the_installed_command_makes_no_vault(home: Home) -> None
 def test_output_may_be_cut_off_by_its_reader(home: Home) -> None:
     """`recollect export | head -c 1`: no traceback, and success."""
     home.bring_in(*({"title": f"Note {number}", "text": "word " * 500} for number in range(200)))
-    for told in (["export"], ["list", "--limit", "200", "--json"], ["search", "word", "--json"]):
+    for args in (["export"], ["list", "--limit", "200", "--json"], ["search", "word", "--json"]):
         process = subprocess.Popen(
-            [RECOLLECT, *told],
+            [RECOLLECT, *args],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=home.environment,
@@ -124,19 +124,19 @@ def test_output_may_be_cut_off_by_its_reader(home: Home) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
-@pytest.mark.parametrize("told", ["list", "export", "search note --json", "--version", "--help"])
-def test_output_that_cannot_be_written_is_an_error(home: Home, told: str) -> None:
+@pytest.mark.parametrize("args", ["list", "export", "search note --json", "--version", "--help"])
+def test_output_that_cannot_be_written_is_an_error(home: Home, args: str) -> None:
     home.save("--title", "A note")
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         done = subprocess.run(
-            [RECOLLECT, *told.split()],
+            [RECOLLECT, *args.split()],
             stdout=full,
             stderr=subprocess.PIPE,
             env=home.environment,
             check=False,
         )
     assert done.returncode == 1
-    assert done.stderr == b"recollect: Nothing can be printed: No space left on device.\n"
+    assert done.stderr == b"recollect: Cannot print: No space left on device.\n"
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_output_that_cannot_be_written_is_an_error(home: Home, told: str) -> Non
         ('"$0" export >&-', 0, ""),
         ('"$0" --version >&-', 0, ""),
         ('"$0" show nothing 2>&-', 1, ""),
-        ('"$0" import - <&-', 1, "Standard input is closed"),
-        ('"$0" save --title x --text - <&-', 1, "Standard input is closed"),
+        ('"$0" import - <&-', 1, "Standard input cannot be read"),
+        ('"$0" save --title x --text - <&-', 1, "Standard input cannot be read"),
     ],
 )
 def test_closed_streams_do_no_harm(home: Home, shell: str, code: int, err: str) -> None:
@@ -191,14 +191,14 @@ def test_an_interrupt_is_one_line_and_130(home: Home) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, b"")
-    assert err == b"recollect: Interrupted; what was saved before is kept.\n"
+    assert err == b"recollect: Interrupted. Everything saved so far is kept.\n"
     assert home.listed() == ["note"]
 
 
 def _opened(pid: int, file: Path) -> bool:
     """Whether the process holds the file; Python has set up its signals before that."""
-    held = Path(f"/proc/{pid}/fd")
+    descriptors = Path(f"/proc/{pid}/fd")
     try:
-        return any(link.readlink() == file for link in held.iterdir())
+        return any(link.readlink() == file for link in descriptors.iterdir())
     except FileNotFoundError:  # one of its files was closed while this looked
         return False

@@ -18,15 +18,15 @@ def test_a_memory_is_published_found_and_taken_back(home: Home, tmp_path: Path) 
     home.save("--title", "Signing keys rotate", "--id", "keys")
     assert "Added: platform" in home.run("collections", "add", "platform", str(shared)).out
     assert home.json("collections") == [{"name": "platform", "path": str(shared)}]
-    told = home.json("publish", "keys", "--to", "platform")
-    assert told == {"published": ["keys"], "collection": "platform"}
+    printed = home.json("publish", "keys", "--to", "platform")
+    assert printed == {"published": ["keys"], "collection": "platform"}
     assert [one["id"] for one in home.json("search", "signing keys")["results"]] == ["keys"]
     home.run("forget", "keys")
     [found] = home.json("search", "signing keys")["results"]
     assert (found["id"], found["vault"]) == ("platform:keys", "platform")
     assert "vault platform" in home.run("search", "signing keys").out
-    told = home.json("publish", "keys", "--to", "platform", "--undo")
-    assert told == {"unpublished": ["keys"], "collection": "platform"}
+    printed = home.json("publish", "keys", "--to", "platform", "--undo")
+    assert printed == {"unpublished": ["keys"], "collection": "platform"}
     assert home.json("search", "signing keys")["results"] == []
 
 
@@ -40,7 +40,7 @@ def test_removing_a_collection_keeps_its_file_and_every_other_setting(
     home.save("--title", "Signing keys rotate", "--id", "keys")
     home.run("collections", "add", "platform", str(shared))
     home.run("publish", "keys", "--to", "platform")
-    assert "untouched" in home.run("collections", "remove", "platform").out
+    assert "are kept" in home.run("collections", "remove", "platform").out
     assert config.read_text() == "# mine\n[search]\nread_time = false\n"
     assert shared.exists()
 
@@ -67,7 +67,7 @@ def test_programs_are_told_what_was_added_and_removed(home: Home, tmp_path: Path
 
 def test_what_makes_no_sense_is_refused_in_one_line(home: Home) -> None:
     home.save("--title", "Signing keys rotate", "--id", "keys")
-    for told, code, holding in (
+    for args, code, holding in (
         (("publish", "keys", "--to", "guild"), 1, "'guild'"),
         (("publish", "keys"), 2, "--to"),
         (("collections", "remove", "guild"), 1, "'guild'"),
@@ -75,6 +75,6 @@ def test_what_makes_no_sense_is_refused_in_one_line(home: Home) -> None:
         (("collections", "rename"), 2, "list, add, remove"),
         (("collections", "add", "Guild!", "x.db"), 1, "small letters"),
     ):
-        done = home.call(*told)
-        assert (done.code, done.out) == (code, ""), told
-        assert holding in done.err, told
+        done = home.call(*args)
+        assert (done.code, done.out) == (code, ""), args
+        assert holding in done.err, args

@@ -20,7 +20,7 @@ def test_the_demo_shows_and_explains_and_leaves_nothing(home: Home, tmp_path: Pa
     assert (shown.code, shown.err) == (0, "")
     assert "80 sample memories" in shown.out
     [heading] = [line for line in shown.out.splitlines() if line.split() == list(BUILT_IN)]
-    rows = shown.out.partition(heading)[2].partition("1 is first")[0].strip().splitlines()
+    rows = shown.out.partition(heading)[2].partition("1 is the first")[0].strip().splitlines()
     assert len(rows) >= 5
     assert all(len(row) == len(heading) for row in rows), "The columns stand below each other."
     places = [row.split()[-len(BUILT_IN) :] for row in rows]
@@ -30,7 +30,7 @@ def test_the_demo_shows_and_explains_and_leaves_nothing(home: Home, tmp_path: Pa
         assert len(set(ranks)) == len(ranks), "Each place is given once."
     assert "Why " in shown.out
     assert "├─ " in shown.out
-    assert "What to try next" in shown.out
+    assert "Try next" in shown.out
     assert list(tmp_path.iterdir()) == []
 
 
@@ -64,7 +64,7 @@ def test_the_demo_can_be_kept(home: Home, tmp_path: Path) -> None:
     assert len(kept.listed()) == 80
     assert kept.is_sound()
     assert kept.found("refresh tokens")
-    refused(home.run("demo", "--keep", str(folder)), str(folder), "exists already")
+    refused(home.run("demo", "--keep", str(folder)), str(folder), "already exists")
     assert len(kept.listed()) == 80
 
 

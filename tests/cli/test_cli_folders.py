@@ -52,7 +52,7 @@ def test_folders_are_listed(home: Home, harbour: Path, kitchen: Path) -> None:
 
 def test_where_there_is_none_it_is_said_how_to_add_one(tmp_path: Path) -> None:
     home = Home(tmp_path / "other")
-    assert home.call("folders").out == "No folder was added yet; `recollect add FOLDER`.\n"
+    assert home.call("folders").out == "No folders yet. To add one: recollect add FOLDER\n"
     assert home.json("folders") == {"folders": []}
     assert home.json("folders", "sync") == {"folders": [], "waiting": 0}
     assert home.call("folders", "sync").code == 0
@@ -114,12 +114,12 @@ def test_a_removed_folder_is_forgotten_and_its_files_stay(
 ) -> None:
     done = home.run("folders", "remove", str(harbour))
     assert (done.code, done.err) == (0, "")
-    assert done.out == f"Removed: {harbour}; 2 memories forgotten, no file touched.\n"
+    assert done.out == f"Removed: {harbour}. 2 memories forgotten; its files are kept.\n"
     assert sorted(file.name for file in harbour.iterdir()) == ["one.md", "two.md"]
     assert [one["path"] for one in home.json("folders")["folders"]] == [str(kitchen)]
     assert len(home.listed()) == 2
-    told = home.json("folders", "remove", str(kitchen))
-    assert told == {"removed": str(kitchen), "forgotten": 2}
+    printed = home.json("folders", "remove", str(kitchen))
+    assert printed == {"removed": str(kitchen), "forgotten": 2}
     assert home.is_sound()
 
 
@@ -141,14 +141,14 @@ def test_what_was_never_added_cannot_be_removed(home: Home, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("told", "holding"),
+    ("args", "holding"),
     [
-        (("burn",), ("'burn' is not an action", "list, sync, watch, remove")),
+        (("burn",), ("There is no action 'burn'", "list, sync, watch, remove")),
         (("remove",), ("recollect folders remove FOLDER",)),
         (("sync", "x"), ("recollect folders sync",)),
         (("list", "x"), ("recollect folders list",)),
         (("watch", "x"), ("recollect folders watch",)),
     ],
 )
-def test_wrong_usage_is_told(home: Home, told: tuple[str, ...], holding: tuple[str, ...]) -> None:
-    wrong_usage(home.call("folders", *told), *holding)
+def test_wrong_usage_is_told(home: Home, args: tuple[str, ...], holding: tuple[str, ...]) -> None:
+    wrong_usage(home.call("folders", *args), *holding)

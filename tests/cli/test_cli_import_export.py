@@ -93,7 +93,7 @@ def test_odd_text_comes_back_in_every_field(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("written", "kept"),
     [
         ("2026-03-01", "2026-03-01T00:00:00Z"),
         ("2026-03-01T09:30", "2026-03-01T09:30:00Z"),
@@ -106,9 +106,9 @@ def test_odd_text_comes_back_in_every_field(home: Home) -> None:
         ("1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z"),
     ],
 )
-def test_times_with_zones_and_fractions(home: Home, given: str, kept: str) -> None:
+def test_times_with_zones_and_fractions(home: Home, written: str, kept: str) -> None:
     times = ("created_at", "updated_at", "valid_from", "valid_until")
-    home.bring_in({"id": "t", "title": "t", **dict.fromkeys(times, given)})
+    home.bring_in({"id": "t", "title": "t", **dict.fromkeys(times, written)})
     [back] = exported(home)
     assert {back[name] for name in times} == {kept}
 
@@ -167,11 +167,11 @@ def test_all_bad_lines_are_named_in_order_and_as_json(home: Home) -> None:
     stdin = "\n".join([line for line, _ in BAD] + ['{"id": "good", "title": "x"}']).encode()
     done = home.run("import", "-", "--json", stdin=stdin)
     assert done.code == 1
-    told = json.loads(done.out)
-    assert set(told) == {"added", "updated", "unchanged", "bad", "waiting"}
-    assert [one["line"] for one in told["bad"]] == list(range(1, len(BAD) + 1))
-    assert all(one["reason"].endswith(".") for one in told["bad"])
-    assert told["added"] == 1
+    report = json.loads(done.out)
+    assert set(report) == {"added", "updated", "unchanged", "bad", "waiting"}
+    assert [one["line"] for one in report["bad"]] == list(range(1, len(BAD) + 1))
+    assert all(one["reason"].endswith(".") for one in report["bad"])
+    assert report["added"] == 1
     assert len(done.err.splitlines()) == len(BAD)
     assert "Traceback" not in done.err
 
@@ -257,8 +257,8 @@ def test_a_text_of_ten_megabytes(home: Home) -> None:
     """Saved, found by a word at its end, shown whole, exported and imported again."""
     words = " ".join(f"word{number}" for number in range(1000))
     text = (words + " ") * (10 * 1024 * 1024 // len(words)) + "needle"
-    told = ("save", "--title", "Ten megabytes", "--id", "big", "--text", "-")
-    assert home.call(*told, stdin=text.encode()).code == 0
+    args = ("save", "--title", "Ten megabytes", "--id", "big", "--text", "-")
+    assert home.call(*args, stdin=text.encode()).code == 0
     home.save("--title", "Small", "--id", "small")
     assert home.found("needle", "--recipe", "vault") == ["big"]
     assert home.json("show", "big")[0]["text"] == text
@@ -267,7 +267,7 @@ def test_a_text_of_ten_megabytes(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "holding"),
+    ("args", "holding"),
     [
         (("import", "nowhere.jsonl"), ("nowhere.jsonl", "No such file")),
         (("import", "{folder}"), ("directory",)),
@@ -278,11 +278,11 @@ def test_a_text_of_ten_megabytes(home: Home) -> None:
     ],
 )
 def test_files_that_cannot_be_used_are_named(
-    home: Home, tmp_path: Path, told: tuple[str, ...], holding: tuple[str, ...]
+    home: Home, tmp_path: Path, args: tuple[str, ...], holding: tuple[str, ...]
 ) -> None:
     home.save("--title", "x")
     (tmp_path / "file").touch()
-    refused(home.call(*(part.format(folder=tmp_path) for part in told)), *holding)
+    refused(home.call(*(part.format(folder=tmp_path) for part in args)), *holding)
 
 
 def test_a_file_name_of_any_bytes_will_do(home: Home, tmp_path: Path) -> None:

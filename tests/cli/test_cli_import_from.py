@@ -73,21 +73,21 @@ def test_every_tool_is_tried_here() -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_what_a_tool_has_written_goes_in_once(home: Home, tmp_path: Path, tool: str) -> None:
     make, least = WRITTEN[tool]
-    told = ("import", "--from", tool, str(make(tmp_path)))
-    planned = home.json(*told, "--dry-run")
+    args = ("import", "--from", tool, str(make(tmp_path)))
+    planned = home.json(*args, "--dry-run")
     assert planned["added"] >= least
     assert home.listed() == []
 
-    done = home.call(*told, "--json")
+    done = home.call(*args, "--json")
     assert json.loads(done.out) == planned
     assert done.code == 0
-    held = home.listed()
-    assert len(held) == planned["added"]
+    saved = home.listed()
+    assert len(saved) == planned["added"]
 
-    again = home.json(*told)
+    again = home.json(*args)
     assert (again["added"], again["updated"]) == (0, 0)
     assert again["unchanged"] == planned["added"]
-    assert home.listed() == held
+    assert home.listed() == saved
     assert home.is_sound()
 
 
@@ -95,7 +95,7 @@ def test_the_installed_command_says_what_was_done(home: Home, tmp_path: Path) ->
     path = str(markdown(tmp_path))
     done = home.run("import", "--from", "markdown", path, "--dry-run")
     assert (done.code, done.err) == (0, "")
-    assert done.out == "Would be: 2 added, 0 updated, 0 unchanged.\n"
+    assert done.out == "Dry run: 2 added, 0 updated, 0 unchanged.\n"
     assert home.listed() == []
     done = home.run("import", "--from", "markdown", path)
     assert (done.code, done.out, done.err) == (0, "2 added, 0 updated, 0 unchanged.\n", "")
@@ -108,26 +108,26 @@ def test_a_dry_run_of_what_is_there_already_says_so(home: Home, tmp_path: Path) 
     before = home.call("export").out
     (path / "Lamp.md").write_text("---\ntags: [lamp]\n---\nThe lamp sleeps.\n")
     done = home.call("import", "--from", "markdown", str(path), "--dry-run")
-    assert done.out == "Would be: 0 added, 1 updated, 1 unchanged.\n"
+    assert done.out == "Dry run: 0 added, 1 updated, 1 unchanged.\n"
     assert home.call("export").out == before
 
 
 def test_a_dry_run_goes_with_lines_too(home: Home) -> None:
     done = home.call("import", "-", "--dry-run", stdin=b'{"title": "One"}\n{"title": 2}\n')
     assert done.code == 1
-    assert done.out == "Would be: 1 added, 0 updated, 0 unchanged, 1 bad line.\n"
+    assert done.out == "Dry run: 1 added, 0 updated, 0 unchanged, 1 bad line.\n"
     assert done.err.startswith("line 2: ")
     assert home.listed() == []
 
 
-def test_what_has_no_place_here_is_told(home: Home, tmp_path: Path) -> None:
+def test_what_is_not_imported_is_named(home: Home, tmp_path: Path) -> None:
     file = WRITTEN["claude-mem"][0](tmp_path)
     done = home.call("import", "--from", "claude-mem", str(file), "--dry-run")
-    told = done.out.splitlines()[-1]
-    assert told.startswith("No place here for: ")
-    assert "discovery_tokens (" in told
-    counts = home.json("import", "--from", "claude-mem", str(file))["no_place"]
-    assert all(f"{name} ({count})" in told for name, count in counts.items())
+    line = done.out.splitlines()[-1]
+    assert line.startswith("Not imported: ")
+    assert "discovery_tokens (" in line
+    counts = home.json("import", "--from", "claude-mem", str(file))["not_imported"]
+    assert all(f"{name} ({count})" in line for name, count in counts.items())
     assert home.listed() != []
 
 
@@ -135,29 +135,29 @@ def test_a_bad_piece_is_named_and_the_rest_goes_in(home: Home, tmp_path: Path) -
     path = markdown(tmp_path)
     (path / "torn\nname.md").write_bytes(b"\xff\xfe\xff")
     (path / "wrong.md").write_text("---\nseverity: dreadful\n---\nText.\n")
-    told = ("import", "--from", "markdown", str(path))
-    done = home.run(*told)
+    args = ("import", "--from", "markdown", str(path))
+    done = home.run(*args)
     assert done.code == 0
-    assert done.out == "2 added, 0 updated, 0 unchanged, 2 not taken.\n"
+    assert done.out == "2 added, 0 updated, 0 unchanged, 2 not imported.\n"
     torn, wrong = done.err.splitlines()
     assert torn.startswith("torn name.md: ")
     assert wrong.startswith("wrong.md: ")
     assert "severity" in wrong
     assert torn.endswith(".")
-    bad = home.json(*told)["bad"]
+    bad = home.json(*args)["bad"]
     assert [sorted(one) for one in bad] == [["reason", "where"]] * 2
 
 
 def test_strict_takes_everything_or_nothing(home: Home, tmp_path: Path) -> None:
     path = markdown(tmp_path)
     (path / "torn.md").write_bytes(b"\xff\xfe\xff")
-    told = ("import", "--from", "markdown", str(path), "--strict")
-    done = home.call(*told)
+    args = ("import", "--from", "markdown", str(path), "--strict")
+    done = home.call(*args)
     assert done.code == 1
     assert done.err.startswith("torn.md: ")
     assert home.listed() == []
     (path / "torn.md").unlink()
-    assert home.call(*told).code == 0
+    assert home.call(*args).code == 0
     assert len(home.listed()) == 2
 
 
@@ -200,7 +200,7 @@ def test_an_unknown_tool_is_refused_and_the_known_are_named(home: Home, tmp_path
 
 
 def test_another_tools_files_are_not_read_from_standard_input(home: Home) -> None:
-    wrong_usage(home.call("import", "--from", "mem0", "-", stdin=b"{}"), "name a path")
+    wrong_usage(home.call("import", "--from", "mem0", "-", stdin=b"{}"), "Name a file or a folder")
 
 
 def test_secrets_stay_out_and_are_told(home: Home, tmp_path: Path) -> None:

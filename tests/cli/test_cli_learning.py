@@ -60,8 +60,8 @@ def test_feedback_through_the_command_tips_the_weights(taught: tuple[Home, Recol
         memory.feedback("tokens", "m", accept=True)
     assert home.json("feedback", "tokens", "m", "--accept") == {"accepted": 29, "dismissed": 0}
     assert weights(home)["semantic"] == 0.40
-    told = home.run("feedback", "tokens", "m", "--dismiss")
-    assert told.out == "Noted: 29 accepted and 1 dismissed so far.\n"
+    done = home.run("feedback", "tokens", "m", "--dismiss")
+    assert done.out == "Noted. Feedback so far: 29 accepted, 1 dismissed.\n"
     assert weights(home)["semantic"] == pytest.approx(0.54)
     assert home.json("stats")["feedback"] == {"accepted": 29, "dismissed": 1}
 
@@ -139,15 +139,15 @@ def test_one_giant_does_not_empty_a_context(briefed: Home) -> None:
 
 
 def test_a_context_says_what_it_did_to_people(briefed: Home) -> None:
-    told = briefed.run("context", "deploy", "--limit", "3")
-    assert (told.code, told.err) == (0, "")
-    assert "deploy on Fridays" in told.out
-    assert "3 memories: 2 by search, 1 newest" in told.out
+    done = briefed.run("context", "deploy", "--limit", "3")
+    assert (done.code, done.err) == (0, "")
+    assert "deploy on Fridays" in done.out
+    assert "3 memories: 2 found by search, 1 newest" in done.out
     assert "0 memories" in Home(briefed.folder / "empty").call("context").out
 
 
 def test_how_much_meaning_a_context_uses_is_one_of_three(briefed: Home) -> None:
     for mode in ("auto", "always", "never"):
         assert briefed.json("context", "deploy", "--semantic", mode)["matched"] == 2
-    told = briefed.call("context", "deploy", "--semantic", "often")
-    refused(told, "'often'", "auto, always, never")
+    done = briefed.call("context", "deploy", "--semantic", "often")
+    refused(done, "'often'", "auto, always, never")

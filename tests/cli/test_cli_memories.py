@@ -105,7 +105,7 @@ def test_save_under_an_id_of_ones_own_updates(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "holding"),
+    ("args", "holding"),
     [
         ((), ("title or a text",)),
         (("--title", ""), ("title or a text",)),
@@ -126,8 +126,8 @@ def test_save_under_an_id_of_ones_own_updates(home: Home) -> None:
         (("--title", "x", "--details-file", "."), ("directory",)),
     ],
 )
-def test_save_refuses_by_name(home: Home, told: tuple[str, ...], holding: tuple[str, ...]) -> None:
-    refused(home.call("save", *told), *holding)
+def test_save_refuses_by_name(home: Home, args: tuple[str, ...], holding: tuple[str, ...]) -> None:
+    refused(home.call("save", *args), *holding)
     assert home.listed() == []
 
 
@@ -199,7 +199,7 @@ def test_list_takes_times_and_ages(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "holding"),
+    ("args", "holding"),
     [
         (("--limit", "0"), ("at least 1",)),
         (("--limit", "-1"), ("at least 1",)),
@@ -210,9 +210,9 @@ def test_list_takes_times_and_ages(home: Home) -> None:
     ],
 )
 def test_list_refuses_what_makes_no_sense(
-    home: Home, told: tuple[str, ...], holding: tuple[str, ...]
+    home: Home, args: tuple[str, ...], holding: tuple[str, ...]
 ) -> None:
-    refused(home.call("list", *told), *holding)
+    refused(home.call("list", *args), *holding)
 
 
 def test_a_limit_beyond_all_numbers_means_everything(home: Home) -> None:
@@ -225,7 +225,7 @@ def test_a_limit_beyond_all_numbers_means_everything(home: Home) -> None:
 
 
 def test_list_says_how_to_go_on(home: Home) -> None:
-    assert "No memory here yet" in home.call("list").out
+    assert "No memories found" in home.call("list").out
     for id in ("a", "b", "c"):
         home.save("--title", id, "--id", id)
     assert "the same with --after b" in home.call("list", "--limit", "2").out
@@ -265,7 +265,7 @@ def test_edit_clears_fields(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "holding"),
+    ("args", "holding"),
     [
         (("nothing", "--title", "x"), ("'nothing'",)),
         (("m", "--clear", "title"), ("title or a text",)),
@@ -278,11 +278,11 @@ def test_edit_clears_fields(home: Home) -> None:
     ],
 )
 def test_edit_refuses_by_name_and_changes_nothing(
-    home: Home, told: tuple[str, ...], holding: tuple[str, ...]
+    home: Home, args: tuple[str, ...], holding: tuple[str, ...]
 ) -> None:
     home.save("--id", "m", "--title", "T")
     before = shown(home, "m")
-    refused(home.call("edit", *told), *holding)
+    refused(home.call("edit", *args), *holding)
     assert shown(home, "m") == before
 
 
@@ -302,9 +302,9 @@ def test_forget_takes_out_of_every_answer_and_undo_brings_back(home: Home) -> No
     home.save("--id", "a", "--title", "Alpha particle", "--tag", "physics")
     home.save("--id", "b", "--title", "Beta particle")
     before = shown(home, "a")
-    told = home.run("forget", "a")
-    assert told.code == 0
-    assert "recollect forget --undo a" in told.out
+    done = home.run("forget", "a")
+    assert done.code == 0
+    assert "recollect forget --undo a" in done.out
     assert home.found("particle") == ["b"]
     assert home.listed() == ["b"]
     assert home.json("context", "alpha")["matched"] == 0

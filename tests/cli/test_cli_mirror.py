@@ -25,7 +25,7 @@ def test_the_installed_command_mirrors_both_ways(home: Home, notes: Path) -> Non
     home.save("--id", "jwt", "--title", "Switched to JWT", "--project", "harbor")
     (notes / "Idea.md").write_text("An idea.\n", encoding="utf-8")
     done = home.run("mirror", str(notes))
-    assert (done.code, done.out, done.err) == (0, "1 written, 1 taken in, 0 unchanged.\n", "")
+    assert (done.code, done.out, done.err) == (0, "1 written, 1 imported, 0 unchanged.\n", "")
     file = notes / "harbor" / "Switched to JWT.md"
     file.write_text(file.read_text("utf-8") + "\nTokens last 15 minutes.\n", encoding="utf-8")
     assert home.run("mirror", str(notes)).out == "1 edited, 1 unchanged.\n"
@@ -41,11 +41,11 @@ def test_a_conflict_is_told(home: Home, notes: Path) -> None:
     (notes / "A.md").write_text((notes / "A.md").read_text("utf-8").replace("one", "three"))
     done = home.call("mirror", str(notes))
     assert done.code == 0
-    told, counts = done.out.splitlines()
+    line, counts = done.out.splitlines()
     beside = "A (conflict 2026-03-01 12.00).md"
-    assert told.startswith(f"in conflict: A.md (the file's version is now {beside}, and the memory")
+    assert line.startswith(f"in conflict: A.md (the file's version is now {beside}, and the memory")
     assert counts == "1 in conflict, 0 unchanged."
-    assert home.listed("--tag", "conflict") == [told.rpartition(" ")[2].rstrip(")")]
+    assert home.listed("--tag", "conflict") == [line.rpartition(" ")[2].rstrip(")")]
     assert "three" in (notes / beside).read_text("utf-8")
 
 
@@ -55,7 +55,7 @@ def test_what_cannot_be_done_is_named_and_the_exit_code_says_so(home: Home, note
     done = home.call("mirror", str(notes))
     assert done.code == 1
     assert done.err == "bad name.md: It is not valid UTF-8 text (byte 0).\n"
-    assert done.out == "1 taken in, 1 left as they are, 0 unchanged.\n"
+    assert done.out == "1 imported, 1 skipped, 0 unchanged.\n"
 
 
 def test_a_dry_run_names_every_step(home: Home, notes: Path) -> None:
@@ -63,8 +63,7 @@ def test_a_dry_run_names_every_step(home: Home, notes: Path) -> None:
     (notes / "good.md").write_text("Text")
     done = home.call("mirror", str(notes), "--dry-run")
     assert done.out == (
-        "written: A.md\ntaken in: good.md\n"
-        "Nothing was done; it would be: 1 written, 1 taken in, 0 unchanged.\n"
+        "written: A.md\nimported: good.md\nDry run: 1 written, 1 imported, 0 unchanged.\n"
     )
     assert [file.name for file in notes.iterdir()] == ["good.md"]
 
@@ -87,18 +86,18 @@ def test_secrets_are_told(home: Home, notes: Path) -> None:
     (notes / "key.md").write_text("The key is ghp_" + "a1B2" * 9)
     done = home.call("mirror", str(notes))
     assert done.code == 0
-    assert done.err.startswith("recollect: 1 secret was replaced: github token; in the vault alone")
+    assert done.err.startswith("recollect: 1 secret was replaced: github token; only in the vault")
 
 
 def test_the_settings_name_the_folder(home: Home, notes: Path) -> None:
     home.save("--id", "a", "--title", "A")
     refused(home.call("mirror"), "Name a folder")
-    told = {"RECOLLECT_MIRROR__FOLDER": str(notes)}
-    assert home.call("mirror", using=told).out == "1 written, 0 unchanged.\n"
+    environment = {"RECOLLECT_MIRROR__FOLDER": str(notes)}
+    assert home.call("mirror", using=environment).out == "1 written, 0 unchanged.\n"
 
 
 @pytest.mark.parametrize(
-    ("told", "holding"),
+    ("args", "holding"),
     [
         (("mirror", "{folder}/nowhere"), ("There is no folder", "nowhere")),
         (("mirror", "{folder}/file"), ("is a file",)),
@@ -108,18 +107,18 @@ def test_the_settings_name_the_folder(home: Home, notes: Path) -> None:
     ],
 )
 def test_folders_that_cannot_be_used_are_named(
-    home: Home, tmp_path: Path, told: tuple[str, ...], holding: tuple[str, ...]
+    home: Home, tmp_path: Path, args: tuple[str, ...], holding: tuple[str, ...]
 ) -> None:
     home.save("--title", "x")
     (tmp_path / "file").touch()
-    refused(home.call(*(part.format(folder=tmp_path) for part in told)), *holding)
+    refused(home.call(*(part.format(folder=tmp_path) for part in args)), *holding)
 
 
-@pytest.mark.parametrize("told", [(), ("-",)])
-def test_markdown_needs_a_folder(home: Home, told: tuple[str, ...]) -> None:
-    done = home.call("export", "--format", "markdown", *told)
+@pytest.mark.parametrize("args", [(), ("-",)])
+def test_markdown_needs_a_folder(home: Home, args: tuple[str, ...]) -> None:
+    done = home.call("export", "--format", "markdown", *args)
     assert done.code == 2
-    assert done.err == "recollect: Markdown is written into a folder; name one.\n"
+    assert done.err == "recollect: Name a folder; --format markdown writes a file per memory.\n"
 
 
 def test_markdown_brings_a_vault_to_another_home(home: Home, tmp_path: Path) -> None:

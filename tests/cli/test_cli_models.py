@@ -1,4 +1,4 @@
-"""`recollect models`: what is in the box, whether its files are whole, and how quick it is."""
+"""`recollect models`: the bundled models, whether their files are whole, how quick they are."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_models_are_told_with_size_licence_origin_and_state(home: Home) -> None:
     done = home.run("models")
     assert (done.code, done.err) == (0, "")
-    for said in (
+    for line in (
         f"embedding  builtin:{EMBEDDER}@",
         f"rerank     builtin:{RERANKER}",
-        f"{EMBEDDER}  (active)  embedding, 34.5 MB  files in order",
-        f"{RERANKER}  (active)  rerank, 34.5 MB  files in order",
+        f"{EMBEDDER}  (active)  embedding, 34.5 MB  files OK",
+        f"{RERANKER}  (active)  rerank, 34.5 MB  files OK",
         "MIT · BAAI/bge-small-en-v1.5",
         "Apache-2.0 · cross-encoder/ms-marco-MiniLM-L-12-v2",
     ):
-        assert said in done.out, done.out
+        assert line in done.out, done.out
     assert " ms" not in done.out
 
 
 def test_models_as_json(home: Home) -> None:
-    told = home.json("models")
-    assert set(told) == {"active", "built_in", "measured_ms"}
-    assert told["active"]["embed"].startswith(f"builtin:{EMBEDDER}@")
-    assert told["measured_ms"] == {}
-    embedder, reranker = told["built_in"]
+    printed = home.json("models")
+    assert set(printed) == {"active", "built_in", "measured_ms"}
+    assert printed["active"]["embed"].startswith(f"builtin:{EMBEDDER}@")
+    assert printed["measured_ms"] == {}
+    embedder, reranker = printed["built_in"]
     assert set(embedder) == {
         "name", "kind", "active", "dimensions", "max_tokens", "megabytes", "licence", "origin",
         "about", "problem",
@@ -76,12 +76,12 @@ def test_models_as_json(home: Home) -> None:
 
 def test_models_that_are_switched_off_are_not_active(home: Home) -> None:
     off = dict.fromkeys(BUILT_IN, "none")
-    told = home.json("models", using=off)
-    assert told["active"] == {
+    printed = home.json("models", using=off)
+    assert printed["active"] == {
         "embed": 'none (embedding.provider is "none")',
         "rerank": 'none (rerank.provider is "none")',
     }
-    assert [one["active"] for one in told["built_in"]] == [False, False]
+    assert [one["active"] for one in printed["built_in"]] == [False, False]
     assert "(active)" not in home.call("models", using=off).out
     assert home.json("models", "--measure", using=off)["measured_ms"] == {}
 
@@ -102,10 +102,10 @@ def test_a_damaged_file_is_named_and_the_exit_code_says_so(
     done = home.call("models")
     assert done.code == 1
     assert f"! {file} is damaged" in done.out
-    assert done.out.count("files in order") == 1, "The other model is whole."
-    told = home.call("models", "--json")
-    assert told.code == 1
-    assert "is damaged" in told.out
+    assert done.out.count("files OK") == 1, "The other model is whole."
+    result = home.call("models", "--json")
+    assert result.code == 1
+    assert "is damaged" in result.out
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
@@ -129,8 +129,8 @@ def test_a_broken_declaration_is_one_sentence(home: Home, weights: Path) -> None
 
 
 def test_an_unknown_built_in_model_is_refused_with_the_names(home: Home) -> None:
-    told = refused(home.call("models", using={"RECOLLECT_EMBEDDING__MODEL": "huge"}))
-    assert told == f"embedding.model cannot be 'huge'; built in are: {EMBEDDER}."
+    sentence = refused(home.call("models", using={"RECOLLECT_EMBEDDING__MODEL": "huge"}))
+    assert sentence == f"embedding.model cannot be 'huge'; built in are: {EMBEDDER}."
 
 
 def test_measuring_tells_what_loading_and_using_costs(home: Home) -> None:

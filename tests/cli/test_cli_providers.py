@@ -41,9 +41,9 @@ def openai(url: str, model: str = "toy") -> dict[str, str]:
 
 def nobody() -> str:
     """An address where nothing listens."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        port: int = held.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
     return f"http://127.0.0.1:{port}/v1"
 
 
@@ -102,13 +102,13 @@ def test_what_is_saved_is_embedded_and_found_by_meaning(
 
 
 def test_prefixes_and_dimensions_are_the_settings(home: Home, server: ModelServer) -> None:
-    told = {
+    environment = {
         "RECOLLECT_EMBEDDING__QUERY_PREFIX": "search_query: ",
         "RECOLLECT_EMBEDDING__DOCUMENT_PREFIX": "search_document: ",
         "RECOLLECT_EMBEDDING__DIMENSIONS": "16",
     }
-    home.save("--title", "Note", using=told)
-    home.search("note", "--recipe", "vault", using=told)
+    home.save("--title", "Note", using=environment)
+    home.search("note", "--recipe", "vault", using=environment)
     assert embedded(server) == ["search_document: Note", "search_query: note"]
     assert blobs(home) == [4 * 16]
 
@@ -143,7 +143,7 @@ def test_with_the_server_down_saving_goes_on_and_is_made_up_for(
     late = home.search("offline", "--recipe", "vault")
     assert "1 of 1 memories have no vector yet" in reasons(late)
     assert "recollect reindex" in reasons(late)
-    assert home.run("reindex").out == "Indexes rebuilt; 1 vector made.\n"
+    assert home.run("reindex").out == "Indexes rebuilt; 1 vector computed.\n"
     assert waiting(home) == 0
     assert home.search("offline", "--recipe", "vault")["degraded"] == []
 
@@ -169,20 +169,20 @@ def test_an_import_with_the_server_down_says_what_waits_and_why(home: Home) -> N
     home.environment |= openai(nobody())
     done = home.bring_in(*notes(3))
     assert done.code == 0
-    added, told = done.out.splitlines()
+    added, missing = done.out.splitlines()
     assert added == "3 added, 0 updated, 0 unchanged."
-    assert told.startswith("3 memories without a vector yet (The embedding provider openai at ")
-    assert "recollect reindex" in told
+    assert missing.startswith("3 memories have no vector yet (The embedding provider openai at ")
+    assert "recollect reindex" in missing
 
 
 def test_an_edit_makes_the_vector_anew_and_a_pin_does_not(home: Home, server: ModelServer) -> None:
     home.save("--title", "Old words", "--id", "m")
-    for told in (
+    for args in (
         ("pin", "m"),
         ("edit", "m", "--add-tag", "t"),
         ("edit", "m", "--title", "New words"),
     ):
-        assert home.call(*told).code == 0
+        assert home.call(*args).code == 0
     assert embedded(server) == ["Old words", "New words"]
     assert waiting(home) == 0
     home.call("forget", "m")
@@ -228,7 +228,7 @@ def test_another_model_of_another_dimension_is_cured_by_reindex_alone(
 
 def test_a_killed_reindex_goes_on_where_it_stopped(home: Home, server: ModelServer) -> None:
     """SIGKILL after the second batch; every text is asked for once and no more."""
-    home.bring_in(*notes(450), told=("--no-embed",))
+    home.bring_in(*notes(450), args=("--no-embed",))
     server.delay_s = 0.3
     process = subprocess.Popen([RECOLLECT, "reindex"], env=home.environment)
     until(lambda: len(server.requests) >= 4)  # the probe for the dimension, then batches
@@ -255,7 +255,7 @@ def test_a_wrong_answer_loses_no_memory_and_stores_no_vector(
     server.fault = fault
     done = home.bring_in(*notes(5))
     assert done.code == 0
-    assert "5 memories without a vector yet (The embedding provider openai" in done.out
+    assert "5 memories have no vector yet (The embedding provider openai" in done.out
     assert blobs(home) == []
     assert waiting(home) == 5
     refused(home.call("reindex"), "The embedding provider openai")
@@ -297,9 +297,9 @@ def test_a_save_is_acknowledged_before_a_slow_server_answers(
     assert process.stdout is not None
     with process.stdout as out:
         assert out.readline() == b"n\n"
-    told = time.monotonic() - begun
+    spent = time.monotonic() - begun
     process.wait()
-    assert told < time.monotonic() - begun - 0.2, "The id came before the vector was made."
+    assert spent < time.monotonic() - begun - 0.2, "The id came before the vector was made."
     assert waiting(home) == 0
 
 
@@ -331,15 +331,15 @@ def test_a_refused_text_holds_up_no_other(picky: tuple[Home, Picky]) -> None:
         memories[place]["text"] = "long " * 100
     done = home.bring_in(*memories)
     assert done.code == 0
-    assert "2 memories without a vector yet (2 memories were refused" in done.out
+    assert "2 memories have no vector yet (2 memories were refused" in done.out
     assert "400" in done.out
     assert "too long for the model" in done.out
     assert len(blobs(home)) == 248
     # Per refused text two at each halving of 100, and a probe; far from one for each text.
     assert len(server.requests) < 40
 
-    told = refused(home.call("reindex"), "2 memories were refused", "400")
-    assert "long long" not in told
+    sentence = refused(home.call("reindex"), "2 memories were refused", "400")
+    assert "long long" not in sentence
     answer = home.search("note", "--recipe", "vault")
     assert "2 of 250 memories have no vector yet" in reasons(answer)
     assert home.found("long", "--recipe", "vault")[:2] == ["n042", "n137"], "By words."
@@ -363,7 +363,7 @@ def test_a_provider_that_refuses_everything_is_not_asked_text_by_text(
 ) -> None:
     server.key = "sk-secret"
     done = home.bring_in(*notes(150))
-    assert "150 memories without a vector yet (The embedding provider openai" in done.out
+    assert "150 memories have no vector yet (The embedding provider openai" in done.out
     assert "401" in done.out
     assert len(server.requests) == 2, "The batch, and one harmless question."
 

@@ -75,7 +75,7 @@ def test_the_documented_weights_are_the_declared_ones(home: Home) -> None:
 
 def test_a_recipe_of_ones_own_is_listed_shown_compared_and_used(home: Home) -> None:
     file = written(home, MINE)
-    assert "in order" in home.run("recipes", "check", str(file)).out
+    assert "is OK" in home.run("recipes", "check", str(file)).out
     assert home.json("recipes", "check", str(file))["ok"] is True
     assert [one["name"] for one in home.json("recipes")] == [*BUILT_IN, "mine"]
     assert "extends vault" in home.call("recipes", "show", "mine").out
@@ -106,7 +106,7 @@ def test_a_file_with_the_name_of_a_recipe_that_is_there_anyway_is_told(home: Hom
     file = written(home, MINE, "blend")
     shown = home.run("recipes")
     assert shown.code == 0
-    assert f"{file} is not used: blend comes with Recollect" in shown.err
+    assert f"{file} is not used: blend is a built-in recipe" in shown.err
     assert "Severity above all." not in shown.out
 
 

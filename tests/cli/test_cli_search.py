@@ -122,12 +122,12 @@ def test_the_promised_example_tree(home: Home) -> None:
 
 
 def test_people_get_text_with_reasons(demo: Home) -> None:
-    told = demo.run("search", QUERY, "--recipe", "vault", "--explain")
-    assert told.code == 0
-    assert " 1  " in told.out
-    assert "├─ semantic" in told.out
-    assert "recipe vault" in told.out
-    assert "No search by meaning: " in told.out
+    done = demo.run("search", QUERY, "--recipe", "vault", "--explain")
+    assert done.code == 0
+    assert " 1  " in done.out
+    assert "├─ semantic" in done.out
+    assert "recipe vault" in done.out
+    assert "No search by meaning: " in done.out
     assert "No memory matches." in demo.call("search", "zzyzx").out
 
 
@@ -202,8 +202,8 @@ def test_since_and_until_are_times_or_ages(home: Home) -> None:
 def test_now_comes_from_the_option_before_the_environment_before_the_clock(home: Home) -> None:
     home.bring_in({"id": "a", "title": "token", "updated_at": "2025-03-01T12:00:00Z"})
 
-    def decay(*told: str, now: str = NOW) -> float:
-        ask = ("token", "--recipe", "vault", "--explain", *told)
+    def decay(*args: str, now: str = NOW) -> float:
+        ask = ("token", "--recipe", "vault", "--explain", *args)
         answer = home.search(*ask, using={"RECOLLECT_NOW": now})
         return _raw(answer, "a", "temporal_decay")
 

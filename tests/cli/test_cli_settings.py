@@ -34,11 +34,11 @@ def test_the_default_recipe_comes_from_environment_then_file(home: Home) -> None
 
 
 @pytest.mark.parametrize(
-    "told", [("list",), ("save", "--title", "x"), ("search", "x"), ("stats",), ("recipes",)]
+    "args", [("list",), ("save", "--title", "x"), ("search", "x"), ("stats",), ("recipes",)]
 )
-def test_a_wrong_file_stops_every_command_that_needs_it(home: Home, told: tuple[str, ...]) -> None:
+def test_a_wrong_file_stops_every_command_that_needs_it(home: Home, args: tuple[str, ...]) -> None:
     file = configure(home, '[embedding]\nprovider = "magic"\n')
-    refused(home.call(*told), file, "embedding.provider", "'magic'", "openai, ollama, none")
+    refused(home.call(*args), file, "embedding.provider", "'magic'", "openai, ollama, none")
 
 
 def test_a_wrong_file_is_one_line_of_the_installed_command(home: Home) -> None:
@@ -48,8 +48,8 @@ def test_a_wrong_file_is_one_line_of_the_installed_command(home: Home) -> None:
 
 
 def test_a_wrong_variable_is_named_as_such(home: Home) -> None:
-    told = home.run("stats", using={"RECOLLECT_RERANK__PROVIDER": "magic"})
-    refused(told, "the environment", "rerank.provider", "'magic'", "builtin, onnx, http, none")
+    done = home.run("stats", using={"RECOLLECT_RERANK__PROVIDER": "magic"})
+    refused(done, "the environment", "rerank.provider", "'magic'", "builtin, onnx, http, none")
 
 
 def test_a_default_recipe_that_is_not_there_is_named_with_its_key(home: Home) -> None:

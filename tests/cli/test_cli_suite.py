@@ -96,6 +96,6 @@ def test_what_is_not_there_is_refused_in_one_line(home: Home, tmp_path: Path) ->
 
 
 def test_forms_that_exclude_each_other_are_refused(home: Home) -> None:
-    refused(home.call("suite", "--json", "--queries"), "--json goes neither with", code=2)
+    refused(home.call("suite", "--json", "--queries"), "--json cannot be combined with", code=2)
     refused(home.call("suite", "--json", "--explain", "temporal"), "--json", code=2)
     wrong_usage(home.call("suite", "--queries", "--explain", "temporal"), "not allowed with")

@@ -34,9 +34,9 @@ def plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", re.sub(r"[0-9.]+ ms", "", text))
 
 
-@pytest.mark.parametrize("told", COMMANDS, ids=lambda told: told[0])
-def test_colour_on_a_terminal_and_none_in_a_pipe(demo: Home, told: tuple[str, ...]) -> None:
-    terminal, pipe = demo.on_terminal(*told), demo.run(*told)
+@pytest.mark.parametrize("args", COMMANDS, ids=lambda args: args[0])
+def test_colour_on_a_terminal_and_none_in_a_pipe(demo: Home, args: tuple[str, ...]) -> None:
+    terminal, pipe = demo.on_terminal(*args), demo.run(*args)
     assert (terminal.code, pipe.code) == (0, 0)
     assert ESCAPE in terminal.out
     assert ESCAPE not in pipe.out
@@ -44,22 +44,22 @@ def test_colour_on_a_terminal_and_none_in_a_pipe(demo: Home, told: tuple[str, ..
 
 
 def test_no_color_is_respected(demo: Home) -> None:
-    told = ("search", "refresh tokens")
-    assert ESCAPE not in demo.on_terminal(*told, using={"NO_COLOR": "1"}).out
-    assert ESCAPE in demo.on_terminal(*told, using={"NO_COLOR": ""}).out, "Empty counts as not set."
+    args = ("search", "refresh tokens")
+    assert ESCAPE not in demo.on_terminal(*args, using={"NO_COLOR": "1"}).out
+    assert ESCAPE in demo.on_terminal(*args, using={"NO_COLOR": ""}).out, "Empty counts as not set."
 
 
 def test_colour_changes_no_word(demo: Home) -> None:
-    for told in (("list", "--limit", "5"), ("search", "tokens", "--recipe", "vault")):
-        coloured = demo.on_terminal(*told)
-        uncoloured = demo.on_terminal(*told, using={"NO_COLOR": "1"})
+    for args in (("list", "--limit", "5"), ("search", "tokens", "--recipe", "vault")):
+        coloured = demo.on_terminal(*args)
+        uncoloured = demo.on_terminal(*args, using={"NO_COLOR": "1"})
         assert plain(coloured.out) == plain(uncoloured.out)
 
 
 def test_matches_are_marked_by_colour_and_never_by_tags(demo: Home) -> None:
-    told = ("search", "refresh tokens", "--recipe", "router")
-    assert "<mark>" not in demo.run(*told).out
-    terminal = demo.on_terminal(*told).out
+    args = ("search", "refresh tokens", "--recipe", "router")
+    assert "<mark>" not in demo.run(*args).out
+    terminal = demo.on_terminal(*args).out
     assert "<mark>" not in terminal
     assert f"{ESCAPE}[1;33m" in terminal
 
@@ -81,16 +81,16 @@ def test_a_memory_cannot_steer_the_terminal(tmp_path: Path) -> None:
     names = ("title", "text", "context", "why", "impact", "details", "kind", "domain", "project")
     home.bring_in({"id": "e\x1bvil", **dict.fromkeys(names, evil), "tags": [evil]})
     views = ("scan", "full", "pointer", "preview", "snippet")
-    for told in (
+    for args in (
         ("list", "--limit", "1"),
         ("show", "e\x1bvil"),
         ("context", "token"),
         ("stats",),
         *(("search", "token", "--view", view, "--explain") for view in views),
     ):
-        shown = home.call(*told)
+        shown = home.call(*args)
         assert shown.code == 0
-        assert not set(shown.out) & set("\x1b\x07\x08\x7f\x9b"), told
+        assert not set(shown.out) & set("\x1b\x07\x08\x7f\x9b"), args
         assert "␛" in shown.out
     assert home.json("show", "e\x1bvil")[0]["text"] == evil, "Programs get what was saved."
 

@@ -18,8 +18,8 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
-def created(home: Home, *told: str) -> Any:
-    return home.json("token", "create", *told)
+def created(home: Home, *args: str) -> Any:
+    return home.json("token", "create", *args)
 
 
 def test_a_new_token_is_printed_once_and_nowhere_else(home: Home) -> None:
@@ -32,9 +32,9 @@ def test_a_new_token_is_printed_once_and_nowhere_else(home: Home) -> None:
     assert "reader: search:use" in listed.out
     for file in home.folder.iterdir():
         assert secret.encode() not in file.read_bytes()
-    for told in (listed.out, home.call("token", "list", "--json").out, home.call("audit").out):
-        assert secret not in told
-        assert secret[4:] not in told
+    for printed in (listed.out, home.call("token", "list", "--json").out, home.call("audit").out):
+        assert secret not in printed
+        assert secret[4:] not in printed
 
 
 def test_a_token_says_what_it_allows_where_and_until_when(home: Home) -> None:
@@ -91,8 +91,8 @@ def test_what_is_called_wrongly_is_said(home: Home) -> None:
     wrong_usage(home.call("token", "list", "--can", "admin"), "token list")
     assert not home.folder.exists()
     refused(home.call("token", "revoke", "nobody"), "token list")
-    for told in ("soon", "2020-01-01", "0d"):
-        refused(home.call("token", "create", "--can", "admin", "--expires", told))
+    for expires in ("soon", "2020-01-01", "0d"):
+        refused(home.call("token", "create", "--can", "admin", "--expires", expires))
     refused(home.call("token", "create", "--can", "admin", "--name", "a\nb"), "name")
     assert home.json("token", "list") == []
 
@@ -115,13 +115,13 @@ def test_what_the_command_line_writes_is_noted_and_not_what_it_says(home: Home) 
     home.call("forget", id)
     made = created(home, "--can", "search:use")
     home.call("token", "revoke", made["id"])
-    told = home.json("audit")
-    assert [(one["action"], one.get("count", 1)) for one in told] == [
+    printed = home.json("audit")
+    assert [(one["action"], one.get("count", 1)) for one in printed] == [
         ("save", 1), ("pin", 1), ("import", 2), ("forget", 1),
         (f"create token {made['id']}", 1), (f"revoke token {made['id']}", 1),
     ]  # fmt: skip
-    assert {one["caller"] for one in told} == {"owner"}
-    assert told[0]["ids"] == told[1]["ids"] == told[3]["ids"]
+    assert {one["caller"] for one in printed} == {"owner"}
+    assert printed[0]["ids"] == printed[1]["ids"] == printed[3]["ids"]
     text = (home.folder / "audit.jsonl").read_text(encoding="utf-8").lower()
     for word in ("wombat", "dig", "night", "echidna", "emu", made["token"].lower()):
         assert word not in text

@@ -61,9 +61,9 @@ def test_stats_count_what_there_is(home: Home) -> None:
     assert stats["projects"] == {"": 1, "harbor": 1}
     assert (stats["embedding"], stats["vectors"], stats["waiting"]) == ("none", 0, 0)
     assert stats["bytes"] > 0
-    told = home.call("stats").out
-    assert "memories     2\n" in told
-    assert "(none) 1" in told
+    printed = home.call("stats").out
+    assert "memories     2\n" in printed
+    assert "(none) 1" in printed
 
 
 def test_stats_of_a_new_home(tmp_path: Path) -> None:
@@ -71,9 +71,9 @@ def test_stats_of_a_new_home(tmp_path: Path) -> None:
 
 
 def test_a_sound_vault_passes_every_check(home: Home) -> None:
-    told = home.run("doctor")
-    assert (told.code, told.err) == (0, "")
-    checked = [line.rsplit(maxsplit=1)[0].strip() for line in told.out.splitlines()]
+    done = home.run("doctor")
+    assert (done.code, done.err) == (0, "")
+    checked = [line.rsplit(maxsplit=1)[0].strip() for line in done.out.splitlines()]
     assert set(CHECKS) <= set(checked)
     assert home.json("doctor") == [{"check": check, "problem": None} for check in checked]
 
@@ -86,7 +86,7 @@ def test_what_is_out_of_step_is_found_and_mended(home: Home, check: str, sql: st
     assert found.code == 1
     assert "recollect doctor --fix" in found.out
     [problem] = [line for line in found.out.splitlines() if line.startswith(check)]
-    assert not problem.endswith(" ok")
+    assert not problem.endswith(" OK")
     mended = home.run("doctor", "--fix")
     assert mended.code == 0, mended.out
     assert home.is_sound()
@@ -103,9 +103,9 @@ def test_reindex_mends_it_as_well(home: Home, check: str, sql: str) -> None:
 
 
 def test_reindex_without_a_model_rebuilds_the_keyword_indexes(home: Home) -> None:
-    told = home.run("reindex")
-    assert (told.code, told.err) == (0, "")
-    assert told.out == "Indexes rebuilt; 0 vectors made.\n"
+    done = home.run("reindex")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "Indexes rebuilt; 0 vectors computed.\n"
     assert home.json("reindex") == {"vectors": 0, "waiting": 0}
     assert home.json("reindex", "--all") == {"vectors": 0, "waiting": 0}
     assert home.listed() == ["a", "b"]

@@ -42,14 +42,14 @@ def passphrase_file(home: Home, text: str = "another one entirely") -> str:
 
 def test_the_state_is_told_without_a_passphrase(home: Home) -> None:
     done = home.call("vault")
-    assert (done.code, done.err) == (1, f"recollect: There is no vault {home.vault} yet.\n")
+    assert (done.code, done.err) == (1, f"recollect: There is no vault at {home.vault} yet.\n")
     home.save("--title", "One")
-    assert "is not locked: whoever can read the file" in home.call("vault", "status").out
+    assert "is not locked: anyone who can read the file" in home.call("vault", "status").out
     home.call("vault", "lock", using=WITH)
-    told = home.json("vault", "status")
-    assert told["locked"]
-    assert not told["unfinished"]
-    assert told["key"] == "a passphrase (Argon2id, 64 MiB, 3 passes, 4 lanes)"
+    printed = home.json("vault", "status")
+    assert printed["locked"]
+    assert not printed["unfinished"]
+    assert printed["key"] == "a passphrase (Argon2id, 64 MiB, 3 passes, 4 lanes)"
 
 
 def test_the_passphrase_comes_from_the_variable_that_the_settings_name(locked: Home) -> None:
@@ -66,19 +66,19 @@ def test_the_passphrase_comes_from_a_file(locked: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "args"),
     [
         (None, "cannot be read: No such file or directory."),
         (b"\n", "is empty."),
         (b"\xff", "is not valid UTF-8 text."),
     ],
 )
-def test_a_passphrase_file_that_holds_none(locked: Home, content: bytes | None, told: str) -> None:
+def test_a_passphrase_file_that_holds_none(locked: Home, content: bytes | None, args: str) -> None:
     file = locked.folder.parent / "passphrase"
     if content is not None:
         file.write_bytes(content)
     done = locked.call("--passphrase-file", str(file), "stats")
-    assert (done.code, done.err) == (1, f"recollect: The passphrase file {file} {told}\n")
+    assert (done.code, done.err) == (1, f"recollect: The passphrase file {file} {args}\n")
 
 
 def test_without_a_passphrase_one_sentence_says_how_to_give_it(locked: Home) -> None:
@@ -91,10 +91,10 @@ def test_without_a_passphrase_one_sentence_says_how_to_give_it(locked: Home) -> 
     )
 
 
-@pytest.mark.parametrize("told", [("search", "jwt"), ("save", "--title", "x"), ("doctor",)])
-def test_a_wrong_passphrase_is_one_sentence(locked: Home, told: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", [("search", "jwt"), ("save", "--title", "x"), ("doctor",)])
+def test_a_wrong_passphrase_is_one_sentence(locked: Home, args: tuple[str, ...]) -> None:
     before = locked.vault.read_bytes()
-    done = locked.call(*told, using={"RECOLLECT_PASSPHRASE": "wrong horse"})
+    done = locked.call(*args, using={"RECOLLECT_PASSPHRASE": "wrong horse"})
     assert (done.code, done.out) == (1, "")
     assert done.err == (
         f"recollect: The vault {locked.vault} does not open with this passphrase; check it, and "
@@ -104,13 +104,13 @@ def test_a_wrong_passphrase_is_one_sentence(locked: Home, told: tuple[str, ...])
 
 
 def test_every_command_works_on_a_locked_vault(locked: Home) -> None:
-    for told in (
+    for args in (
         ("save", "--title", "Two"), ("show", "jwt"), ("list",), ("pin", "jwt"), ("export",),
         ("edit", "jwt", "--text", "more"), ("context",), ("reindex",), ("doctor",), ("stats",),
         ("feedback", "--query", "jwt", "--accept", "jwt"), ("forget", "jwt"),
     ):  # fmt: skip
-        done = locked.call(*told, using=WITH)
-        assert done.code in (0, 2), (told, done.err)
+        done = locked.call(*args, using=WITH)
+        assert done.code in (0, 2), (args, done.err)
     assert header_at(locked.vault) is not None
 
 
@@ -118,7 +118,7 @@ def test_rekey_takes_the_new_passphrase_from_a_file(locked: Home) -> None:
     file = passphrase_file(locked)
     done = locked.call("vault", "rekey", using=WITH)
     assert done.err == (
-        "recollect: The new passphrase is missing; give it with --new-passphrase-file FILE.\n"
+        "recollect: The new passphrase is missing. Use --new-passphrase-file FILE.\n"
     )
     assert locked.call("vault", "rekey", "--new-passphrase-file", file, using=WITH).code == 0
     assert locked.call("search", "jwt", using=WITH).code == 1
@@ -128,22 +128,25 @@ def test_rekey_takes_the_new_passphrase_from_a_file(locked: Home) -> None:
 def test_unlock_wants_to_be_meant(locked: Home) -> None:
     done = locked.call("vault", "unlock", using=WITH)
     assert (done.code, header_at(locked.vault) is None) == (1, False)
-    assert "add --yes" in done.err
+    assert "Add --yes" in done.err
     done = locked.call("vault", "unlock", "--yes", using=WITH)
     assert (done.code, header_at(locked.vault)) == (0, None)
     assert locked.found("jwt") == ["jwt"]
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("args", "sentence"),
     [
-        (("unlock", "--keyring"), "--keyring and --new-passphrase-file are for lock and rekey."),
+        (
+            ("unlock", "--keyring"),
+            "--keyring and --new-passphrase-file need lock or rekey.",
+        ),
         (("lock",), "The vault is locked already; `recollect vault rekey` changes its key."),
     ],
 )
-def test_what_makes_no_sense_is_refused(locked: Home, told: tuple[str, ...], sentence: str) -> None:
-    done = locked.call("vault", *told, using=WITH)
-    assert (done.code, done.err) == (2 if "--keyring" in told else 1, f"recollect: {sentence}\n")
+def test_what_makes_no_sense_is_refused(locked: Home, args: tuple[str, ...], sentence: str) -> None:
+    done = locked.call("vault", *args, using=WITH)
+    assert (done.code, done.err) == (2 if "--keyring" in args else 1, f"recollect: {sentence}\n")
 
 
 def test_a_short_passphrase_is_refused_and_nothing_is_locked(home: Home) -> None:
@@ -152,11 +155,11 @@ def test_a_short_passphrase_is_refused_and_nothing_is_locked(home: Home) -> None
     assert header_at(home.vault) is None
 
 
-def typed_on_terminal(home: Home, *told: str, typed: list[str]) -> tuple[int, str]:
+def typed_on_terminal(home: Home, *args: str, typed: list[str]) -> tuple[int, str]:
     """The command on a terminal, answered line by line as it asks; what it showed."""
     here, there = pty.openpty()
     process = subprocess.Popen(
-        [RECOLLECT, *told], stdin=there, stdout=there, stderr=there, env=home.environment,
+        [RECOLLECT, *args], stdin=there, stdout=there, stderr=there, env=home.environment,
         start_new_session=True,
     )  # fmt: skip
     os.close(there)
@@ -182,7 +185,7 @@ def test_a_terminal_is_asked_and_shows_no_passphrase(home: Home) -> None:
     home.save("--id", "jwt", "--title", "Switched to JWT")
     code, shown = typed_on_terminal(home, "vault", "lock", typed=[PASSPHRASE, PASSPHRASE])
     assert code == 0, shown
-    assert "Whoever forgets the passphrase loses the memories" in shown
+    assert "There is no recovery if you lose it" in shown
     assert PASSPHRASE not in shown
     code, shown = typed_on_terminal(home, "search", "jwt", typed=[PASSPHRASE])
     assert (code, "1 result" in shown) == (0, True), shown
@@ -193,7 +196,7 @@ def test_a_terminal_is_asked_and_shows_no_passphrase(home: Home) -> None:
 def test_two_passphrases_that_differ_change_nothing(home: Home) -> None:
     home.save("--title", "One")
     code, shown = typed_on_terminal(home, "vault", "lock", typed=[PASSPHRASE, "something else"])
-    assert (code, "differ, so nothing was changed" in shown) == (1, True), shown
+    assert (code, "differ. Nothing was changed" in shown) == (1, True), shown
     assert header_at(home.vault) is None
 
 

@@ -90,7 +90,7 @@ def test_a_vault_is_added_listed_searched_and_removed(home: Home, other: Home) -
     assert "theirs · fact · just now · vault platform" in printed
     assert "vault agent" not in printed
     removed = home.call("vaults", "remove", "platform")
-    assert (removed.code, removed.out) == (0, "Removed: platform; its memories are untouched.\n")
+    assert (removed.code, removed.out) == (0, "Removed: platform. Its memories are kept.\n")
     assert home.found("harbor token") == ["mine"]
     assert other.found("harbor token") == ["theirs"]
 
@@ -106,13 +106,13 @@ def test_every_action_speaks_json(home: Home, other: Home, tmp_path: Path) -> No
     assert home.json("vaults", "trust", str(folder)) == {"trusted": vault}
     assert home.json("vaults", "trust", str(folder)) == {"trusted": vault}, "again is as good"
     for changed in (True, False):
-        told = home.json("vaults", "untrust", str(folder))
-        assert told == {"untrusted": vault, "changed": changed}
+        printed = home.json("vaults", "untrust", str(folder))
+        assert printed == {"untrusted": vault, "changed": changed}
 
 
 def test_a_server_is_added_by_its_address(home: Home) -> None:
-    told = ("vaults", "add", "ops", "https://recollect.example", "--token-env", "OPS_TOKEN")
-    assert home.json(*told)["added"] == {
+    args = ("vaults", "add", "ops", "https://recollect.example", "--token-env", "OPS_TOKEN")
+    assert home.json(*args)["added"] == {
         "name": "ops",
         "tier": "dynamic",
         "priority": 0.5,
@@ -183,8 +183,8 @@ def test_a_file_that_is_wrong_already_stays_untouched(
     home: Home, other: Home, content: bytes, action: str
 ) -> None:
     config(home).write_bytes(content)
-    told = ("add", "platform", str(other.vault)) if action == "add" else ("remove", "a")
-    refused(home.call("vaults", *told), "config.toml")
+    args = ("add", "platform", str(other.vault)) if action == "add" else ("remove", "a")
+    refused(home.call("vaults", *args), "config.toml")
     assert config(home).read_bytes() == content
     assert [one.name for one in home.folder.iterdir()] == ["config.toml"]
 
@@ -198,7 +198,7 @@ def test_a_vault_that_is_wrong_can_be_removed(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "holding"),
+    ("args", "holding"),
     [
         (("agent", "/srv/x.db"), "'agent' is the name of the agent vault"),
         (("project", "/srv/x.db"), "'project' is the name of the project vault"),
@@ -216,9 +216,9 @@ def test_a_vault_that_is_wrong_can_be_removed(home: Home) -> None:
     ],
 )
 def test_what_cannot_be_added_is_told_and_leaves_nothing_behind(
-    home: Home, told: tuple[str, ...], holding: str
+    home: Home, args: tuple[str, ...], holding: str
 ) -> None:
-    sentence = refused(home.call("vaults", "add", *told), holding)
+    sentence = refused(home.call("vaults", "add", *args), holding)
     assert "hunter2" not in sentence
     assert not config(home).exists()
 
@@ -261,18 +261,18 @@ def test_a_text_that_looks_like_a_table_is_none(home: Home) -> None:
         '[[vaults]]\nname = "a"\ntier = "team"\npath = "/x"\n'
     )
     config(home).write_text(text)
-    told = home.call("vaults", "remove", "a")
+    done = home.call("vaults", "remove", "a")
     left = tomllib.loads(config(home).read_text())
     assert left["embedding"]["query_prefix"] == '[[vaults]]\nname = "a"\n'
-    if told.code:
-        refused(told, "by hand")
+    if done.code:
+        refused(done, "by hand")
         assert config(home).read_text() == text
 
 
 def test_wrong_usage_says_how_it_is_called(home: Home) -> None:
-    for told in (("add",), ("add", "x"), ("add", "x", "y", "z"), ("remove",), ("list", "x"),
+    for args in (("add",), ("add", "x"), ("add", "x", "y", "z"), ("remove",), ("list", "x"),
                  ("trust", "a", "b")):  # fmt: skip
-        wrong_usage(home.call("vaults", *told), f"recollect vaults {told[0]}")
+        wrong_usage(home.call("vaults", *args), f"recollect vaults {args[0]}")
     wrong_usage(home.call("vaults", "mount"), "'mount'", "list, add, remove, trust, untrust")
     wrong_usage(home.call("vaults", "add", "x", "/y", "--priority", "high"), "--priority")
 
@@ -287,11 +287,11 @@ def test_a_project_vault_is_used_once_it_is_trusted(home: Home, tmp_path: Path) 
     with chdir(folder / "src"):
         vault = str(folder / ".recollect" / "vault.db")
         assert home.json("vaults")["untrusted"] == vault
-        assert f"Not used: {vault}" in home.call("vaults").out
+        assert f"Not trusted, so not searched: {vault}" in home.call("vaults").out
         assert home.found("harbor token") == ["mine"]
         assert "`recollect vaults trust`" in home.call("search", "harbor token").out
         trusted = home.call("vaults", "trust")
-        assert trusted.out == f"Trusted: {vault} is searched from now on in this project.\n"
+        assert trusted.out == f"Trusted: {vault}. Searches in this project now include it.\n"
         assert [one["name"] for one in home.json("vaults")["vaults"]] == ["agent", "project"]
         assert home.found("harbor token") == ["mine", "in-project"]
         assert "vaults trust" not in home.call("search", "harbor token").out
@@ -321,7 +321,7 @@ def test_a_working_directory_that_is_gone_is_no_hindrance(home: Home, tmp_path: 
     try:
         gone.rmdir()
         assert [one["name"] for one in home.json("vaults")["vaults"]] == ["agent"]
-        refused(home.call("vaults", "trust"), "The working directory is gone")
+        refused(home.call("vaults", "trust"), "The working directory no longer exists")
     finally:
         os.chdir(before)
 
@@ -343,9 +343,9 @@ def vaults_of(response: Any) -> list[tuple[str, str]]:
 
 
 def test_the_own_vault_can_be_searched_alone(spanning: Home) -> None:
-    told = spanning.search("harbor token", "--vault", "agent")
-    assert vaults_of(told) == [("mine", "agent")]
-    assert [one for one in told["degraded"] if one["channel"] == "gone"] == []
+    printed = spanning.search("harbor token", "--vault", "agent")
+    assert vaults_of(printed) == [("mine", "agent")]
+    assert [one for one in printed["degraded"] if one["channel"] == "gone"] == []
 
 
 def test_one_vault_or_several_can_be_searched(spanning: Home) -> None:
@@ -370,9 +370,9 @@ def test_without_other_vaults_there_is_one_name_to_give(home: Home) -> None:
 
 
 def test_a_vault_that_is_away_is_told_below_the_results(spanning: Home, tmp_path: Path) -> None:
-    told = spanning.call("search", "harbor token")
-    assert told.code == 0
-    assert "! gone: The vault gone is not there; `recollect vaults` says where it" in told.out
+    done = spanning.call("search", "harbor token")
+    assert done.code == 0
+    assert "! gone: The vault gone is not there; `recollect vaults` says where it" in done.out
     assert vaults_of(spanning.search("harbor token")) == [
         ("mine", "agent"),
         ("theirs", "platform"),
@@ -390,8 +390,8 @@ def test_what_was_found_elsewhere_can_be_shown_and_not_changed(spanning: Home, o
 
 
 def test_a_context_spans_the_vaults_too(spanning: Home) -> None:
-    told = spanning.json("context", "harbor token")
-    assert {one["id"] for one in told["memories"]} == {"mine", "theirs"}
+    printed = spanning.json("context", "harbor token")
+    assert {one["id"] for one in printed["memories"]} == {"mine", "theirs"}
 
 
 def test_the_installed_command_does_not_wait_for_a_server_that_hangs(home: Home) -> None:
@@ -402,8 +402,8 @@ def test_the_installed_command_does_not_wait_for_a_server_that_hangs(home: Home)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         home.json("vaults", "add", "silent", url)
-        told = home.run(
+        printed = home.run(
             "search", "harbor", "--json", using={"RECOLLECT_SEARCH__VAULT_DEADLINE_MS": "200"}
         ).json()
-    assert vaults_of(told) == [("mine", "agent")]
-    assert "silent" in {one["channel"] for one in told["degraded"]}
+    assert vaults_of(printed) == [("mine", "agent")]
+    assert "silent" in {one["channel"] for one in printed["degraded"]}

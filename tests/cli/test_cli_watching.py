@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from commandline import LONGEST_S, RECOLLECT, Home, until, wrong_usage
 
-FOLLOWING = "Following; Ctrl+C ends it."
+FOLLOWING = "Watching for changes. Press Ctrl+C to stop."
 
 
 @pytest.fixture
@@ -30,12 +30,12 @@ def notes(home: Home) -> Path:
 class Running:
     """A command that goes on. What it prints is read from a file, so that nothing waits."""
 
-    def __init__(self, home: Home, *told: str) -> None:
+    def __init__(self, home: Home, *args: str) -> None:
         home.folder.mkdir(exist_ok=True)
-        self._file = home.folder.parent / f"{'-'.join(told[:1])}.out"
+        self._file = home.folder.parent / f"{'-'.join(args[:1])}.out"
         with self._file.open("wb") as stream:
             self.process = subprocess.Popen(
-                [RECOLLECT, *told],
+                [RECOLLECT, *args],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
@@ -57,8 +57,8 @@ class Running:
 
 
 @contextmanager
-def running(home: Home, *told: str) -> Iterator[Running]:
-    started = Running(home, *told)
+def running(home: Home, *args: str) -> Iterator[Running]:
+    started = Running(home, *args)
     try:
         started.says(FOLLOWING)
         yield started
@@ -84,7 +84,7 @@ def test_add_goes_on_and_follows_until_it_is_stopped(
         following.says("notes: 1 added")
         (notes / "new.md").unlink()
         finds(home, "quokka")
-        assert home.call("folders").out == f"{notes}  1 file, project notes, followed\n"
+        assert home.call("folders").out == f"{notes}  1 file, project notes, watched\n"
         assert following.stop(number) == 0
         assert "Traceback" not in following.out
     assert home.is_sound()
@@ -97,7 +97,7 @@ def test_one_process_follows_all_folders_and_a_second_is_told(
     with running(home, "folders", "watch") as following:
         done = home.run("add", "notes", "--watch")
         assert done.code == 0
-        assert "Another process follows the folders of this vault already" in done.out
+        assert "Another process already follows the folders of this vault" in done.out
         assert home.run("add", "more", "--watch").code == 0
         (tmp_path / "more/new.md").write_text("The quokka sleeps.")
         finds(home, "quokka", tmp_path / "more/new.md")
@@ -116,7 +116,7 @@ def test_a_mirror_is_followed_on_both_sides(home: Home, tmp_path: Path) -> None:
         until((folder / "Tides.md").exists)
         (folder / "Idea.md").write_text("An idea of a quokka.\n")
         until(lambda: len(home.found("quokka")) == 1)
-        following.says("1 taken in")
+        following.says("1 imported")
 
         folder.rename(tmp_path / "aside")
         following.says("recollect: There is no folder")
@@ -129,6 +129,6 @@ def test_a_mirror_is_followed_on_both_sides(home: Home, tmp_path: Path) -> None:
         assert "Traceback" not in following.out
 
 
-@pytest.mark.parametrize("told", ["--dry-run", "--json"])
-def test_a_mirror_that_is_followed_is_neither_tried_nor_json(home: Home, told: str) -> None:
-    wrong_usage(home.call("mirror", "notes", "--watch", told), "--watch goes neither with")
+@pytest.mark.parametrize("args", ["--dry-run", "--json"])
+def test_a_mirror_that_is_followed_is_neither_tried_nor_json(home: Home, args: str) -> None:
+    wrong_usage(home.call("mirror", "notes", "--watch", args), "--watch cannot be combined with")

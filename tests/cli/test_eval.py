@@ -70,39 +70,39 @@ def test_the_json_is_the_contract(home: Home, dataset: Path) -> None:
 
 
 def test_named_recipes_alone_take_part_in_order(home: Home, dataset: Path) -> None:
-    told = ("--recipe", "bm25", "--recipe", "echovault", "--queries", "1", "--seed", "3")
-    found = home.json("eval", str(dataset), *told)
+    args = ("--recipe", "bm25", "--recipe", "echovault", "--queries", "1", "--seed", "3")
+    found = home.json("eval", str(dataset), *args)
     assert list(found["recipes"]) == ["bm25", "echovault"]
     assert found["queries"] == 1
 
 
 def test_the_table_has_the_best_first_and_says_what_is_wrong(home: Home, dataset: Path) -> None:
-    told = home.call("eval", str(dataset))
-    assert (told.code, told.err) == (0, "")
-    heading, *table = told.out.splitlines()[2:6]
+    done = home.call("eval", str(dataset))
+    assert (done.code, done.err) == (0, "")
+    heading, *table = done.out.splitlines()[2:6]
     assert heading.split()[:2] == ["recipe", "nDCG@10"]
-    assert "against vault" in heading
+    assert "vs vault" in heading
     scores = [float(row.split()[1]) for row in table]
     assert scores == sorted(scores, reverse=True)
-    assert "1 question without an answer among the judgements: not scored." in told.out
-    assert "! dense is left out: " in told.out
-    assert "! 1 × judged documents that are not in the corpus" in told.out
-    assert '! vault, 2 questions: vector: embedding.provider is "none"' in told.out
-    assert ESCAPE not in told.out
+    assert "Not scored: 1 question without a judged answer." in done.out
+    assert "! dense was not measured: " in done.out
+    assert "! 1 × judged documents that are not in the corpus" in done.out
+    assert '! vault, 2 questions: vector: embedding.provider is "none"' in done.out
+    assert ESCAPE not in done.out
 
 
 def test_a_terminal_sees_a_table_and_progress(home: Home, dataset: Path) -> None:
-    told = home.on_terminal("eval", str(dataset))
-    assert told.code == 0
-    assert ESCAPE in told.out
-    assert "against vault" in told.out
-    assert "Saving" in told.err
-    assert "bm25, timed" in told.err
+    done = home.on_terminal("eval", str(dataset))
+    assert done.code == 0
+    assert ESCAPE in done.out
+    assert "vs vault" in done.out
+    assert "Saving" in done.err
+    assert "bm25, timed" in done.err
 
 
 def test_run_files_are_written(home: Home, dataset: Path, tmp_path: Path) -> None:
-    told = ("--recipe", "bm25", "--run-dir", str(tmp_path / "runs"))
-    assert home.call("eval", str(dataset), *told).code == 0
+    args = ("--recipe", "bm25", "--run-dir", str(tmp_path / "runs"))
+    assert home.call("eval", str(dataset), *args).code == 0
     assert sorted(file.name for file in (tmp_path / "runs").iterdir()) == [
         "small.bm25.jsonl", "small.bm25.run",
     ]  # fmt: skip
@@ -122,8 +122,8 @@ def test_models_are_asked_once_and_the_cache_can_be_ignored(home: Home, dataset:
         found: list[Any] = []
         for more in ((), (), ("--no-cache",), ("--no-rerank",)):
             server.requests.clear()
-            told = ("eval", str(dataset), "--recipe", "dense", "--recipe", "gnosis", *more)
-            found.append(home.json(*told, using=using))
+            args = ("eval", str(dataset), "--recipe", "dense", "--recipe", "gnosis", *more)
+            found.append(home.json(*args, using=using))
             asked.append(sum("embeddings" in request.path for request in server.requests))
     quality = [{name: one["recipes"][name]["ndcg@10"] for name in one["recipes"]} for one in found]
     assert quality[0] == quality[1] == quality[2]
@@ -136,10 +136,10 @@ def test_a_gold_set_is_made_grown_and_evaluated_against_the_vault(home: Home) ->
     home.bring_in(*({"id": one["_id"], "title": one["title"], "text": one["text"]}
                     for one in DOCUMENTS))  # fmt: skip
     gold = home.folder / "gold"
-    assert home.call("eval", "init").out.startswith(f"{gold} is a gold set now")
+    assert home.call("eval", "init").out.startswith(f"Created the gold set {gold}")
     refused(home.call("eval", str(gold)), "is empty; `recollect eval add")
-    told = home.call("eval", "add", "when are tokens rotated", "d1", "d2", "--grade", "2")
-    assert told.out == f"q1: 2 new judgements in {gold}.\n"
+    done = home.call("eval", "add", "when are tokens rotated", "d1", "d2", "--grade", "2")
+    assert done.out == f"q1: 2 new judgements in {gold}.\n"
     added = home.json("eval", "add", "when are tokens rotated", "d1", "--grade", "3")
     assert added == {"query": "q1", "judgements": 1, "gold": str(gold)}
     refused(home.call("eval", "add", "another", "d1", "nowhere"), "no memory 'nowhere'")
@@ -167,16 +167,16 @@ def test_another_gold_folder_and_a_folder_that_is_called_like_an_action(
 
 def test_wrong_calls(home: Home, dataset: Path) -> None:
     wrong_usage(home.call("eval"), "DATASET")
-    for told in (
-        ("eval", str(dataset), "another"),
+    wrong_usage(home.call("eval", str(dataset), "another"), "Usage: recollect eval DATASET")
+    wrong_usage(home.call("eval", "init", "a", "b"), "Usage: recollect eval init [FOLDER]")
+    wrong_usage(home.call("eval", "add", "only a question"), "Usage: recollect eval add QUERY ID")
+    for args in (
         ("eval", str(dataset), "--queries", "0"),
         ("eval", str(dataset), "--grade", "1"),
-        ("eval", "init", "a", "b"),
         ("eval", "init", "a", "--recipe", "vault"),
-        ("eval", "add", "only a question"),
         ("eval", "add", "q", "id", "--no-rerank"),
     ):
-        refused(home.call(*told), code=2)
+        refused(home.call(*args), code=2)
     wrong_usage(home.call("eval", str(dataset), "--queries", "many"), "--queries")
 
 
@@ -220,10 +220,10 @@ def test_an_interrupt_leaves_nothing_behind(home: Home, dataset: Path, tmp_path:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, b"")
-    assert err == b"recollect: Interrupted; what was saved before is kept.\n"
+    assert err == b"recollect: Interrupted. Everything saved so far is kept.\n"
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_json_is_all_that_is_printed(home: Home, dataset: Path) -> None:
-    told = home.on_terminal("eval", str(dataset), "--json", "--recipe", "grep")
-    assert json.loads(told.out)["recipes"].keys() == {"grep"}
+    done = home.on_terminal("eval", str(dataset), "--json", "--recipe", "grep")
+    assert json.loads(done.out)["recipes"].keys() == {"grep"}

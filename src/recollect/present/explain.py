@@ -35,8 +35,8 @@ def _drawn(term: Term, first: str, rest: str) -> Iterator[tuple[str, float, str]
         yield from _drawn(part, rest + branch, rest + below)
 
 
-def bar(value: float, largest: float) -> str:
-    """A bar as long as the value's share of the largest."""
+def bar(value: float, largest: float, length: int = BAR) -> str:
+    """A bar as long as the value's share of the largest, which takes the whole length."""
     if largest <= 0 or value <= 0:
         return ""
-    return "█" * min(BAR, max(1, round(BAR * value / largest)))
+    return "█" * min(length, max(1, round(length * value / largest)))

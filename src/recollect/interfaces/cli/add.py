@@ -7,20 +7,20 @@ import argparse
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.secrets import add_redact
-from recollect.interfaces.cli.syncing import advancing, embed, follow, tell
+from recollect.interfaces.cli.syncing import add_no_embed, advancing, embed, follow, tell
 
 EXAMPLE = "  recollect add ~/notes\n  recollect add . --project harbor --watch"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="FOLDER", help="its files become memories of tier file")
+    parser.add_argument("folder", metavar="FOLDER", help="the folder whose files become memories")
     parser.add_argument(
-        "--watch", action="store_true", help="go on, and follow its changes until Ctrl+C"
+        "--watch", action="store_true", help="keep running and follow its changes, until Ctrl+C"
     )
-    parser.add_argument("--project", metavar="P", help="default: the folder's name")
     parser.add_argument(
-        "--no-embed", action="store_true", help="leave the vectors to a later `recollect reindex`"
+        "--project", metavar="NAME", help="the memories' project (default: the folder's name)"
     )
+    add_no_embed(parser)
     add_redact(parser)
     add_json(parser)
 

@@ -4,35 +4,57 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from recollect.errors import UserError
 from recollect.interfaces import requests
 from recollect.times import parse_time
 from recollect.types import Filter, Search
 
+S = TypeVar("S")  # what a command's actions work on
+
 
 class WrongUsage(UserError):
-    """The command was called in a way that it cannot be called."""
+    """The arguments do not go together, or one is missing."""
 
     exit_code = 2
 
 
-def check_action(
-    command: str, action: str, names: Sequence[str], usages: Mapping[str, str]
+Action = Callable[[S, argparse.Namespace], int]
+# Name → (what carries it out, how it is called: `add NAME PATH`). What stands in brackets may be
+# left out; after `...` there may be more.
+Actions = Mapping[str, tuple[Action[S], str]]
+
+
+def add_action(
+    parser: argparse.ArgumentParser, actions: Actions[Any], names: str, metavar: str = "NAME"
 ) -> None:
-    """WrongUsage for an action that is none, or that takes fewer or more names. `usages`: how each
-    is called, `add NAME PATH`; what it can do without stands in brackets."""
-    if action not in usages:
-        raise WrongUsage(f"{action!r} is not an action; there are: {', '.join(usages)}.")
-    usage = usages[action]
+    """ACTION, which is `list` where it is left out, and the names that it takes."""
+    *first, last = actions
+    about = f"{', '.join(first)} or {last} (default: list)"
+    parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help=about)
+    parser.add_argument("names", metavar=metavar, nargs="*", help=names)
+
+
+def chosen_action(command: str, args: argparse.Namespace, actions: Actions[S]) -> Action[S]:
+    """What carries out the action; WrongUsage where there is none, or a wrong number of names."""
+    if args.action not in actions:
+        known = ", ".join(actions)
+        raise WrongUsage(f"There is no action {args.action!r}; there are: {known}.")
+    action, usage = actions[args.action]
     most = usage.count(" ")
-    if not most - usage.count("[") <= len(names) <= most:
-        raise WrongUsage(f"It is called as `recollect {command} {usage}`.")
+    fewest = most - usage.count("[")
+    if not fewest <= len(args.names) or (len(args.names) > most and not usage.endswith("...")):
+        raise wrong_call(f"{command} {usage}")
+    return action
+
+
+def wrong_call(usage: str) -> WrongUsage:
+    return WrongUsage(f"Usage: recollect {usage}")
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -61,31 +83,39 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_limit(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
-        "--limit", type=int, metavar="N", help=f"at most so many (default: {default})"
+        "--limit", type=int, metavar="N", help=f"maximum number of results (default: {default})"
+    )
+
+
+def add_repeatable(
+    parser: argparse._ActionsContainer, flag: str, metavar: str, about: str, dest: str | None = None
+) -> None:
+    """An option that may be given several times; its value is a list."""
+    name = dest or flag.removeprefix("--").replace("-", "_")
+    parser.add_argument(
+        flag, dest=name, action="append", default=[], metavar=metavar, help=f"{about}; repeatable"
     )
 
 
 def add_filter(parser: argparse.ArgumentParser) -> None:
-    """What a memory must satisfy; every one given must hold."""
-    group = parser.add_argument_group("filters", "every one given must hold")
+    """Conditions on a memory; all of them must hold."""
+    group = parser.add_argument_group("filters", "a memory must satisfy all of them")
     where = group.add_mutually_exclusive_group()
-    where.add_argument("--project", metavar="P", help="only this project")
+    where.add_argument("--project", metavar="NAME", help="only this project")
     where.add_argument(
         "--here", action="store_true", help="only the project named after the working directory"
     )
-    group.add_argument("--source", metavar="S", help="only from this source")
-    group.add_argument(
-        "--tag", dest="tags", action="append", default=[], metavar="T", help="only with this tag"
-    )
-    group.add_argument("--domain", metavar="D", help="only of this domain")
-    group.add_argument("--kind", metavar="K", help="only of this kind")
-    group.add_argument("--space", metavar="S", help="only in this space")
-    group.add_argument("--since", metavar="D", help="changed since: 2026-03-01, 7d, 12h, 2w")
-    group.add_argument("--until", metavar="D", help="changed until")
+    group.add_argument("--source", metavar="NAME", help="only from this source")
+    add_repeatable(group, "--tag", "TAG", "only with this tag", dest="tags")
+    group.add_argument("--domain", metavar="NAME", help="only of this domain")
+    group.add_argument("--kind", metavar="KIND", help="only of this kind")
+    group.add_argument("--space", metavar="NAME", help="only in this space")
+    group.add_argument("--since", metavar="TIME", help="changed since: 2026-03-01, 7d, 12h, 2w")
+    group.add_argument("--until", metavar="TIME", help="changed until then")
 
 
 def add_now(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--now", metavar="T", help="pretend that it is this time (ISO 8601)")
+    parser.add_argument("--now", metavar="TIME", help="pretend that it is this time (ISO 8601)")
 
 
 def filter_of(args: argparse.Namespace, now: datetime) -> Filter:
@@ -112,59 +142,68 @@ def here() -> str:
     try:
         folder = Path.cwd()
     except OSError as error:
-        raise UserError("--here: the working directory is gone.") from error
+        raise UserError("--here: the working directory no longer exists.") from error
     for candidate in (folder, *folder.parents):
         if (candidate / ".git").exists():
             return candidate.name
     return folder.name
 
 
-FIELDS = (
-    "text", "context", "why", "impact", "kind", "severity", "domain", "source", "tier", "space",
-    "path", "valid-from", "valid-until", "created-at", "updated-at",
-)  # fmt: skip
-HELP = {
-    "text": "what it says; - reads standard input",
-    "kind": "decision, bug, preference, … (default: fact)",
-    "severity": "critical, warning or suggestion",
-    "tier": "core, file or capture (default: capture)",
-    "valid-until": "when it stops being true (ISO 8601)",
+# A memory's fields that are plain options → (what stands for its value in the help, what it is).
+FIELDS = {
+    "text": ("TEXT", "the memory itself; - reads standard input"),
+    "context": ("TEXT", "the situation it comes from"),
+    "why": ("TEXT", "the reason"),
+    "impact": ("TEXT", "the consequence"),
+    "kind": ("KIND", "decision, bug, preference or any other (default: fact)"),
+    "severity": ("LEVEL", "critical, warning or suggestion"),
+    "domain": ("NAME", "the subject area, such as auth"),
+    "source": ("NAME", "where it comes from, such as a tool or a person"),
+    "tier": ("TIER", "core, file or capture (default: capture)"),
+    "space": ("NAME", "a separate group of memories, such as one conversation"),
+    "path": ("PATH", "the file that it is about"),
+    "valid-from": ("TIME", "when it becomes true (ISO 8601)"),
+    "valid-until": ("TIME", "when it stops being true (ISO 8601)"),
+    "created-at": ("TIME", "when it was created (ISO 8601)"),
+    "updated-at": ("TIME", "when it was last changed (ISO 8601)"),
 }
 
 
 def add_fields(parser: argparse.ArgumentParser) -> None:
     """A memory's fields as options."""
     group = parser.add_argument_group("fields")
-    group.add_argument("--title", metavar="T", help="its title")
-    for name in FIELDS:
-        group.add_argument(f"--{name}", metavar="…", help=HELP.get(name))
+    group.add_argument("--title", metavar="TITLE", help="the title")
+    for name, (metavar, about) in FIELDS.items():
+        group.add_argument(f"--{name}", metavar=metavar, help=about)
     where = group.add_mutually_exclusive_group()
-    where.add_argument("--project", metavar="P", help="the project it belongs to")
+    where.add_argument("--project", metavar="NAME", help="the project it belongs to")
     where.add_argument(
         "--here", action="store_true", help="the project named after the working directory"
     )
     group.add_argument(
-        "--details-file", metavar="F", help="a file with the long version; - reads standard input"
+        "--details-file",
+        metavar="FILE",
+        help="a file with the long version; - reads standard input",
     )
 
 
 def fields_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The memory's fields that were given."""
+    """The memory's fields that the arguments set."""
     names = ("title", "project", *(name.replace("-", "_") for name in FIELDS))
-    given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    fields = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if args.here:
-        given["project"] = here()
-    if given.get("text") == "-":
+        fields["project"] = here()
+    if fields.get("text") == "-":
         if args.details_file == "-":
             raise WrongUsage("Only one of --text and --details-file can read standard input.")
-        given["text"] = read_text("-")
+        fields["text"] = read_text("-")
     if args.details_file is not None:
-        given["details"] = read_text(args.details_file)
-    return given
+        fields["details"] = read_text(args.details_file)
+    return fields
 
 
 def read_text(name: str) -> str:
-    """A file's text, or standard input's; bytes that are not UTF-8 are refused."""
+    """The text of a file, or of standard input; refuses bytes that are not UTF-8."""
     try:
         return (standard_input().read() if name == "-" else Path(name).read_bytes()).decode()
     except OSError as error:
@@ -176,5 +215,5 @@ def read_text(name: str) -> str:
 
 def standard_input() -> BinaryIO:
     if sys.stdin is None:
-        raise UserError("Standard input is closed, so nothing can be read from it.")
+        raise UserError("Standard input cannot be read: it is closed.")
     return sys.stdin.buffer

@@ -21,9 +21,9 @@ LIMIT = 50
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--since", metavar="D", help="since 2026-03-01, or 7d, 12h, 2w")
-    parser.add_argument("--refused", action="store_true", help="only what was refused")
-    add_limit(parser, f"{LIMIT}, the latest")
+    parser.add_argument("--since", metavar="TIME", help="only since: 2026-03-01, 7d, 12h, 2w")
+    parser.add_argument("--refused", action="store_true", help="only requests that were refused")
+    add_limit(parser, f"the latest {LIMIT}")
     add_json(parser)
 
 

@@ -19,14 +19,18 @@ EXAMPLE = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", metavar="QUERY", nargs="?", default="", help="what it is about")
+    parser.add_argument("query", metavar="QUERY", nargs="?", default="", help="the topic")
     add_limit(parser, str(CONTEXT_LIMIT))
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="at most about so many tokens")
     parser.add_argument(
-        "--semantic", metavar="M", help="auto, always or never (default: the settings' choice)"
+        "--max-tokens", type=int, metavar="N", help="maximum length in tokens, roughly"
     )
     parser.add_argument(
-        "--no-topup", action="store_true", help="do not fill free places with the newest"
+        "--semantic",
+        metavar="MODE",
+        help="search by meaning: auto, always or never (default: setting context.semantic)",
+    )
+    parser.add_argument(
+        "--no-topup", action="store_true", help="do not fill up with the newest memories"
     )
     add_filter(parser)
     add_json(parser)
@@ -46,12 +50,12 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(context_json(found))
         return 0
-    for one in found.memories:
-        print(styled(visible(one.title or one.id), BOLD))
-        for line in one.text.splitlines():
+    for each in found.memories:
+        print(styled(visible(each.title or each.id), BOLD))
+        for line in each.text.splitlines():
             print(visible(line))
-        print(styled(about(one, now), DIM) + "\n")
-    origins = f"{found.matched} by search, {found.topped_up} newest"
+        print(styled(about(each, now), DIM) + "\n")
+    origins = f"{found.matched} found by search, {found.topped_up} newest"
     print(styled(f"{counted(len(found.memories), 'memory')}: {origins}", DIM))
     if found.left_out:
         print(styled(sentences.over_budget(found.left_out), DIM))

@@ -22,17 +22,19 @@ ORDINALS = {1: "1st", 2: "2nd", 3: "3rd"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--query", metavar="Q", default=QUERY, help="ask something else")
-    parser.add_argument("--keep", metavar="FOLDER", help="keep the vault in this new folder")
+    parser.add_argument(
+        "--query", metavar="QUERY", default=QUERY, help=f"what to search for (default: {QUERY})"
+    )
+    parser.add_argument("--keep", metavar="FOLDER", help="keep the vault, in this new folder")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.keep is not None:
         home = Path(args.keep)
         if home.exists():
-            raise UserError(f"{home} exists already; name a new folder for the demo vault.")
+            raise UserError(f"{home} already exists. Choose a new folder for the demo vault.")
         _demo(home, args.query)
-        print(f'The vault stays: RECOLLECT_HOME={home} recollect search "{args.query}"')
+        print(f'The vault is kept. Try: RECOLLECT_HOME={home} recollect search "{args.query}"')
         return 0
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:
         _demo(Path(folder), args.query)
@@ -42,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
 def _demo(home: Path, query: str) -> None:
     with Recollect(home=home) as memory:
         saved = memory.save_all(list(sample(memory.now())))
-        print(f"A throw-away vault with {counted(len(saved), 'sample memory')}.\n")
-        print(f"One question, {len(BUILT_IN)} documented rankings: {styled(query, BOLD)}\n")
+        print(f"A demo vault with {counted(len(saved), 'sample memory')}.\n")
+        print(f"One query, {len(BUILT_IN)} rankings: {styled(query, BOLD)}\n")
         answers, refusals = _asked(memory, query)
         best = _print_side_by_side(answers)
         _print_why(answers, best, memory.settings.search.recipe)
@@ -54,7 +56,7 @@ def _demo(home: Path, query: str) -> None:
 
 
 def _asked(memory: Recollect, query: str) -> tuple[list[Response], list[str]]:
-    """What each recipe answers, and why some refuse the query; that all do is an error."""
+    """The answers of the recipes, and why some refuse the query; an error where all do."""
     answers: list[Response] = []
     refusals: list[str] = []
     for name in BUILT_IN:
@@ -68,8 +70,8 @@ def _asked(memory: Recollect, query: str) -> tuple[list[Response], list[str]]:
 
 
 def _print_side_by_side(answers: list[Response]) -> str:
-    """A row per memory among anyone's best, a column per recipe with the place it gave; returns
-    the id of the memory that stands highest over all."""
+    """Print a row per memory and a column per recipe with the rank that it gave; returns the id of
+    the memory that ranks highest over all."""
     names = [answer.recipe for answer in answers]
     places = {
         answer.recipe: {result.id: place for place, result in enumerate(answer, start=1)}
@@ -79,19 +81,19 @@ def _print_side_by_side(answers: list[Response]) -> str:
     titles = max(24, width() - sum(len(name) + 2 for name in names) - 2)
     heading = "".join(f"  {name}" for name in names)
     print(f"{'':<{titles}}{styled(heading, CYAN)}")
-    ordered = sorted(rows, key=lambda id: _standing(id, places))
+    ordered = sorted(rows, key=lambda id: _ranks(id, places))
     for id in ordered:
         cells = "".join(f"  {places[name].get(id, '·'):>{len(name)}}" for name in names)
         title = shortened(rows[id].title or rows[id].text, titles - 1)
         print(f"{title:<{titles}}{cells}")
-    print(styled("\n1 is first; · was not returned.\n", DIM))
+    print(styled("\n1 is the first result; · means not found.\n", DIM))
     return ordered[0] if ordered else ""
 
 
-def _standing(id: str, places: dict[str, dict[str, int]]) -> tuple[float, str]:
-    """How high a memory stands over all recipes; where it was not returned it stands below."""
-    below = max(len(of_one) for of_one in places.values()) + 1
-    return sum(of_one.get(id, below) for of_one in places.values()), id
+def _ranks(id: str, places: dict[str, dict[str, int]]) -> tuple[float, str]:
+    """The sum of a memory's ranks over all recipes; not found counts as the rank below the last."""
+    below = max(map(len, places.values())) + 1
+    return sum(ranks.get(id, below) for ranks in places.values()), id
 
 
 def _print_why(answers: list[Response], id: str, default: str) -> None:
@@ -100,8 +102,8 @@ def _print_why(answers: list[Response], id: str, default: str) -> None:
         for place, result in enumerate(answer, start=1):
             if result.id == id:
                 title = styled(result.memory.title or id, BOLD)
-                print(f"Why {title} stands {ORDINALS.get(place, f'{place}th')} for "
-                      f"{answer.recipe}:\n")  # fmt: skip
+                rank = ORDINALS.get(place, f"{place}th")
+                print(f"Why {title} is {rank} for {answer.recipe}:\n")
                 print("\n".join(explained(result.explain)) + "\n")
                 return
 
@@ -114,7 +116,7 @@ def _print_degraded(answers: list[Response]) -> None:
 def _print_next() -> None:
     print(
         """
-What to try next, on a vault of your own:
+Try next, on a vault of your own:
   recollect save --title "What we decided" --text "…" --kind decision --here
   recollect search "what did we decide" --explain
   recollect recipes show blend

@@ -12,7 +12,7 @@ EXAMPLE = "  recollect doctor --fix"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fix", action="store_true", help="rebuild what is out of step")
+    parser.add_argument("--fix", action="store_true", help="repair what can be repaired")
     add_json(parser)
 
 
@@ -21,11 +21,13 @@ def run(args: argparse.Namespace) -> int:
         findings = memory.doctor(fix=args.fix)
     broken = [finding for finding in findings if finding.problem]
     if args.json:
-        print_json([{"check": one.check, "problem": one.problem} for one in findings])
+        print_json([{"check": finding.check, "problem": finding.problem} for finding in findings])
     else:
-        for one in findings:
-            state = styled("ok", GREEN) if one.problem is None else styled(one.problem, YELLOW)
-            print(f"{one.check:<16} {state}")
-        if any(one.mendable for one in broken) and not args.fix:
-            print("`recollect doctor --fix` rebuilds what is out of step.")
+        for finding in findings:
+            problem = finding.problem
+            print(
+                f"{finding.check:<16} {styled(problem, YELLOW) if problem else styled('OK', GREEN)}"
+            )
+        if any(finding.mendable for finding in broken) and not args.fix:
+            print("To repair: recollect doctor --fix")
     return 1 if broken else 0

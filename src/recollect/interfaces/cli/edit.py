@@ -6,7 +6,13 @@ import argparse
 
 from recollect.engine import Recollect
 from recollect.ingest.draft import draft
-from recollect.interfaces.cli.arguments import WrongUsage, add_fields, add_json, fields_of
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    add_fields,
+    add_json,
+    add_repeatable,
+    fields_of,
+)
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.memory_json import memory_json
@@ -15,16 +21,14 @@ EXAMPLE = '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="which memory")
+    parser.add_argument("id", metavar="ID", help="the memory to change")
     add_fields(parser)
-    parser.add_argument("--tag", action="append", metavar="T", help="replace all tags by these")
-    parser.add_argument("--add-tag", action="append", default=[], metavar="T", help="add a tag")
     parser.add_argument(
-        "--remove-tag", action="append", default=[], metavar="T", help="take a tag off"
+        "--tag", action="append", metavar="TAG", help="replace all tags; repeatable"
     )
-    parser.add_argument(
-        "--clear", action="append", default=[], metavar="FIELD", help="empty a field"
-    )
+    add_repeatable(parser, "--add-tag", "TAG", "add a tag")
+    add_repeatable(parser, "--remove-tag", "TAG", "remove a tag")
+    add_repeatable(parser, "--clear", "FIELD", "empty a field")
     add_redact(parser)
     add_json(parser)
 
@@ -33,10 +37,10 @@ def run(args: argparse.Namespace) -> int:
     changes = fields_of(args) | {name.replace("-", "_"): None for name in args.clear}
     if args.tag is not None:
         if args.add_tag or args.remove_tag:
-            raise WrongUsage("Give either --tag, or --add-tag and --remove-tag.")
+            raise WrongUsage("Use either --tag, or --add-tag and --remove-tag.")
         changes["tags"] = args.tag
     if not (changes or args.add_tag or args.remove_tag):
-        raise WrongUsage("Nothing to change; name a field, like --title.")
+        raise WrongUsage("Nothing to change. Name a field, such as --title.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
     with Recollect() as memory:
         done = memory.edited(

@@ -25,25 +25,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "file",
         metavar="FILE",
         nargs="?",
-        help="where to; - is stdout (default: stdout). For markdown a folder, new or empty",
+        help="the file to write; - is standard output (default); for markdown: a new or empty "
+        "folder",
     )
     parser.add_argument(
         "--format",
         choices=("jsonl", "markdown"),
         default="jsonl",
-        help="one file with a line for each memory (jsonl, the default), or a folder with a file "
-        "for each (markdown)",
+        help="jsonl (default): one file, a line for each memory; markdown: a folder, a file for "
+        "each memory",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     if args.format == "markdown" and args.file in (None, "-"):
-        raise WrongUsage("Markdown is written into a folder; name one.")
+        raise WrongUsage("Name a folder; --format markdown writes a file per memory.")
     with Recollect() as memory:
         if args.format == "markdown":
             count = _folder(memory, Path(args.file))
         elif args.file in (None, "-"):
-            sys.stdout.buffer.writelines(as_line(one) for one in memory.export())
+            sys.stdout.buffer.writelines(as_line(saved) for saved in memory.export())
             return 0
         else:
             count = _written(memory, Path(args.file))
@@ -58,8 +59,8 @@ def _folder(memory: Recollect, folder: Path) -> int:
 
 
 def _written(memory: Recollect, file: Path) -> int:
-    """Written beside the file first, so that an older export is never half overwritten; straight
-    into what is no file, such as a pipe or a device."""
+    """Write beside the file first, so that an older export is never half overwritten. A pipe or a
+    device is written directly. Returns the number of memories."""
     try:
         if file.exists() and not file.is_file():
             return _write(memory, file)
@@ -78,8 +79,8 @@ def _written(memory: Recollect, file: Path) -> int:
 def _write(memory: Recollect, file: Path) -> int:
     count = 0
     with file.open("wb") as stream:
-        for one in memory.export():
-            stream.write(as_line(one))
+        for saved in memory.export():
+            stream.write(as_line(saved))
             count += 1
         stream.flush()
         if file.is_file():

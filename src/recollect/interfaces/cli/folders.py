@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
-from recollect.interfaces.cli.arguments import add_json, check_action
+from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
 from recollect.interfaces.cli.output import BOLD, one_line, print_json, say, styled
 from recollect.interfaces.cli.syncing import advancing, embed, follow, synced_json, tell
 from recollect.present.words import counted
@@ -21,46 +20,35 @@ EXAMPLE = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action", metavar="ACTION", nargs="?", default="list",
-        help="list, sync, watch or remove",
-    )  # fmt: skip
-    parser.add_argument("folder", metavar="FOLDER", nargs="?", help="the folder to remove")
+    add_action(parser, ACTIONS, "the folder to remove", "FOLDER")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    usages = {name: name for name in ACTIONS} | {"remove": "remove FOLDER"}
-    check_action("folders", args.action, [args.folder] if args.folder is not None else [], usages)
+    action = chosen_action("folders", args, ACTIONS)
     with Recollect() as memory:
-        return ACTIONS[args.action](memory, args)
+        return action(memory, args)
 
 
 def _list(memory: Recollect, args: argparse.Namespace) -> int:
-    found = [
-        {
-            "path": folder.path,
-            "project": folder.project,
-            "followed": folder.followed,
-            "files": folder.files,
-        }
-        for folder in memory.folders()
-    ]
+    found = memory.folders()
     if args.json:
-        print_json({"folders": found})
+        names = ("path", "project", "followed", "files")
+        print_json(
+            {"folders": [{name: getattr(folder, name) for name in names} for folder in found]}
+        )
         return 0
-    for one in found:
-        follows = ", followed" if one["followed"] else ""
-        name = styled(one_line(str(one["path"])), BOLD)
-        files = counted(int(str(one["files"])), "file")
-        print(f"{name}  {files}, project {one_line(str(one['project']))}{follows}")
+    for folder in found:
+        watched = ", watched" if folder.followed else ""
+        name, project = styled(one_line(folder.path), BOLD), one_line(folder.project)
+        print(f"{name}  {counted(folder.files, 'file')}, project {project}{watched}")
     if not found:
-        print("No folder was added yet; `recollect add FOLDER`.")
+        print("No folders yet. To add one: recollect add FOLDER")
     return 0
 
 
 def _sync(memory: Recollect, args: argparse.Namespace) -> int:
-    """Every folder; one that is away is reported, and the others are brought into step."""
+    """Sync every folder; one that is missing is reported, and the others still sync."""
     code = 0
     found: list[dict[str, Any]] = []
     for folder in memory.folders():
@@ -87,16 +75,18 @@ def _watch(memory: Recollect, args: argparse.Namespace) -> int:
 
 
 def _remove(memory: Recollect, args: argparse.Namespace) -> int:
-    count = memory.remove_folder(args.folder)
-    what = f"{counted(count, 'memory')} forgotten, no file touched"
-    sentence = f"Removed: {one_line(args.folder)}; {what}."
-    say(args.json, sentence, removed=args.folder, forgotten=count)
+    [folder] = args.names
+    count = memory.remove_folder(folder)
+    sentence = (
+        f"Removed: {one_line(folder)}. {counted(count, 'memory')} forgotten; its files are kept."
+    )
+    say(args.json, sentence, removed=folder, forgotten=count)
     return 0
 
 
-ACTIONS: dict[str, Callable[[Recollect, argparse.Namespace], int]] = {
-    "list": _list,
-    "sync": _sync,
-    "watch": _watch,
-    "remove": _remove,
+ACTIONS: Actions[Recollect] = {
+    "list": (_list, "list"),
+    "sync": (_sync, "sync"),
+    "watch": (_watch, "watch"),
+    "remove": (_remove, "remove FOLDER"),
 }

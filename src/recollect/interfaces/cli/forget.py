@@ -13,10 +13,10 @@ EXAMPLE = "  recollect forget auth-jwt-000\n  recollect forget --undo auth-jwt-0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", nargs="+", help="which memories")
+    parser.add_argument("ids", metavar="ID", nargs="+", help="the memories")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--undo", action="store_true", help="bring forgotten memories back")
-    how.add_argument("--purge", action="store_true", help="remove for good; cannot be undone")
+    how.add_argument("--purge", action="store_true", help="delete permanently; cannot be undone")
     add_json(parser)
 
 
@@ -30,5 +30,5 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print(f"{counted(len(ids), 'memory')} {done}.")
     if done == "forgotten":
-        print(f"`recollect forget --undo {' '.join(ids)}` brings back what was forgotten.")
+        print(f"To undo: recollect forget --undo {' '.join(ids)}")
     return 0

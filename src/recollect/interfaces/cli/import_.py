@@ -18,6 +18,7 @@ from recollect.ingest.jsonl import Line, read_lines
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, standard_input
 from recollect.interfaces.cli.output import one_line, print_json, progress, visible
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
+from recollect.interfaces.cli.syncing import add_no_embed, embed, tell_waiting
 from recollect.present.words import counted
 
 EXAMPLE = (
@@ -29,20 +30,17 @@ EXAMPLE = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="PATH",
-        help="JSON Lines, one memory a line; - is stdin; with --from, what that tool has written",
+        help="a JSON Lines file, one memory a line; - is standard input; with --from: the other "
+        "tool's file or folder",
     )  # fmt: skip
     parser.add_argument(
-        "--from", dest="tool", metavar="TOOL", help=f"another tool: {', '.join(TOOLS)}"
+        "--from", dest="tool", metavar="TOOL", help=f"import from another tool: {', '.join(TOOLS)}"
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be done, and do nothing"
+        "--dry-run", action="store_true", help="show what would happen; change nothing"
     )
-    parser.add_argument(
-        "--strict", action="store_true", help="one bad line, and nothing goes in at all"
-    )
-    parser.add_argument(
-        "--no-embed", action="store_true", help="leave the vectors to a later `recollect reindex`"
-    )
+    parser.add_argument("--strict", action="store_true", help="import nothing if any line is bad")
+    add_no_embed(parser)
     add_redact(parser)
     add_json(parser)
 
@@ -57,12 +55,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _foreign(args: argparse.Namespace) -> int:
     if args.file == "-":
-        raise WrongUsage("--from reads files, not standard input; name a path.")
+        raise WrongUsage("--from cannot read standard input. Name a file or a folder.")
     pieces = Foreign(importer(args.tool), Path(args.file))
     with Recollect() as memory:
         done = _imported(memory, pieces, args, None)
         if not pieces.where:
-            raise UserError(f"{args.file} holds nothing that {args.tool} has written.")
+            raise UserError(f"{args.file} holds nothing from {args.tool}.")
         return _report(memory, args, done, pieces.where, dict(pieces.homeless.most_common()))
 
 
@@ -80,33 +78,28 @@ def _report(
     args: argparse.Namespace,
     done: Imported,
     where: dict[int, str],
-    homeless: dict[str, int],
+    unmapped: dict[str, int],
 ) -> int:
-    """Embed what is new, then say what was done; `where` names bad pieces of another tool."""
-    failure = None if args.no_embed or args.dry_run else _embed(memory)
+    """Embed what is new, then report; `where` names bad pieces of another tool."""
+    failure = None if args.no_embed or args.dry_run else embed(memory)
     waiting = memory.waiting()
     for number, reason in done.bad:
         name = one_line(where[number]) if where else f"line {number}"
         print(f"{name}: {reason}", file=sys.stderr)
     if args.json:
-        print_json(_as_json(done, where, waiting) | ({"no_place": homeless} if homeless else {}))
+        print_json(
+            _as_json(done, where, waiting) | ({"not_imported": unmapped} if unmapped else {})
+        )
     else:
-        _say(done, args.dry_run, f"{len(done.bad):,} not taken" if where else "")
-        if homeless:
-            names = ", ".join(f"{visible(name)} ({count:,})" for name, count in homeless.items())
-            print(f"No place here for: {names}.")
-        if waiting:
-            why = f" ({failure})" if failure else ""
-            print(f"{counted(waiting, 'memory')} without a vector yet{why}; `recollect reindex`.")
+        _say(done, args.dry_run, f"{len(done.bad):,} not imported" if where else "")
+        if unmapped:
+            names = ", ".join(f"{visible(name)} ({count:,})" for name, count in unmapped.items())
+            print(f"Not imported: {names}.")
+        tell_waiting(waiting, failure)
     tell_redacted(done.redacted)
     taken = done.added + done.updated + done.unchanged
-    # Of another tool's files, some are of no use here, and that is no failure; lines all are.
+    # A bad line is a failure; of another tool's pieces, some are never of use here.
     return 1 if done.bad and not (where and taken) else 0
-
-
-def _embed(memory: Recollect) -> str | None:
-    with progress("Embedding", memory.waiting()) as advance:
-        return memory.embed_now(advance)
 
 
 def _as_json(done: Imported, where: dict[int, str], waiting: int) -> dict[str, Any]:
@@ -120,13 +113,13 @@ def _as_json(done: Imported, where: dict[int, str], waiting: int) -> dict[str, A
     } | ({"redacted": dict(done.redacted)} if done.redacted else {})  # fmt: skip
 
 
-def _say(done: Imported, dry_run: bool, not_taken: str) -> None:
+def _say(done: Imported, dry_run: bool, not_imported: str) -> None:
     parts = [
         f"{done.added:,} added", f"{done.updated:,} updated", f"{done.unchanged:,} unchanged",
     ]  # fmt: skip
     if done.bad:
-        parts.append(not_taken or counted(len(done.bad), "bad line"))
-    print(("Would be: " if dry_run else "") + ", ".join(parts) + ".")
+        parts.append(not_imported or counted(len(done.bad), "bad line"))
+    print(("Dry run: " if dry_run else "") + ", ".join(parts) + ".")
 
 
 @contextmanager

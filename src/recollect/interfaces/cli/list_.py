@@ -24,7 +24,7 @@ DEFAULT = 20
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_limit(parser, str(DEFAULT))
-    parser.add_argument("--after", metavar="ID", help="go on after this memory")
+    parser.add_argument("--after", metavar="ID", help="continue after this memory")
     add_filter(parser)
     add_json(parser)
 
@@ -35,13 +35,13 @@ def run(args: argparse.Namespace) -> int:
         limit = DEFAULT if args.limit is None else args.limit
         found = memory.list(filter_of(args, now), limit, args.after)
     if args.json:
-        print_json([memory_json(one) for one in found])
+        print_json([memory_json(each) for each in found])
         return 0
-    for one in found:
-        print(styled(shortened(one.title or one.text, width()), BOLD))
-        print(f"    {styled(about(one, now), DIM)}")
+    for each in found:
+        print(styled(shortened(each.title or each.text, width()), BOLD))
+        print(f"    {styled(about(each, now), DIM)}")
     if not found:
-        print("No memory here yet; `recollect save` keeps one.")
+        print("No memories found. To save one: recollect save --title TITLE")
     elif len(found) == limit:
-        print(styled(f"more: the same with --after {visible(found[-1].id)}", DIM))
+        print(styled(f"More: recollect list --after {visible(found[-1].id)}", DIM))
     return 0

@@ -14,37 +14,37 @@ if TYPE_CHECKING:
 
 # Command → (module, what it does). The module is imported when the command is called.
 COMMANDS = {
-    "save": ("save", "save one memory; prints its id"),
+    "save": ("save", "save one memory and print its id"),
     "import": ("import_", "save many memories, from JSON Lines or from another tool"),
     "export": ("export", "write every memory, as JSON Lines or as Markdown files"),
-    "add": ("add", "make memories of a folder's files, and follow its changes"),
-    "folders": ("folders", "the folders that were added: list, sync, watch, remove"),
-    "mirror": ("mirror", "keep the vault and a folder of Markdown files equal"),
-    "search": ("search", "search, with a reason for every rank"),
-    "show": ("show", "whole memories, details included"),
-    "list": ("list_", "browse: core, then captures, then files; newest first"),
+    "add": ("add", "save a folder's files as memories, and follow its changes"),
+    "folders": ("folders", "list, sync, watch or remove the folders that were added"),
+    "mirror": ("mirror", "keep the vault and a folder of Markdown files in sync"),
+    "search": ("search", "search the memories; --explain shows why each result is there"),
+    "show": ("show", "show whole memories, details included"),
+    "list": ("list_", "browse memories: pinned first, then captures, then files"),
     "edit": ("edit", "change a memory"),
-    "pin": ("pin", "make memories core, the most trusted tier"),
+    "pin": ("pin", "pin memories: they become tier core, the most trusted"),
     "forget": ("forget", "remove memories; --undo brings them back"),
-    "context": ("context", "what an agent should know when it starts"),
-    "feedback": ("feedback", "say whether a result was right; teaches the ranking"),
-    "recipes": ("recipes", "the declared rankings: list, show, check, diff"),
-    "eval": ("eval_", "how well each recipe finds what it should, with intervals"),
-    "suite": ("suite", "ten kinds of query, scored for each recipe"),
-    "models": ("models", "the models in the box: which are active, what they cost"),
-    "reindex": ("reindex", "rebuild the indexes and make missing vectors"),
-    "doctor": ("doctor", "check the vault, and mend what can be mended"),
-    "stats": ("stats", "what the vault holds and what waits"),
-    "vault": ("vault", "encrypt the vault under a passphrase: lock, unlock, rekey, status"),
-    "vaults": ("vaults", "other vaults that a search spans: list, add, remove, trust"),
-    "collections": ("collections_", "shared collections: list, add, remove"),
+    "context": ("context", "show what an agent should know when it starts"),
+    "feedback": ("feedback", "say whether a result was right; the ranking learns from it"),
+    "recipes": ("recipes", "list, show, check or compare recipes, the declared rankings"),
+    "eval": ("eval_", "measure how well each recipe finds the right answers"),
+    "suite": ("suite", "score each recipe on ten kinds of query"),
+    "models": ("models", "show the bundled models: which are active, what they cost"),
+    "reindex": ("reindex", "rebuild the indexes and compute missing vectors"),
+    "doctor": ("doctor", "check the vault; --fix repairs it"),
+    "stats": ("stats", "count what the vault holds"),
+    "vault": ("vault", "encrypt the vault with a passphrase: lock, unlock, rekey, status"),
+    "vaults": ("vaults", "search other vaults too: list, add, remove, trust"),
+    "collections": ("collections_", "list, add or remove shared collections"),
     "publish": ("publish", "copy memories into a shared collection"),
     "setup": ("setup", "register the MCP server with Claude Code, Cursor, Codex and others"),
     "mcp": ("mcp", "serve the memories to agents over the Model Context Protocol"),
-    "serve": ("serve", "HTTP API, MCP and the web page, on this machine"),
-    "token": ("token", "let others call the server, to do only so much"),
-    "audit": ("audit", "what was written and what was refused, and for whom"),
-    "demo": ("demo", "a throw-away vault, searched and explained"),
+    "serve": ("serve", "serve the HTTP API, MCP and the web page on this machine"),
+    "token": ("token", "create and revoke limited access tokens"),
+    "audit": ("audit", "show who wrote what, and what was refused"),
+    "demo": ("demo", "try it: a temporary vault, searched and explained"),
 }
 USAGE = 2
 FAILED = 1
@@ -54,8 +54,8 @@ INTERRUPTED = 130
 def entry() -> NoReturn:
     """The installed command: start and leave as quickly as Python allows.
 
-    Collecting garbage while importing finds none; and since the vault is closed and everything
-    printed, the process may end without taking the interpreter apart first.
+    Garbage collection finds nothing during imports, so it is off. At the end the vault is closed
+    and everything is printed, so the process skips the interpreter's clean-up.
     """
     gc.disable()
     _set_up_streams()
@@ -66,7 +66,7 @@ def entry() -> NoReturn:
 
 
 def _set_up_streams() -> None:
-    """What is printed is UTF-8 whatever the locale, and goes nowhere where a stream is closed."""
+    """Print UTF-8 whatever the locale; a closed stream swallows what is printed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from recollect.errors import RecollectError  # noqa: PLC0415  start-up time
 
     try:
-        code = _dispatched(list(sys.argv[1:] if arguments is None else arguments))
+        code = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
         return code
     except RecollectError as error:
@@ -88,13 +88,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, `head` say, has seen enough
         return 0
     except OSError as error:
-        what = f"{error.filename} cannot be used" if error.filename else "Nothing can be printed"
+        what = f"{error.filename} cannot be used" if error.filename else "Cannot print"
         return failed(f"{what}: {error.strerror}.", FAILED)
     except KeyboardInterrupt:
-        return failed("Interrupted; what was saved before is kept.", INTERRUPTED)
+        return failed("Interrupted. Everything saved so far is kept.", INTERRUPTED)
 
 
-def _dispatched(argv: list[str]) -> int:
+def _dispatch(argv: list[str]) -> int:
     if argv in (["--version"], ["-V"]):
         from recollect.version import __version__  # noqa: PLC0415  start-up time: nothing else
 
@@ -122,7 +122,7 @@ def _run(name: str, argv: list[str]) -> int:
     command = import_module(f"recollect.interfaces.cli.{module}")
     try:
         parsed = parser_of(name, about, command).parse_args(argv)
-    except SystemExit as leaving:  # the help is printed, or what is wrong is said
+    except SystemExit as leaving:  # argparse has printed the help or the error
         return int(leaving.code or 0)
     gc.enable()
     code: int = command.run(parsed)
@@ -130,7 +130,7 @@ def _run(name: str, argv: list[str]) -> int:
 
 
 def failed(sentence: str, code: int) -> int:
-    """One line on stderr, whatever the sentence holds."""
+    """Print the sentence as one line on stderr; returns the code."""
     with suppress(OSError):  # the exit code still tells
         print("recollect: " + " ".join(sentence.split()), file=sys.stderr, flush=True)
     return code
@@ -147,9 +147,10 @@ def overview() -> str:
             "",
             *lines,
             "",
-            "`recollect COMMAND --help` says more, with an example. The vault is in",
-            "$RECOLLECT_HOME, else in the user data directory. New here? `recollect demo`.",
-            "--passphrase-file: its first line opens a vault that is locked.",
+            "`recollect COMMAND --help` explains a command and shows an example.",
+            "The vault is in $RECOLLECT_HOME, or else in your user data directory.",
+            "--passphrase-file FILE: the file's first line opens a locked vault.",
+            "New here? Try `recollect demo`.",
             "",
         ]
     )

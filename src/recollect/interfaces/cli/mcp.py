@@ -13,16 +13,14 @@ EXAMPLE = "  recollect mcp\n  recollect mcp --project harbor-api"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--project", metavar="P", help="the project that calls mean where they name none"
-    )
+    where.add_argument("--project", metavar="NAME", help="the project of calls that name none")
     where.add_argument(
         "--here", action="store_true", help="the project named after the working directory"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    gc.disable()  # the SDK makes a thousand classes; looking for garbage among them takes longer
+    gc.disable()  # the SDK makes a thousand classes; collecting garbage among them takes longer
     from recollect.interfaces.mcp.calls import Served  # noqa: PLC0415  as above
     from recollect.interfaces.mcp.stdio import serve  # noqa: PLC0415  start-up time: not for --help
 

@@ -21,11 +21,11 @@ EXAMPLE = (
     "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"
     "  recollect mirror --watch"
 )
-# What was done, in the order in which it is listed; the same words count and name it.
+# Action → the word for it, in the order in which they are listed.
 DONE = {
     "write": "written",
     "edit": "edited",
-    "take in": "taken in",
+    "take in": "imported",
     "forget": "forgotten",
     "trash": "moved to .trash",
     "conflict": "in conflict",
@@ -37,26 +37,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "folder",
         metavar="FOLDER",
         nargs="?",
-        help="which folder (default: `folder` in [mirror] of config.toml)",
+        help="the folder (default: setting mirror.folder)",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be done, and do nothing"
+        "--dry-run", action="store_true", help="show what would happen; change nothing"
     )
     parser.add_argument(
-        "--watch", action="store_true", help="go on, whenever either side changes, until Ctrl+C"
+        "--watch", action="store_true", help="keep running and sync every change, until Ctrl+C"
     )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.watch and (args.dry_run or args.json):
-        raise WrongUsage("--watch goes neither with --dry-run nor with --json.")
+        raise WrongUsage("--watch cannot be combined with --dry-run or --json.")
     with Recollect() as memory:
         done = memory.mirror(args.folder, dry_run=args.dry_run)
         code = _report(done, args)
         if args.watch:
             stop = stopped_by_signals()
-            print("Following; Ctrl+C ends it.", flush=True)
+            print("Watching for changes. Press Ctrl+C to stop.", flush=True)
             memory.follow_mirror(args.folder, stop, partial(_follow, args))
     return code
 
@@ -93,7 +93,7 @@ def _as_json(done: Mirrored, *, dry_run: bool) -> dict[str, object]:
 
 
 def _tell(done: Mirrored, *, dry_run: bool) -> None:
-    """Conflicts, and in a dry run everything, one by one; the rest is counted."""
+    """Print conflicts one by one, and in a dry run everything; the rest is counted."""
     for step in done.steps:
         if dry_run or step.action == "conflict" or step.told:
             more = f" ({step.told})" if step.told else ""
@@ -101,9 +101,9 @@ def _tell(done: Mirrored, *, dry_run: bool) -> None:
     counts = Counter(step.action for step in done.steps)
     parts = [f"{counts[action]:,} {words}" for action, words in DONE.items() if action in counts]  # type: ignore[index]
     if done.problems:
-        parts.append(f"{len(done.problems):,} left as they are")
+        parts.append(f"{len(done.problems):,} skipped")
     line = ", ".join([*parts, f"{done.unchanged:,} unchanged"])
-    print(f"Nothing was done; it would be: {line}." if dry_run else f"{line}.")
+    print(f"Dry run: {line}." if dry_run else f"{line}.")
 
 
 def _tell_redacted(done: Mirrored) -> None:
@@ -111,6 +111,6 @@ def _tell_redacted(done: Mirrored) -> None:
         from recollect.secrets.redaction import told  # noqa: PLC0415  start-up time: rarely needed
 
         print(
-            f"recollect: {told(done.redacted)}; in the vault alone, the files are as they were.",
+            f"recollect: {told(done.redacted)}; only in the vault, the files are unchanged.",
             file=sys.stderr,
         )

@@ -33,13 +33,13 @@ def run(args: argparse.Namespace) -> int:
     settings = load_settings(home_folder(os.environ))
     active = ActiveModels(settings, os.environ)
     names = {"embed": _name(active.embedder), "rerank": _name(active.reranker)}
-    built_in = [_facts(declared, names[declared.kind]) for declared in declarations()]
+    bundled = [_facts(declared, names[declared.kind]) for declared in declarations()]
     measured = _measured(active) if args.measure else {}
     if args.json:
-        print_json({"active": names, "built_in": built_in, "measured_ms": measured})
+        print_json({"active": names, "built_in": bundled, "measured_ms": measured})
     else:
-        _tell(names, built_in, measured)
-    return 1 if any(one["problem"] for one in built_in) else 0
+        _tell(names, bundled, measured)
+    return 1 if any(model["problem"] for model in bundled) else 0
 
 
 def _name(find: Any) -> str:
@@ -68,7 +68,7 @@ def _facts(declared: Declared, active: str) -> dict[str, Any]:
 
 
 def _state(declared: Declared) -> tuple[int, str | None]:
-    """How large the model's files are, and what is wrong with them, if anything."""
+    """The size of the model's files, and what is wrong with them, if anything."""
     try:
         folder = folder_of(declared)
     except ProviderError as error:  # a file is missing
@@ -77,7 +77,7 @@ def _state(declared: Declared) -> tuple[int, str | None]:
 
 
 def _measured(active: ActiveModels) -> dict[str, float]:
-    """What loading and using the active models costs here, in milliseconds."""
+    """How long loading and using the active models takes here, in milliseconds."""
     spent: dict[str, float] = {}
     calls: dict[str, Callable[[], object]] = {
         "load and embed one query": lambda: active.embedder().queries([QUERY]),
@@ -96,19 +96,18 @@ def _measured(active: ActiveModels) -> dict[str, float]:
     return spent
 
 
-def _tell(
-    names: dict[str, str], built_in: list[dict[str, Any]], measured: dict[str, float]
-) -> None:
+def _tell(names: dict[str, str], bundled: list[dict[str, Any]], measured: dict[str, float]) -> None:
     for kind, name in names.items():
         print(f"{KINDS[kind]:<10} {styled(name, BOLD)}")
     print()
-    for one in built_in:
-        state = styled("files in order", GREEN) if not one["problem"] else ""
-        mark = "  (active)" if one["active"] else ""
-        print(f"{styled(one['name'], BOLD)}{mark}  {one['kind']}, {one['megabytes']} MB  {state}")
-        print(f"    {one['about']}")
-        print(styled(f"    {one['licence']} · {one['origin']}", DIM))
-        if one["problem"]:
-            print(styled(f"    ! {one['problem']}", YELLOW))
+    for model in bundled:
+        state = styled("files OK", GREEN) if not model["problem"] else ""
+        mark = "  (active)" if model["active"] else ""
+        size = f"{model['megabytes']} MB"
+        print(f"{styled(model['name'], BOLD)}{mark}  {model['kind']}, {size}  {state}")
+        print(f"    {model['about']}")
+        print(styled(f"    {model['licence']} · {model['origin']}", DIM))
+        if model["problem"]:
+            print(styled(f"    ! {model['problem']}", YELLOW))
     for name, spent in measured.items():
         print(f"{name:<26}{spent:>9.1f} ms")

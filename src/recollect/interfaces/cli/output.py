@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -73,6 +73,15 @@ def shortened(text: str, length: int) -> str:
     """One line of at most that many characters."""
     line = " ".join(visible(text).split())
     return line if len(line) <= length else line[: max(1, length - 1)].rstrip() + "…"
+
+
+def table_lines(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The heading and the rows as lines; the first column is left-aligned, the others right."""
+    lines = [heading, *rows]
+    first, *others = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    for name, *cells in lines:
+        aligned = (f"{cell:>{size}}" for cell, size in zip(cells, others, strict=True))
+        yield "  ".join((f"{name:<{first}}", *aligned))
 
 
 @contextmanager

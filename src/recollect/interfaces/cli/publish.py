@@ -6,7 +6,7 @@ import argparse
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
-from recollect.interfaces.cli.output import print_json
+from recollect.interfaces.cli.output import say
 from recollect.present.words import counted
 
 EXAMPLE = (
@@ -16,9 +16,9 @@ EXAMPLE = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", nargs="+", help="which memories")
-    parser.add_argument("--to", required=True, metavar="C", help="the collection")
-    parser.add_argument("--undo", action="store_true", help="take them out of it again")
+    parser.add_argument("ids", metavar="ID", nargs="+", help="the memories")
+    parser.add_argument("--to", required=True, metavar="NAME", help="the collection")
+    parser.add_argument("--undo", action="store_true", help="remove them from the collection")
     add_json(parser)
 
 
@@ -30,8 +30,6 @@ def run(args: argparse.Namespace) -> int:
             memory.publish(args.ids, args.to)
     ids = list(dict.fromkeys(args.ids))
     done = "unpublished" if args.undo else "published"
-    if args.json:
-        print_json({done: ids, "collection": args.to})
-    else:
-        print(f"{done.capitalize()}: {counted(len(ids), 'memory')}, collection {args.to}.")
+    sentence = f"{done.capitalize()}: {counted(len(ids), 'memory')}, collection {args.to}."
+    say(args.json, sentence, **{done: ids, "collection": args.to})
     return 0

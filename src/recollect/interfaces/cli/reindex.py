@@ -6,7 +6,7 @@ import argparse
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
-from recollect.interfaces.cli.output import print_json, progress
+from recollect.interfaces.cli.output import progress, say
 from recollect.present.words import counted
 
 EXAMPLE = "  recollect reindex"
@@ -14,7 +14,7 @@ EXAMPLE = "  recollect reindex"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--all", action="store_true", help="make every vector anew, not only the missing ones"
+        "--all", action="store_true", help="compute every vector again, not only missing ones"
     )
     add_json(parser)
 
@@ -25,8 +25,6 @@ def run(args: argparse.Namespace) -> int:
         with progress("Embedding", total) as advance:
             made = memory.reindex(everything=args.all, progress=advance)
         waiting = memory.waiting()
-    if args.json:
-        print_json({"vectors": made, "waiting": waiting})
-    else:
-        print(f"Indexes rebuilt; {counted(made, 'vector')} made.")
+    sentence = f"Indexes rebuilt; {counted(made, 'vector')} computed."
+    say(args.json, sentence, vectors=made, waiting=waiting)
     return 0

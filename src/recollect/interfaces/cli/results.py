@@ -12,6 +12,7 @@ from recollect.interfaces.cli.output import (
     GREEN,
     YELLOW,
     marked,
+    on_terminal,
     shortened,
     styled,
     visible,
@@ -27,26 +28,29 @@ from recollect.types import Memory, Response, Result, Term
 from recollect.vaults.known import HOME
 
 LABELS = ((30, "excellent"), (20, "good"), (0, "weak"))
+SHARE = 10  # characters of the bar beside a title
+BESIDE = 44  # characters of an explanation's line besides the name and the reason
+NARROWEST = 40  # a reason is not wrapped into less
 
 
 def print_response(response: Response, now: datetime, *, explain: bool) -> None:
-    """Results, best first, then what the search did."""
+    """Print the results, best first, then what the search did."""
     for place, result in enumerate(response, start=1):
         print("\n".join(_result(place, result, response, now)))
         if explain:
             print("\n".join(explained(result.explain)))
         print()
     if not response.results:
-        print("Nothing to search for: the query is empty; `recollect list` browses."
+        print("The query is empty. To browse: recollect list"
               if not response.query.strip() else "No memory matches.")  # fmt: skip
     print("\n".join(_footer(response)))
 
 
 def _result(place: int, result: Result, response: Response, now: datetime) -> Iterator[str]:
     memory = result.memory
-    score = _score_text(result)
     heading = shortened(memory.title or memory.text, width() - 20)
-    yield f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}  {styled(score, GREEN)}"
+    match = styled(_match(result, response), GREEN)
+    yield f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}  {match}".rstrip()
     for line in _body(result, response):
         yield f"    {line}"
     elsewhere = f" · vault {visible(result.vault)}" if result.vault != HOME else ""
@@ -76,19 +80,21 @@ def _body(result: Result, response: Response) -> Iterator[str]:
             yield f"{styled('details', CYAN)}  recollect show {visible(memory.id)}"
 
 
-def _score_text(result: Result) -> str:
-    """The score; previews show it as 0–100 with a word, as the `gnosis` recipe does."""
-    score, shown = result.score, result.shown
-    if not isinstance(shown, PreviewView) or score > 1:  # not every recipe's scores end at 1
-        return f"{score:.4f}" if score >= 0.001 else f"{score:.3g}"
-    hundred = 100 * score
+def _match(result: Result, response: Response) -> str:
+    """How good the match is, compared with the best result: a bar, since the scores of recipes have
+    no common scale. Previews show 0–100 and a word, as the `gnosis` recipe does."""
+    shown = result.shown
+    if not isinstance(shown, PreviewView) or result.score > 1:  # not every recipe's scores end at 1
+        best = max(other.score for other in response)
+        return bar(result.score, best, SHARE) if len(response) > 1 else ""
+    hundred = 100 * result.score
     if not shown.verified:
         return f"{hundred:.0f} unverified"
     return f"{hundred:.0f} {next(word for least, word in LABELS if hundred >= least)}"
 
 
 def about(memory: Memory, now: datetime) -> str:
-    """Where it is from, in one line."""
+    """Id, kind, project, age and tags in one line."""
     parts = [memory.id, memory.kind, memory.project, memory.severity or ""]
     parts += ["pinned" if memory.tier == "core" else "", age(memory.updated_at, now)]
     parts += [" ".join(f"#{tag}" for tag in memory.tags)]
@@ -96,7 +102,7 @@ def about(memory: Memory, now: datetime) -> str:
 
 
 def memory_lines(memory: Memory) -> Iterator[str]:
-    """Every field that holds something, long ones below their name."""
+    """Every field that is set, long ones below their name."""
     for name, value in memory_json(memory).items():
         if not value:
             continue
@@ -109,15 +115,26 @@ def memory_lines(memory: Memory) -> Iterator[str]:
 
 
 def explained(term: Term) -> Iterator[str]:
-    """The score as a tree: each part's value, a bar for its share, and how it came about."""
+    """The score as a tree: each part's value, a bar for its share, and the reason."""
     lines = list(as_lines(term))
     longest = max(len(name) for name, _, _ in lines)
     for name, value, reason in lines:
         share = bar(value, term.value)
+        first, *more = _wrapped(visible(reason), width() - longest - BESIDE)
         yield (
             f"    {name:<{longest}}  {value:>10.6f}  {styled(f'{share:<24}', GREEN)}"
-            f"  {styled(visible(reason), DIM)}".rstrip()
+            f"  {styled(first, DIM)}".rstrip()
         )
+        yield from (f"{'':<{longest + BESIDE}}{styled(line, DIM)}" for line in more)
+
+
+def _wrapped(reason: str, room: int) -> list[str]:
+    """The reason in lines that fit a terminal; in a pipe it is one line."""
+    if not on_terminal() or len(reason) <= max(room, NARROWEST):
+        return [reason]
+    from textwrap import wrap  # noqa: PLC0415  start-up time: rarely needed
+
+    return wrap(reason, max(room, NARROWEST))
 
 
 def _footer(response: Response) -> Iterator[str]:
@@ -133,7 +150,7 @@ def _footer(response: Response) -> Iterator[str]:
         yield styled(doubt, YELLOW)
     yield styled(" · ".join(parts), DIM)
     for sentence in sentences.understood(response):
-        yield styled(f"{sentence}; --no-time searches without it", DIM)
+        yield styled(f"{sentence} (--no-time ignores it)", DIM)
     if response.view == "preview":
         yield styled(summary(response), DIM)
     if more := sentences.not_shown(response):

@@ -17,13 +17,15 @@ EXAMPLE = (
     "      --tag auth --kind decision --project harbor-api"
 )
 
-REPEATED = "recollect: It repeats that memory of its project, which was updated."
+REPEATED = "recollect: The project already had this memory; it was updated instead of saved twice."
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser)
-    parser.add_argument("--tag", action="append", metavar="T", help="a tag; may be repeated")
-    parser.add_argument("--id", metavar="ID", help="an id of your own; else one is made")
+    parser.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeatable")
+    parser.add_argument(
+        "--id", metavar="ID", help="an id of your own (default: made from the title)"
+    )
     add_redact(parser)
     add_json(parser)
 

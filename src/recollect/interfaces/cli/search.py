@@ -11,6 +11,7 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     add_limit,
     add_now,
+    add_repeatable,
     now_of,
     search_of,
 )
@@ -23,41 +24,31 @@ EXAMPLE = '  recollect search "how do we refresh tokens" --project harbor-api --
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="what to look for")
-    parser.add_argument("--recipe", metavar="R", help="which ranking; see `recollect recipes`")
-    parser.add_argument("--view", metavar="V", help="scan, full, pointer, preview or snippet")
-    parser.add_argument("--deep", action="store_true", help="more candidates, more results")
+    parser.add_argument(
+        "--recipe", metavar="NAME", help="the ranking to use; see `recollect recipes`"
+    )
+    parser.add_argument("--view", metavar="VIEW", help="scan, full, pointer, preview or snippet")
+    parser.add_argument(
+        "--deep", action="store_true", help="search deeper: more candidates, more results"
+    )
     add_limit(parser, "the recipe's own")
     add_filter(parser)
-    liked = parser.add_argument_group("preferences", "count in the ranking, filter nothing")
-    liked.add_argument(
-        "--prefer-tag",
-        dest="prefer_tags",
-        action="append",
-        default=[],
-        metavar="T",
-        help="like a tag",
-    )
-    liked.add_argument("--prefer-domain", metavar="D", help="like a domain")
-    parser.add_argument(
-        "--vault",
-        dest="vaults",
-        action="append",
-        default=[],
-        metavar="V",
-        help="only this vault; see `vaults`",
-    )
-    parser.add_argument("--explain", action="store_true", help="why each result stands there")
+    liked = parser.add_argument_group("preferences", "rank these higher; nothing is filtered out")
+    add_repeatable(liked, "--prefer-tag", "TAG", "a tag", dest="prefer_tags")
+    liked.add_argument("--prefer-domain", metavar="NAME", help="a domain")
+    add_repeatable(parser, "--vault", "NAME", "only this vault", dest="vaults")
+    parser.add_argument("--explain", action="store_true", help="show how each score came about")
     parser.add_argument(
         "--no-time",
         dest="read_time",
         action="store_const",
         const=False,
-        help='do not read "last week" and the like as a time',
+        help='treat "last week" and the like as plain words',
     )
     add_now(parser)
     add_json(parser)
     parser.add_argument(
-        "--compact", action="store_true", help="with --json: only [results, counts, topics]"
+        "--compact", action="store_true", help="with --json: print only [results, counts, topics]"
     )
 
 

@@ -1,4 +1,4 @@
-"""What the commands that write say of secrets."""
+"""The option and the message about secrets, for the commands that write."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def add_redact(parser: argparse.ArgumentParser) -> None:
         "--no-redact",
         dest="redact",
         action="store_false",
-        help="keep what looks like a secret; else it is replaced",
+        help="keep text that looks like a secret (default: replace it)",
     )
 
 
 def tell_redacted(counts: Mapping[str, int]) -> None:
-    """On standard error, so that what a program reads stays as it is."""
+    """Report on standard error, so that programs read the same output as before."""
     if counts:
         from recollect.secrets.redaction import told  # noqa: PLC0415  start-up time: rarely needed
 

@@ -31,30 +31,34 @@ if TYPE_CHECKING:
 EXAMPLE = "  recollect serve\n  recollect serve --port 8080 --watch"
 PORT = 7117
 SHORTEST_TOKEN = 16
-# A search that is under way may end; whoever waits longer than that is cut off.
+# How long requests under way may take to finish before they are cut off.
 GRACE_S = 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--host", default="127.0.0.1", metavar="H",
+        "--host", default="127.0.0.1", metavar="ADDRESS",
         help="address to listen on (default: 127.0.0.1); any but loopback needs a token",
     )  # fmt: skip
     parser.add_argument(
-        "--port", type=int, default=PORT, metavar="N", help=f"default: {PORT}; 0 takes a free one"
+        "--port",
+        type=int,
+        default=PORT,
+        metavar="N",
+        help=f"port (default: {PORT}; 0: any free port)",
     )
     parser.add_argument(
         "--watch", action="store_true",
-        help="also follow the folders that were added with `recollect add --watch`, and the mirror",
+        help="also follow the mirror, and the folders added with `recollect add --watch`",
     )  # fmt: skip
 
 
 class Stopped(BaseException):
-    """SIGTERM: the usual end of a server, and no error."""
+    """SIGTERM arrived: the usual end of a server, not an error."""
 
 
 def run(args: argparse.Namespace) -> int:
-    # uvicorn lets requests end, then raises the signal once more for whoever heard it before.
+    # uvicorn lets requests finish, then raises the signal again for the handler set here.
     signal.signal(signal.SIGTERM, _stop)
     with suppress(Stopped):
         _serve(args)
@@ -83,8 +87,8 @@ def _serve(args: argparse.Namespace) -> None:
 
 @contextmanager
 def following(memory: Recollect) -> Iterator[None]:
-    """Folders are followed in a thread of their own, as long as this lasts; once nobody else does,
-    if another process does so already."""
+    """Follow the folders in a thread, as long as this lasts. While another process follows them
+    already, wait until it ends."""
     from recollect.folders.watch import wait_until_alone  # noqa: PLC0415  start-up time
 
     stop = threading.Event()
@@ -95,16 +99,18 @@ def following(memory: Recollect) -> Iterator[None]:
             for _ in wait_until_alone(memory.home, stop):
                 memory.follow_folders(stop, log.info)
         except RecollectError as error:  # the server goes on without it
-            log.error("Folders are not followed any more: %s", error)
+            log.error("No longer following folders: %s", error)
 
     def mirror() -> None:
         try:
             memory.follow_mirror(None, stop, lambda done: log.info("%s", _mirrored(done)))
         except RecollectError as error:
-            log.error("The mirror is not followed any more: %s", error)
+            log.error("No longer following the mirror: %s", error)
 
     works = [follow, mirror] if memory.settings.mirror.folder else [follow]
-    threads = [threading.Thread(target=one, name="recollect-follow", daemon=True) for one in works]
+    threads = [
+        threading.Thread(target=work, name="recollect-follow", daemon=True) for work in works
+    ]
     for thread in threads:
         thread.start()
     try:
@@ -116,27 +122,27 @@ def following(memory: Recollect) -> Iterator[None]:
 
 
 def _mirrored(done: Mirrored | RecollectError) -> str:
-    """How many steps, and not which: logs hold nothing of memories."""
+    """The number of steps; logs never hold anything from memories."""
     if isinstance(done, RecollectError):
-        return f"The mirror cannot be followed: {done}"
-    return f"The mirror took {len(done.steps)} steps; {len(done.problems)} could not be taken."
+        return f"The mirror cannot be synced: {done}"
+    return f"Mirror synced: {len(done.steps)} steps, {len(done.problems)} failed."
 
 
 def _tokens(settings: Settings, host: str, stored: TokenStore) -> Tokens:
-    """The token that the environment holds, and those of the home; any address but loopback is
-    refused without one."""
+    """The tokens that are accepted: the environment's and those of the home. Without any, only
+    loopback addresses may be served."""
     name = settings.serve.token_env
     token = os.environ.get(name, "").strip()
     if token and len(token) < SHORTEST_TOKEN:
         raise UserError(
-            f"The token in {name} is too short; use {SHORTEST_TOKEN} characters or more."
+            f"The token in {name} is too short. Use {SHORTEST_TOKEN} characters or more."
         )
     others = not is_loopback(host)
     if others and not token and not stored.any_live():
         raise UserError(
-            f"Serving on {host} would let others in: set {name} to a secret of {SHORTEST_TOKEN} "
-            "characters or more, which callers must then send, make a token by `recollect token "
-            "create`, or serve on 127.0.0.1."
+            f"Serving on {host} needs a token, since others can reach it. Create one with "
+            f"`recollect token create`, or set {name} to a secret of {SHORTEST_TOKEN} characters "
+            "or more, or serve on 127.0.0.1."
         )
     return Tokens([token] if token else [], stored, required=others)
 
@@ -152,15 +158,15 @@ def _listening(host: str, port: int) -> socket.socket:
         listening.listen(128)
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"{host}, port {port}, cannot be listened on: {reason}.") from error
+        raise UserError(f"Cannot listen on {host}, port {port}: {reason}.") from error
     listening.set_inheritable(True)
     return listening
 
 
 def _tell(listening: socket.socket, memory: Recollect) -> None:
-    """Where it is, on standard output: a script can wait for this line."""
+    """Print the address on standard output; a script can wait for this line."""
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    print(f"Recollect serves {memory.path} at http://{shown}:{port}/ (Ctrl+C ends it)", flush=True)
+    print(f"Recollect serves {memory.path} at http://{shown}:{port}/ (Ctrl+C to stop)", flush=True)
     print(f"MCP: http://{shown}:{port}/mcp   API: http://{shown}:{port}/openapi.json", flush=True)
     sys.stdout.flush()

@@ -14,7 +14,7 @@ EXAMPLE = "  recollect show auth-jwt-001"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", nargs="+", help="which memories")
+    parser.add_argument("ids", metavar="ID", nargs="+", help="the memories")
     add_json(parser)
 
 
@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     with Recollect() as memory:
         found = memory.show(args.ids)
     if args.json:
-        print_json([memory_json(one) for one in found])
+        print_json([memory_json(each) for each in found])
     else:
-        print("\n\n".join("\n".join(memory_lines(one)) for one in found))
+        print("\n\n".join("\n".join(memory_lines(each)) for each in found))
     return 0

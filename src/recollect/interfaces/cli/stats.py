@@ -9,6 +9,7 @@ from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.output import CYAN, print_json, styled, visible
 
 EXAMPLE = "  recollect stats --json"
+LABELS = {"waiting": "no vector"}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +23,8 @@ def run(args: argparse.Namespace) -> int:
         print_json(stats)
         return 0
     for name, value in stats.items():
-        shown = value
+        shown = f"{value:,}" if isinstance(value, int) else value
         if isinstance(value, dict):
             shown = visible(", ".join(f"{key or '(none)'} {count}" for key, count in value.items()))
-        print(f"{styled(f'{name:<12}', CYAN)} {shown}")
+        print(f"{styled(f'{LABELS.get(name, name):<12}', CYAN)} {shown}")
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from recollect.evals.suite.rules import MOST
 from recollect.evals.suite.suite import (
@@ -27,6 +27,7 @@ from recollect.interfaces.cli.output import (
     progress,
     shortened,
     styled,
+    table_lines,
     visible,
     width,
 )
@@ -42,11 +43,10 @@ EXAMPLE = (
 )
 ABOUT = """
 
-Ten kinds of query, asked of the memories of a small team that come with Recollect, in a vault of
-their own that is removed again. Each answer gets 0 to 3 points. The models are those of the
-settings, and the reranker has all the time it needs."""
+It asks ten kinds of query in a temporary vault with the memories of a small team, which come with
+Recollect. Each answer gets 0 to 3 points. The models are those of the settings, and the reranker
+has no time limit."""
 SHOWN = 5
-NARROWEST = 5  # characters of a column
 
 Found = Mapping[str, Sequence[QueryOutcome]]
 
@@ -56,25 +56,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recipe",
         action="append",
-        metavar="R",
-        help="which recipe, one of your own too; may be repeated (default: every built-in one)",
+        metavar="NAME",
+        help="the recipe to score, also one of your own; repeatable (default: all built-in ones)",
     )
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument(
-        "--queries", action="store_true", help="each query, what it wants, and what each recipe did"
+        "--queries",
+        action="store_true",
+        help="show each query, what makes it hard, and how each recipe did",
     )
     shape.add_argument(
         "--explain",
         metavar="KIND",
-        help=f"the first {SHOWN} results for the query of that kind, and the best one wanted, with "
-        "a reason for every rank",
+        help=f"explain the first {SHOWN} results for that kind of query, and the best wanted one",
     )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.json and (args.queries or args.explain is not None):
-        raise WrongUsage("--json goes neither with --queries nor with --explain.")
+        raise WrongUsage("--json cannot be combined with --queries or --explain.")
     home = home_folder(os.environ)
     names = list(dict.fromkeys(args.recipe or BUILT_IN))
     for name in names:  # one that cannot be read is refused before anything is done
@@ -96,56 +97,49 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_table(found: Found) -> None:
-    """A row per kind of query, a column per recipe, the sum below."""
-    rows = list(zip(*found.values(), strict=True))
-    size = max(len(row[0].query.kind) for row in rows)
-    heading = "".join(f"  {visible(name):>{NARROWEST}}" for name in found)
-    print(f"{'':<{size}}{styled(heading, CYAN)}")
-    for row in rows:
-        print(f"{row[0].query.kind:<{size}}{_cells(found, [one.score.points for one in row])}")
-    sums = _cells(found, [points(outcomes) for outcomes in found.values()])
-    print(styled(f"{f'of {MOST * len(rows)}':<{size}}{sums}", BOLD))
-    print()
-
-
-def _cells(names: Iterable[str], values: Iterable[int]) -> str:
-    return "".join(
-        f"  {value:>{max(NARROWEST, len(visible(name)))}}"
-        for name, value in zip(names, values, strict=True)
-    )
+    """Print a row per kind of query, a column per recipe, and the sums below."""
+    rows = [
+        [row[0].query.kind, *(str(outcome.score.points) for outcome in row)]
+        for row in zip(*found.values(), strict=True)
+    ]
+    sums = [f"of {MOST * len(rows)}", *(str(points(outcomes)) for outcomes in found.values())]
+    heading, *lines, last = table_lines(["", *map(visible, found)], [*rows, sums])
+    print("\n".join([styled(heading, CYAN), *lines, styled(last, BOLD)]) + "\n")
 
 
 def _print_queries(found: Found) -> None:
-    """Each query, what makes it hard, and a line per recipe."""
+    """Print each query, what makes it hard, and a line per recipe."""
     size = max(len(visible(name)) for name in found)
     for row in zip(*found.values(), strict=True):
         query = row[0].query
         narrowed = "".join(
-            f"  {name}: {_said(value)}" for name, value in given(query.filter).items()
+            f"  {name}: {_text(value)}" for name, value in given(query.filter).items()
         )
         print(f"{styled(query.kind, CYAN)}  {styled(query.text, BOLD)}{narrowed}")
         print(f"  {query.about}")
-        for name, one in zip(found, row, strict=True):
-            print(f"  {visible(name):<{size}}  {one.score.points}  {visible(one.score.why)}")
+        for name, outcome in zip(found, row, strict=True):
+            points, why = outcome.score.points, visible(outcome.score.why)
+            print(f"  {visible(name):<{size}}  {points}  {why}")
         print()
 
 
-def _said(value: object) -> str:
+def _text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _print_answers(found: Found) -> None:
     for name, outcomes in found.items():
-        for one in outcomes:
-            heading = styled(f"{visible(name)}: {one.query.text}", BOLD)
-            print(f"{heading}  {counted(one.score.points, 'point')}, {visible(one.score.why)}\n")
-            print("\n".join(_results(one)))
+        for outcome in outcomes:
+            heading = styled(f"{visible(name)}: {outcome.query.text}", BOLD)
+            points, why = counted(outcome.score.points, "point"), visible(outcome.score.why)
+            print(f"{heading}  {points}, {why}\n")
+            print("\n".join(_results(outcome)))
 
 
 def _results(outcome: QueryOutcome) -> Iterator[str]:
-    """The first results, and the best of the wanted ones where it stands below them."""
-    held = () if outcome.response is None else outcome.response.results
-    for place, result in enumerate(held, start=1):
+    """The first results, and the best wanted one where it is further down."""
+    results = () if outcome.response is None else outcome.response.results
+    for place, result in enumerate(results, start=1):
         if place > SHOWN and place != outcome.score.rank:
             continue
         wanted = "*" if result.id in outcome.query.wanted else " "
@@ -156,7 +150,7 @@ def _results(outcome: QueryOutcome) -> Iterator[str]:
 
 
 def _print_remarks(bench: SuiteVault, found: Found) -> None:
-    """Which models took part, and what could not."""
+    """Print which models took part, and what could not."""
     models = ", ".join(f"{kind} {name or 'none'}" for kind, name in bench.models().items())
     print(styled(f"Models: {models}.", DIM))
     if bench.problem is not None:

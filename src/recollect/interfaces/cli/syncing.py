@@ -1,7 +1,8 @@
-"""What `recollect add` and `recollect folders` have in common: telling what was done, following."""
+"""What `recollect add`, `folders` and `import` share: reports, vectors, following folders."""
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 import threading
@@ -21,9 +22,25 @@ DONE = ("added", "changed", "renamed", "restored", "gone", "unchanged")
 MOST_NAMED = 10  # as many as fit below what was done; --json has more
 
 
-def embed(memory: Recollect) -> None:
+def add_no_embed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-embed",
+        action="store_true",
+        help="compute no vectors now; `recollect reindex` does later",
+    )
+
+
+def embed(memory: Recollect) -> str | None:
+    """Compute the missing vectors; returns why that failed, if it did."""
     with progress("Embedding", memory.waiting()) as advance:
-        memory.embed_now(advance)
+        return memory.embed_now(advance)
+
+
+def tell_waiting(waiting: int, failure: str | None = None) -> None:
+    if waiting:
+        have = "has" if waiting == 1 else "have"
+        why = f" ({failure})" if failure else ""
+        print(f"{counted(waiting, 'memory')} {have} no vector yet{why}. To fix: recollect reindex")
 
 
 class Advance(Protocol):
@@ -48,7 +65,7 @@ def advancing(what: str) -> Iterator[Advance]:
 
 
 def tell(done: Synced, waiting: int, *, as_json: bool) -> None:
-    """What became of the files, and what was left out and why."""
+    """Report what happened to the files, and which were left out and why."""
     if as_json:
         print_json(synced_json(done) | {"waiting": waiting})
     else:
@@ -56,20 +73,19 @@ def tell(done: Synced, waiting: int, *, as_json: bool) -> None:
         print(f"Files: {files or 'none'}. {_memories(done)}")
         left_out = ", ".join(f"{n:,} {why}" for why, n in sorted(done.left_out.items()))
         if left_out:
-            print(f"Left out: {left_out}.")
+            print(f"Skipped: {left_out}.")
         for path, why in done.named[:MOST_NAMED]:
             print(styled(f"  {one_line(path)}: {visible(why)}", DIM), file=sys.stderr)
         if (more := len(done.named) - MOST_NAMED) > 0:
-            print(styled(f"  and {more:,} more; --json names them", DIM), file=sys.stderr)
-        if waiting:
-            print(f"{counted(waiting, 'memory')} without a vector yet; `recollect reindex`.")
+            print(styled(f"  and {more:,} more; --json lists them", DIM), file=sys.stderr)
+        tell_waiting(waiting)
     tell_redacted(done.redacted)
 
 
 def _memories(done: Synced) -> str:
     parts = [f"{done.memories[what]:,} {what}" for what in ("added", "updated", "forgotten")
              if done.memories[what]]  # fmt: skip
-    return f"Memories: {', '.join(parts)}." if parts else "No memory changed."
+    return f"Memories: {', '.join(parts)}." if parts else "No memories changed."
 
 
 def synced_json(done: Synced) -> dict[str, Any]:
@@ -82,7 +98,7 @@ def synced_json(done: Synced) -> dict[str, Any]:
 
 
 def stopped_by_signals() -> threading.Event:
-    """Set by Ctrl+C and SIGTERM, from now on: what is under way is finished first."""
+    """An event that Ctrl+C and SIGTERM set from now on, so that work under way can finish."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: stop.set())
@@ -90,15 +106,17 @@ def stopped_by_signals() -> threading.Event:
 
 
 def follow(memory: Recollect) -> int:
-    """Follow every folder that is to be followed, until Ctrl+C or SIGTERM."""
+    """Follow every watched folder until Ctrl+C or SIGTERM."""
     from recollect.folders.watch import alone  # noqa: PLC0415  start-up time
 
     stop = stopped_by_signals()
     with alone(memory.home) as first:
         if not first:
-            print("Another process follows the folders of this vault already, this one included.")
+            print("Another process already follows the folders of this vault, this one included.")
             return 0
-        memory.follow_folders(stop, _say, lambda: _say("Following; Ctrl+C ends it."))
+        memory.follow_folders(
+            stop, _say, lambda: _say("Watching for changes. Press Ctrl+C to stop.")
+        )
     return 0
 
 

@@ -1,4 +1,8 @@
-"""Adding a `[[table]]` to `config.toml` and taking it out again, leaving all else as it stands."""
+"""Add a `[[table]]` to `config.toml` or remove it, and leave everything else as it was.
+
+tomlkit was tried instead (0.15): deleting a table also deletes the comment above the next one, and
+of the last one it leaves `vaults = []` at the top. It also refuses a file that begins with a BOM.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,8 @@ BOM = "\ufeff"  # some editors begin a file with it
 
 
 def add_table(home: Path, table: str, fields: Mapping[str, Any], check: Check) -> Path:
-    """Write one more at the end; `check` reads the settings. A file that is wrong already is left
-    as it is, and what `check` refuses is undone."""
+    """Add a table at the end of the file; returns the file. `check` reads the settings: what it
+    refuses is undone, and a file that it refuses already is left as it is."""
     check()
     before = _text(home)
     ending = "\r\n" if "\r\n" in before else "\n"
@@ -29,20 +33,22 @@ def add_table(home: Path, table: str, fields: Mapping[str, Any], check: Check) -
 
 
 def remove_table(home: Path, table: str, name: str, check: Check) -> Path:
-    """Take out the one of that name; comments around it stay."""
+    """Remove the table of that name; returns the file. Comments around it stay."""
     config = home / "config.toml"
     text = _text(home)
-    held = _parsed(text, config)
-    tables = held.get(table)
-    if not isinstance(tables, list) or name not in [_name(one) for one in tables]:
+    data = _parsed(text, config)
+    found = data.get(table)
+    tables = found if isinstance(found, list) else []
+    names = [_name(each) for each in tables]
+    if name not in names:
         raise NotFound(f"{config} has no [[{table}]] named {name!r}.")
-    place = [_name(one) for one in tables].index(name)
-    left = {**held, table: [*tables[:place], *tables[place + 1 :]]}
+    place = names.index(name)
+    left = {**data, table: [*tables[:place], *tables[place + 1 :]]}
     after = _without(text, table, place)
     # What is left must be what was there but for this one, however the file is written.
     if after is None or _read(after, table) != left:
         raise UserError(
-            f"{config} does not write {name!r} as a [[{table}]] of its own; take it out by hand."
+            f"{config} does not write {name!r} as a [[{table}]] of its own. Remove it by hand."
         )
     return _write(home, after, check)
 
@@ -52,7 +58,7 @@ def _name(table: object) -> object:
 
 
 def _text(home: Path) -> str:
-    """As it stands, with the line ends it has."""
+    """The file's text, with the line ends it has; empty where there is no file."""
     config = home / "config.toml"
     try:
         return config.read_bytes().decode("utf-8")
@@ -85,7 +91,7 @@ def _without(text: str, table: str, place: int) -> str | None:
         return None
     first, last = blocks[place]
     end = last
-    while end > first + 1 and _says_nothing(lines[end - 1]):
+    while end > first + 1 and _is_blank(lines[end - 1]):
         end -= 1
     while end < len(lines) and not lines[end].strip():
         end += 1
@@ -95,13 +101,13 @@ def _without(text: str, table: str, place: int) -> str | None:
     return (BOM if text.startswith(BOM) else "") + (rest if rest.strip() else "")
 
 
-def _says_nothing(line: str) -> bool:
+def _is_blank(line: str) -> bool:
     """A blank line, or a comment: it may be about what comes next."""
     return not line.strip() or line.lstrip().startswith("#")
 
 
 def _blocks(lines: list[str], table: str) -> list[tuple[int, int]]:
-    """Where each begins and ends: up to the next table of any kind."""
+    """The first line of each such table, and the first line of whatever table comes next."""
     heads = [n for n, line in enumerate(lines) if line.lstrip().startswith("[")] + [len(lines)]
     return [
         (first, last)
@@ -111,7 +117,7 @@ def _blocks(lines: list[str], table: str) -> list[tuple[int, int]]:
 
 
 def _write(home: Path, text: str, check: Check) -> Path:
-    """Where the file is a link, what it leads to is written; rights stay as they are."""
+    """Write the file; a link stays a link, and rights stay as they are. Returns the file."""
     config = home / "config.toml"
     there = config.exists()
     before, rights = _text(home), config.stat().st_mode & 0o777 if there else 0o600

@@ -27,28 +27,32 @@ from recollect.vaults.locking import lock_vault, rekey_vault, unlock_vault
 
 EXAMPLE = "  recollect vault lock\n  recollect vault status"
 ACTIONS = {
-    "status": "whether the vault is locked, and how its key is made",
-    "lock": "encrypt the whole vault under a passphrase; it is asked for from then on",
-    "rekey": "encrypt a locked vault anew, under another passphrase",
-    "unlock": "decrypt a locked vault for good (to merely use it, give its passphrase)",
+    "status": "show whether the vault is locked, and how its key is made",
+    "lock": "encrypt the vault with a passphrase; every command then asks for it",
+    "rekey": "change the passphrase of a locked vault",
+    "unlock": "decrypt a locked vault permanently (to only use it, give its passphrase)",
 }
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    what = "; ".join(f"{name}: {about}" for name, about in ACTIONS.items())
+    lines = "\n".join(f"  {name:<8}{about}" for name, about in ACTIONS.items())
+    parser.description = f"{parser.description}\n\n{lines}"
+    about = "status, lock, rekey or unlock (default: status)"
     parser.add_argument(
-        "action", choices=ACTIONS, nargs="?", default="status", metavar="ACTION", help=what
+        "action", choices=ACTIONS, nargs="?", default="status", metavar="ACTION", help=about
     )
     new = parser.add_mutually_exclusive_group()
     new.add_argument(
-        "--new-passphrase-file", metavar="F",
-        help="lock, rekey: the new passphrase is the first line of this file",
+        "--new-passphrase-file", metavar="FILE",
+        help="for lock and rekey: a file whose first line is the new passphrase",
     )  # fmt: skip
     new.add_argument(
         "--keyring", action="store_true",
-        help="lock, rekey: a random key, kept in the system's keyring (recollect[keyring])",
+        help="for lock and rekey: a random key, kept in the system's keyring (recollect[keyring])",
     )  # fmt: skip
-    parser.add_argument("--yes", action="store_true", help="unlock: do not ask whether it is meant")
+    parser.add_argument(
+        "--yes", action="store_true", help="for unlock: do not ask for confirmation"
+    )
     add_json(parser)
 
 
@@ -57,12 +61,12 @@ def run(args: argparse.Namespace) -> int:
     keys = Keys(load_settings(home, os.environ).vault, os.environ)
     path = home / "vault.db"
     if (args.keyring or args.new_passphrase_file) and args.action not in ("lock", "rekey"):
-        raise WrongUsage("--keyring and --new-passphrase-file are for lock and rekey.")
+        raise WrongUsage("--keyring and --new-passphrase-file need lock or rekey.")
     if args.action == "lock":
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock_vault(path, keys, lambda: _new(args, path, keys.given()))
     elif not path.is_file():
-        raise UserError(f"There is no vault {path} yet.")
+        raise UserError(f"There is no vault at {path} yet.")
     elif args.action == "rekey":
         rekey_vault(path, keys, lambda: _new(args, path, None))
     elif args.action == "unlock":
@@ -73,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _new(args: argparse.Namespace, path: Path, otherwise: str | None) -> Sealed:
-    """The new key. A vault that is being locked may take the passphrase that will open it."""
+    """The new key: from the options, else `otherwise`, else typed in."""
     if args.keyring:
         return sealed_in_keyring(path)
     if args.new_passphrase_file:
@@ -81,11 +85,10 @@ def _new(args: argparse.Namespace, path: Path, otherwise: str | None) -> Sealed:
     if otherwise is not None:
         return sealed_with(otherwise)
     if not on_terminal():
-        raise UserError("The new passphrase is missing; give it with --new-passphrase-file FILE.")
-    print("Whoever forgets the passphrase loses the memories: there is no other way in.")
+        raise UserError("The new passphrase is missing. Use --new-passphrase-file FILE.")
     first = typed("New passphrase: ")
-    if typed("The same again: ") != first:
-        raise UserError("The two passphrases differ, so nothing was changed.")
+    if typed("There is no recovery if you lose it. Repeat the passphrase: ") != first:
+        raise UserError("The two passphrases differ. Nothing was changed.")
     return sealed_with(first)
 
 
@@ -93,8 +96,8 @@ def _confirm(args: argparse.Namespace, path: Path) -> None:
     if args.yes:
         return
     if not on_terminal():
-        raise UserError("Unlocking writes the memories to the disk in clear; add --yes to do it.")
-    if input(f"Decrypt {path} for good? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise UserError("Unlocking stores the memories unencrypted. Add --yes to do it.")
+    if input(f"Decrypt {path} permanently? [y/N] ").strip().lower() not in ("y", "yes"):
         raise UserError("Nothing was changed.")
 
 
@@ -106,13 +109,13 @@ def _print(args: argparse.Namespace, path: Path) -> None:
     if state["locked"]:
         print(f"{path} is locked with {state['key']}.")
     else:
-        print(f"{path} is not locked: whoever can read the file can read the memories.")
+        print(f"{path} is not locked: anyone who can read the file can read the memories.")
     if state["unfinished"]:
-        print("A change of its key was interrupted; whoever opens it next finishes that.")
+        print("A change of its key was interrupted; the next command that opens it will finish it.")
 
 
 def _state(path: Path) -> dict[str, Any]:
-    """Needs no passphrase."""
+    """What can be said without the passphrase."""
     with Database.translating(path):
         header = header_at(path)
     return {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
 from functools import partial
 from math import isfinite
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from recollect.checks import sayable_path
 from recollect.errors import NotFound, UserError
-from recollect.interfaces.cli.arguments import add_json, check_action
+from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, say, styled, visible
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.settings import home_folder, load_settings
@@ -34,47 +33,51 @@ EXAMPLE = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action", metavar="ACTION", nargs="?", default="list",
-        help="list, add, remove, trust or untrust",
-    )  # fmt: skip
-    parser.add_argument("names", metavar="NAME", nargs="*", help="a name, and where it is")
-    parser.add_argument("--tier", metavar="T", help="project, team or dynamic (default: by place)")
-    parser.add_argument("--priority", type=float, metavar="N", help="default: by tier")
-    parser.add_argument("--token-env", default="", metavar="V", help="variable with the token")
+    names = "the vault; for add also its file or URL; for trust and untrust a project's folder"
+    add_action(parser, ACTIONS, names)
+    group = parser.add_argument_group("for add")
+    group.add_argument(
+        "--tier",
+        metavar="TIER",
+        help="project, team or dynamic (default: team for a file, dynamic for a URL)",
+    )
+    group.add_argument(
+        "--priority", type=float, metavar="N", help="weight of its results (default: by tier)"
+    )
+    group.add_argument(
+        "--token-env", default="", metavar="NAME", help="environment variable with the token"
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    usages = {name: usage for name, (_, usage) in ACTIONS.items()}
-    check_action("vaults", args.action, args.names, usages)
-    action, _ = ACTIONS[args.action]
-    action(home_folder(os.environ), args)
-    return 0
+    return chosen_action("vaults", args, ACTIONS)(home_folder(os.environ), args)
 
 
-def _list(home: Path, args: argparse.Namespace) -> None:
+def _list(home: Path, args: argparse.Namespace) -> int:
     start, settings, own = working_folder(), load_settings(home), home / "vault.db"
     found = known_vaults(settings, home, own, start)
     waiting = untrusted_vault(settings, home, own, start)
     if args.json:
         print_json(
-            {"vaults": [_facts(one) for one in found], "untrusted": waiting and str(waiting)}
+            {"vaults": [_facts(vault) for vault in found], "untrusted": waiting and str(waiting)}
         )
-        return
-    for one in found:
-        place = visible(one.url or str(one.path))
-        print(f"{styled(f'{one.name:<16}', BOLD)} {one.tier:<9}{one.priority:<6g}{place}")
+        return 0
+    for vault in found:
+        place = visible(vault.url or str(vault.path))
+        print(f"{styled(f'{vault.name:<16}', BOLD)} {vault.tier:<9}{vault.priority:<6g}{place}")
     if waiting is not None:
-        print(styled(f"Not used: {visible(str(waiting))}; `recollect vaults trust`.", YELLOW))
+        print(styled(f"Not trusted, so not searched: {visible(str(waiting))}", YELLOW))
+        print(styled("To search it too: recollect vaults trust", YELLOW))
+    return 0
 
 
-def _facts(one: Known) -> dict[str, Any]:
-    place = {"url": one.url} if one.url else {"path": str(one.path)}
-    return {"name": one.name, "tier": one.tier, "priority": one.priority, **place}
+def _facts(vault: Known) -> dict[str, Any]:
+    place = {"url": vault.url} if vault.url else {"path": str(vault.path)}
+    return {"name": vault.name, "tier": vault.tier, "priority": vault.priority, **place}
 
 
-def _add(home: Path, args: argparse.Namespace) -> None:
+def _add(home: Path, args: argparse.Namespace) -> int:
     name, place = args.names
     remote = "://" in place
     fields: dict[str, Any] = {"name": name, "tier": args.tier or ("dynamic" if remote else "team")}
@@ -89,54 +92,52 @@ def _add(home: Path, args: argparse.Namespace) -> None:
             raise UserError("The priority must be a number above 0 and at most 1000.")
         fields["priority"] = args.priority
     config = add_table(home, "vaults", fields, partial(_known, home))
-    [added] = [one for one in _known(home) if one.name == name]
+    [added] = [vault for vault in _known(home) if vault.name == name]
     say(args.json, f"Added: {name}, {styled(f'written to {config}', DIM)}", added=_facts(added))
+    return 0
 
 
-def _remove(home: Path, args: argparse.Namespace) -> None:
+def _remove(home: Path, args: argparse.Namespace) -> int:
     [name] = args.names
     remove_table(home, "vaults", name, partial(_known, home))
-    say(args.json, f"Removed: {name}; its memories are untouched.", removed=name)
+    say(args.json, f"Removed: {name}. Its memories are kept.", removed=name)
+    return 0
 
 
 def _known(home: Path) -> list[Known]:
     return known_vaults(load_settings(home), home, home / "vault.db", None)
 
 
-def _trust(home: Path, args: argparse.Namespace) -> None:
+def _trust(home: Path, args: argparse.Namespace) -> int:
     vault = _project(home, args)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     Trusted(home).add(vault)
-    place = str(vault)
-    say(
-        args.json,
-        f"Trusted: {visible(place)} is searched from now on in this project.",
-        trusted=place,
-    )
+    sentence = f"Trusted: {visible(str(vault))}. Searches in this project now include it."
+    say(args.json, sentence, trusted=str(vault))
+    return 0
 
 
-def _untrust(home: Path, args: argparse.Namespace) -> None:
+def _untrust(home: Path, args: argparse.Namespace) -> int:
     vault = _project(home, args)
     gone = Trusted(home).remove(vault)
     what = "No longer trusted" if gone else "Was not trusted"
     say(args.json, f"{what}: {visible(str(vault))}.", untrusted=str(vault), changed=gone)
+    return 0
 
 
 def _project(home: Path, args: argparse.Namespace) -> Path:
     start = Path(args.names[0]).absolute() if args.names else working_folder()
     if start is None:
-        raise NotFound(
-            "The working directory is gone; go to another, or name the project's folder."
-        )
+        raise NotFound("The working directory no longer exists. Name the project's folder.")
     vault = project_vault(start)
     if vault is None:
         raise NotFound(f"There is no {FOLDER}/{FILE} in {visible(str(start))} or above it.")
     if same_file(vault, home / "vault.db"):
-        raise UserError(f"{visible(str(vault))} is your own vault, which needs no trust.")
+        raise UserError(f"{visible(str(vault))} is your own vault; it needs no trust.")
     return vault
 
 
-ACTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], None], str]] = {
+ACTIONS: Actions[Path] = {
     "list": (_list, "list"),
     "add": (_add, "add NAME PATH-OR-URL"),
     "remove": (_remove, "remove NAME"),
