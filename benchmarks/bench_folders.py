@@ -5,7 +5,7 @@ python benchmarks/bench_folders.py [--files 6000] [--burst 10000]
 It makes its own files: Markdown notes, and source files of Python's library. No model takes part:
 vectors are made afterwards, at the speed that bench_models.py measures. Baselines: reading and
 hashing the same files and inserting the same texts into one FTS5 table, in one transaction, without
-memories, cuts, checks or secrets; and `os.walk` with a `stat` for each file.
+memories, chunks, checks or secrets; and `os.walk` with a `stat` for each file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 import apsw
 
 from recollect import Recollect
-from recollect.documents.chunking import cut
+from recollect.documents.chunking import chunked
 from recollect.documents.document import LeftOut
 from recollect.documents.reader import read
 from recollect.settings import Embedding, Rerank, Settings
@@ -87,7 +87,7 @@ def taking_in(place: Path, files: int) -> None:
         again = min(timed(lambda: memory.add_folder(folder)) for _ in range(3))
         memories = memory.stats()["memories"]
     print(f"{files:,} files, {size / 1e6:.1f} MB, {memories:,} memories ({parts:,} parts)")
-    told("bare: read, hash, cut, one FTS5 table", files / bare, 1.0)
+    told("bare: read, hash, split, one FTS5 table", files / bare, 1.0)
     told("recollect add, cold", files / cold, cold / bare)
     told("bare: os.walk and stat", files / walked, 1.0)
     told("recollect add, unchanged", files / again, again / walked)
@@ -105,7 +105,7 @@ def timed(work: object) -> float:
 
 
 def bare_reading(folder: Path, database: Path) -> tuple[float, int]:
-    """The same files read and cut by the same code, and their texts in a plain FTS5 table."""
+    """The same files read and split by the same code, and their texts in a plain FTS5 table."""
     connection = apsw.Connection(str(database))
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("CREATE VIRTUAL TABLE texts USING fts5 (title, text)")
@@ -119,7 +119,7 @@ def bare_reading(folder: Path, database: Path) -> tuple[float, int]:
                 document = read(file, name)
                 if isinstance(document, LeftOut):
                     continue
-                rows = [(name, one.text) for one in cut(document)]
+                rows = [(name, one.text) for one in chunked(document).chunks]
                 parts += len(rows)
                 connection.executemany("INSERT INTO texts VALUES (?, ?)", rows)
     spent = time.perf_counter() - start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,6 +60,23 @@ def sayable_path(path: Path) -> Path:
     if "\0" in str(path) or not is_text(str(path)):
         raise UserError(f"The vault's path {str(path)!r} is not valid UTF-8 text.")
     return path
+
+
+def existing_folder(path: Path) -> Path:
+    """The folder's absolute path without links; UserError where there is no such folder."""
+    if "\0" in str(path) or not is_text(str(path)):
+        raise UserError(f"The folder {str(path)!r} has a name that is not valid UTF-8 text.")
+    try:
+        folder = (path if path.exists() else path.expanduser()).resolve()
+        mode = folder.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(f"There is no folder {path}; make it first.") from error
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"The folder {path} cannot be read: {reason}.") from error
+    if not stat.S_ISDIR(mode):
+        raise NotFound(f"{path} is a file; a folder is needed.")
+    return folder
 
 
 def bounded(limit: int) -> int:

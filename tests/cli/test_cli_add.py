@@ -155,11 +155,11 @@ def test_an_empty_folder_has_no_files(home: Home, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("what", "holding"),
     [
-        ("nowhere", ("nowhere is not there",)),
-        ("notes/tides.md", ("is not a folder",)),
+        ("nowhere", ("There is no folder",)),
+        ("notes/tides.md", ("is a file; a folder is needed",)),
         ("notes/work", ("is in", "add one of them")),
         ("", ("is in", "add one of them")),
-        ("x\0y", ("cannot be looked into",)),
+        ("x\0y", ("not valid UTF-8",)),
         ("mirror", ("is a mirror",)),
     ],
 )

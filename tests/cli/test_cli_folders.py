@@ -105,7 +105,7 @@ def test_one_that_is_empty_now_is_kept_in_mind(home: Home, harbour: Path) -> Non
         file.unlink()
     done = home.call("folders", "sync")
     assert done.code == 1
-    assert "is empty, and it held 2 files before" in done.err
+    assert "is empty, and it had 2 files before" in done.err
     assert len(home.listed()) == 4
 
 

@@ -76,7 +76,7 @@ def test_json_holds_every_step_and_problem(home: Home, notes: Path) -> None:
     assert json.loads(done.out) == {
         "folder": str(notes),
         "dry_run": False,
-        "steps": [{"action": "write", "id": "a", "path": "A.md", "told": ""}],
+        "steps": [{"action": "write", "id": "a", "path": "A.md", "note": ""}],
         "unchanged": 0,
         "problems": [{"path": "bad.md", "reason": "It is not valid UTF-8 text (byte 0)."}],
     }

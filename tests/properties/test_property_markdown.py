@@ -16,11 +16,11 @@ from recollect.importers.markdown import read
 from recollect.ingest.draft import complete, draft
 from recollect.mirror.file_names import ENDING, free_path, same_place
 from recollect.mirror.folder import write_folder
-from recollect.mirror.memory_markdown import BODY, as_markdown, parsed, with_fields
+from recollect.mirror.memory_markdown import BODY, as_markdown, parse, with_fields
 from recollect.mirror.notes import our_fields
 from recollect.types import Memory
 
-# What our own form is made of, and what editors and YAML do odd things with.
+# What our own file is made of, and what editors and YAML do odd things with.
 PIECES = st.sampled_from(
     [
         "---", "...", "\n", "\r", "\r\n", " ", "\t", "%% recollect: why %%", "%%recollect:text%%",
@@ -44,7 +44,7 @@ MANY = settings(max_examples=50, deadline=None)
 
 
 def back(text: str) -> Memory:
-    given = draft(our_fields(parsed(text)))
+    given = draft(our_fields(parse(text)))
     assert given.id is not None
     return complete(given, given.id, None, given.fields["created_at"])
 
@@ -69,7 +69,7 @@ def test_the_front_matter_says_the_same_to_whoever_reads_yaml(memory: Memory) ->
     found = split(text)
     assert found.problem == ""
     assert yaml.load(text[4:].partition("\n---\n")[0], yaml.BaseLoader) == found.fields
-    ours = parsed(text).fields
+    ours = parse(text).fields
     assert {name: ours[name] for name in found.fields} == found.fields
 
 
@@ -110,10 +110,10 @@ def test_an_id_can_be_put_into_any_file_and_all_else_stays(
     memory: Memory, id: str, note: str
 ) -> None:
     for text in (as_markdown(memory), note):
-        before = parsed(text)
+        before = parse(text)
         if before.problem:
             continue
-        after = parsed(with_fields(text, {"id": id}))
+        after = parse(with_fields(text, {"id": id}))
         assert after.problem == ""
         assert after.fields == before.fields | {"id": id}
         assert after.extras == before.extras

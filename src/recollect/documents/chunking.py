@@ -1,8 +1,8 @@
-"""Where a document is cut: at its headings or definitions, and where these are long, within them.
+"""Splitting a document into chunks: at its headings or definitions, and within long sections.
 
-Each part decides for itself how it is cut, so that an edit in one leaves the cuts of the others as
-they are. A part that is short goes with what follows it under the same parent. A part that is long
-is cut at paragraphs, then at lines, then within a line; there, and only there, cuts overlap.
+Each section is split by itself, so that an edit in one leaves the chunks of the others as they are.
+A short section goes with what follows it under the same parent. A long section is split at
+paragraphs, then at lines, then within a line; there, and only there, chunks overlap.
 """
 
 from __future__ import annotations
@@ -11,32 +11,31 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from recollect.documents import long_sections
-from recollect.documents.document import Chunk, Document, Mark
+from recollect.documents.document import Chunk, Document, SectionStart
 from recollect.documents.file_types import MARKDOWN
-from recollect.documents.long_sections import MOST, Lines
+from recollect.documents.long_sections import MOST, ChunkLines, Lines, split
 
-# A file, or a part with parts of its own, that is no longer than this is about one thing: one cut.
+# A file, or a section with subsections, that is no longer than this is about one thing: one chunk.
 WHOLE = 2_000
-# A shorter part says too little to be found by itself.
+# A shorter section says too little to be found by itself.
 SMALL = 400
-# So much is enough for several short parts in one cut.
+# So much is enough for several short sections in one chunk.
 ENOUGH = 800
-# 2 MB in cuts of the usual length are some 1,400. Only what is made of thousands of short parts has
+# 2 MB in chunks of the usual length are some 1,400. Only a file of thousands of short sections has
 # more, and one file should not outweigh a vault.
-MOST_CUTS = 2_000
+MOST_CHUNKS = 2_000
 SEPARATOR = " > "
 
 
-class Chunks(NamedTuple):
-    """The cuts of a document, and what there is to tell of them."""
+class Chunked(NamedTuple):
+    """The chunks of a document, and what to tell the user about them."""
 
-    cuts: list[Chunk]
+    chunks: list[Chunk]
     notes: tuple[str, ...] = ()
 
 
-class _Part:
-    """A part of a document: its own lines, then the parts below it."""
+class _Section:
+    """A section of a document: its own lines, then its subsections."""
 
     __slots__ = ("below", "end", "level", "own_end", "path", "start", "titled")
 
@@ -46,7 +45,7 @@ class _Part:
         self.path = path
         self.titled = titled
         self.own_end = self.end = -1
-        self.below: list[_Part] = []
+        self.below: list[_Section] = []
 
 
 class _Group(NamedTuple):
@@ -59,93 +58,93 @@ class _Group(NamedTuple):
     bare: bool = False
 
 
-def cut(document: Document) -> list[Chunk]:
-    """The document's cuts, from top to bottom; every line that is not blank is in one at least."""
-    return all_cuts(document).cuts
-
-
-def all_cuts(document: Document) -> Chunks:
-    """The cuts, and a note where there are more than a file may have."""
+def chunked(document: Document) -> Chunked:
+    """The document's chunks, from top to bottom, with a note where some are left out. Every line
+    that is not blank is in one at least."""
     texts = document.text.split("\n")
     lines = Lines(texts, [0, *accumulate(len(text) + 1 for text in texts)])
-    root = _tree(document.marks, len(texts))
-    fenced = document.form == MARKDOWN
-    made = [
-        Chunk(piece.text, SEPARATOR.join(group.path), *_numbers(document, piece))
+    root = _tree(document.sections, len(texts))
+    fenced = document.file_type == MARKDOWN
+    chunks = [
+        Chunk(part.text, SEPARATOR.join(group.path), *_line_numbers(document, part))
         for group in _groups(root, lines)
-        for piece in long_sections.pieces(lines, group.start, group.end, fenced=fenced)
+        for part in split(lines, group.start, group.end, fenced=fenced)
     ]
-    if len(made) <= MOST_CUTS:
-        return Chunks(made)
-    rest = f"{len(made) - MOST_CUTS:,} of its {len(made):,} parts are left out."
-    return Chunks(made[:MOST_CUTS], (rest,))
+    if len(chunks) <= MOST_CHUNKS:
+        return Chunked(chunks)
+    note = f"{len(chunks) - MOST_CHUNKS:,} of its {len(chunks):,} chunks are left out."
+    return Chunked(chunks[:MOST_CHUNKS], (note,))
 
 
-def _numbers(document: Document, piece: long_sections.Piece) -> tuple[int, int]:
+def _line_numbers(document: Document, part: ChunkLines) -> tuple[int, int]:
     if document.lines:
         last = len(document.lines) - 1
-        return document.lines[min(piece.first, last)], document.lines[min(piece.last, last)]
-    return document.first_line + piece.first, document.first_line + piece.last
+        return document.lines[min(part.first, last)], document.lines[min(part.last, last)]
+    return document.first_line + part.first, document.first_line + part.last
 
 
-def _tree(marks: Sequence[Mark], count: int) -> _Part:
-    """The parts that the marks begin, in one that is the whole document."""
-    root = _Part(0, -1, (), titled=False)
-    open_now = [root]
+def _tree(starts: Sequence[SectionStart], count: int) -> _Section:
+    """The sections as a tree, below one that is the whole document."""
+    root = _Section(0, -1, (), titled=False)
+    open_sections = [root]
     last = -1
-    for mark in marks:
-        if not last < mark.line < count:
+    for start in starts:
+        if not last < start.line < count:
             continue
-        last = mark.line
-        while open_now[-1].level >= max(mark.level, 0):
-            _close(open_now.pop(), mark.line)
-        above = open_now[-1]
-        path = (*above.path, mark.title) if mark.title else above.path
-        part = _Part(mark.line, mark.level, path, titled=bool(mark.title))
-        above.below.append(part)
-        open_now.append(part)
-    for part in reversed(open_now):
-        _close(part, count)
+        last = start.line
+        while open_sections[-1].level >= max(start.level, 0):
+            _close(open_sections.pop(), start.line)
+        parent = open_sections[-1]
+        path = (*parent.path, start.title) if start.title else parent.path
+        section = _Section(start.line, start.level, path, titled=bool(start.title))
+        parent.below.append(section)
+        open_sections.append(section)
+    for section in reversed(open_sections):
+        _close(section, count)
     return root
 
 
-def _close(part: _Part, line: int) -> None:
-    part.end = line
-    part.own_end = part.below[0].start if part.below else line
+def _close(section: _Section, line: int) -> None:
+    section.end = line
+    section.own_end = section.below[0].start if section.below else line
 
 
-def _groups(part: _Part, lines: Lines) -> list[_Group]:
-    """What stays together in a part."""
-    if lines.size(part.start, part.end) <= (WHOLE if part.below else MOST):
-        return [_Group(part.start, part.end, _heading(part, lines))]
-    items = [_groups(below, lines) for below in part.below]
-    if not lines.blank(part.start, part.own_end):
-        items.insert(0, [_Group(part.start, part.own_end, part.path, _is_bare(part, lines))])
+def _groups(section: _Section, lines: Lines) -> list[_Group]:
+    """The groups of lines of a section."""
+    if lines.size(section.start, section.end) <= (WHOLE if section.below else MOST):
+        return [_Group(section.start, section.end, _heading(section, lines))]
+    items = [_groups(below, lines) for below in section.below]
+    if not lines.blank(section.start, section.own_end):
+        bare = _is_bare(section, lines)
+        items.insert(0, [_Group(section.start, section.own_end, section.path, bare)])
     return _joined(items, lines)
 
 
-def _heading(part: _Part, lines: Lines) -> tuple[str, ...]:
-    """A part that holds one part and no words of its own is about what that is about."""
-    while len(part.below) == 1 and (lines.blank(part.start, part.own_end) or _is_bare(part, lines)):
-        part = part.below[0]
-    return part.path
+def _heading(section: _Section, lines: Lines) -> tuple[str, ...]:
+    """The headings of a section; of its only subsection where it has no text of its own."""
+    while len(section.below) == 1 and (
+        lines.blank(section.start, section.own_end) or _is_bare(section, lines)
+    ):
+        section = section.below[0]
+    return section.path
 
 
-def _is_bare(part: _Part, lines: Lines) -> bool:
+def _is_bare(section: _Section, lines: Lines) -> bool:
     """Whether its own lines are its heading, with the line under or over it, and no more."""
-    if not part.titled:
+    if not section.titled:
         return False
-    said = 0
-    for text in lines.texts[part.start : part.own_end]:
-        said += any(map(str.isalnum, text))
-        if said > 1:
+    with_words = 0
+    for text in lines.texts[section.start : section.own_end]:
+        with_words += any(map(str.isalnum, text))
+        if with_words > 1:
             return False
     return True
 
 
 def _joined(items: list[list[_Group]], lines: Lines) -> list[_Group]:
-    """Neighbours under one parent, those that are short together or with one that is not. What is
-    in several groups has its own headings, and nothing is added to it."""
+    """The groups of neighbours under one parent. Short ones are joined with each other or with one
+    that is not short. An item of several groups has its own headings, and nothing is added to it.
+    """
     done: list[list[_Group]] = []
     short: _Group | None = None
     for item in items:
@@ -165,8 +164,8 @@ def _joined(items: list[list[_Group]], lines: Lines) -> list[_Group]:
 
 
 def _is_enough(short: _Group, following: _Group, lines: Lines) -> bool:
-    """Whether the short parts so far go without the next one. Some parts always begin a cut once
-    there is anything before them: after an edit, the cuts are soon the same again."""
+    """Whether the short sections so far go without the next one. Some sections always begin a chunk
+    once there is anything before them: after an edit, the chunks are soon the same again."""
     size = lines.size(short.start, short.end)
     return size >= ENOUGH or (size >= SMALL and lines.begins(following.start))
 
@@ -174,7 +173,8 @@ def _is_enough(short: _Group, following: _Group, lines: Lines) -> bool:
 def _placed(
     short: _Group, done: list[list[_Group]], following: list[_Group], lines: Lines
 ) -> list[_Group]:
-    """What follows, after what is short was put with it, with what is before it, or by itself."""
+    """The following groups, after the short one was joined to them, or to the groups before it
+    (`done`), or put there by itself."""
     if lines.size(short.start, short.end) < SMALL:
         if following and (
             short.bare
@@ -188,14 +188,14 @@ def _placed(
     return following
 
 
-def _together(one: _Group, other: _Group) -> _Group:
-    """The heading of both is what they share; one that is bare says nothing against the other."""
-    if one.bare and other.path[: len(one.path)] == one.path:
-        return _Group(one.start, other.end, other.path, other.bare)
-    return _Group(one.start, other.end, _shared(one.path, other.path))
-
-
-def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    pairs = enumerate(zip(one, other, strict=False))
-    first = next((number for number, (title, same) in pairs if title != same), None)
-    return min(one, other, key=len) if first is None else one[:first]
+def _together(first: _Group, second: _Group) -> _Group:
+    """Both groups as one, under the headings that they share. A bare first group takes the headings
+    of the second where these are below its own."""
+    if first.bare and second.path[: len(first.path)] == first.path:
+        return _Group(first.start, second.end, second.path, second.bare)
+    shared = 0
+    for title, other in zip(first.path, second.path, strict=False):
+        if title != other:
+            break
+        shared += 1
+    return _Group(first.start, second.end, first.path[:shared])

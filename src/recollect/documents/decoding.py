@@ -1,4 +1,4 @@
-"""From bytes to text: which encoding, or that it is none."""
+"""Decoding the bytes of a file: its encoding, or that it is no text."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import NamedTuple
 
 from recollect.documents.document import LeftOut
 
-# The longer first: the mark of UTF-32 begins with that of UTF-16.
-MARKS = (
+# UTF-32 first: its mark begins with that of UTF-16.
+BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Bytes that no text has many of: the control characters but tab, line ends, form feed and escape.
+# Texts have few of these: the control characters but tab, line ends, form feed and escape.
 CONTROLS = bytes({*range(32), 127} - {9, 10, 11, 12, 13, 27})
 HIGH = bytes(range(128, 256))
-# In a log some slip in; in other files every tenth byte or more is one.
+# Some logs have a few; in files that are no text every tenth byte or more is one.
 MOST_CONTROLS = 0.01
-# French has 5 accents in 100 letters and Russian in an old encoding 80, which would be read wrong.
+# French has 5 accents in 100 letters; Russian in an old encoding has 80, and would be misread.
 MOST_HIGH = 0.3
 CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1,40})", re.I)
 
 
 class Decoded(NamedTuple):
-    """The text with `\\n` at the end of each line, and what there is to tell of its encoding."""
+    """The text with `\\n` at the end of each line, and notes on its encoding."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 def decoded(raw: bytes, *, html: bool = False) -> Decoded | LeftOut:
-    """UTF-8, or what a byte order mark says; else Windows-1252 where it is mostly plain letters.
-    HTML may name its encoding itself."""
-    for mark, encoding in MARKS:
+    """The text in UTF-8 or what a byte order mark says; else in Windows-1252 where it is mostly
+    plain letters. HTML may name its encoding itself."""
+    for mark, encoding in BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             return _strictly(raw.removeprefix(codecs.BOM_UTF8), encoding)
     if b"\0" in raw:
@@ -44,7 +44,7 @@ def decoded(raw: bytes, *, html: bool = False) -> Decoded | LeftOut:
     if _share(raw, CONTROLS) > MOST_CONTROLS:
         return LeftOut("not text", "it has many control characters")
     try:
-        return Decoded(_lines(raw.decode("utf-8")))
+        return Decoded(unix_lines(raw.decode("utf-8")))
     except UnicodeDecodeError:
         return _guessed(raw, _named(raw) if html else "")
 
@@ -56,23 +56,23 @@ def _strictly(raw: bytes, encoding: str) -> Decoded | LeftOut:
         return LeftOut("not text", f"its byte order mark says {encoding.upper()}, but it is not")
     if "\0" in text:
         return LeftOut("binary")
-    return Decoded(_lines(text))
+    return Decoded(unix_lines(text))
 
 
 def _guessed(raw: bytes, named: str) -> Decoded | LeftOut:
     if named:
-        text = _lines(raw.decode(named, errors="replace"))
-        return Decoded(text.replace("\0", "\ufffd"), (f"Read as {named}, as it says itself.",))
+        text = unix_lines(raw.decode(named, errors="replace"))
+        return Decoded(text.replace("\0", "\ufffd"), (f"Read as {named}, as the page says.",))
     if _share(raw, HIGH) > MOST_HIGH:
         return LeftOut("not text", "it is not UTF-8, and no other encoding is likely")
     try:
-        return Decoded(_lines(raw.decode("cp1252")), ("Not UTF-8: read as Windows-1252.",))
+        return Decoded(unix_lines(raw.decode("cp1252")), ("Not UTF-8: read as Windows-1252.",))
     except UnicodeDecodeError:
-        return Decoded(_lines(raw.decode("latin-1")), ("Not UTF-8: read as Latin-1.",))
+        return Decoded(unix_lines(raw.decode("latin-1")), ("Not UTF-8: read as Latin-1.",))
 
 
 def _named(raw: bytes) -> str:
-    """The encoding that a page names, where Python knows it as one of texts."""
+    """The encoding that a page names; empty where Python has no such text encoding."""
     found = CHARSET.search(raw, 0, 4096)
     if found is None:
         return ""
@@ -90,5 +90,6 @@ def _share(raw: bytes, of: bytes) -> float:
     return (len(raw) - len(raw.translate(None, of))) / len(raw) if raw else 0.0
 
 
-def _lines(text: str) -> str:
+def unix_lines(text: str) -> str:
+    """The text with `\\n` at the end of each line."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

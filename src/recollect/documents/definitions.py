@@ -43,7 +43,7 @@ GRAMMARS = {
     "tsx": ("tree_sitter_typescript", "language_tsx"),
     "typescript": ("tree_sitter_typescript", "language_typescript"),
 }
-# The nodes of all grammars together: where two use one name, they mean the same.
+# The nodes of all grammars together: a name means the same in all of them.
 HOLDING = frozenset(
     """class_definition class_declaration abstract_class_declaration interface_declaration
     enum_declaration record_declaration struct_declaration trait_declaration class_specifier
@@ -57,40 +57,40 @@ DEFINING = HOLDING | frozenset(
     union_item type_item macro_definition function_signature_item enum_specifier type_definition
     type_spec type_alias method singleton_method""".split()
 )
-# A definition only with a body: without one, these merely name what is elsewhere.
+# Definitions only with a body: without one, they name something that is defined elsewhere.
 WITH_BODY = frozenset(
     "class_specifier struct_specifier union_specifier enum_specifier namespace_definition".split()
 )
-# A definition stands in these, or they are none.
+# Nodes around a definition; without one in them they define nothing.
 WRAPPING = frozenset(
     """decorated_definition export_statement template_declaration expression_statement
     ambient_declaration lexical_declaration variable_declaration type_declaration""".split()
 )
-# A name is given to a function here.
+# Nodes that give a name to a function.
 NAMING = frozenset(
     "variable_declarator assignment_expression field_definition public_field_definition".split()
 )
 FUNCTIONS = frozenset(
     "arrow_function function_expression generator_function class function".split()
 )
-# What is inside counts as if they were not there.
+# Nodes whose content counts as if they were not there.
 TRANSPARENT = frozenset(
     """preproc_ifdef preproc_if preproc_else preproc_elif linkage_specification
     declaration_list""".split()
 )
-# These belong to the definition that follows.
+# Nodes that belong to the definition after them.
 LEADING = frozenset(
     """comment line_comment block_comment decorator attribute_item attribute_list
     inner_attribute_item""".split()
 )
-# A class in a class in a class in a namespace.
+# Enough for a class in a class in a class in a namespace.
 DEEPEST = 5
 LONGEST_NAME = 100
 
 
 def places(source: bytes, language: str) -> list[Place] | None:
-    """Where definitions begin, from top to bottom: line (from 0), level (from 1) and name; without
-    a name, what follows is in none. None where there is no parser."""
+    """Where definitions begin, from top to bottom: line (from 0), level (from 1) and name. The name
+    is empty where a definition has ended and none begins. None where there is no parser."""
     grammar = _grammar(language)
     if grammar is None:
         return None
@@ -98,12 +98,12 @@ def places(source: bytes, language: str) -> list[Place] | None:
 
     tree = Parser(grammar).parse(source)
     ends = [place.start() for place in re.finditer(b"\n", source)]
-    rising: list[Place] = []
+    found: list[Place] = []
     for byte, level, name in _places(source, tree.root_node.named_children, 1):
         line = bisect_left(ends, byte)
-        if not rising or line > rising[-1][0]:  # of several in one line, the first
-            rising.append((line, level, name))
-    return rising
+        if not found or line > found[-1][0]:  # of several in one line, the first
+            found.append((line, level, name))
+    return found
 
 
 @cache
@@ -120,12 +120,12 @@ def _grammar(language: str) -> Language | None:
 
 
 def _places(source: bytes, nodes: list[Node], level: int, *, loose: bool = True) -> Iterator[Place]:
-    """The definitions among these nodes, with the byte each begins with. `loose`: what is before
+    """The definitions among these nodes, with the byte each begins with. `loose`: the code before
     them is in no definition."""
     lead, after = -1, 0
     for node in nodes:
         if node.type in LEADING:
-            # In the line of what is before it, it says something of that.
+            # A comment in the line of the code before it belongs to that code.
             if lead < 0 and (not after or source.find(b"\n", after - 1, node.start_byte) >= 0):
                 lead = node.start_byte
             continue
@@ -146,7 +146,7 @@ def _places(source: bytes, nodes: list[Node], level: int, *, loose: bool = True)
 
 
 def _inside(node: Node) -> list[Node]:
-    """What is in the body, and comments before it."""
+    """The nodes of the body, and comments before it."""
     body = node.child_by_field_name("body")
     if body is None:
         return node.named_children
@@ -155,7 +155,7 @@ def _inside(node: Node) -> list[Node]:
 
 
 def _defined(node: Node, depth: int = 0) -> Node | None:
-    """The node that says what is defined: this one, or one in it; None where nothing is."""
+    """The node of a definition: this one, or one in it; None where nothing is defined."""
     if node.type in DEFINING:
         has_body = node.child_by_field_name("body") is not None
         return node if has_body or node.type not in WITH_BODY else None
@@ -169,7 +169,7 @@ def _defined(node: Node, depth: int = 0) -> Node | None:
 
 
 def _name(node: Node) -> str:
-    """What the definition is called; for a method of Go and an implementation of Rust, of what."""
+    """The name of a definition; with its type for a method of Go and an implementation of Rust."""
     receiver = node.child_by_field_name("receiver")
     if node.type == "impl_item":
         parts = [_text(node, "trait"), _text(node, "type")]
@@ -207,7 +207,7 @@ def _short(name: str) -> str:
 
 
 def answer(questions: BinaryIO, answers: BinaryIO) -> None:
-    """Answer until there are no more questions."""
+    """Answer each question until there are no more."""
     for header in iter(questions.readline, b""):
         language, size = header.split()
         found = places(questions.read(int(size)), language.decode("ascii"))
@@ -221,7 +221,7 @@ def _limit_memory(most: int) -> None:
 
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     except (ImportError, ValueError, OSError):
-        pass  # then the limit on time has to do
+        pass  # the limit on time still holds
 
 
 if __name__ == "__main__":

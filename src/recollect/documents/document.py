@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -13,10 +13,12 @@ Reason = Literal[
 ]  # fmt: skip
 
 
-class Mark(NamedTuple):
-    """Where a part of a document begins: at a heading or a definition. `line` counts the lines of
-    `Document.text` from 0. It ends what has the same level or a deeper one; without a title, what
-    follows stands under nothing but the parts around it."""
+class SectionStart(NamedTuple):
+    """Where a section of a document begins: at a heading or a definition.
+
+    `line` counts the lines of `Document.text` from 0. A section ends where the next one of the same
+    or a higher level begins. Without a title it stands under the headings around it.
+    """
 
     line: int
     level: int
@@ -25,20 +27,24 @@ class Mark(NamedTuple):
 
 class Document(NamedTuple):
     """What a file says. `text` keeps the file's own lines where it has any, so that line numbers
-    hold; `form` says how it is cut. `fields`: what its front matter says of a memory (tags, kind,
-    domain, created_at, updated_at, valid_from, valid_until), each as `ingest.draft` takes it;
-    `first_line`: the number of the line that `text` begins with, counted from 1.
+    hold.
 
-    `marks`: where its parts begin, from top to bottom. `lines`: for each line of `text` the line of
-    the file it comes from, where these are not simply the next ones; never falling."""
+    - `file_type`: one of `file_types`, which says how the text is split.
+    - `fields`: what its front matter says of a memory (tags, kind, domain, created_at, updated_at,
+      valid_from, valid_until), each as `ingest.draft` takes it.
+    - `first_line`: the number of the line that `text` begins with, counted from 1.
+    - `sections`: where its sections begin, from top to bottom.
+    - `lines`: for each line of `text` the line of the file it comes from, where these are not
+      simply the next ones; never falling.
+    """
 
     text: str
-    form: str
+    file_type: str
     fields: Mapping[str, object] = MappingProxyType({})
     first_line: int = 1
     title: str = ""
     notes: tuple[str, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    sections: tuple[SectionStart, ...] = ()
     lines: tuple[int, ...] = ()
 
 
@@ -47,8 +53,9 @@ class Chunk(NamedTuple):
     `heading`: the headings it stands under, or the definition it is, outermost first, joined by
     ` > `; empty for none.
 
-    Where a long part is split, a cut begins with the end of the one before it: with its last lines,
-    or with the last words of a line that is long. A line too long for one cut is several."""
+    Where a long section is split, a chunk begins with the end of the one before it: with its last
+    lines, or with the last words of a long line. A line too long for one chunk becomes several.
+    """
 
     text: str
     heading: str
@@ -57,12 +64,28 @@ class Chunk(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A file that is not taken in: why, and in words where the reason alone does not say it."""
+    """Why a file is left out; `detail` explains it where the reason alone does not."""
 
     reason: Reason
-    words: str = ""
+    detail: str = ""
 
 
 def unreadable(error: OSError) -> LeftOut:
-    """What the system says, such as `Permission denied`."""
+    """The reason with what the system says, such as `Permission denied`."""
     return LeftOut("unreadable", error.strerror or "the system does not say why")
+
+
+def main_title(sections: Iterable[SectionStart]) -> str:
+    """The first title of level 1; empty where there is none."""
+    titles = (section.title for section in sections if section.level == 1)
+    return next(filter(None, titles), "")
+
+
+def one_line(title: str) -> str:
+    """A title as one line of at most LONGEST_TITLE characters."""
+    plain = " ".join(title.split())
+    return plain if len(plain) <= LONGEST_TITLE else plain[: LONGEST_TITLE - 1] + "…"
+
+
+# As long as a line of a book's table of contents at most.
+LONGEST_TITLE = 200

@@ -1,6 +1,6 @@
 """Word documents: paragraphs, tables as lines, headings by their style.
 
-A document of Word has no lines of its own: each paragraph and each row of a table is one.
+A Word document has no lines of its own: each paragraph and each row of a table counts as one.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile, ZipFile
 
-from recollect.documents.document import Document, LeftOut, Mark
+from recollect.documents.document import Document, LeftOut, SectionStart, one_line
 from recollect.documents.file_types import DOCX
-from recollect.documents.markdown import shortened
 
 if TYPE_CHECKING:
     from docx.document import Document as Word
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 NEEDS = LeftOut("needs an extra", "DOCX is read after `pip install 'recollect[documents]'`")
 BROKEN = LeftOut("corrupt", "it is not a Word document that can be read")
-# Unpacked, the text of a long book is 10 MB of XML; pictures hardly shrink when packed.
+# Unpacked, the text of a long book is 10 MB of XML, and pictures take the most.
 MOST_UNPACKED = 200_000_000
 MOST_ENTRIES = 10_000
 MOST_CHARACTERS = 3_000_000
@@ -44,8 +43,8 @@ def document(raw: bytes) -> Document | LeftOut:
 
 
 def _unpacked_too_large(raw: bytes) -> LeftOut | None:
-    """A file of a few bytes can unpack to gigabytes. What the directory says is what is read at
-    most, true or not."""
+    """The reason to leave out a file that unpacks to gigabytes. No more is unpacked than the zip's
+    directory says, true or not."""
     try:
         with ZipFile(BytesIO(raw)) as packed:
             entries = packed.infolist()
@@ -59,12 +58,12 @@ def _unpacked_too_large(raw: bytes) -> LeftOut | None:
 
 def _document(word: Word) -> Document | LeftOut:
     lines: list[str] = []
-    marks: list[Mark] = []
+    sections: list[SectionStart] = []
     notes: tuple[str, ...] = ()
     size = 0
     for level, line in _lines(word):
         if level is not None and line:
-            marks.append(Mark(len(lines), level, shortened(line)))
+            sections.append(SectionStart(len(lines), level, one_line(line)))
         lines.append(line)
         size += len(line)
         if size > MOST_CHARACTERS:
@@ -72,13 +71,14 @@ def _document(word: Word) -> Document | LeftOut:
             break
     if not size:
         return LeftOut("empty", "it has no text")
-    said = word.core_properties.title or ""
-    title = shortened(said) or next((mark.title for mark in marks if mark.level <= 1), "")
-    return Document("\n".join(lines), DOCX, title=title, notes=notes, marks=tuple(marks))
+    headings = (section.title for section in sections if section.level <= 1)
+    title = one_line(word.core_properties.title or "") or next(headings, "")
+    return Document("\n".join(lines), DOCX, title=title, notes=notes, sections=tuple(sections))
 
 
 def _lines(word: Word) -> Iterator[tuple[int | None, str]]:
-    """Each line with the level of its heading; a blank one after each paragraph and table."""
+    """Each line with the level of its heading, None for text; a blank one after each paragraph and
+    table."""
     from docx.text.paragraph import Paragraph  # noqa: PLC0415  start-up time, and an extra
 
     levels = _levels(word)
@@ -98,7 +98,7 @@ def _lines(word: Word) -> Iterator[tuple[int | None, str]]:
 
 
 def _rows(table: Table) -> Iterator[str]:
-    """Rows as they stand in the file: a cell over several rows or columns is there once."""
+    """The rows of a table as lines; a cell over several rows or columns comes once."""
     for row in table._tbl.tr_lst:
         cells = (
             " ".join(" ".join(paragraph.text for paragraph in cell.p_lst).split())
@@ -108,8 +108,8 @@ def _rows(table: Table) -> Iterator[str]:
 
 
 def _levels(word: Word) -> dict[str, int]:
-    """For each style of a heading its level; a title is above all headings. They are looked up
-    once: a paragraph asked for its style goes through all there are."""
+    """The level of each heading style; a title is above all headings. Made once: a paragraph that
+    is asked for its style goes through all styles."""
     levels: dict[str, int] = {}
     for style in word.styles:
         name = style.name or ""

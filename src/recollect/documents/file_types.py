@@ -1,6 +1,6 @@
-"""What a file is, by its name: its form, or that it is of a kind nobody reads.
+"""The type of a file by its name, and the names of files that are never read.
 
-The form of source code is its language; a language without a parser is cut at blank lines.
+The type of source code is its language; a language without a parser is split at blank lines.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DOCX: Final = "docx"
 NOTEBOOK: Final = "notebook"
 UNKNOWN: Final = ""
 
-# Forms that are no code, and the endings of their files.
+# Types that are no code, and the endings of their files.
 _DOCUMENTS = {
     MARKDOWN: "md markdown mdown mkd mdx qmd rmd",
     RST: "rst rest",
@@ -27,7 +27,7 @@ _DOCUMENTS = {
     PDF: "pdf",
     DOCX: "docx",
     NOTEBOOK: "ipynb",
-    # Written by people or by programs: the latter are told by their long lines.
+    # Written by people or by programs, which long lines give away.
     DATA: "json jsonc json5 jsonl ndjson yaml yml toml ini cfg conf properties csv tsv xml xsd xsl "
     "svg plist env editorconfig desktop service reg",
 }
@@ -99,7 +99,7 @@ _LANGUAGES = {
     "webassembly": "wat",
     "zig": "zig",
 }
-# Files that go by their whole name, written small.
+# Whole names of files, in lower case.
 _NAMES = {
     **dict.fromkeys(("makefile", "gnumakefile", "justfile"), "make"),
     **dict.fromkeys(("dockerfile", "containerfile"), "dockerfile"),
@@ -117,7 +117,7 @@ _NAMES = {
         TEXT,
     ),
 }  # fmt: skip
-# Never text: not even opened.
+# Never text, and never opened.
 _BINARY = frozenset(
     (
         "png jpg jpeg gif bmp ico icns webp avif heic tif tiff psd eps raw cr2 nef xcf fig sketch "
@@ -129,7 +129,7 @@ _BINARY = frozenset(
         "doc xls xlsx ppt pptx odt ods odp epub mobi azw3 djvu pages numbers key"
     ).split()
 )
-# Written by a program for itself.
+# Written by a program for a program.
 _GENERATED = frozenset(
     "package-lock.json npm-shrinkwrap.json pnpm-lock.yaml packages.lock.json go.sum go.work.sum "
     "gradle.lockfile bun.lockb project.assets.json".split()
@@ -140,14 +140,16 @@ _GENERATED_ENDING = re.compile(
 )
 
 _ENDINGS = {
-    ending: form for table in (_DOCUMENTS, _LANGUAGES) for form, endings in table.items()
+    ending: file_type
+    for table in (_DOCUMENTS, _LANGUAGES)
+    for file_type, endings in table.items()
     for ending in endings.split()
-}  # fmt: skip
+}
 CODE = frozenset(_LANGUAGES)
 
 
-def form_of(name: str) -> str:
-    """The form of a file of this name; empty where the name does not say."""
+def type_of(name: str) -> str:
+    """The type of a file of this name; empty where the name does not tell."""
     low = name.lower()
     if low in _NAMES:
         return _NAMES[low]
@@ -161,7 +163,7 @@ def is_binary_name(name: str) -> bool:
 
 
 def is_generated_name(name: str) -> bool:
-    """Lock files, source maps, minified files, and what compilers of schemas write."""
+    """True for lock files, source maps, minified files, and the output of schema compilers."""
     low = name.lower()
     return low in _GENERATED or _GENERATED_ENDING.search(low) is not None
 

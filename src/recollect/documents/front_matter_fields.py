@@ -1,10 +1,11 @@
-"""What front matter says of a memory: its names for things, as fields of ours.
+"""The fields of a memory that front matter names.
 
 The names are those that Obsidian, Jekyll, Hugo and Zettelkasten notes use.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from recollect.errors import UserError
 from recollect.ingest.draft import CHOICES, TIMES
 from recollect.times import iso, parse_time
 
-# For each field the names it goes by: of several, the first counts that says something sound.
+# For each field its names: of several, the first with a valid value counts.
 NAMES = {
     "tags": ("tags", "tag", "keywords"),
     "kind": ("kind", "type"),
@@ -26,48 +27,70 @@ NAMES = {
     "valid_until": ("valid_until",),
 }
 FIELD_OF = {name: field for field, names in NAMES.items() for name in names}
-# Longer is no tag and no kind, but a sentence.
+# A longer text is no tag and no kind, but a sentence.
 LONGEST = 100
 
 
-class Understood(NamedTuple):
-    """The fields, whether they hold all that was said, and what was meant as one and is none."""
+class MemoryFields(NamedTuple):
+    """The fields of a memory; whether they hold all of the front matter; and notes on values that
+    do not fit their field."""
 
     fields: dict[str, Any]
     complete: bool
     notes: tuple[str, ...]
 
 
-def understood(said: Mapping[str, object]) -> Understood:
-    """The fields of a memory that front matter names; a value that does not fit is noted."""
+def memory_fields(front_matter: Mapping[str, object]) -> MemoryFields:
+    """The fields of a memory that front matter gives; a value that does not fit is noted."""
     fields: dict[str, Any] = {}
     notes: list[str] = []
     complete = True
     order = {name: number for number, name in enumerate(FIELD_OF)}
-    named = {name.strip().lower().replace("-", "_"): name for name in said}
+    named = {name.strip().lower().replace("-", "_"): name for name in front_matter}
     for name in sorted(named, key=lambda name: order.get(name, len(order))):
-        field, value = FIELD_OF.get(name), said[named[name]]
+        field, value = FIELD_OF.get(name), front_matter[named[name]]
         if value in ("", []):
             continue
-        made = _value(field, value) if field else None
-        if made is None or field is None:
+        fitting = _fitting(field, value) if field else None
+        if fitting is None or field is None:
             complete = False
             if field is not None:
                 notes.append(f"{name} in the front matter is not used: {_fault(field)}.")
         elif field not in fields:
-            fields[field] = made
+            fields[field] = fitting
         elif field == "tags":
-            fields[field] = tuple(dict.fromkeys(fields[field] + made))
-        elif fields[field] != made:
+            fields[field] = tuple(dict.fromkeys(fields[field] + fitting))
+        elif fields[field] != fitting:
             complete = False
-    return Understood(fields, complete and len(named) == len(said), tuple(notes))
+    return MemoryFields(fields, complete and len(named) == len(front_matter), tuple(notes))
 
 
-def _value(field: str, value: object) -> object | None:
+def tag_list(value: object, *, at_spaces: bool | None = None, exact: bool = False) -> object:
+    """The tags of a value as a list without empty ones; a value that is neither a text nor a list
+    stays as it is, and so do items that are no texts.
+
+    One text may hold several tags: with commas between them, or else with spaces. `at_spaces`
+    says it for certain: Obsidian splits at spaces beside commas, Basic Memory never does. A `#`
+    before a tag is dropped, unless the tags are `exact`, as in the files that we write.
+    """
+    if isinstance(value, str):
+        spaces = "," not in value if at_spaces is None else at_spaces
+        value = re.split(r"[,\s]+" if spaces else ",", value)
+    if not isinstance(value, list | tuple):
+        return value
+    if not exact:
+        value = [tag.strip().lstrip("#").strip() if isinstance(tag, str) else tag for tag in value]
+    return [tag for tag in value if tag != ""]
+
+
+def _fitting(field: str, value: object) -> object | None:
     """The value as the field takes it, or None."""
     if field == "tags":
-        return _tags(value)
-    if not isinstance(value, str) or not _sound(value):
+        tags = tag_list(value)
+        if isinstance(tags, list) and all(isinstance(tag, str) and _is_valid(tag) for tag in tags):
+            return tuple(dict.fromkeys(tags))
+        return None
+    if not isinstance(value, str) or not _is_valid(value):
         return None
     value = value.strip()
     if field in TIMES:
@@ -80,18 +103,8 @@ def _value(field: str, value: object) -> object | None:
     return value
 
 
-def _tags(value: object) -> tuple[str, ...] | None:
-    """A list, or one text with commas or blanks between tags; a `#` before a tag is dropped."""
-    if isinstance(value, str):
-        value = value.split(",") if "," in value else value.split()
-    if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
-        return None
-    tags = [tag.strip().lstrip("#").strip() for tag in value]
-    return tuple(dict.fromkeys(filter(None, tags))) if all(map(_sound, value)) else None
-
-
-def _sound(value: str) -> bool:
-    """YAML can write what a memory cannot hold."""
+def _is_valid(value: str) -> bool:
+    """Whether a memory can hold the text: YAML can write more."""
     return len(value) <= LONGEST and "\0" not in value and is_text(value)
 
 

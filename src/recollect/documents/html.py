@@ -1,34 +1,33 @@
-"""HTML: its text in reading order, with its headings as parts, without scripts and menus.
+"""HTML: its text in reading order, with its headings as sections, without scripts and menus.
 
-Lines are those of the source where each block begins. The parser follows nothing and expands no
-entities but the characters HTML knows.
+Lines are those of the source where each block begins. The parser loads nothing and expands no
+entities but the characters that HTML knows.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from recollect.documents.document import Document, LeftOut, Mark
+from recollect.documents.document import Document, LeftOut, SectionStart, one_line
 from recollect.documents.file_types import HTML
-from recollect.documents.markdown import shortened
 
 if TYPE_CHECKING:
     from lxml.etree import _Element, iterwalk  # type: ignore[import-untyped]
 
 NEEDS = LeftOut("needs an extra", "HTML is read after `pip install 'recollect[documents]'`")
 TOO_DEEP = "It is nested too deeply to be read to its end."
-# Not text, or not of this page.
+# Elements that are no text, or none of this page.
 LEFT_OUT = frozenset(
     """script style noscript template nav svg math iframe object embed canvas audio video select
     datalist button head""".split()
 )
-# What begins a line of its own.
+# Elements that begin a line of their own.
 BLOCKS = frozenset(
     """address article aside blockquote body caption center dd details dialog div dl dt fieldset
     figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr html legend li main ol optgroup option
     p pre section summary table tbody tfoot thead tr ul br""".split()
 )
-# Between these there is a blank line: paragraphs, rather than lines of one.
+# Elements with a blank line between them: paragraphs, rather than lines of one.
 APART = BLOCKS - frozenset("br li dd dt tr option".split())
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 CELLS = frozenset(("td", "th"))
@@ -58,22 +57,22 @@ def document(text: str) -> Document | LeftOut:
 
 
 class _Page:
-    """What was read of a page so far: lines, each with its place in the source."""
+    """The lines read so far, each with its line in the source."""
 
     def __init__(self) -> None:
         self.title = ""
         self.lines: list[str] = []
         self._numbers: list[int] = []
-        self._marks: list[Mark] = []
+        self._sections: list[SectionStart] = []
         self._words: list[str] = []  # of the line that is being read
         self._number = 1
         self._apart = True
         self._literal = 0  # how many `pre` are open
 
     def titled(self, element: _Element | None) -> None:
-        """The page's title is its first line, unless its first heading says the same."""
+        """Keep the page's title: its first line, unless its first heading repeats it."""
         words = element.text if element is not None and element.text else ""
-        self.title = shortened(words)
+        self.title = one_line(words)
 
     def read(self, walk: iterwalk[Any]) -> None:
         for event, element in walk:
@@ -101,18 +100,18 @@ class _Page:
 
     def _end(self, element: _Element, tag: str) -> None:
         if tag in HEADINGS:
-            title = shortened("".join(self._words))
+            title = one_line("".join(self._words))
             before = len(self.lines)
             self._flush()
             if title and len(self.lines) > before:
-                self._marks.append(Mark(len(self.lines) - 1, HEADINGS[tag], title))
+                self._sections.append(SectionStart(len(self.lines) - 1, HEADINGS[tag], title))
         elif tag in BLOCKS:
             self._flush()
         self._apart = self._apart or tag in APART
         self._literal -= tag == "pre"
 
     def _flush(self) -> None:
-        """The words so far as a line; in `pre` as the lines they are."""
+        """Add the words so far as a line; in `pre` as the lines they are."""
         words = "".join(self._words)
         self._words.clear()
         if not words.strip():
@@ -131,17 +130,17 @@ class _Page:
         self._numbers.append(max(number, self._numbers[-1] if self._numbers else 1))
 
     def document(self, notes: tuple[str, ...]) -> Document:
-        first = self._marks[0].title if self._marks else ""
+        first = self._sections[0].title if self._sections else ""
         if self.title and self.title not in (first, self.lines[0]):
-            # It stands in the line of what comes first, for want of a better one.
+            # It gets the number of the first line.
             self.lines[:0] = [self.title, ""]
             self._numbers[:0] = [self._numbers[0]] * 2
-            self._marks = [mark._replace(line=mark.line + 2) for mark in self._marks]
+            self._sections = [one._replace(line=one.line + 2) for one in self._sections]
         return Document(
             "\n".join(self.lines),
             HTML,
             title=self.title or first,
             notes=notes,
-            marks=tuple(self._marks),
+            sections=tuple(self._sections),
             lines=tuple(self._numbers),
         )

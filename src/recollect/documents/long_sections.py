@@ -1,4 +1,4 @@
-"""A part that is too long for one cut, as several: at paragraphs, at lines, within a line."""
+"""Splitting a section that is too long for one chunk: at paragraphs, at lines, within a line."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from recollect.documents.markdown import fence_after
+
 # What a model reads of a text, and a person of a result, is about this long.
 TARGET = 1_500
 MOST = 2_500
-# One or two sentences: what is said across a border is found on one side of it at least.
+# One or two sentences: a statement across a border is whole in one chunk at least.
 OVERLAP = 200
-# What a piece has without its overlap.
+# The length of a chunk without its overlap.
 LONGEST = MOST - OVERLAP
-# A shorter rest goes with what is before it.
+# A shorter rest goes with the chunk before it.
 SMALL = 400
-# What is so many blanks away does not belong to it.
+# Text behind so much white space gets no overlap from before it.
 FAR = 20
-FENCE = re.compile(r" {0,3}(```+|~~~+)")
 SENTENCE = re.compile(r"[.!?][\"')\]]*\s+|[。！？]")
 SPACE = re.compile(r"\s")
 
@@ -37,21 +38,21 @@ class Lines(NamedTuple):
         return not any(text.strip() for text in self.texts[start:end])
 
     def begins(self, line: int) -> bool:
-        """True for one line in four, by what it says: a cut begins here rather than elsewhere. What
-        hangs on the words alone is the same wherever they stand."""
+        """True for one line in four, where a chunk begins rather than elsewhere. It depends on the
+        line's text alone, so that it holds wherever the line moves."""
         return zlib.crc32(self.texts[line].strip().encode(errors="replace")) % 4 == 0
 
 
-class Piece(NamedTuple):
-    """The text of a cut, and its first and last line, counted from 0."""
+class ChunkLines(NamedTuple):
+    """The text of a chunk, and its first and last line, counted from 0."""
 
     text: str
     first: int
     last: int
 
 
-def pieces(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[Piece]:
-    """The lines from `start` up to `end` without the blank ones around them: one piece, or several
+def split(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[ChunkLines]:
+    """The lines from `start` up to `end` without the blank ones around them: one chunk, or several
     that overlap. `fenced`: blocks between ``` stay whole where they can."""
     while start < end and not lines.texts[start].strip():
         start += 1
@@ -60,7 +61,7 @@ def pieces(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[Piec
     if start == end:
         return
     if lines.size(start, end) - 1 <= MOST:
-        yield Piece("\n".join(lines.texts[start:end]), start, end - 1)
+        yield ChunkLines("\n".join(lines.texts[start:end]), start, end - 1)
         return
     before = start
     for first, last in _runs(lines, start, end, fenced=fenced):
@@ -71,8 +72,8 @@ def pieces(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[Piec
         before = first
 
 
-def _with_overlap(lines: Lines, before: int, first: int, last: int) -> Piece:
-    """The lines of a run after the end of the run before it, which began at `before`."""
+def _with_overlap(lines: Lines, before: int, first: int, last: int) -> ChunkLines:
+    """The lines of a run, behind the end of the run before it, which began at `before`."""
     while last > first and not lines.texts[last - 1].strip():
         last -= 1
     texts = lines.texts[first:last]
@@ -80,20 +81,20 @@ def _with_overlap(lines: Lines, before: int, first: int, last: int) -> Piece:
     while tail > before and not lines.texts[tail - 1].strip():
         tail -= 1
     if tail == before or lines.size(tail, first) > FAR:
-        return Piece("\n".join(texts), first, last - 1)
+        return ChunkLines("\n".join(texts), first, last - 1)
     begin = tail
     while begin > before and lines.size(begin - 1, first) <= OVERLAP:
         begin -= 1
     while begin < tail and not lines.texts[begin].strip():
         begin += 1
     if begin < tail:
-        return Piece("\n".join([*lines.texts[begin:first], *texts]), begin, last - 1)
+        return ChunkLines("\n".join([*lines.texts[begin:first], *texts]), begin, last - 1)
     end = _end_of(lines.texts[tail - 1])
-    return Piece("\n".join([end, *lines.texts[tail:first], *texts]), tail - 1, last - 1)
+    return ChunkLines("\n".join([end, *lines.texts[tail:first], *texts]), tail - 1, last - 1)
 
 
 def _end_of(line: str) -> str:
-    """The last sentence or two of a long line; the last words where there is no sentence."""
+    """The last sentence or two of a long line; its last words where no sentence begins."""
     if len(line) <= OVERLAP:
         return line
     end = line[-OVERLAP:]
@@ -104,10 +105,10 @@ def _end_of(line: str) -> str:
 
 
 def _runs(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[tuple[int, int]]:
-    """What is together in one piece, of what must not be torn apart: about TARGET long."""
+    """The first and last line of each chunk: paragraphs that make up about TARGET characters."""
     borders = [start]
     begin = start
-    for first, last in _atoms(lines, start, end, fenced=fenced):
+    for first, last in _blocks(lines, start, end, fenced=fenced):
         if first > begin and _breaks(lines, begin, first, last):
             borders.append(first)
             begin = first
@@ -118,26 +119,26 @@ def _runs(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[tuple
 
 
 def _breaks(lines: Lines, begin: int, first: int, last: int) -> bool:
-    """Whether a new piece begins with the lines from `first` to `last`."""
-    held, new = lines.size(begin, first), lines.size(first, last)
-    if held > LONGEST or new > LONGEST:  # a line that is several pieces
+    """Whether a new chunk begins with the lines from `first` to `last`."""
+    size, new = lines.size(begin, first), lines.size(first, last)
+    if size > LONGEST or new > LONGEST:  # a line that is several chunks
         return True
-    if held + new > TARGET:
-        return held >= TARGET // 2 or held + new > LONGEST
-    return held >= TARGET * 2 // 3 and lines.begins(first)
+    if size + new > TARGET:
+        return size >= TARGET // 2 or size + new > LONGEST
+    return size >= TARGET * 2 // 3 and lines.begins(first)
 
 
 def _is_rest(lines: Lines, before: int, begin: int, end: int) -> bool:
     return lines.size(begin, end) < SMALL and lines.size(before, end) <= LONGEST
 
 
-def _atoms(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[tuple[int, int]]:
+def _blocks(lines: Lines, start: int, end: int, *, fenced: bool) -> Iterator[tuple[int, int]]:
     """Paragraphs, with the blank lines after them; where one is too long, its lines."""
     for first, last in _paragraphs(lines.texts, start, end, fenced=fenced):
         if lines.size(first, last) <= LONGEST:
             yield first, last
         elif fenced:
-            yield from _atoms(lines, first, last, fenced=False)
+            yield from _blocks(lines, first, last, fenced=False)
         else:
             yield from ((line, line + 1) for line in range(first, last))
 
@@ -155,16 +156,13 @@ def _paragraphs(
             yield begin, line
             begin = line
         blank = False
-        found = FENCE.match(text) if fenced else None
-        if found and not fence:
-            fence = found[1]
-        elif found and found[1].startswith(fence) and not text[found.end() :].strip():
-            fence = ""
+        if fenced:
+            fence = fence_after(text, fence)
     yield begin, end
 
 
-def _of_line(text: str, line: int) -> Iterator[Piece]:
-    """A single line that is too long: at white space where there is some, else anywhere."""
+def _of_line(text: str, line: int) -> Iterator[ChunkLines]:
+    """Chunks of one long line, split at white space where there is some, else anywhere."""
     begin, begin_new = 0, 0
     while len(text) - begin_new > LONGEST:
         space = SPACE.search(text, begin_new + TARGET, begin_new + LONGEST)
@@ -175,6 +173,6 @@ def _of_line(text: str, line: int) -> Iterator[Piece]:
     yield from _stripped(text[begin:], line)
 
 
-def _stripped(text: str, line: int) -> Iterator[Piece]:
+def _stripped(text: str, line: int) -> Iterator[ChunkLines]:
     if text.strip():
-        yield Piece(text.strip(), line, line)
+        yield ChunkLines(text.strip(), line, line)

@@ -1,8 +1,8 @@
-"""Markdown: its front matter as fields, its headings as parts, its `#tags` as tags.
+"""Markdown: its front matter as fields, its headings as sections, its `#tags` as tags.
 
-Wiki links stay in the text as they are written. Headings are found by a parser, so that a `#` in
-a block of code is none. A tag in the text is what Obsidian takes for one: `#`, after white space,
-and letters, digits, `_`, `-` and `/`, of which at least one is no digit.
+Wiki links stay in the text as they are written. A parser finds the headings, so that a `#` in a
+block of code is none. A tag in the text is what Obsidian takes for one: `#`, after white space, and
+letters, digits, `_`, `-` and `/`, of which at least one is no digit.
 """
 
 from __future__ import annotations
@@ -13,78 +13,85 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.checks import is_text
-from recollect.documents import front_matter
-from recollect.documents.document import Document, Mark
+from recollect.documents.document import Document, SectionStart, main_title, one_line
 from recollect.documents.file_types import MARKDOWN
-from recollect.documents.front_matter_fields import LONGEST, understood
+from recollect.documents.front_matter import FrontMatter, split
+from recollect.documents.front_matter_fields import LONGEST, memory_fields
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
 CODE_SPAN = re.compile(r"`[^`]+`")
-# More say nothing of a file any more.
+FENCE = re.compile(r" {0,3}(```+|~~~+)")
+# More tags than this describe nothing.
 MOST_TAGS = 100
-# A heading is a line of a book's contents at most.
-LONGEST_TITLE = 200
 
 
 class Structure(NamedTuple):
-    """Where the parts of a Markdown text begin, and the tags in it."""
+    """Where the sections of a Markdown text begin, and the tags in it."""
 
-    marks: tuple[Mark, ...]
+    sections: tuple[SectionStart, ...]
     tags: tuple[str, ...]
 
 
 def document(text: str) -> Document:
-    """The text with what its front matter says. The block itself stays in the text wherever it says
+    """The text with the fields of its front matter. The block itself stays in the text where it has
     something that no field of a memory holds, so that it can be found."""
-    given = front_matter.split(text)
-    fields, complete, notes = understood(given.fields)
-    if given.problem:
-        notes = (given.problem, *notes)
-    found = structure(given.body)
+    parts = split(text)
+    fields, complete, notes = memory_fields(parts.fields)
+    if parts.problem:
+        notes = (parts.problem, *notes)
+    found = structure(parts.body)
     tags = tuple(dict.fromkeys((*fields.get("tags", ()), *found.tags)))
     if tags:
         fields["tags"] = tags[:MOST_TAGS]
-    title = _title(given.fields.get("title"), found.marks)
+    title = _title(parts.fields.get("title"), found.sections)
     if complete:
-        return Document(given.body, MARKDOWN, fields, given.body_line, title, notes, found.marks)
-    return Document(text, MARKDOWN, fields, 1, title, notes, _after(given, found.marks))
+        return Document(parts.body, MARKDOWN, fields, parts.body_line, title, notes, found.sections)
+    return Document(text, MARKDOWN, fields, 1, title, notes, _in_whole(parts, found.sections))
 
 
-def _after(given: front_matter.FrontMatter, marks: tuple[Mark, ...]) -> tuple[Mark, ...]:
-    """The marks of a body, counted from the front matter on. A heading that the body begins with
-    stands for both."""
-    shift = given.body_line - 1
-    shifted = [mark._replace(line=mark.line + shift) for mark in marks]
-    if marks and not "".join(given.body.split("\n", marks[0].line)[: marks[0].line]).strip():
-        shifted[0] = shifted[0]._replace(line=0)
+def _in_whole(parts: FrontMatter, sections: tuple[SectionStart, ...]) -> tuple[SectionStart, ...]:
+    """The sections of a body, with lines counted from the front matter on. The front matter belongs
+    to a section that begins with the body."""
+    shift = parts.body_line - 1
+    shifted = [section._replace(line=section.line + shift) for section in sections]
+    if sections:
+        before = parts.body.split("\n", sections[0].line)[: sections[0].line]
+        if not "".join(before).strip():
+            shifted[0] = shifted[0]._replace(line=0)
     return tuple(shifted)
 
 
 def structure(text: str) -> Structure:
-    """The headings that stand in nothing else, such as a list or a quotation, and all tags."""
-    marks: list[Mark] = []
+    """The headings outside of lists and quotations, and all tags."""
+    sections: list[SectionStart] = []
     tags: dict[str, None] = {}
-    tokens = _parser().parse(text)
-    for token, following in pairwise(tokens):
+    for token, following in pairwise(_parser().parse(text)):
         if token.type == "heading_open" and token.level == 0 and token.map:
-            marks.append(Mark(token.map[0], int(token.tag[1:]), shortened(following.content)))
+            level = int(token.tag.removeprefix("h"))
+            sections.append(SectionStart(token.map[0], level, one_line(following.content)))
         if following.type == "inline" and "#" in following.content:
             tags.update(dict.fromkeys(TAG.findall(CODE_SPAN.sub("`", following.content))))
-    return Structure(tuple(marks), tuple(tag for tag in tags if len(tag) <= LONGEST))
+    return Structure(tuple(sections), tuple(tag for tag in tags if len(tag) <= LONGEST))
 
 
-def shortened(title: str) -> str:
-    """A title as one line that is not too long."""
-    plain = " ".join(title.split())
-    return plain if len(plain) <= LONGEST_TITLE else plain[: LONGEST_TITLE - 1] + "…"
+def fence_after(line: str, fence: str) -> str:
+    """The fence of a block of code that is open behind a line; empty for none. `fence`: the one
+    that is open before it."""
+    found = FENCE.match(line)
+    if found is None:
+        return fence
+    if not fence:
+        return found[1]
+    closes = found[1].startswith(fence) and not line[found.end() :].strip()
+    return "" if closes else fence
 
 
 @cache
 def _parser() -> MarkdownIt:
-    """It reads blocks only: of what is in a line, nothing but tags matters."""
+    """A parser of blocks alone: within a line, only tags matter."""
     from markdown_it import MarkdownIt  # noqa: PLC0415  start-up time
 
     parser = MarkdownIt("commonmark")
@@ -92,8 +99,8 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _title(said: object, marks: tuple[Mark, ...]) -> str:
-    """What the text calls itself: in its front matter, or in its first heading of level 1."""
-    if isinstance(said, str) and said.strip() and is_text(said):
-        return shortened(said.replace("\0", " "))
-    return next((mark.title for mark in marks if mark.level == 1), "")
+def _title(title: object, sections: tuple[SectionStart, ...]) -> str:
+    """The title that the front matter gives, else the first heading of level 1."""
+    if isinstance(title, str) and title.strip() and is_text(title):
+        return one_line(title.replace("\0", " "))
+    return main_title(sections)

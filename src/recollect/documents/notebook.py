@@ -1,7 +1,7 @@
-"""Jupyter notebooks: what is in their cells, one after the other, without what they printed.
+"""Jupyter notebooks: the text of their cells, one after the other, without their output.
 
 Formats 3 and 4 as nbformat describes them. A notebook has no lines that anyone sees, so lines count
-those of its cells; headings of Markdown cells are parts, and so is each cell.
+those of its cells; headings of Markdown cells are sections, and so is each cell.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from recollect.documents.document import Document, LeftOut, Mark
+from recollect.documents.decoding import unix_lines
+from recollect.documents.document import Document, LeftOut, SectionStart, main_title
 from recollect.documents.file_types import NOTEBOOK
 from recollect.documents.markdown import structure
 
@@ -28,7 +29,7 @@ def document(text: str) -> Document | LeftOut:
     if cells is None:
         return BROKEN
     lines: list[str] = []
-    marks: list[Mark] = []
+    sections: list[SectionStart] = []
     tags: dict[str, None] = {}
     for number, cell in enumerate(cells, start=1):
         source = _source(cell)
@@ -36,21 +37,27 @@ def document(text: str) -> Document | LeftOut:
             continue
         if cell.get("cell_type") == "markdown":
             found = structure(source)
-            marks += [mark._replace(line=mark.line + len(lines)) for mark in found.marks]
+            sections += [
+                section._replace(line=section.line + len(lines)) for section in found.sections
+            ]
             tags.update(dict.fromkeys(found.tags))
-        if not marks or marks[-1].line < len(lines):
-            marks.append(Mark(len(lines), CELL_LEVEL, f"cell {number}"))
+        if not sections or sections[-1].line < len(lines):
+            sections.append(SectionStart(len(lines), CELL_LEVEL, f"cell {number}"))
         lines += [*source.split("\n"), ""]
     if not lines:
         return LeftOut("empty", "it has no cells with text")
-    marks.sort(key=lambda mark: mark.line)
-    title = next((mark.title for mark in marks if mark.level == 1), "")
-    fields = {"tags": tuple(tags)} if tags else {}
-    return Document("\n".join(lines), NOTEBOOK, fields, title=title, marks=tuple(marks))
+    sections.sort(key=lambda section: section.line)
+    return Document(
+        "\n".join(lines),
+        NOTEBOOK,
+        {"tags": tuple(tags)} if tags else {},
+        title=main_title(sections),
+        sections=tuple(sections),
+    )
 
 
 def _cells(whole: object) -> list[dict[str, Any]] | None:
-    """The cells of a notebook; those that are no cells are passed over."""
+    """The cells of a notebook, without those that are no objects; None where it is none."""
     if not isinstance(whole, dict):
         return None
     cells = whole.get("cells")
@@ -70,10 +77,10 @@ def _cells(whole: object) -> list[dict[str, Any]] | None:
 
 
 def _source(cell: dict[str, Any]) -> str:
-    """A text, or a list of lines; format 3 calls the code of a cell its input."""
+    """The text of a cell, which may be a list of lines; format 3 calls code `input`."""
     source = cell.get("source", cell.get("input", ""))
     if isinstance(source, list):
         source = "".join(line for line in source if isinstance(line, str))
     if not isinstance(source, str):
         return ""
-    return source.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd").strip("\n")
+    return unix_lines(source).replace("\0", "\ufffd").strip("\n")

@@ -1,7 +1,7 @@
-"""Asking for the definitions of a source file, without trusting the file.
+"""The definitions of a source file, without trusting the file.
 
-The parsers run in one process of their own, which is started with the first question, ends with
-this one, and is started anew when a file was too much for it.
+The parsers run in one process of their own. It is started with the first question, ends with this
+process, and is started again after a file has taken too long or too much memory.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from pathlib import Path
 import msgspec
 
 from recollect.documents.definitions import GRAMMARS
-from recollect.documents.document import Mark
+from recollect.documents.document import SectionStart
 
-# 2 MB of ordinary code take a fifth of a second. It is the time for which one file may hold up all
-# the others.
+# 2 MB of ordinary code take a fifth of a second. One file may delay the others for so long.
 MOST_SECONDS = 5.0
-# Parsing takes some twenty times a file's size.
+# Parsing takes some twenty times a file's size; the largest file has 2 MB.
 MOST_MEMORY = 1 << 30
 PROGRAM = Path(__file__).with_name("definitions.py")
 
 
-class TooMuch(Exception):
-    """The parser did not come to an end with a file."""
+class ParserStopped(Exception):
+    """The parser did not finish with a file."""
 
 
 class Parsers:
@@ -37,30 +36,30 @@ class Parsers:
         self._process: subprocess.Popen[bytes] | None = None
         self._missing: set[str] = set()
 
-    def marks(self, text: str, language: str) -> tuple[Mark, ...] | None:
-        """Where definitions begin; None without a parser for the language. It may be TooMuch."""
+    def sections(self, text: str, language: str) -> tuple[SectionStart, ...] | None:
+        """Where definitions begin; None without a parser for the language. Raises ParserStopped."""
         if language not in GRAMMARS or language in self._missing:
             return None
         raw = text.encode()
         with self._lock:
-            reply = self._asked(f"{language} {len(raw)}\n".encode() + raw)
+            reply = self._ask(f"{language} {len(raw)}\n".encode() + raw)
         found = msgspec.json.decode(reply, type=list[tuple[int, int, str]] | None)
         if found is None:
             self._missing.add(language)
             return None
-        return tuple(Mark(*place) for place in found)
+        return tuple(SectionStart(*place) for place in found)
 
     def close(self) -> None:
         with self._lock:
             self._end()
 
-    def _asked(self, question: bytes) -> bytes:
-        process = self._started()
+    def _ask(self, question: bytes) -> bytes:
+        process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
-        watch = threading.Timer(MOST_SECONDS, process.kill)
-        watch.daemon = True
-        watch.start()
+        timer = threading.Timer(MOST_SECONDS, process.kill)
+        timer.daemon = True
+        timer.start()
         try:
             process.stdin.write(question)
             process.stdin.flush()
@@ -68,16 +67,16 @@ class Parsers:
         except OSError:
             reply = b""
         finally:
-            watch.cancel()
+            timer.cancel()
         if not reply.endswith(b"\n"):
             self._end()
-            raise TooMuch
+            raise ParserStopped
         return reply
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._end()
-            # -P: the folder of the program is not where its imports come from.
+            # -P: nothing is imported from the program's own folder.
             command = [sys.executable, "-P", str(PROGRAM), str(MOST_MEMORY)]
             self._process = subprocess.Popen(
                 command,
@@ -92,7 +91,7 @@ class Parsers:
         if process is None:
             return
         process.kill()
-        # What was not written yet is not wanted any more.
+        # Closing writes what is left, and the process is gone.
         for stream in (process.stdin, process.stdout):
             try:
                 if stream is not None:

@@ -1,4 +1,4 @@
-"""PDF: the text of its pages, each a part named `page 3`.
+"""PDF: the text of its pages, each a section named `page 3`.
 
 A PDF has no lines of its own: lines count those of the text that was read from it.
 """
@@ -10,9 +10,8 @@ import time
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from recollect.documents.document import Document, LeftOut, Mark
+from recollect.documents.document import Document, LeftOut, SectionStart, one_line
 from recollect.documents.file_types import PDF
-from recollect.documents.markdown import shortened
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -20,24 +19,24 @@ if TYPE_CHECKING:
 NEEDS = LeftOut("needs an extra", "PDF is read after `pip install 'recollect[documents]'`")
 # The longest handbooks have some 5,000; a few bytes can claim a million.
 MOST_PAGES = 5_000
-# What a cut file can hold: 2,000 cuts of 1,500 characters.
+# 2,000 chunks of 1,500 characters, which are the most that one file becomes.
 MOST_CHARACTERS = 3_000_000
 # Operators of all pages together: a page of text has some thousands. Forms that draw forms that
-# draw forms can take for ever.
+# draw forms can go on for ever.
 MOST_OPERATORS = 5_000_000
-# Of the processor's time, for what else there is to keep it busy with. It is looked at between
-# pages, and ten times what a handbook takes.
+# Of processor time, ten times what a handbook takes. It is checked between pages, for files that
+# are slow in other ways.
 MOST_SECONDS = 60.0
-# What a compressed stream may grow to; that of a page full of text is 100 kB.
+# The largest size of an uncompressed stream; that of a page full of text is 100 kB.
 MOST_STREAM = 20_000_000
 
 
-class TooMuch(Exception):
+class TooManyOperators(Exception):
     """More operators than any document needs."""
 
 
-class _Count:
-    """Counts what pypdf reports, and stops it."""
+class _OperatorCount:
+    """Counts the operators that pypdf reports, and stops it at the limit."""
 
     def __init__(self) -> None:
         self.operators = 0
@@ -45,7 +44,7 @@ class _Count:
     def __call__(self, *_: object) -> None:
         self.operators += 1
         if self.operators > MOST_OPERATORS:
-            raise TooMuch
+            raise TooManyOperators
 
 
 def document(raw: bytes) -> Document | LeftOut:
@@ -54,7 +53,7 @@ def document(raw: bytes) -> Document | LeftOut:
     except ImportError:
         return NEEDS
     try:
-        # What it has to say of broken files, the reasons say.
+        # The reason says what is wrong with a broken file; pypdf need not log it.
         logging.getLogger("pypdf").setLevel(logging.CRITICAL)
         with pypdf.apply_configuration(zlib_maximum_output_length=MOST_STREAM):
             reader = pypdf.PdfReader(BytesIO(raw))
@@ -69,10 +68,10 @@ def document(raw: bytes) -> Document | LeftOut:
 
 
 def _document(reader: PdfReader) -> Document | LeftOut:
-    """The pages one after the other, as far as they can be read."""
+    """The text of the pages, as far as they can be read."""
     lines: list[str] = []
-    marks: list[Mark] = []
-    size, broken, count = 0, 0, _Count()
+    sections: list[SectionStart] = []
+    size, broken, count = 0, 0, _OperatorCount()
     until = time.thread_time() + MOST_SECONDS
     pages = len(reader.pages)
     number = 0
@@ -86,7 +85,7 @@ def _document(reader: PdfReader) -> Document | LeftOut:
             broken += 1
             continue
         if text:
-            marks.append(Mark(len(lines), 1, f"page {number}"))
+            sections.append(SectionStart(len(lines), 1, f"page {number}"))
             lines += [*text.split("\n"), ""]
             size += len(text)
     notes = []
@@ -95,22 +94,22 @@ def _document(reader: PdfReader) -> Document | LeftOut:
     if broken:
         notes.append(f"{broken:,} of its {pages:,} pages cannot be read.")
     if not lines:
-        reason = "none of its pages can be read" if broken else "its pages have no text: a scan?"
-        return LeftOut("corrupt" if broken else "empty", reason)
+        detail = "none of its pages can be read" if broken else "its pages have no text: a scan?"
+        return LeftOut("corrupt" if broken else "empty", detail)
     return Document(
-        "\n".join(lines), PDF, title=_title(reader), notes=tuple(notes), marks=tuple(marks)
+        "\n".join(lines), PDF, title=_title(reader), notes=tuple(notes), sections=tuple(sections)
     )
 
 
 def _clean(text: str) -> str:
-    """Text that a memory can hold: fonts may map to anything."""
+    """The text as a memory can hold it: fonts may map to any character."""
     plain = text.replace("\0", " ").replace("\r", "\n")
     return plain.encode("utf-8", errors="replace").decode("utf-8").strip()
 
 
 def _title(reader: PdfReader) -> str:
     try:
-        said = reader.metadata.title if reader.metadata else None
+        title = reader.metadata.title if reader.metadata else None
     except Exception:  # as broken as anything else in the file can be
         return ""
-    return shortened(_clean(said)) if isinstance(said, str) else ""
+    return one_line(_clean(title)) if isinstance(title, str) else ""

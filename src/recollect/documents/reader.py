@@ -1,4 +1,4 @@
-"""One file on the disk as a document, or why it is none."""
+"""Reading one file from the disk as a document, or the reason why it is left out."""
 
 from __future__ import annotations
 
@@ -14,75 +14,77 @@ from recollect.documents.decoding import Decoded, decoded
 from recollect.documents.document import Document, LeftOut, unreadable
 from recollect.files import opened_regular
 
-# From the first bytes on: `@generated`, and what Go, protoc and many others write.
+# `@generated`, and what Go, protoc and many others write.
 GENERATED = re.compile(
     r"@generated\b|\b(?:code generated|generated (?:by|from))\b.*\bdo not (?:edit|modify)\b",
     re.IGNORECASE,
 )
-# The remark stands in the first comment.
+# The remark is in the first comment.
 FIRST_LINES = 10
 # Code has some 40 characters a line, and hardly ever 100.
 LONGEST_MEAN_LINE = 250
-# A handful of lines says nothing of the mean; a program does not write so little.
+# The mean of a few lines says nothing, and programs write more than that.
 LEAST_MINIFIED = 5_000
 CHANGED = LeftOut("vanished", "it changed while it was read")
 
 
-class Limits(NamedTuple):
+class SizeLimits(NamedTuple):
     """How large a file may be, in bytes."""
 
-    # A long book is 1 MB of text; what is larger is a log or data.
+    # A long book is 1 MB of text; a larger file is a log or data.
     text: int = 2_000_000
-    # Most of it is pictures.
+    # Pictures take most of it.
     document: int = 50_000_000
-    # Nothing says that it is meant to be read.
+    # Nothing says that it is text at all.
     unknown: int = 200_000
 
 
-DEFAULT = Limits()
-OF_TEXT: dict[str, Callable[[str], Document | LeftOut]] = {
+DEFAULT = SizeLimits()
+TEXT_PARSERS: dict[str, Callable[[str], Document | LeftOut]] = {
     file_types.MARKDOWN: markdown.document,
     file_types.RST: rst.document,
     file_types.HTML: html.document,
     file_types.NOTEBOOK: notebook.document,
 }
-OF_BYTES: dict[str, Callable[[bytes], Document | LeftOut]] = {
+BINARY_PARSERS: dict[str, Callable[[bytes], Document | LeftOut]] = {
     file_types.PDF: pdf.document,
     file_types.DOCX: docx.document,
 }
 
 
-def read(path: Path, relative: str, limits: Limits = DEFAULT) -> Document | LeftOut:
-    """The document at `path`. `relative` is its path below the folder: its name says what it is."""
-    raw = contents(path, relative, limits)
-    return raw if isinstance(raw, LeftOut) else parsed(raw, relative)
+def read(path: Path, relative: str, limits: SizeLimits = DEFAULT) -> Document | LeftOut:
+    """The document at `path`. `relative` is its path below the folder; its name tells its type."""
+    raw = read_bytes(path, relative, limits)
+    return raw if isinstance(raw, LeftOut) else parse(raw, relative)
 
 
-def contents(path: Path, relative: str, limits: Limits = DEFAULT) -> bytes | LeftOut:
-    """The bytes of a file that is worth reading by its name and its size."""
+def read_bytes(path: Path, relative: str, limits: SizeLimits = DEFAULT) -> bytes | LeftOut:
+    """The bytes of a file whose name and size say that it is worth reading."""
     name = relative.rpartition("/")[2]
     if file_types.is_binary_name(name):
         return LeftOut("binary")
     if file_types.is_generated_name(name):
         return LeftOut("generated", "its name says so")
-    raw = _bytes(Path(path), _limit(file_types.form_of(name), limits))
+    raw = _bytes(Path(path), _limit(file_types.type_of(name), limits))
     return LeftOut("empty") if raw == b"" else raw
 
 
-def parsed(raw: bytes, relative: str) -> Document | LeftOut:
-    """The document that these bytes are, in a file of that name."""
-    form = file_types.form_of(relative.rpartition("/")[2])
-    return OF_BYTES[form](raw) if form in OF_BYTES else _of_text(raw, form)
+def parse(raw: bytes, relative: str) -> Document | LeftOut:
+    """The document in the bytes of a file of that name."""
+    file_type = file_types.type_of(relative.rpartition("/")[2])
+    if file_type in BINARY_PARSERS:
+        return BINARY_PARSERS[file_type](raw)
+    return _parse_text(raw, file_type)
 
 
-def _limit(form: str, limits: Limits) -> int:
-    if form in OF_BYTES:
+def _limit(file_type: str, limits: SizeLimits) -> int:
+    if file_type in BINARY_PARSERS:
         return limits.document
-    return limits.text if form else limits.unknown
+    return limits.text if file_type else limits.unknown
 
 
 def _bytes(path: Path, limit: int) -> bytes | LeftOut:
-    """What the file holds, opened once."""
+    """The file's content, opened once."""
     try:
         stream = opened_regular(path)
     except FileNotFoundError:
@@ -111,30 +113,30 @@ def _too_large(size: int, limit: int) -> LeftOut:
     return LeftOut("too large", f"it has {size:,} bytes; at most {limit:,} are read")
 
 
-def _of_text(raw: bytes, form: str) -> Document | LeftOut:
-    given = decoded(raw, html=form == file_types.HTML)
-    if isinstance(given, LeftOut):
-        if not form and given.reason == "not text":
-            return LeftOut("unknown kind", given.words)
-        return given
-    if not given.text.strip():
+def _parse_text(raw: bytes, file_type: str) -> Document | LeftOut:
+    text = decoded(raw, html=file_type == file_types.HTML)
+    if isinstance(text, LeftOut):
+        if not file_type and text.reason == "not text":
+            return LeftOut("unknown kind", text.detail)
+        return text
+    if not text.text.strip():
         return LeftOut("empty", "it has nothing but white space")
-    if form in file_types.CODE or form == file_types.DATA:
-        left_out = _generated(given.text)
+    if file_type in file_types.CODE or file_type == file_types.DATA:
+        left_out = _generated(text.text)
         if left_out is not None:
             return left_out
-    found = _document(given, form)
-    if isinstance(found, LeftOut):
-        return found
-    return found._replace(notes=(*given.notes, *found.notes)) if given.notes else found
+    document = _document(text, file_type)
+    if isinstance(document, LeftOut):
+        return document
+    return document._replace(notes=(*text.notes, *document.notes)) if text.notes else document
 
 
-def _document(given: Decoded, form: str) -> Document | LeftOut:
-    if form in OF_TEXT:
-        return OF_TEXT[form](given.text)
-    if form in file_types.CODE:
-        return code.document(given.text, form)
-    return Document(given.text, form or file_types.TEXT)
+def _document(text: Decoded, file_type: str) -> Document | LeftOut:
+    if file_type in TEXT_PARSERS:
+        return TEXT_PARSERS[file_type](text.text)
+    if file_type in file_types.CODE:
+        return code.document(text.text, file_type)
+    return Document(text.text, file_type or file_types.TEXT)
 
 
 def _generated(text: str) -> LeftOut | None:

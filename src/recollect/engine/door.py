@@ -30,7 +30,7 @@ from recollect.types import Filter, Memory, Place
 from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
-    from recollect.mirror.run import Mirrored
+    from recollect.mirror.report import Mirrored
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.auth.audit import NAME as AUDIT
-from recollect.checks import sayable_path
+from recollect.checks import existing_folder
 from recollect.engine.session import Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.store.folders import Folder
 
 if TYPE_CHECKING:
+    from recollect.folders.report import Synced
     from recollect.folders.scan import Scan
-    from recollect.folders.sync import Synced
-    from recollect.mirror.run import Keeper, Mirrored
+    from recollect.mirror.actions import MirroredVault
+    from recollect.mirror.report import Mirrored
 
 
 def add_folder(
@@ -31,10 +32,9 @@ def add_folder(
 ) -> Synced:
     """Make memories of a folder's files; again, and they are brought up to date. `follow` says
     whether its changes are to be followed from now on, None leaves that as it is."""
-    from recollect.folders.sync import checked_folder  # noqa: PLC0415  start-up time
-    from recollect.mirror.state import STATE  # noqa: PLC0415  as above
+    from recollect.mirror.state import STATE  # noqa: PLC0415  start-up time
 
-    real = str(sayable_path(checked_folder(Path(path))))
+    real = str(existing_folder(Path(path)))
     if (Path(real) / STATE).exists():
         raise UserError(f"{path} is a mirror; its memories are in a vault already.")
     known = {folder.path: folder for folder in session.store.folders.all()}
@@ -133,18 +133,18 @@ def follow_folders(
 
 def mirror(
     session: Session,
-    keeper: Keeper,
+    vault: MirroredVault,
     folder: str | os.PathLike[str] | None,
     *,
     dry_run: bool = False,
 ) -> Mirrored:
-    """Mirror once; `keeper` is the door, which saves and forgets as for any caller."""
+    """Mirror once; `vault` is the door, which saves and forgets as for any caller."""
     from recollect.mirror import run  # noqa: PLC0415  start-up time
 
     return run.mirror(
-        keeper,
+        vault,
         _mirror_folder(session, folder),
-        vault=session.store.topics.hashed("recollect mirror").hex()[:32],
+        identity=session.store.topics.hashed("recollect mirror").hex()[:32],
         clean=lambda draft: session.redaction.of_draft(draft)[0],
         dry_run=dry_run,
     )
@@ -161,24 +161,24 @@ def _mirror_folder(session: Session, folder: str | os.PathLike[str] | None) -> P
 
 def follow_mirror(
     session: Session,
-    keeper: Keeper,
+    vault: MirroredVault,
     folder: str | os.PathLike[str] | None,
     stop: threading.Event,
     tell: Callable[[Mirrored | RecollectError], None],
 ) -> None:
     """Mirror again and again; see the door."""
-    from recollect.folders.watch import beats  # noqa: PLC0415  start-up time
+    from recollect.folders.watch import folder_changes  # noqa: PLC0415  start-up time
 
     seen: int | None = None
     failed = ""
-    for changed in beats(_mirror_folder(session, folder), stop):
+    for changed in folder_changes(_mirror_folder(session, folder), stop):
         # A locked vault that nobody asks is let go of: it must not be asked every second.
         asked = seen is None or not session.store.database.locked
         if not changed and not failed and not (asked and session.store.changes() != seen):
             continue
         seen = session.store.changes()
         try:
-            done = mirror(session, keeper, folder)
+            done = mirror(session, vault, folder)
         except RecollectError as error:
             if str(error) != failed:
                 tell(error)

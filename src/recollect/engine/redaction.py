@@ -12,7 +12,7 @@ from recollect.settings import Secrets
 from recollect.store.folders import Folder
 
 if TYPE_CHECKING:
-    from recollect.folders.sync import Cleaning
+    from recollect.folders.file_reading import Cleaning
     from recollect.secrets.redaction import SecretPatterns
 
 
@@ -50,7 +50,7 @@ class Redaction:
         """How the texts and drafts of a folder's files are redacted; None where they are not."""
         if not (folder.redact and self._settings.redact):
             return None
-        from recollect.folders.sync import Cleaning  # noqa: PLC0415  start-up time
+        from recollect.folders.file_reading import Cleaning  # noqa: PLC0415  start-up time
         from recollect.secrets.redaction import redacted  # noqa: PLC0415  as above
 
         return Cleaning(lambda text: redacted(text, self._patterns, keep_lines=True), self.of_draft)

@@ -1,84 +1,83 @@
-"""Which memory is which part of a file, before and after the file has changed."""
+"""Which memory holds which chunk of a file, before and after the file has changed."""
 
 from __future__ import annotations
 
-from base64 import b32encode
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from recollect.documents.document import Chunk
-from recollect.hashing import content_digest
-from recollect.ingest.ids import slug
+from recollect.ingest.ids import hash_letters, slug
 
-# A file that was written anew has nothing in common with what it was, however long one looks.
+# A file that was written anew shares nothing with its old version, however many are compared.
 MOST_COMPARED = 100
-SUFFIX = 10  # letters of five bits each: enough for every part of every file that one has
+SUFFIX = 10  # letters of five bits each: enough for every chunk of every file
 
 
-class Part(NamedTuple):
-    """A part of a file that is a memory already."""
+class StoredChunk(NamedTuple):
+    """A chunk of a file that is a memory already."""
 
     memory_id: str
     heading: str
     text: str
 
 
-def assigned(before: Sequence[Part], after: Sequence[Chunk]) -> list[str | None]:
-    """For each cut the memory that it is; None for one that is new.
+def matching_memories(before: Sequence[StoredChunk], after: Sequence[Chunk]) -> list[str | None]:
+    """For each chunk the id of the memory that holds it; None for a new one.
 
-    What says the same under the same heading stays what it is, wherever it has moved; then what
-    says the same; then, in order, what stands under the same heading; and then what still holds
-    half of the lines it had.
+    A chunk belongs to the memory with the same text under the same heading, wherever it has moved;
+    else to one with the same text; else, in order, to one under the same heading; else to one of
+    which it holds half of the lines.
     """
     found: list[str | None] = [None] * len(after)
     left = list(before)
-    for same in (_heading_and_text, _text, _heading):
-        waiting: dict[object, deque[Part]] = defaultdict(deque)
-        for part in left:
-            waiting[same(part)].append(part)
+    for key in (_heading_and_text, _text, _heading):
+        waiting: dict[object, deque[StoredChunk]] = defaultdict(deque)
+        for stored in left:
+            waiting[key(stored)].append(stored)
         taken: set[str] = set()
-        for place, cut in enumerate(after):
-            if found[place] is None and waiting[same(cut)]:
-                found[place] = waiting[same(cut)].popleft().memory_id
+        for place, chunk in enumerate(after):
+            if found[place] is None and waiting[key(chunk)]:
+                found[place] = waiting[key(chunk)].popleft().memory_id
                 taken.add(str(found[place]))
-        left = [part for part in left if part.memory_id not in taken]
-    for place, cut in enumerate(after):
-        if found[place] is None and (most := _most_of(left, cut)) is not None:
-            found[place] = most.memory_id
-            left.remove(most)
+        left = [stored for stored in left if stored.memory_id not in taken]
+    for place, chunk in enumerate(after):
+        if found[place] is None and (similar := _similar(left, chunk)) is not None:
+            found[place] = similar.memory_id
+            left.remove(similar)
     return found
 
 
-def _most_of(parts: Sequence[Part], cut: Chunk) -> Part | None:
-    """The first part of which the cut holds half of the lines or more."""
-    lines = set(cut.text.split("\n"))
-    for part in parts[:MOST_COMPARED]:
-        held = [line for line in part.text.split("\n") if line.strip()]
-        if held and 2 * sum(line in lines for line in held) >= len(held):
-            return part
+def _similar(candidates: Sequence[StoredChunk], chunk: Chunk) -> StoredChunk | None:
+    """The first of which the chunk holds half of the lines or more."""
+    lines = set(chunk.text.split("\n"))
+    for stored in candidates[:MOST_COMPARED]:
+        before = [line for line in stored.text.split("\n") if line.strip()]
+        if before and 2 * sum(line in lines for line in before) >= len(before):
+            return stored
     return None
 
 
-def _heading_and_text(one: Part | Chunk) -> object:
-    return one.heading, one.text
+def _heading_and_text(chunk: StoredChunk | Chunk) -> object:
+    return chunk.heading, chunk.text
 
 
-def _text(one: Part | Chunk) -> object:
-    return one.text
+def _text(chunk: StoredChunk | Chunk) -> object:
+    return chunk.text
 
 
-def _heading(one: Part | Chunk) -> object:
-    return one.heading
+def _heading(chunk: StoredChunk | Chunk) -> object:
+    return chunk.heading
 
 
-def new_ids(folder: str, path: str, cut: Chunk, before: int = 0) -> Iterator[str]:
-    """Ids for a part that is new, best first: the same part of the same file gets the same again,
-    so that what comes back is what it was. `before`: so many parts of the file say the same."""
-    said = "\0".join((folder, path, cut.heading, cut.text))
+def new_ids(folder: str, path: str, chunk: Chunk, repeated: int = 0) -> Iterator[str]:
+    """Ids for a new chunk, best first. The same chunk of the same file gets the same id again, so
+    that a file that comes back has its old memories. `repeated`: how many chunks of the file before
+    it have the same heading and text."""
+    content = "\0".join((folder, path, chunk.heading, chunk.text))
     start = slug(path) or "file"
-    number = before
+    number = repeated
     while True:
-        digest = content_digest(f"{said}\0{number}" if number else said, 20)
-        yield f"{start}-{b32encode(digest).decode().lower()[:SUFFIX]}"
+        letters = hash_letters(f"{content}\0{number}" if number else content)
+        yield f"{start}-{letters[:SUFFIX]}"
         number += 1

@@ -1,7 +1,7 @@
-"""What `.gitignore` and `.recollectignore` leave out, as git does it.
+"""The rules of `.gitignore` and `.recollectignore`, as git applies them.
 
-Each entry is asked about on its way down from the root, folders before what is in them, so that
-a pattern need only say whether it means this entry. The last pattern of the deepest file decides.
+Each entry is checked on the way down from the root, folders before their content, so that a pattern
+need only match the entry itself. The last matching pattern of the deepest file decides.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from recollect.files import opened_regular
 
 GIT = ".gitignore"
 OWN = ".recollectignore"
-# The largest collections of patterns that people share have some 10 kB.
+# The largest public collections of patterns have some 10 kB.
 MOST_BYTES = 1_000_000
 # A part of a path has up to 255 characters, and trying a pattern of n stars on it may take 255ⁿ/n!
 # steps: 3 stars are milliseconds, 6 are hours.
@@ -28,16 +28,16 @@ ANY_DEPTH = re.compile(r"(?:\*\*/)+")
 EVERYTHING = re.compile(r"\*|/?(?:\*\*/)?\*\*|/?\*\*/\*")
 
 
-class Patterns(NamedTuple):
-    """The patterns of one file, from top to bottom: what each matches, and whether it leaves out
-    (rather than takes back). `problems`: the lines that are not used, and why."""
+class IgnorePatterns(NamedTuple):
+    """The patterns of one ignore file, from top to bottom: what each matches, and whether it leaves
+    out (True) or takes back (False). `problems`: the lines that are not used, and why."""
 
     each: tuple[tuple[re.Pattern[str], bool], ...] = ()
     problems: tuple[str, ...] = ()
 
     def decide(self, path: str, *, folder: bool) -> bool | None:
-        """Whether the entry is left out, or None where no pattern means it. `path` is relative to
-        the folder that the patterns are for."""
+        """Whether the entry is left out; None where no pattern matches. `path` is relative to the
+        folder of the ignore file."""
         # In a pattern's expression a dot matches no newline, but in git a star does.
         path = path.replace("\n", " ") + ("/" if folder else "")
         for expression, leaves_out in reversed(self.each):
@@ -46,10 +46,10 @@ class Patterns(NamedTuple):
         return None
 
 
-NONE = Patterns()
+NONE = IgnorePatterns()
 
 
-def parsed(text: str) -> Patterns:
+def parsed(text: str) -> IgnorePatterns:
     """The patterns of a text, one a line."""
     each: list[tuple[re.Pattern[str], bool]] = []
     problems: list[str] = []
@@ -68,7 +68,7 @@ def parsed(text: str) -> Patterns:
             continue
         if made.regex is not None and made.include is not None:
             each.append((made.regex, made.include))
-    return Patterns(tuple(each), tuple(problems))
+    return IgnorePatterns(tuple(each), tuple(problems))
 
 
 def _trimmed(pattern: str) -> str:
@@ -84,8 +84,8 @@ def _fewer_stars(part: str) -> str:
 
 
 def _spelled_out(pattern: str) -> str:
-    """The same pattern in a form whose expression matches whole paths: for those that mean
-    everything, the library makes shorter ones that match a part."""
+    """The same pattern in a form whose expression matches whole paths: for a pattern that matches
+    everything, the library makes a shorter expression that matches a part of a path."""
     folders = "/" if pattern.endswith("/") else ""
     whole = ANY_DEPTH.sub("**/", pattern.removesuffix("/"))
     if EVERYTHING.fullmatch(whole):
@@ -95,31 +95,37 @@ def _spelled_out(pattern: str) -> str:
     return pattern
 
 
-def read_patterns(file: Path) -> Patterns:
-    """The patterns of a file; none where there is no such file. Links are not followed."""
+def read_patterns(file: Path) -> IgnorePatterns:
+    """The patterns of a file; none where there is no file. Links are not followed."""
     try:
         stream = opened_regular(file)
         if stream is None:
-            return Patterns(problems=("It is not a file.",))
+            return IgnorePatterns(problems=("It is not a file.",))
         with stream:
             raw = stream.read(MOST_BYTES + 1)
     except FileNotFoundError:
         return NONE
     except OSError as error:
-        return Patterns(problems=(f"It cannot be read: {error.strerror}.",))
+        return IgnorePatterns(problems=(f"It cannot be read: {error.strerror}.",))
     if len(raw) > MOST_BYTES:
-        return Patterns(problems=(f"It is larger than {MOST_BYTES:,} bytes and is not used.",))
+        return IgnorePatterns(
+            problems=(f"It is larger than {MOST_BYTES:,} bytes and is not used.",)
+        )
     return parsed(raw.decode("utf-8", errors="replace"))
 
 
 class Level(NamedTuple):
-    """The patterns of one folder. `above`: the names of the folders between it and the walk's root,
-    where the folder is a parent of the root; they go before a path."""
+    """The patterns of one folder.
 
-    git: Patterns
-    own: Patterns
+    - `above`: for a parent of the walk's root, the names of the folders between them, which go
+      before a path.
+    - `depth`: how many folders it is below the root; so many names at the beginning of a path are
+      not below it.
+    """
+
+    git: IgnorePatterns
+    own: IgnorePatterns
     above: str = ""
-    # How many folders the level is below the root: so many names of a path are not its own.
     depth: int = 0
 
     def relative(self, path: str) -> str:
@@ -128,43 +134,43 @@ class Level(NamedTuple):
         return path.split("/", self.depth)[-1] if self.depth else path
 
 
-class Rules(NamedTuple):
-    """The patterns that hold in a folder, the outermost first."""
+class IgnoreRules(NamedTuple):
+    """The patterns that apply in a folder, the outermost first."""
 
     levels: tuple[Level, ...]
 
-    def below(self, level: Level) -> Rules:
-        return Rules((*self.levels, level)) if level.git.each or level.own.each else self
+    def below(self, level: Level) -> IgnoreRules:
+        return IgnoreRules((*self.levels, level)) if level.git.each or level.own.each else self
 
     def own(self, path: str, *, folder: bool) -> bool | None:
-        """What `.recollectignore` says; `path` is relative to the walk's root."""
-        for level in reversed(self.levels):
-            if level.own.each:
-                said = level.own.decide(level.relative(path), folder=folder)
-                if said is not None:
-                    return said
-        return None
+        """Whether `.recollectignore` leaves an entry out; None where no pattern matches. `path` is
+        relative to the walk's root."""
+        return self._decide(OWN, path, folder=folder)
 
     def git(self, path: str, *, folder: bool) -> bool | None:
+        """The same for `.gitignore`."""
+        return self._decide(GIT, path, folder=folder)
+
+    def _decide(self, file: str, path: str, *, folder: bool) -> bool | None:
         for level in reversed(self.levels):
-            if level.git.each:
-                said = level.git.decide(level.relative(path), folder=folder)
-                if said is not None:
-                    return said
+            patterns = level.own if file == OWN else level.git
+            if patterns.each:
+                ignored = patterns.decide(level.relative(path), folder=folder)
+                if ignored is not None:
+                    return ignored
         return None
 
 
-def rules_above(root: Path) -> Rules:
-    """What holds at the root before its own files are read: the repository's excludes, and the
-    ignore files of the folders from the repository's root down to the root's parent.
-
-    Without a repository around the root, only what is in the root counts."""
+def rules_above(root: Path) -> IgnoreRules:
+    """The rules that apply at the root before its own ignore files: the repository's excludes, and
+    the ignore files of the folders from the repository's root down to the root's parent. None
+    without a repository around the root."""
     repository = _repository(root)
     if repository is None:
-        return Rules(())
+        return IgnoreRules(())
     names = root.relative_to(repository).parts
     excludes = read_patterns(_git_folder(repository) / "info" / "exclude")
-    rules = Rules(()).below(Level(excludes, NONE, "/".join(names)))
+    rules = IgnoreRules(()).below(Level(excludes, NONE, "/".join(names)))
     folder = repository
     for number, name in enumerate(names):
         level = Level(
@@ -181,14 +187,14 @@ def _repository(root: Path) -> Path | None:
 
 
 def _git_folder(repository: Path) -> Path:
-    """Where git keeps the excludes: in a further working tree `.git` is a file that names it."""
+    """The folder with git's excludes; in a linked working tree `.git` is a file that names it."""
     folder = repository / ".git"
     try:
         if folder.is_file():
             folder = repository / _line_of(folder).removeprefix("gitdir:").strip()
             return folder / _line_of(folder / "commondir")
     except OSError:
-        pass  # then there are no excludes there
+        pass  # there are no excludes
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Whether one file would be taken, for those who hear of single files that change."""
+"""Whether a walk would take a single file, for files that are reported as changed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from recollect.documents.document import LeftOut, unreadable
 from recollect.folders.ignore_rules import (
     GIT,
     OWN,
+    IgnorePatterns,
     Level,
-    Patterns,
     read_patterns,
     rules_above,
 )
@@ -20,38 +20,39 @@ from recollect.folders.selection import (
     ENVIRONMENT,
     IGNORED,
     NEVER,
-    UNSAYABLE,
+    NOT_UTF8,
     joined,
-    judged,
+    reason_to_skip,
 )
 
-# What a path that is gone is judged as: a plain file of no size.
+# The status of a path that is gone: an empty file.
 GONE = os.stat_result((0o100644, *([0] * 9)))
-# As a folder, for what stood above it.
+# The status of a folder that is gone.
 GONE_FOLDER = os.stat_result((0o040755, *([0] * 9)))
 
 
-class _Seen(NamedTuple):
-    """An ignore file as it was when it was read."""
+class _CachedPatterns(NamedTuple):
+    """The patterns of an ignore file, and its version when it was read."""
 
-    mark: tuple[int, int, int] | None
-    patterns: Patterns
+    version: tuple[int, int, int] | None
+    patterns: IgnorePatterns
 
 
 class Matcher:
-    """What `walk` takes below a root, one path at a time.
+    """Tells for one path at a time whether `walk` takes it.
 
     Ignore files are read once each and again when they change. The ones above the root are read
-    when the matcher is made."""
+    when the matcher is made.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = Path(root).resolve()
         self._above = rules_above(self.root)
-        self._seen: dict[Path, _Seen] = {}
+        self._cache: dict[Path, _CachedPatterns] = {}
 
     def takes(self, path: str) -> bool:
         """Whether `walk` would yield the file as a candidate. `path` is relative to the root, with
-        slashes. A path that is gone is judged by its name alone."""
+        slashes. For a path that is gone its name decides."""
         return self.left_out(path) is None
 
     def left_out(self, path: str) -> LeftOut | None:
@@ -60,7 +61,7 @@ class Matcher:
         if any(name in ("", ".", "..") for name in names):
             return LeftOut("unreadable", "it is not a path below the folder")
         if not is_text(path):
-            return UNSAYABLE
+            return NOT_UTF8
         rules, folder, here = self._above, self.root, ""
         for depth, name in enumerate(names):
             if depth and (folder / ENVIRONMENT).is_file():
@@ -70,38 +71,35 @@ class Matcher:
             folder, here = folder / name, joined(here, name)
             last = depth == len(names) - 1
             try:
-                found = os.lstat(folder)
+                status = os.lstat(folder)
             except (FileNotFoundError, NotADirectoryError):
-                found = GONE if last else GONE_FOLDER
+                status = GONE if last else GONE_FOLDER
             except (OSError, ValueError) as error:
-                return unreadable(error) if isinstance(error, OSError) else UNSAYABLE
-            left_out = judged(here, found, rules)
+                return unreadable(error) if isinstance(error, OSError) else NOT_UTF8
+            left_out = reason_to_skip(here, status, rules)
             if left_out is not None:
                 return left_out
         return None
 
     def is_rule(self, path: str) -> bool:
-        """Whether a change of this file changes what is taken."""
+        """Whether a change of this file changes which files are taken."""
         name = path.rpartition("/")[2]
         return name in (GIT, OWN, ENVIRONMENT) and not any(
             part in NEVER for part in path.split("/")
         )
 
-    def _patterns(self, file: Path) -> Patterns:
-        mark = _mark(file)
-        seen = self._seen.get(file)
-        if seen is None or seen.mark != mark:
-            seen = self._seen[file] = _Seen(mark, read_patterns(file))
-        return seen.patterns
+    def _patterns(self, file: Path) -> IgnorePatterns:
+        version = _version(file)
+        cached = self._cache.get(file)
+        if cached is None or cached.version != version:
+            cached = self._cache[file] = _CachedPatterns(version, read_patterns(file))
+        return cached.patterns
 
 
-def matcher(root: Path) -> Matcher:
-    return Matcher(root)
-
-
-def _mark(file: Path) -> tuple[int, int, int] | None:
+def _version(file: Path) -> tuple[int, int, int] | None:
+    """Time, size and inode, by which a changed file is told."""
     try:
-        found = os.lstat(file)
+        status = os.lstat(file)
     except (OSError, ValueError):
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,8 +1,7 @@
-"""What is in a folder now: every file that counts, or only those that are said to have changed."""
+"""The files of a folder as they are now: all that count, or only those that may have changed."""
 
 from __future__ import annotations
 
-import os
 import stat
 from collections import Counter
 from collections.abc import Iterable
@@ -10,10 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recollect.documents.document import LeftOut, unreadable
-from recollect.folders.walk import Candidate, Matcher, Skipped, walk
+from recollect.folders.matcher import Matcher
+from recollect.folders.walk import Candidate, Skipped, walk
+
+# Reasons that a person should see with the path; the others are only counted.
+TELLING = ("unreadable", "vanished", "link", "special")
 
 
-class Seen(NamedTuple):
+class FoundFile(NamedTuple):
     """A file as the file system describes it. `path` is below the folder, with slashes."""
 
     path: str
@@ -24,72 +27,74 @@ class Seen(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """Files that are there; what is left out and why; and what could not be looked into, of which
-    nothing is known: neither that it is there nor that it is gone. `asked`: the paths that were
-    looked at, None for all; one that is no file there may have been a folder, and all that was in
-    it is gone."""
+    """What a look at a folder found.
 
-    seen: dict[str, Seen]
+    - `files`: the files that count, by path.
+    - `left_out`: how many are left out, by reason; `named`: those that a person should see.
+    - `unreadable`: paths of which nothing is known: neither that they are there nor that they are
+      gone.
+    - `paths`: the paths that were looked at, None for all. One that is no file may have been a
+      folder, and then all that was in it is gone.
+    """
+
+    files: dict[str, FoundFile]
     left_out: Counter[str]
     named: list[tuple[str, LeftOut]]
-    hidden: tuple[str, ...]
-    asked: frozenset[str] | None = None
+    unreadable: list[str]
+    paths: frozenset[str] | None = None
 
     def gone(self, path: str) -> bool:
         """Whether a file that was there is not there any more."""
-        if path in self.seen or not (self.asked is None or self._was_asked(path)):
+        if path in self.files or not (self.paths is None or self._was_looked_at(path)):
             return False
-        return not any(path == one or path.startswith(one) for one in self.hidden)
+        return not any(path == hidden or path.startswith(hidden) for hidden in self.unreadable)
 
-    def _was_asked(self, path: str) -> bool:
-        """Whether it was looked at, or a folder that it was in."""
-        assert self.asked is not None
-        while path and path not in self.asked:
+    def add(self, file: Candidate) -> None:
+        self.files[file.path] = FoundFile(
+            file.path, file.full, file.stat.st_size, file.stat.st_mtime_ns, file.stat.st_ino
+        )
+
+    def skip(self, entry: Skipped) -> None:
+        reason = entry.left_out.reason
+        self.left_out[reason] += 1
+        if reason in TELLING:
+            self.named.append((entry.path, entry.left_out))
+        if reason == "unreadable":
+            self.unreadable.append("" if entry.path == "./" else entry.path)
+
+    def _was_looked_at(self, path: str) -> bool:
+        """Whether the path was looked at, or a folder that it was in."""
+        assert self.paths is not None
+        while path and path not in self.paths:
             path = path.rpartition("/")[0]
         return bool(path)
 
 
-def look(root: Path) -> Scan:
+def scan_folder(root: Path) -> Scan:
     """Everything below the root."""
-    found = Scan({}, Counter(), [], ())
-    hidden: list[str] = []
-    for one in walk(root):
-        if isinstance(one, Skipped):
-            _leave_out(found, hidden, one)
+    scan = Scan({}, Counter(), [], [])
+    for entry in walk(root):
+        if isinstance(entry, Skipped):
+            scan.skip(entry)
         else:
-            found.seen[one.path] = _seen(one)
-    return found._replace(hidden=tuple(hidden))
+            scan.add(entry)
+    return scan
 
 
-def look_at(root: Path, paths: Iterable[str], matcher: Matcher) -> Scan:
+def scan_paths(root: Path, paths: Iterable[str], matcher: Matcher) -> Scan:
     """These files alone, as a walk would find them."""
-    asked = frozenset(paths)
-    found = Scan({}, Counter(), [], (), asked)
-    hidden: list[str] = []
-    for path in sorted(asked):
+    scan = Scan({}, Counter(), [], [], frozenset(paths))
+    for path in sorted(scan.paths or ()):
         left_out = matcher.left_out(path)
         try:
-            held = (root / path).lstat()
+            status = (root / path).lstat()
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            _leave_out(found, hidden, Skipped(path, unreadable(error)))
-            continue
+            left_out = unreadable(error)
+            status = None
         if left_out is not None:
-            _leave_out(found, hidden, Skipped(path, left_out))
-        elif stat.S_ISREG(held.st_mode):
-            found.seen[path] = _seen(Candidate(path, root / path, held))
-    return found._replace(hidden=tuple(hidden))
-
-
-def _leave_out(found: Scan, hidden: list[str], one: Skipped) -> None:
-    found.left_out[one.left_out.reason] += 1
-    if one.left_out.reason in ("unreadable", "vanished", "link", "special"):
-        found.named.append((one.path, one.left_out))
-    if one.left_out.reason == "unreadable":
-        hidden.append("" if one.path == "./" else one.path)
-
-
-def _seen(one: Candidate) -> Seen:
-    held: os.stat_result = one.stat
-    return Seen(one.path, one.full, held.st_size, held.st_mtime_ns, held.st_ino)
+            scan.skip(Skipped(path, left_out))
+        elif status is not None and stat.S_ISREG(status.st_mode):
+            scan.add(Candidate(path, root / path, status))
+    return scan

@@ -1,4 +1,4 @@
-"""Whether an entry of a folder is taken, by its name, its kind, and the rules around it."""
+"""Which entries of a folder are taken: by name, by kind, and by the ignore rules around them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import stat
 
 from recollect.documents.document import LeftOut
-from recollect.folders.ignore_rules import GIT, OWN, Rules
+from recollect.folders.ignore_rules import GIT, OWN, IgnoreRules
 
-# Other programs' stores and caches: no one means their files, and there are many of them.
+# Other programs' stores and caches: nobody wants their files as memories, and there are many.
 NEVER = frozenset(
     ".git .hg .svn .recollect node_modules __pycache__ .obsidian .trash".split()
 )  # fmt: skip
-# Read as what they are.
+# Ignore files are no documents.
 RULES = frozenset((GIT, OWN))
 # A folder that holds this is a virtual environment of Python.
 ENVIRONMENT = "pyvenv.cfg"
@@ -20,32 +20,32 @@ IGNORED = LeftOut("ignored")
 HIDDEN = LeftOut("hidden")
 LINK = LeftOut("link")
 SPECIAL = LeftOut("special", "it is neither a file nor a folder")
-UNSAYABLE = LeftOut("unreadable", "its name is not valid UTF-8")
+NOT_UTF8 = LeftOut("unreadable", "its name is not valid UTF-8")
 
 
-def judged(path: str, found: os.stat_result, rules: Rules) -> LeftOut | None:
-    """Why an entry is left out, or None; the folders above it have been judged before."""
-    is_folder = stat.S_ISDIR(found.st_mode)
+def reason_to_skip(path: str, status: os.stat_result, rules: IgnoreRules) -> LeftOut | None:
+    """Why an entry is left out, or None. The folders above it are taken."""
+    is_folder = stat.S_ISDIR(status.st_mode)
     name = path.rpartition("/")[2]
     if name in (NEVER if is_folder else RULES):
         return IGNORED
-    said = rules.own(path, folder=is_folder)
-    if said is None and name.startswith("."):
+    ignored = rules.own(path, folder=is_folder)
+    if ignored is None and name.startswith("."):
         return HIDDEN
-    if said is None:
-        said = rules.git(path, folder=is_folder)
-    if said:
+    if ignored is None:
+        ignored = rules.git(path, folder=is_folder)
+    if ignored:
         return IGNORED
-    if is_link(found):
+    if is_link(status):
         return LINK
-    return None if is_folder or stat.S_ISREG(found.st_mode) else SPECIAL
+    return None if is_folder or stat.S_ISREG(status.st_mode) else SPECIAL
 
 
-def is_link(found: os.stat_result) -> bool:
-    """A symbolic link, or what Windows calls a junction."""
+def is_link(status: os.stat_result) -> bool:
+    """True for a symbolic link, and for a junction of Windows."""
     junction = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
-    return stat.S_ISLNK(found.st_mode) or (
-        junction is not None and getattr(found, "st_reparse_tag", None) == junction
+    return stat.S_ISLNK(status.st_mode) or (
+        junction is not None and getattr(status, "st_reparse_tag", None) == junction
     )
 
 

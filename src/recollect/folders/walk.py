@@ -1,10 +1,10 @@
 """Every file below a folder, in sorted order: taken, or left out and why.
 
-Left out are, in this order: what is never entered (`NEVER`, and folders of a virtual environment);
-what `.recollectignore` says; hidden files and folders, unless `.recollectignore` takes them back
-with `!`; what `.gitignore` says; and links, which are never followed, so that nothing comes from
-outside and nothing goes round in circles. A folder that is left out is not entered: it counts as
-one, and nothing in it can be taken back.
+Left out are, in this order: folders that are never entered (`NEVER`, and virtual environments);
+entries that `.recollectignore` names; hidden ones, unless `.recollectignore` takes them back with
+`!`; entries that `.gitignore` names; and links, which are never followed, so that nothing comes
+from outside and nothing goes round in circles. A folder that is left out is not entered: it counts
+as one entry, and nothing in it can be taken back.
 """
 
 from __future__ import annotations
@@ -21,27 +21,24 @@ from recollect.folders.ignore_rules import (
     GIT,
     NONE,
     OWN,
+    IgnoreRules,
     Level,
-    Rules,
     read_patterns,
     rules_above,
 )
-from recollect.folders.matcher import Matcher, matcher
 from recollect.folders.selection import (
     ENVIRONMENT,
     IGNORED,
+    NOT_UTF8,
     RULES,
-    UNSAYABLE,
     joined,
-    judged,
+    reason_to_skip,
     shown,
 )
 
-__all__ = ["Candidate", "Matcher", "Skipped", "matcher", "walk"]
-
 
 class Candidate(NamedTuple):
-    """A file to read: its path below the root, with slashes; where it is; and what it was when it
+    """A file to read: its path below the root, with slashes; its full path; and its status when it
     was found."""
 
     path: str
@@ -51,18 +48,18 @@ class Candidate(NamedTuple):
 
 class Skipped(NamedTuple):
     """A file or a folder (its path ends with a slash) that is left out, and why; or an ignore file
-    of which a line is not used."""
+    with a line that is not used."""
 
     path: str
     left_out: LeftOut
 
 
 class _Folder(NamedTuple):
-    """A folder to list: its path below the root, empty for the root, and what holds around it."""
+    """A folder to list: its path below the root, empty for the root, and the rules around it."""
 
     path: str
     full: Path
-    rules: Rules
+    rules: IgnoreRules
     depth: int
 
 
@@ -71,15 +68,15 @@ def walk(root: Path) -> Iterator[Candidate | Skipped]:
     root = Path(root).resolve()
     waiting: list[_Folder | Candidate | Skipped] = [_Folder("", root, rules_above(root), 0)]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, _Folder):
-            waiting.extend(reversed(_listed(one)))
+        entry = waiting.pop()
+        if isinstance(entry, _Folder):
+            waiting.extend(reversed(_entries(entry)))
         else:
-            yield one
+            yield entry
 
 
-def _listed(folder: _Folder) -> list[_Folder | Candidate | Skipped]:
-    """What is in a folder."""
+def _entries(folder: _Folder) -> list[_Folder | Candidate | Skipped]:
+    """The entries of a folder."""
     try:
         with os.scandir(folder.full) as found:
             entries = sorted(found, key=lambda entry: entry.name)
@@ -102,21 +99,21 @@ def _problems(path: str, level: Level) -> Iterator[Skipped]:
 
 
 def _entry(folder: _Folder, entry: os.DirEntry[str]) -> _Folder | Candidate | Skipped:
-    """One entry: a folder to list, a file to read, or neither."""
+    """An entry as a folder to list, a file to read, or neither."""
     if not is_text(entry.name):
-        return Skipped(shown(joined(folder.path, entry.name)), UNSAYABLE)
+        return Skipped(shown(joined(folder.path, entry.name)), NOT_UTF8)
     path = joined(folder.path, entry.name)
     try:
-        found = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return Skipped(path, LeftOut("vanished"))
     except OSError as error:
         return Skipped(path, unreadable(error))
-    is_folder = stat.S_ISDIR(found.st_mode)
-    left_out = judged(path, found, folder.rules)
+    is_folder = stat.S_ISDIR(status.st_mode)
+    left_out = reason_to_skip(path, status, folder.rules)
     if left_out is not None:
         return Skipped(f"{path}/" if is_folder else path, left_out)
     full = folder.full / entry.name
     if is_folder:
         return _Folder(path, full, folder.rules, folder.depth + 1)
-    return Candidate(path, full, found)
+    return Candidate(path, full, status)

@@ -1,7 +1,7 @@
-"""Following folders: the operating system says what has changed, and it is found soon after.
+"""Following folders: the operating system reports changed files, and they are synced soon after.
 
-One process follows all folders of a vault. It never waits for anybody: a folder that goes away is
-told and left alone until it is back, and vectors are made beside it.
+One process follows all folders of a vault. It never blocks: a folder that goes away is reported and
+left alone until it is back, and vectors are made in another thread.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from recollect.errors import RecollectError, StoreError
-from recollect.folders.scan import Scan, look_at
+from recollect.folders.matcher import Matcher
+from recollect.folders.report import Synced
+from recollect.folders.scan import Scan, scan_paths
 from recollect.folders.selection import NEVER
-from recollect.folders.sync import NOT_THERE, Away, Synced
-from recollect.folders.walk import Matcher, matcher
+from recollect.folders.sync import NOT_THERE, Away
 from recollect.store.folders import Folder
 
 try:
@@ -30,23 +31,23 @@ except ImportError:  # Windows: nobody is kept from following twice, which only 
 # writes a file in several steps, and a branch switch thousands.
 STEP_MS = 50
 GROUP_MS = 400
-# How often folders are looked after that are away, or that somebody else has added meanwhile.
+# How often to look for folders that are back, and for those that another process has added.
 LOOK_MS = 1000
-# More changed files than this, and looking at everything is as quick as looking at each.
+# Above so many changed files, scanning everything is as quick as looking at each.
 MANY = 500
 LOCK = "watching.lock"
-# How watchfiles says that something changed whose name is not valid UTF-8.
+# The error of watchfiles for a changed name that is not valid UTF-8.
 NO_TEXT = "Unable to decode path"
 
-# (st_dev, st_ino) of a folder that is there.
-Place = tuple[int, int]
+# (st_dev, st_ino) of a folder: another one at the same path has another.
+Identity = tuple[int, int]
 
 
 class Follower:
-    """Follows folders until it is told to stop.
+    """Follows folders until it is stopped.
 
-    `folders`: those to follow, asked again and again; `sync`: brings one into step; `tell`: says
-    in a sentence what happened, for people.
+    `folders`: those to follow, asked again and again; `sync`: brings one up to date; `tell`: gets a
+    sentence on what happened, for people.
     """
 
     def __init__(
@@ -61,107 +62,105 @@ class Follower:
         self._tell = tell
         self._stop = stop
         self._away: dict[str, str] = {}
-        # In a burst the system drops what it cannot queue, new folders among it, which are not
-        # listened to then; and a file may change once more while it is read. So when a burst is
-        # over, listening begins anew.
+        # In a burst the system drops what it cannot queue, even new folders, which are not watched
+        # then; and a file may change once more while it is read. So watching begins anew when a
+        # burst is over.
         self._unsettled = False
         self._asked_at = 0.0
         self._matchers: dict[str, Matcher] = {}
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Until it is stopped. `ready` is called once changes are heard of and everything is in
-        step for the first time."""
+        """Follow until it is stopped. `ready` is called once, when changes are watched and
+        everything is up to date."""
         first = True
         while not self._stop.is_set():
-            there = self._there()
-            if not there:
+            present = self._present()
+            if not present:
                 if first:
                     ready()
                     first = False
                 self._stop.wait(LOOK_MS / 1000)
                 continue
             self._unsettled = False
-            for changes in self._heard(there):
+            for changes in self._changes(present):
                 if changes is None:
-                    for path in there:
-                        self._brought(there[path][0], None)
+                    for folder, _ in present.values():
+                        self._update(folder, None)
                     if first:
                         ready()
                         first = False
                     continue
-                self._follow(there, changes)
-                if (not changes and self._unsettled) or self._others(there):
+                self._follow(present, changes)
+                if (not changes and self._unsettled) or self._others(present):
                     break
 
-    def _there(self) -> dict[str, tuple[Folder, Place]]:
-        """The folders to follow that are there, and which they are."""
-        found = {}
+    def _present(self) -> dict[str, tuple[Folder, Identity]]:
+        """The folders to follow that are there, with their identity."""
+        present = {}
         for folder in self._folders():
-            place = _place(folder.path)
-            if place is not None:
-                found[folder.path] = (folder, place)
+            identity = _identity(folder.path)
+            if identity is not None:
+                present[folder.path] = (folder, identity)
             else:
                 self._gone(folder, NOT_THERE.format(folder=folder.path))
-        return found
+        return present
 
-    def _heard(self, there: Mapping[str, tuple[Folder, Place]]) -> Iterator[set[str] | None]:
-        """None where anything may have changed, as when it begins to listen; else what has changed,
-        an empty set when nothing has for a while. Ends when it cannot go on; then it is begun anew.
-        """
-        listening = False
+    def _changes(self, present: Mapping[str, tuple[Folder, Identity]]) -> Iterator[set[str] | None]:
+        """The paths that have changed, none when nothing has for a while. None where anything may
+        have changed, as when watching begins. Ends when it cannot go on, to be begun anew."""
+        watching = False
         try:
-            for changes in _changes(there, self._stop):
-                if not listening:
-                    listening = True
+            for changes in _changed_paths(present, self._stop):
+                if not watching:
+                    watching = True
                     yield None
                 yield changes
         except (OSError, RuntimeError) as error:
             if NO_TEXT in str(error):
                 self._stop.wait(LOOK_MS / 1000)  # it may be written again and again
                 yield None
-            elif all(_place(path) == place for path, (_, place) in there.items()):
+            elif all(_identity(path) == identity for path, (_, identity) in present.items()):
                 raise StoreError(_why(error)) from error
-            # Else a folder went while it was being watched.
+            # Else a folder went away while it was watched.
 
-    def _follow(self, there: Mapping[str, tuple[Folder, Place]], changes: set[str]) -> None:
-        for root, (folder, _) in there.items():
+    def _follow(self, present: Mapping[str, tuple[Folder, Identity]], changes: set[str]) -> None:
+        for root, (folder, _) in present.items():
             paths = _below(root, changes)
             if root in changes:
-                self._brought(folder, None)
+                self._update(folder, None)
             elif paths:
-                self._brought(folder, self._looked(folder, paths))
+                self._update(folder, self._scan(folder, paths))
             if len(paths) > MANY:
                 self._unsettled = True
 
-    def _looked(self, folder: Folder, paths: list[str]) -> Scan | None:
-        """What became of these files; None where everything must be looked at: a folder came, what
-        is ignored has changed, or nothing is left, which may be a disk that was taken away."""
+    def _scan(self, folder: Folder, paths: list[str]) -> Scan | None:
+        """The state of these files; None where everything must be scanned: a folder came, an ignore
+        rule has changed, or nothing is left, which may be a disk that was taken away."""
         root = Path(folder.path)
         if folder.path not in self._matchers:
-            self._matchers[folder.path] = matcher(root)
-        held = self._matchers[folder.path]
-        if len(paths) > MANY or any(held.is_rule(path) for path in paths) or _is_empty(root):
+            self._matchers[folder.path] = Matcher(root)
+        matcher = self._matchers[folder.path]
+        if len(paths) > MANY or any(matcher.is_rule(path) for path in paths) or _is_empty(root):
             return None
-        looked = look_at(root, paths, held)
-        others = (path for path in paths if path not in looked.seen)
-        came = any(_is_folder(root / path) and held.takes(path) for path in others)
-        return None if came else looked
+        scan = scan_paths(root, paths, matcher)
+        others = (path for path in paths if path not in scan.files)
+        came = any(_is_folder(root / path) and matcher.takes(path) for path in others)
+        return None if came else scan
 
-    def _others(self, there: Mapping[str, tuple[Folder, Place]]) -> bool:
-        """Whether other folders are to be followed now, or others are there; not asked more often
-        than need be."""
+    def _others(self, present: Mapping[str, tuple[Folder, Identity]]) -> bool:
+        """Whether the folders to follow, or those that are there, have changed; checked once every
+        LOOK_MS."""
         if time.monotonic() - self._asked_at < LOOK_MS / 1000:
             return False
         self._asked_at = time.monotonic()
-        now = {folder.path: _place(folder.path) for folder in self._folders()}
-        before = {path: place for path, (_, place) in there.items()}
-        return {path: place for path, place in now.items() if place is not None} != before
+        now = {folder.path: _identity(folder.path) for folder in self._folders()}
+        before = {path: identity for path, (_, identity) in present.items()}
+        return {path: found for path, found in now.items() if found is not None} != before
 
-    def _brought(self, folder: Folder, looked: Scan | None) -> None:
-        """Into step; what prevents it is told once. Of a folder that was away, everything is looked
-        at."""
+    def _update(self, folder: Folder, scan: Scan | None) -> None:
+        """Sync a folder, all of it if it was away; what prevents it is told once."""
         try:
-            done = self._sync(folder, None if folder.path in self._away else looked)
+            done = self._sync(folder, None if folder.path in self._away else scan)
         except Away as error:
             self._gone(folder, str(error))
             return
@@ -172,7 +171,7 @@ class Follower:
         if self._away.pop(folder.path, None) is not None:
             self._tell(f"The folder {folder.path} is followed again.")
         if done.changed:
-            self._tell(told(folder, done))
+            self._tell(summary(folder, done))
 
     def _gone(self, folder: Folder, why: str) -> None:
         if self._away.get(folder.path) != why:
@@ -180,34 +179,34 @@ class Follower:
         self._away[folder.path] = why
 
 
-def told(folder: Folder, done: Synced) -> str:
+def summary(folder: Folder, done: Synced) -> str:
     """`harbor: 1 file changed, 2 gone`."""
     files = [f"{done.files[what]:,} {what}" for what in
              ("added", "changed", "renamed", "restored", "gone") if done.files[what]]  # fmt: skip
     return f"{folder.project}: {', '.join(files) or f'{done.changed:,} memories changed'}"
 
 
-def beats(folder: Path, stop: threading.Event) -> Iterator[bool]:
-    """Again and again until it is stopped: True where something in the folder has changed, or it
-    has gone or come back; False where nothing has for a while."""
+def folder_changes(folder: Path, stop: threading.Event) -> Iterator[bool]:
+    """True each time that something in the folder has changed, or it has gone or come back; False
+    when nothing has for a while. Until it is stopped."""
     root = str(folder.absolute())
     while not stop.is_set():
-        place = _place(root)
-        listening = False
+        identity = _identity(root)
+        watching = False
         try:
-            for changes in _changes([root], stop):
-                # What changed before it listened was not heard.
-                yield not listening or bool(_below(root, changes))
-                listening = True
-                if _place(root) != place:
+            for changes in _changed_paths([root], stop):
+                # Changes before the watching began were not reported.
+                yield not watching or bool(_below(root, changes))
+                watching = True
+                if _identity(root) != identity:
                     break
         except (OSError, RuntimeError):
             yield True
         stop.wait(LOOK_MS / 1000)
 
 
-def _changes(roots: Iterable[str], stop: threading.Event) -> Iterator[set[str]]:
-    """The paths that have changed; none when nothing has for a while."""
+def _changed_paths(roots: Iterable[str], stop: threading.Event) -> Iterator[set[str]]:
+    """The paths that have changed; an empty set when none has for a while."""
     import watchfiles  # noqa: PLC0415  start-up time
 
     for changes in watchfiles.watch(
@@ -220,7 +219,7 @@ def _changes(roots: Iterable[str], stop: threading.Event) -> Iterator[set[str]]:
 
 @contextmanager
 def alone(home: Path) -> Iterator[bool]:
-    """Whether this is the only process that follows the folders of this home, until it is over."""
+    """Hold the lock of this home's follower: True where no other process has it."""
     if fcntl is None:
         yield True
         return
@@ -237,7 +236,7 @@ def alone(home: Path) -> Iterator[bool]:
 
 
 def wait_until_alone(home: Path, stop: threading.Event) -> Iterator[None]:
-    """Yields once nobody else follows the folders of this home; not at all when stopped first."""
+    """Yield once no other process follows the folders of this home; never if stopped first."""
     while not stop.is_set():
         with alone(home) as first:
             if first:
@@ -247,19 +246,19 @@ def wait_until_alone(home: Path, stop: threading.Event) -> Iterator[None]:
 
 
 def _below(root: str, changes: Iterable[str]) -> list[str]:
-    """The changed paths below the root, with slashes. What git and the like write for themselves is
-    nobody's business."""
+    """The changed paths below the root, with slashes, without those that git and the like write for
+    themselves."""
     start = root.rstrip(os.sep) + os.sep
     found = [path[len(start) :] for path in changes if path.startswith(start)]
     return [_posix(path) for path in found if NEVER.isdisjoint(Path(path).parts)]
 
 
-def _place(path: str) -> Place | None:
+def _identity(path: str) -> Identity | None:
     try:
-        held = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return None
-    return held.st_dev, held.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _posix(path: str) -> str:
@@ -267,7 +266,7 @@ def _posix(path: str) -> str:
 
 
 def _is_folder(path: Path) -> bool:
-    """Links to folders are none."""
+    """Whether it is a folder; a link to one is none."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except (OSError, ValueError):
@@ -276,18 +275,18 @@ def _is_folder(path: Path) -> bool:
 
 def _is_empty(root: Path) -> bool:
     try:
-        with os.scandir(root) as found:
-            return next(found, None) is None
+        with os.scandir(root) as entries:
+            return next(entries, None) is None
     except OSError:
         return True
 
 
 def _why(error: Exception) -> str:
-    """Linux watches so many folders and no more."""
-    words = str(error)
-    if "limit" in words.lower() or "space left" in words.lower():
+    """The message for an error of the system, which may have a limit of watched folders."""
+    message = str(error)
+    if "limit" in message.lower() or "space left" in message.lower():
         return (
             "The system does not watch so many folders; raise fs.inotify.max_user_watches, or add "
             "smaller folders."
         )
-    return f"The folders cannot be followed: {words[:200]}."
+    return f"The folders cannot be followed: {message[:200]}."

@@ -12,7 +12,7 @@ from recollect.importers.base import Importer
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import Line
 
-# Each is the module of that name; only the one that is asked for is imported.
+# Each is a module of that name; only the one that is used is imported.
 TOOLS = (
     "echovault", "soleri", "basic-memory", "obsidian", "claude-mem", "mem0", "mempalace",
     "mcp-memory", "chatgpt-export", "claude-export", "markdown",
@@ -20,7 +20,7 @@ TOOLS = (
 
 
 def importer(name: str) -> Importer:
-    """The one for that tool."""
+    """The importer for that tool."""
     if name not in TOOLS:
         raise UserError(f"There is no importer for {name!r}; there are: {', '.join(TOOLS)}.")
     found = import_module(f"recollect.importers.{name.replace('-', '_')}").IMPORTER
@@ -28,26 +28,27 @@ def importer(name: str) -> Importer:
     return found
 
 
-class Foreign:
-    """What another tool holds, as lines to import: each is one piece, and a bad one has its reason.
+class ForeignMemories:
+    """The records of another tool as lines to import; a bad one has its reason.
 
-    `where` names each piece by its number; `homeless` counts what had no place in a memory.
+    `where` has the place of each record by its number; `unmapped` counts the values that no field
+    of a memory holds.
     """
 
     def __init__(self, tool: Importer, path: Path) -> None:
         self._tool = tool
         self._path = path
         self.where: dict[int, str] = {}
-        self.homeless: Counter[str] = Counter()
+        self.unmapped: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[Line]:
-        for number, piece in enumerate(self._tool.read(self._path), start=1):
-            self.where[number] = piece.where
-            self.homeless.update(piece.homeless)
-            if piece.fields is None:
-                yield Line(number, None, piece.reason, 1)
+        for number, record in enumerate(self._tool.read(self._path), start=1):
+            self.where[number] = record.where
+            self.unmapped.update(record.unmapped)
+            if record.fields is None:
+                yield Line(number, None, record.reason, 1)
                 continue
             try:
-                yield Line(number, draft(piece.fields), "", 1)
+                yield Line(number, draft(record.fields), "", 1)
             except UserError as error:
                 yield Line(number, None, str(error), 1)

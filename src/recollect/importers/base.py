@@ -1,4 +1,4 @@
-"""What every importer gives: pieces of another tool, in the fields of a memory."""
+"""What every importer gives: records of another tool, in the fields of a memory."""
 
 from __future__ import annotations
 
@@ -7,27 +7,33 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Taken(NamedTuple):
-    """One piece of another tool.
+class ImportedRecord(NamedTuple):
+    """One record of another tool.
 
-    `where` names it for a person (`notes/a.md`, `observations, row 12`). `fields` are those of a
-    memory, an id among them that is the same whenever the piece is read again: so a repeated import
-    updates and makes no twins. None: it cannot be taken, for this `reason`, one sentence.
-    `homeless`: what it held that has no place in a memory, by the other tool's name for it; what is
-    empty there does not count.
+    - `where`: its place, for a person (`notes/a.md`, `observations, row 12`).
+    - `fields`: those of a memory. The id is the same whenever the record is read again, so that a
+      repeated import updates. None: the record cannot be imported.
+    - `reason`: why not, one sentence.
+    - `unmapped`: the other tool's names of values that no field of a memory holds; empty values do
+      not count.
     """
 
     where: str
     fields: Mapping[str, object] | None
     reason: str = ""
-    homeless: tuple[str, ...] = ()
+    unmapped: tuple[str, ...] = ()
+
+
+def refused(where: str, reason: str) -> ImportedRecord:
+    """A record that cannot be imported, and why."""
+    return ImportedRecord(where, None, reason)
 
 
 class Importer(NamedTuple):
     """One tool. `path`: what to give as PATH, in words; `source`: where its format is written down;
-    `read`: raises `UserError` where PATH is nothing that the tool wrote."""
+    `read`: raises `UserError` where the tool did not write PATH."""
 
     name: str
     path: str
     source: str
-    read: Callable[[Path], Iterator[Taken]]
+    read: Callable[[Path], Iterator[ImportedRecord]]

@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from recollect.documents.markdown import CODE_SPAN, TAG
+from recollect.documents.front_matter_fields import tag_list
+from recollect.documents.markdown import CODE_SPAN, TAG, fence_after
 from recollect.errors import UserError
-from recollect.importers.base import Importer, Taken
+from recollect.importers.base import ImportedRecord, Importer, refused
 from recollect.importers.files import files_below, present
-from recollect.importers.markdown_notes import Note, bare_tags, note, titled
-from recollect.importers.records import Piece, foreign_id, once, plain
+from recollect.importers.markdown_notes import Note, put_title_and_text, read_note
+from recollect.importers.records import Record, foreign_id, plain, without_repeats
 
 TOOL = "basic-memory"
 INDEX = "memory.db"
 LIST_ITEM = ("- ", "* ", "+ ")
-FENCES = ("```", "~~~")
-# Says how a link is meant, and is no tag.
+# Says how a link is meant; it is no tag.
 DIRECTIVE = "#bm:"
 
 
-def read(path: Path) -> Iterator[Taken]:
+def read(path: Path) -> Iterator[ImportedRecord]:
     if path.name == INDEX or (present(path) / INDEX).is_file():
         raise UserError(
             f"{path} holds only the index of {TOOL}; give the folder of notes of a project, which "
@@ -33,60 +33,56 @@ def read(path: Path) -> Iterator[Taken]:
         )
     if not path.is_dir():
         raise UserError(f"{path} is not a folder; give the folder of notes of a project.")
-    return once(_of_folder(path.resolve()))
+    return without_repeats(_of_folder(path.resolve()))
 
 
-def _of_folder(root: Path) -> Iterator[Taken]:
+def _of_folder(root: Path) -> Iterator[ImportedRecord]:
     found = False
     for file in files_below(root, ".md"):
         found = True
         where = file.relative_to(root).as_posix()
         try:
-            yield _taken(note(file, root), root.name)
+            yield _imported(read_note(file, root), root.name)
         except (UserError, OSError) as error:
-            yield Taken(where, None, _sentence(error))
+            yield refused(where, _sentence(error))
     if not found:
-        raise UserError(f"{root} is not of {TOOL}: there is no Markdown file in it.")
+        raise UserError(f"{root} is not of {TOOL}: it has no Markdown file.")
 
 
 def _sentence(error: UserError | OSError) -> str:
     return str(error) if isinstance(error, UserError) else f"It cannot be read: {error.strerror}."
 
 
-def _taken(held: Note, project: str) -> Taken:
-    if not held.body.strip() and not held.fields:
-        return Taken(held.where, None, "It is empty.")
-    named = plain(held.fields.get("permalink")) or held.where.removesuffix(".md")
-    piece = Piece(held.where, held.fields, foreign_id(TOOL, project, named), TOOL)
-    piece.ignore("permalink")
-    titled(piece, held)
-    piece.take("kind", "type")
-    piece.put("tags", bare_tags(piece.use("tags"), ","), "tags")
-    piece.put("tags", _observed(held.body), "observations")
-    piece.take("created_at", "created")
-    piece.take("updated_at", "modified")
-    if not piece.has("updated_at"):
-        piece.put("updated_at", held.changed_at, "modified")
-    return piece.taken()
+def _imported(note: Note, project: str) -> ImportedRecord:
+    if not note.body.strip() and not note.fields:
+        return refused(note.where, "It is empty.")
+    named = plain(note.fields.get("permalink")) or note.where.removesuffix(".md")
+    record = Record(note.where, note.fields, foreign_id(TOOL, project, named), TOOL)
+    record.ignore("permalink")
+    put_title_and_text(record, note)
+    record.take("kind", "type")
+    record.put("tags", tag_list(record.use("tags"), at_spaces=False), "tags")
+    record.put("tags", _observation_tags(note.body), "observations")
+    record.take("created_at", "created")
+    record.take("updated_at", "modified")
+    if not record.has("updated_at"):
+        record.put("updated_at", note.changed_at, "modified")
+    return record.imported()
 
 
-def _observed(body: str) -> list[str]:
-    """The tags of observations, which are items of lists."""
+def _observation_tags(body: str) -> list[str]:
+    """The tags in observations, which are items of lists."""
     items = (line for line in _prose(body) if line.lstrip().startswith(LIST_ITEM))
     found = (tag for line in items for tag in TAG.findall(line.partition(DIRECTIVE)[0]))
     return list(dict.fromkeys(found))
 
 
 def _prose(body: str) -> Iterator[str]:
-    """The lines that are no code, without the code in them."""
+    """The lines outside of blocks of code, without the code in them."""
     fence = ""
     for line in body.split("\n"):
-        start = line.lstrip()[:3]
-        if fence:
-            fence = "" if start == fence else fence
-        elif start in FENCES:
-            fence = start
-        else:
+        before, fence = fence, fence_after(line.lstrip(), fence)
+        if not before and not fence:
             yield CODE_SPAN.sub(" ", line)
 
 

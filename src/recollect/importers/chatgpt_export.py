@@ -14,46 +14,46 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from recollect.errors import UserError
-from recollect.importers.base import Importer, Taken
+from recollect.importers.base import ImportedRecord, Importer, refused
 from recollect.importers.chats import Chat, Turn, exchanges, left, text_of
-from recollect.importers.exports import Entry, read_export
+from recollect.importers.exports import ExportEntry, read_export
 from recollect.importers.files import json_list, json_object
 from recollect.importers.records import empty, plain
 
 NAME = "chatgpt-export"
 FILES = re.compile(r"(^|[/\\])conversations(-\d+)?\.json$", re.IGNORECASE)
-# What a person reads; other types are tools at work, thinking, and instructions.
+# Types of messages that a person reads; others are tool calls, reasoning and instructions.
 READ = ("text", "multimodal_text", "code", "")
 KNOWN = (
     "id", "conversation_id", "title", "create_time", "update_time", "mapping", "current_node",
 )  # fmt: skip
-# Marks between private characters stand for sources and for things that have a card; older ones
-# stand in lenticular brackets.
+# Marks between private characters stand for sources and for things with a card; older marks stand
+# in lenticular brackets.
 MARK = re.compile("\ue200([^\ue200\ue201]*)\ue201|【[^】]*†[^】]*】")
 DIVIDER = "\ue202"
 
 
-def read(path: Path) -> Iterator[Taken]:
-    """One piece for each exchange of each conversation."""
-    return read_export(path, NAME, FILES, _check, _pieces)
+def read(path: Path) -> Iterator[ImportedRecord]:
+    """One record for each exchange of each conversation."""
+    return read_export(path, NAME, FILES, _check, _records)
 
 
 def _check(name: str, first: list[object]) -> None:
-    """Claude's export has files of the same name."""
-    objects = [one for one in first if isinstance(one, dict)]
-    if any("chat_messages" in one for one in objects):
+    """Refuse other files; Claude's export has files of the same name."""
+    objects = [entry for entry in first if isinstance(entry, dict)]
+    if any("chat_messages" in entry for entry in objects):
         raise UserError(f"{name} is an export of Claude; use --from claude-export.")
-    if first and not any("mapping" in one for one in objects):
+    if first and not any("mapping" in entry for entry in objects):
         raise UserError(f"{name} is not an export of ChatGPT: it holds no conversations.")
 
 
-def _pieces(name: str, entry: Entry) -> Iterator[Taken]:
+def _records(name: str, entry: ExportEntry) -> Iterator[ImportedRecord]:
     where = f"{name}, conversation {entry.number}"
     raw = entry.value
     if entry.reason:
-        yield Taken(where, None, entry.reason)
+        yield refused(where, entry.reason)
     elif not isinstance(raw, dict) or not isinstance(raw.get("mapping"), dict):
-        yield Taken(where, None, "It is not a conversation: it has no `mapping`.")
+        yield refused(where, "It is not a conversation: it has no `mapping`.")
     else:
         yield from exchanges(where, _chat(raw))
 
@@ -61,19 +61,19 @@ def _pieces(name: str, entry: Entry) -> Iterator[Taken]:
 def _chat(raw: Mapping[str, object]) -> Chat:
     mapping = json_object(raw["mapping"])
     path = _path(mapping, raw.get("current_node"))
-    others = (name for name, node in mapping.items() if name not in path and _said(node))
+    others = (name for name, node in mapping.items() if name not in path and _has_text(node))
     beside = ("mapping: other branches",) if next(others, None) else ()
     names = ("conversation_id", "id", "create_time", "title")
     id = next((raw[name] for name in names if not empty(raw.get(name))), None)
     return Chat(
         NAME, "ChatGPT", plain(id) or "", raw.get("title"),
         [turn for name in path if (turn := _turn(mapping[name]))],
-        homeless=beside + left(raw, *KNOWN),
+        unmapped=beside + left(raw, *KNOWN),
     )  # fmt: skip
 
 
 def _path(mapping: dict[str, object], last: object) -> list[str]:
-    """From the first message to the one that was on the screen last; a ring ends where it began."""
+    """The messages from the first to the one that was on the screen last; a circle is read once."""
     if not isinstance(last, str) or last not in mapping:
         last = _newest(mapping)
     path: dict[str, None] = {}
@@ -84,7 +84,7 @@ def _path(mapping: dict[str, object], last: object) -> list[str]:
 
 
 def _newest(mapping: dict[str, object]) -> str | None:
-    """The message that was written last; old exports do not say which was on the screen."""
+    """The latest message: old exports do not say which was on the screen."""
     times: dict[str, float] = {}
     for name, node in mapping.items():
         time = _message(node).get("create_time")
@@ -97,14 +97,14 @@ def _message(node: object) -> Mapping[str, object]:
     return json_object(json_object(node).get("message"))
 
 
-def _said(node: object) -> bool:
+def _has_text(node: object) -> bool:
     turn = _turn(node)
     return turn is not None and bool(turn.text.strip())
 
 
 def _turn(node: object) -> Turn | None:
-    """The message as it was shown. A message that was not shown is a turn without text, that only
-    says what has no place."""
+    """The message as it was shown. One that was not shown is a turn without text, whose type is
+    unmapped."""
     message = _message(node)
     if not message:
         return None
@@ -114,9 +114,10 @@ def _turn(node: object) -> Turn | None:
     shown = _shown(message, about, role, sort)
     text, names, odd = _parts(content)
     if not shown:
-        held = text.strip() or names or odd or left(content, "content_type", "parts", "language")
-        hidden = (_unshown(message, role, sort),) if held else ()
-        return Turn("", False, "", homeless=hidden)
+        rest = left(content, "content_type", "parts", "language")
+        has_content = text.strip() or names or odd or rest
+        hidden = (_unshown(message, role, sort),) if has_content else ()
+        return Turn("", False, "", unmapped=hidden)
     return Turn(
         text_of(message.get("id")), role == "user", text, message.get("create_time"),
         _attached(about) or names, odd + _beside(about),
@@ -136,7 +137,7 @@ def _shown(
 
 
 def _unshown(message: Mapping[str, object], role: str, sort: str) -> str:
-    """What to call a message that was not shown."""
+    """A name for a message that was not shown."""
     if sort not in READ:
         return sort
     if role not in ("user", "assistant"):
@@ -147,7 +148,7 @@ def _unshown(message: Mapping[str, object], role: str, sort: str) -> str:
 
 
 def _parts(content: Mapping[str, object]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """The text of a message, the pictures that it points at, and the types of what else."""
+    """The text of a message, the names of its pictures, and the types of its other parts."""
     texts, names, odd = [], [], []
     parts = json_list(content.get("parts"))
     for part in [content.get("text")] if parts is None else parts:
@@ -168,20 +169,20 @@ def _parts(content: Mapping[str, object]) -> tuple[str, tuple[str, ...], tuple[s
 
 
 def _attached(about: Mapping[str, object]) -> tuple[str, ...]:
-    """The names that the files had; a picture has one here and a pointer in the message."""
+    """The names of attached files; a picture has a name here and a pointer in the message."""
     found = json_list(about.get("attachments")) or []
-    names = (text_of(json_object(one).get("name")) for one in found)
+    names = (text_of(json_object(file).get("name")) for file in found)
     return tuple(name for name in names if name)
 
 
 def _beside(about: Mapping[str, object]) -> tuple[str, ...]:
-    """What a message says of where its words come from."""
+    """The names of values on where the words of a message come from."""
     kept = ("model_slug", "citations", "content_references", "voice_mode_message")
     return tuple(name for name in kept if not empty(about.get(name)) and about[name] is not False)
 
 
 def _readable(text: str) -> str:
-    """Text without marks; of a thing its name stays."""
+    """The text without marks; a thing with a card keeps its name."""
     if "\ue200" not in text and "†" not in text:
         return text
     return MARK.sub(lambda mark: _named(mark[1] or ""), text)

@@ -1,4 +1,4 @@
-"""Chats of any service: what was asked and what was answered becomes one memory."""
+"""Chats of any service: a question and its answers become one memory."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from recollect.importers.base import Taken
-from recollect.importers.records import Piece, clean_text, empty, foreign_id
+from recollect.importers.base import ImportedRecord, refused
+from recollect.importers.records import Record, clean_text, empty, foreign_id
 
 
 class Turn(NamedTuple):
-    """One message, as far as a person sees it. `names` are those of files sent along; `homeless`
-    what it held that has no place."""
+    """One message as a person sees it. `names`: those of attached files; `unmapped`: names of
+    values that no field of a memory holds."""
 
     id: str
     asks: bool
     text: str
     at: object = None
     names: tuple[str, ...] = ()
-    homeless: tuple[str, ...] = ()
+    unmapped: tuple[str, ...] = ()
 
 
 class Chat(NamedTuple):
-    """One conversation; `homeless` is what it holds beside its turns."""
+    """One conversation; `unmapped`: names of its values beside the turns."""
 
     tool: str
     speaker: str
@@ -31,30 +31,33 @@ class Chat(NamedTuple):
     title: object
     turns: list[Turn]
     project: object = None
-    homeless: tuple[str, ...] = ()
+    unmapped: tuple[str, ...] = ()
 
 
-def exchanges(where: str, chat: Chat) -> Iterator[Taken]:
-    """One piece for each time that the user spoke, with the answers that followed."""
+def exchanges(where: str, chat: Chat) -> Iterator[ImportedRecord]:
+    """One record for each question of the user, with the answers that followed."""
     groups = _groups(chat.turns)
-    told = [group for group in groups if _told(group)]
-    if not told:
-        yield Taken(where, None, "It has no message with a text.")
-    # What was never shown stands before the first question, as a rule.
-    beside = [turn for group in groups if not _told(group) for turn in group]
-    rest = chain(chat.homeless, *(turn.homeless for turn in beside))
+    with_text = [group for group in groups if _has_text(group)]
+    if not with_text:
+        yield refused(where, "It has no message with a text.")
+    # Turns that were never shown are usually before the first question.
+    beside = [turn for group in groups if not _has_text(group) for turn in group]
+    rest = chain(chat.unmapped, *(turn.unmapped for turn in beside))
     ids: set[str] = set()
-    for number, group in enumerate(told, start=1):
-        piece = _exchange(f"{where}, exchange {number}", chat, _id(chat, group, number, ids), group)
-        piece.add("context", f"Exchange {number} of the conversation")
-        _attachments(piece, group)
+    for number, group in enumerate(with_text, start=1):
+        record = _exchange(
+            f"{where}, exchange {number}", chat, _id(chat, group, number, ids), group
+        )
+        record.add("context", f"Exchange {number} of the conversation")
+        _attachments(record, group)
         if number == 1:
-            piece.leave(*(clean_text(name) for name in rest))
-        yield piece.taken()
+            record.leave(*(clean_text(name) for name in rest))
+        yield record.imported()
 
 
 def _groups(turns: list[Turn]) -> list[list[Turn]]:
-    """Several questions in a row are one; answers before the first question stand alone."""
+    """The turns in groups, each a question and its answers. Several questions in a row are one;
+    answers before the first question are a group of their own."""
     groups: list[list[Turn]] = []
     for turn in turns:
         if not groups or (turn.asks and not groups[-1][-1].asks):
@@ -63,35 +66,35 @@ def _groups(turns: list[Turn]) -> list[list[Turn]]:
     return groups
 
 
-def _told(group: list[Turn]) -> bool:
+def _has_text(group: list[Turn]) -> bool:
     return any(turn.text.strip() for turn in group)
 
 
-def _exchange(where: str, chat: Chat, id: str, group: list[Turn]) -> Piece:
-    piece = Piece(where, {}, id, chat.tool)
-    piece.put("kind", "exchange", "")
-    piece.put("title", chat.title, "title")
-    piece.put("project", chat.project, "project")
+def _exchange(where: str, chat: Chat, id: str, group: list[Turn]) -> Record:
+    record = Record(where, {}, id, chat.tool)
+    record.put("kind", "exchange", "")
+    record.put("title", chat.title, "title")
+    record.put("project", chat.project, "project")
     for turn in group:
         if turn.text.strip():
-            piece.add("text", f"{'User' if turn.asks else chat.speaker}: {turn.text.strip()}")
-        piece.leave(*(clean_text(name) for name in turn.homeless))
+            record.add("text", f"{'User' if turn.asks else chat.speaker}: {turn.text.strip()}")
+        record.leave(*(clean_text(name) for name in turn.unmapped))
     times = [turn.at for turn in group if not empty(turn.at)]
     if times:
-        piece.put("created_at", times[0], "time")
-        piece.put("updated_at", times[-1], "time")
-    return piece
+        record.put("created_at", times[0], "time")
+        record.put("updated_at", times[-1], "time")
+    return record
 
 
-def _attachments(piece: Piece, group: list[Turn]) -> None:
+def _attachments(record: Record, group: list[Turn]) -> None:
     names = dict.fromkeys(name for turn in group for name in turn.names)
     if names:
-        piece.add("context", f"Attachments: {', '.join(names)}")
+        record.add("context", f"Attachments: {', '.join(names)}")
 
 
 def _id(chat: Chat, group: list[Turn], number: int, ids: set[str]) -> str:
-    """A conversation that goes on keeps the messages that it has, so these name the exchanges.
-    One without an id has a number, and so has one whose id was there already."""
+    """An id from the first message with a text: a conversation that goes on keeps its messages. The
+    number stands in for a missing id, and tells apart two that are the same."""
     name = next((turn.id for turn in group if turn.id and turn.text.strip()), str(number))
     if name in ids:
         name = f"{name}-{number}"
@@ -100,7 +103,7 @@ def _id(chat: Chat, group: list[Turn], number: int, ids: set[str]) -> str:
 
 
 def left(raw: Mapping[str, object], *known: str) -> tuple[str, ...]:
-    """What else an object holds; what is false there says as little as what is empty."""
+    """The names of the other values of an object, without those that are false or empty."""
     return tuple(
         name
         for name, value in raw.items()

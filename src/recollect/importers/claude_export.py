@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from recollect.errors import UserError
-from recollect.importers.base import Importer, Taken
+from recollect.importers.base import ImportedRecord, Importer, refused
 from recollect.importers.chats import Chat, Turn, exchanges, left, text_of
-from recollect.importers.exports import Entry, entries, export_files, read_export
+from recollect.importers.exports import ExportEntry, entries, export_files, read_export
 from recollect.importers.files import json_list, json_object
-from recollect.importers.records import Piece, empty, foreign_id, plain
+from recollect.importers.records import Record, empty, foreign_id, plain
 
 NAME = "claude-export"
 FILES = re.compile(
@@ -26,7 +26,7 @@ FILES = re.compile(
     re.IGNORECASE,
 )
 PROJECTS = re.compile(r"(^|[/\\])projects((-\d+)?|[/\\][^/\\]+)\.json$", re.IGNORECASE)
-# By which fields an entry is known: the first that it has.
+# The type of an entry by its fields: the first that it has decides.
 SORTS = {
     "chat_messages": "conversation",
     "messages": "design chat",
@@ -42,21 +42,23 @@ KNOWN = (
 )  # fmt: skip
 
 
-def read(path: Path) -> Iterator[Taken]:
-    """Memories, projects and their documents, and one piece for each exchange."""
+def read(path: Path) -> Iterator[ImportedRecord]:
+    """Memories, projects and their documents, and one record for each exchange."""
     projects = _names(path)
     return read_export(
-        path, NAME, FILES, _check, lambda name, entry: _pieces(name, entry, projects)
+        path, NAME, FILES, _check, lambda name, entry: _records(name, entry, projects)
     )
 
 
 def _check(name: str, first: list[object]) -> None:
-    """ChatGPT's export has files of the same name."""
-    objects = [one for one in first if isinstance(one, dict)]
-    if any("mapping" in one for one in objects):
+    """Refuse other files; ChatGPT's export has files of the same name."""
+    objects = [entry for entry in first if isinstance(entry, dict)]
+    if any("mapping" in entry for entry in objects):
         raise UserError(f"{name} is an export of ChatGPT; use --from chatgpt-export.")
-    if first and not any(_sort(one) for one in objects):
-        raise UserError(f"{name} is not an export of Claude: it holds nothing that is known.")
+    if first and not any(_sort(entry) for entry in objects):
+        raise UserError(
+            f"{name} is not an export of Claude: it has no conversation, project or memory."
+        )
 
 
 def _sort(raw: Mapping[str, object]) -> str:
@@ -64,27 +66,29 @@ def _sort(raw: Mapping[str, object]) -> str:
 
 
 def _names(path: Path) -> dict[str, str]:
-    """The names of the projects by their ids, which is all that memories say of them."""
+    """The names of the projects by their ids: memories have only the ids."""
     names: dict[str, str] = {}
     try:
-        for found in export_files(path, NAME, PROJECTS):
-            if found.raw is None or not PROJECTS.search(found.name):
+        for file in export_files(path, NAME, PROJECTS):
+            if file.raw is None or not PROJECTS.search(file.name):
                 continue
-            for entry in entries(found.raw, found.name):
+            for entry in entries(file.raw, file.name):
                 raw = json_object(entry.value)
                 names[text_of(raw.get("uuid"))] = text_of(raw.get("name"))
     except UserError:
-        # There are none, or whoever reads the file for itself says what is wrong with it.
+        # There is none, or `read_export` reports what is wrong with the file.
         return names
     return names
 
 
-def _pieces(name: str, entry: Entry, projects: Mapping[str, str]) -> Iterator[Taken]:
+def _records(
+    name: str, entry: ExportEntry, projects: Mapping[str, str]
+) -> Iterator[ImportedRecord]:
     raw = entry.value
     sort = _sort(raw) if isinstance(raw, dict) else ""
     where = f"{name}, {sort or 'entry'} {entry.number}"
     if entry.reason or not isinstance(raw, dict):
-        yield Taken(where, None, entry.reason or "It is not a JSON object.")
+        yield refused(where, entry.reason or "It is not a JSON object.")
     elif sort == "memory":
         yield from _memories(where, raw, projects)
     elif sort == "project":
@@ -92,7 +96,7 @@ def _pieces(name: str, entry: Entry, projects: Mapping[str, str]) -> Iterator[Ta
     elif sort:
         yield from _conversation(where, raw, projects)
     else:
-        yield Taken(where, None, "It is neither a conversation nor a project nor a memory.")
+        yield refused(where, "It is neither a conversation nor a project nor a memory.")
 
 
 # --- conversations ------------------------------------------------------------------------------
@@ -100,7 +104,7 @@ def _pieces(name: str, entry: Entry, projects: Mapping[str, str]) -> Iterator[Ta
 
 def _conversation(
     where: str, raw: Mapping[str, object], projects: Mapping[str, str]
-) -> Iterator[Taken]:
+) -> Iterator[ImportedRecord]:
     id = plain(raw.get("uuid")) or plain(raw.get("created_at")) or ""
     title = raw.get("name") or raw.get("title")
     project = json_object(raw.get("project"))
@@ -110,32 +114,33 @@ def _conversation(
     messages = json_list(raw.get("chat_messages", raw.get("messages"))) or []
     turns = [_turn(message) for message in messages]
     yield from exchanges(
-        where, Chat(NAME, "Claude", id, title, turns, named, homeless=left(raw, *KNOWN))
+        where, Chat(NAME, "Claude", id, title, turns, named, unmapped=left(raw, *KNOWN))
     )
 
 
 def _summary(
     where: str, raw: Mapping[str, object], id: str, title: object, project: object
-) -> Taken:
-    piece = Piece(f"{where}, summary", {}, foreign_id(NAME, f"{id}-summary"), NAME)
-    piece.put("kind", "summary", "")
-    piece.put("title", title, "name")
-    piece.put("text", raw.get("summary"), "summary")
-    piece.put("project", project, "project")
-    piece.put("created_at", raw.get("created_at"), "created_at")
-    piece.put("updated_at", raw.get("updated_at"), "updated_at")
-    return piece.taken()
+) -> ImportedRecord:
+    record = Record(f"{where}, summary", {}, foreign_id(NAME, f"{id}-summary"), NAME)
+    record.put("kind", "summary", "")
+    record.put("title", title, "name")
+    record.put("text", raw.get("summary"), "summary")
+    record.put("project", project, "project")
+    record.put("created_at", raw.get("created_at"), "created_at")
+    record.put("updated_at", raw.get("updated_at"), "updated_at")
+    return record.imported()
 
 
 def _turn(raw: object) -> Turn:
-    """Chats have `sender` and blocks in `content`; designs have `role` and blocks inside of it."""
+    """A message. Chats have `sender`, and blocks in `content`; design chats have `role`, and blocks
+    inside of `content`."""
     if not isinstance(raw, dict):
-        return Turn("", False, "", homeless=("a message that is no object",))
+        return Turn("", False, "", unmapped=("a message that is no object",))
     inner = json_object(raw.get("content"))
     blocks = json_list(inner.get("contentBlocks", raw.get("content"))) or []
     texts, odd = _blocks(blocks)
     if not blocks:
-        # Older exports have only this; beside blocks it repeats them, with remarks for tools.
+        # Older exports have only this text; newer ones repeat the blocks there, with remarks.
         texts = [text_of(raw.get("text")) or text_of(inner.get("content"))]
     names, more = _files(raw, inner)
     return Turn(
@@ -149,7 +154,7 @@ def _turn(raw: object) -> Turn:
 
 
 def _blocks(blocks: list[object]) -> tuple[list[str], list[str]]:
-    """The texts of a message, and the types of what else it holds."""
+    """The texts of a message, and the types of its other blocks."""
     texts, odd = [], []
     for block in map(json_object, blocks):
         sort = text_of(block.get("type"))
@@ -163,13 +168,13 @@ def _blocks(blocks: list[object]) -> tuple[list[str], list[str]]:
 
 
 def _files(raw: Mapping[str, object], inner: Mapping[str, object]) -> tuple[list[str], list[str]]:
-    """The names of what was sent along, and what these files hold."""
+    """The names of attached files, and whether their content is there, as an unmapped name."""
     names, more = [], []
     listed = (raw.get("attachments"), raw.get("files"), inner.get("attachments"))
-    for one in (json_object(one) for values in listed for one in json_list(values) or []):
-        called = (text_of(one.get(name)) for name in ("file_name", "name", "file_uuid"))
-        names.append(next(filter(None, called), "without a name"))
-        if not empty(one.get("extracted_content")) or not empty(one.get("content")):
+    for file in (json_object(value) for values in listed for value in json_list(values) or []):
+        given = (text_of(file.get(name)) for name in ("file_name", "name", "file_uuid"))
+        names.append(next(filter(None, given), "without a name"))
+        if not empty(file.get("extracted_content")) or not empty(file.get("content")):
             more.append("extracted_content")
     return names, more
 
@@ -179,7 +184,7 @@ def _files(raw: Mapping[str, object], inner: Mapping[str, object]) -> tuple[list
 
 def _memories(
     where: str, raw: Mapping[str, object], projects: Mapping[str, str]
-) -> Iterator[Taken]:
+) -> Iterator[ImportedRecord]:
     account = plain(raw.get("account_uuid")) or ""
     known = ("account_uuid", "conversations_memory", "project_memories", "memory_files")
     if not empty(text := raw.get("conversations_memory")):
@@ -191,61 +196,61 @@ def _memories(
 
 
 def _profile(
-    where: str, id: str, text: object, project: str, homeless: tuple[str, ...] = ()
-) -> Taken:
+    where: str, id: str, text: object, project: str, unmapped: tuple[str, ...] = ()
+) -> ImportedRecord:
     if not isinstance(text, str):
-        return Taken(where, None, "It is not a text.")
-    piece = Piece(where, {}, foreign_id(NAME, f"memory-{id}"), NAME)
-    piece.put("kind", "profile", "")
-    piece.put("title", f"What Claude remembers{project and ' of '}{project}", "")
-    piece.put("text", text, "")
-    piece.put("project", project, "project_memories")
-    piece.leave(*homeless)
-    return piece.taken()
+        return refused(where, "It is not a text.")
+    record = Record(where, {}, foreign_id(NAME, f"memory-{id}"), NAME)
+    record.put("kind", "profile", "")
+    record.put("title", f"What Claude remembers{project and ' of '}{project}", "")
+    record.put("text", text, "")
+    record.put("project", project, "project_memories")
+    record.leave(*unmapped)
+    return record.imported()
 
 
-def _memory_file(where: str, raw: Mapping[str, object], account: str) -> Taken:
+def _memory_file(where: str, raw: Mapping[str, object], account: str) -> ImportedRecord:
     path = text_of(raw.get("path"))
-    piece = Piece(where, raw, foreign_id(NAME, "memory", account, path), NAME)
-    piece.put("kind", "note", "")
-    piece.take("text", "content")
-    piece.take("path", "path")
-    piece.take("created_at", "created_at")
-    piece.take("updated_at", "updated_at")
-    return piece.taken()
+    record = Record(where, raw, foreign_id(NAME, "memory", account, path), NAME)
+    record.put("kind", "note", "")
+    record.take("text", "content")
+    record.take("path", "path")
+    record.take("created_at", "created_at")
+    record.take("updated_at", "updated_at")
+    return record.imported()
 
 
-def _project(where: str, raw: Mapping[str, object]) -> Iterator[Taken]:
+def _project(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
     uuid = plain(raw.get("uuid")) or plain(raw.get("name")) or ""
     if not (empty(raw.get("description")) and empty(raw.get("prompt_template"))):
-        piece = Piece(where, raw, foreign_id(NAME, f"project-{uuid}"), NAME)
-        piece.put("kind", "project", "")
-        piece.take("title", "name")
-        piece.take("project", "name")
-        piece.take("text", "description")
-        if instructions := text_of(piece.use("prompt_template")).strip():
-            piece.add("text", f"Instructions: {instructions}")
-        piece.take("created_at", "created_at")
-        piece.take("updated_at", "updated_at")
-        piece.ignore("uuid", "docs", *(name for name in raw if raw[name] is False))
-        yield piece.taken()
+        record = Record(where, raw, foreign_id(NAME, f"project-{uuid}"), NAME)
+        record.put("kind", "project", "")
+        record.take("title", "name")
+        record.take("project", "name")
+        record.take("text", "description")
+        if instructions := text_of(record.use("prompt_template")).strip():
+            record.add("text", f"Instructions: {instructions}")
+        record.take("created_at", "created_at")
+        record.take("updated_at", "updated_at")
+        record.ignore("uuid", "docs", *(name for name in raw if raw[name] is False))
+        yield record.imported()
     for number, value in enumerate(json_list(raw.get("docs")) or [], start=1):
         yield _document(f"{where}, document {number}", json_object(value), raw, uuid)
 
 
 def _document(
     where: str, raw: Mapping[str, object], project: Mapping[str, object], uuid: str
-) -> Taken:
+) -> ImportedRecord:
     name = plain(raw.get("uuid")) or plain(raw.get("filename")) or where.rpartition(" ")[2]
-    piece = Piece(where, raw, foreign_id(NAME, f"document-{uuid}-{name}"), NAME)
-    piece.put("kind", "document", "")
-    piece.take("title", "filename")
-    piece.take("path", "filename")
-    piece.take("text", "content")
-    piece.put("project", project.get("name"), "name")
-    piece.take("created_at", "created_at")
-    piece.ignore("uuid")
-    return piece.taken()
+    record = Record(where, raw, foreign_id(NAME, f"document-{uuid}-{name}"), NAME)
+    record.put("kind", "document", "")
+    record.take("title", "filename")
+    record.take("path", "filename")
+    record.take("text", "content")
+    record.put("project", project.get("name"), "name")
+    record.take("created_at", "created_at")
+    record.ignore("uuid")
+    return record.imported()
 
 
 IMPORTER = Importer(

@@ -13,10 +13,10 @@ from pathlib import Path
 import apsw
 
 from recollect.errors import UserError
-from recollect.importers.base import Importer, Taken
-from recollect.importers.databases import Row, columns, database, require, rows
+from recollect.importers.base import ImportedRecord, Importer, refused
+from recollect.importers.databases import SourceRow, columns, database, require, rows
 from recollect.importers.files import json_list, present
-from recollect.importers.records import Piece, empty, foreign_id, plain
+from recollect.importers.records import Record, empty, foreign_id, listed, plain
 
 NAME = "claude-mem"
 FILE = "claude-mem.db"
@@ -24,28 +24,28 @@ NEWEST = 52
 NEEDED = ("id", "type", "title", "narrative", "created_at_epoch")
 # Numbers that mean "none" where they are zero.
 COUNTS = ("discovery_tokens", "relevance_count")
-# How a synchronized row is told from its copies, and whether it was sent: nothing that it says.
+# How a synchronized row is told from its copies, and whether it was sent: no content.
 BOOKKEEPING = ("id", "content_hash", "synced_at", "sync_rev", "origin_device_id", "origin_local_id")
 
 Sessions = Mapping[object, Mapping[str, object]]
 
 
-def read(path: Path) -> Iterator[Taken]:
+def read(path: Path) -> Iterator[ImportedRecord]:
     """Every observation, summary and prompt, in the order in which they were written."""
     file = present(path) / FILE if path.is_dir() else path
     with database(file, NAME) as connection:
         _check(connection, file)
         sessions = _sessions(connection)
         for row in rows(connection, "observations", "id"):
-            yield _taken(row, sessions, "observation")
+            yield _imported(row, sessions, "observation")
         for row in rows(connection, "session_summaries", "id"):
-            yield _taken(row, sessions, "summary")
+            yield _imported(row, sessions, "summary")
         for row in rows(connection, "user_prompts", "id"):
-            yield _taken(row, sessions, "prompt")
+            yield _imported(row, sessions, "prompt")
 
 
 def _check(connection: apsw.Connection, file: Path) -> None:
-    """A newer schema is read as long as it still has what is read here: most only add columns."""
+    """Refuse a database that lacks a needed column; a newer schema that only adds some is fine."""
     try:
         require(connection, file, NAME, observations=NEEDED)
     except UserError as error:
@@ -53,8 +53,8 @@ def _check(connection: apsw.Connection, file: Path) -> None:
         if version is None or version <= NEWEST:
             raise
         raise UserError(
-            f"{file} is of a newer {NAME}: its schema is {version}, and {NEWEST} is the newest "
-            "that is known here."
+            f"{file} is of a newer {NAME}: its schema is {version}, and those up to {NEWEST} are "
+            "supported."
         ) from error
 
 
@@ -68,7 +68,7 @@ def _version(connection: apsw.Connection) -> int | None:
 
 
 def _sessions(connection: apsw.Connection) -> Sessions:
-    """The sessions by every id under which a row may name them."""
+    """The sessions by every id by which a row may refer to them."""
     found: dict[object, Mapping[str, object]] = {}
     if "id" not in columns(connection, "sdk_sessions"):
         return found
@@ -76,29 +76,29 @@ def _sessions(connection: apsw.Connection) -> Sessions:
         values = row.values or {}
         names = ("id", "memory_session_id", "content_session_id", "sdk_session_id")
         for name in (*names, "claude_session_id"):
-            # A number is the id of a row, a text is one of the others.
+            # A number is the id of a row, a text is one of the other ids.
             if not empty(values.get(name)):
                 found.setdefault(values[name], values)
     return found
 
 
-def _taken(row: Row, sessions: Sessions, sort: str) -> Taken:
+def _imported(row: SourceRow, sessions: Sessions, sort: str) -> ImportedRecord:
     if row.values is None:
-        return Taken(row.where, None, row.reason)
-    piece = Piece(row.where, row.values, _id(row.values, sort), NAME)
-    piece.ignore(*BOOKKEEPING, "created_at")
-    piece.ignore(*(name for name in COUNTS if row.values.get(name) == 0))
+        return refused(row.where, row.reason)
+    record = Record(row.where, row.values, _id(row.values, sort), NAME)
+    record.ignore(*BOOKKEEPING, "created_at")
+    record.ignore(*(name for name in COUNTS if row.values.get(name) == 0))
     session = _session(row.values, sessions)
-    {"observation": _observation, "summary": _summary, "prompt": _prompt}[sort](piece, session)
+    {"observation": _observation, "summary": _summary, "prompt": _prompt}[sort](record, session)
     if not empty(session.get("platform_source")):
-        piece.leave("platform_source")
-    _times(piece, row.values)
-    return piece.taken()
+        record.leave("platform_source")
+    _times(record, row.values)
+    return record.imported()
 
 
 def _id(values: Mapping[str, object], sort: str) -> str:
-    """The row's number and its time: databases of two machines count alike. A row that was
-    synchronized keeps the number that it had where it was made."""
+    """An id from the row's number and time: two machines may use the same number. A synchronized
+    row has the number of the machine that made it."""
     number = values.get("origin_local_id") or values.get("id")
     made = values.get("created_at_epoch") or values.get("created_at")
     return foreign_id(NAME, f"{sort}-{number}-{made}")
@@ -111,79 +111,57 @@ def _session(values: Mapping[str, object], sessions: Sessions) -> Mapping[str, o
     return {}
 
 
-def _times(piece: Piece, values: Mapping[str, object]) -> None:
-    piece.take("created_at", "created_at_epoch")
-    if not piece.has("created_at"):
-        piece.put("created_at", values.get("created_at"), "created_at")
+def _times(record: Record, values: Mapping[str, object]) -> None:
+    record.take("created_at", "created_at_epoch")
+    if not record.has("created_at"):
+        record.put("created_at", values.get("created_at"), "created_at")
 
 
-def _observation(piece: Piece, session: Mapping[str, object]) -> None:
-    piece.take("kind", "type")
-    piece.take("title", "title")
-    piece.take("context", "subtitle")
-    piece.take("text", "narrative")
+def _observation(record: Record, session: Mapping[str, object]) -> None:
+    record.take("kind", "type")
+    record.take("title", "title")
+    record.take("context", "subtitle")
+    record.take("text", "narrative")
     # Versions before the narrative had one text; a row may hold both.
-    piece.take("details" if piece.has("text") else "text", "text")
-    _listed(piece, "text", "facts", "")
-    concepts = piece.use("concepts")
-    piece.put("tags", json_list(concepts) or concepts, "concepts")
-    _listed(piece, "context", "files_modified", "Files modified")
-    _listed(piece, "details", "files_read", "Files read")
-    _project(piece)
+    record.take("details" if record.has("text") else "text", "text")
+    record.add("text", listed("", record.texts("facts")))
+    concepts = record.use("concepts")
+    record.put("tags", json_list(concepts) or concepts, "concepts")
+    record.add("context", listed("Files modified", record.texts("files_modified")))
+    record.add("details", listed("Files read", record.texts("files_read")))
+    _project(record)
 
 
-def _summary(piece: Piece, session: Mapping[str, object]) -> None:
-    piece.put("kind", "summary", "")
-    piece.take("title", "request")
-    piece.take("text", "learned")
-    piece.take("context", "investigated")
-    piece.take("impact", "next_steps")
-    for name, heading in (("completed", "Completed"), ("notes", "Notes")):
-        _headed(piece, name, heading)
-    _listed(piece, "context", "files_edited", "Files modified")
-    _listed(piece, "details", "files_read", "Files read")
-    _project(piece)
+def _summary(record: Record, session: Mapping[str, object]) -> None:
+    record.put("kind", "summary", "")
+    record.take("title", "request")
+    record.take("text", "learned")
+    record.take("context", "investigated")
+    record.take("impact", "next_steps")
+    record.add_headed("text", "Completed: ", "completed")
+    record.add_headed("text", "Notes: ", "notes")
+    record.add("context", listed("Files modified", record.texts("files_edited")))
+    record.add("details", listed("Files read", record.texts("files_read")))
+    _project(record)
 
 
-def _prompt(piece: Piece, session: Mapping[str, object]) -> None:
-    piece.put("kind", "prompt", "")
-    piece.take("text", "prompt_text")
-    number, title = plain(piece.use("prompt_number")), session.get("custom_title")
+def _prompt(record: Record, session: Mapping[str, object]) -> None:
+    record.put("kind", "prompt", "")
+    record.take("text", "prompt_text")
+    number, title = plain(record.use("prompt_number")), session.get("custom_title")
     if number:
         named = f" {title!r}" if isinstance(title, str) and title.strip() else ""
-        piece.add("context", f"Prompt {number} of the session{named}")
-    piece.put("project", session.get("project"), "project")
+        record.add("context", f"Prompt {number} of the session{named}")
+    record.put("project", session.get("project"), "project")
 
 
-def _project(piece: Piece) -> None:
-    """Where it is found now; a worktree's observations move to the project that it came from."""
-    piece.take("project", "project")
-    before, merged = piece.use("project"), piece.use("merged_into_project")
-    piece.put("project", merged, "merged_into_project")
+def _project(record: Record) -> None:
+    """Set the project; the observations of a worktree belong to the project it came from."""
+    record.take("project", "project")
+    before, merged = record.use("project"), record.use("merged_into_project")
+    record.put("project", merged, "merged_into_project")
     if not empty(merged) and before != merged:
-        piece.leave("project")
-
-
-def _headed(piece: Piece, name: str, heading: str) -> None:
-    value = piece.use(name)
-    if text := plain(value):
-        piece.add("text", f"{heading}: {text}" if text.strip() else "")
-    elif not empty(value):
-        piece.leave(name)
-
-
-def _listed(piece: Piece, field: str, name: str, heading: str) -> None:
-    """A JSON list as lines, under a heading where there is one."""
-    value = piece.use(name)
-    items = json_list(value)
-    if items is None:
-        items = [] if empty(value) else [value]
-    texts = [plain(item) for item in items]
-    if any(text is None for text in texts):
-        piece.leave(name)
-    lines = [f"- {text}" for text in texts if text and text.strip()]
-    if lines:
-        piece.add(field, "\n".join([f"{heading}:", *lines] if heading else lines))
+        record.leave("project")
 
 
 IMPORTER = Importer(

@@ -1,12 +1,12 @@
-"""SQLite databases of another tool: opened to be read and no more, and not believed.
+"""SQLite databases of another tool: opened read-only, and not trusted.
 
-What is wrong with the file as a whole is a `UserError`; what is wrong with one row comes back as a
-reason beside it, and the rest goes on.
+A problem with the file as a whole is a `UserError`; a problem with one row comes back as its
+reason, and the rest goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -15,24 +15,30 @@ from urllib.parse import quote
 import apsw
 
 from recollect.errors import UserError
-from recollect.importers.files import present
+from recollect.importers.files import first_bytes, present
 
 # Another writer's transaction is over by then.
 BUSY_MS = 5000
+HEADER = b"SQLite format 3\0"
 
 
-class Row(NamedTuple):
-    """One row, by the names of its columns; or the reason that the rest cannot be read. Texts that
-    are not valid UTF-8 are the bytes that they are."""
+class SourceRow(NamedTuple):
+    """One row by the names of its columns; or the reason why the rest cannot be read. A text that
+    is not valid UTF-8 stays bytes."""
 
     where: str
     values: dict[str, object] | None
     reason: str = ""
 
 
+def is_database(path: Path) -> bool:
+    """Whether a file begins as SQLite databases do; UserError where it cannot be read."""
+    return first_bytes(path, len(HEADER)) == HEADER
+
+
 @contextmanager
 def database(path: Path, tool: str) -> Iterator[apsw.Connection]:
-    """A SQLite file of another tool, only to be read, at one point in time; UserError where it is
+    """A SQLite file of another tool, read-only and at one point in time; UserError where it is
     none."""
     if not present(path).is_file():
         raise UserError(f"{path} is not a file; {tool} keeps its memories in a SQLite database.")
@@ -49,8 +55,8 @@ def _opened(path: Path, tool: str) -> apsw.Connection:
     try:
         return _connected(path, "mode=ro")
     except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
-        # Reading a WAL database makes files beside it. Where the folder forbids that, and no WAL
-        # waits there, nobody can be writing, and the file can be read as it lies.
+        # Reading a WAL database makes files beside it. Where the folder forbids that and there is
+        # no WAL, nobody can be writing, and the file can be read as it is.
         if path.with_name(f"{path.name}-wal").exists():
             raise _unreadable(path, tool, error) from error
     except apsw.Error as error:
@@ -69,7 +75,7 @@ def _connected(path: Path, how: str) -> apsw.Connection:
     connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         connection.set_busy_timeout(BUSY_MS)
-        # Whoever wrote the file may not make us run functions through its schema.
+        # The schema of an untrusted file must not run functions.
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
@@ -98,7 +104,7 @@ def columns(connection: apsw.Connection, table: str) -> tuple[str, ...]:
 
 
 def require(connection: apsw.Connection, path: Path, tool: str, **tables: tuple[str, ...]) -> None:
-    """UserError where a table is missing, or a column without which nothing can be read."""
+    """Raise UserError where a table is missing, or a column without which nothing can be read."""
     for table, needed in tables.items():
         there = columns(connection, table)
         if not there:
@@ -106,45 +112,47 @@ def require(connection: apsw.Connection, path: Path, tool: str, **tables: tuple[
         for column in needed:
             if column not in there:
                 raise UserError(
-                    f"{path} has no column {column!r} in its table {table!r}, so that it is of a "
-                    f"version of {tool} that is not known here."
+                    f"{path} has no column {column!r} in its table {table!r}: this version of "
+                    f"{tool} is not supported."
                 )
 
 
 def rows(
     connection: apsw.Connection, table: str, order: str, *, without: tuple[str, ...] = ()
-) -> Iterator[Row]:
-    """Every row of a table, in the order of a column, without the columns that nobody reads.
-
-    What is read is asked for as bytes: a text that is not UTF-8 then spoils one value and not the
-    whole table.
-    """
+) -> Iterator[SourceRow]:
+    """Every row of a table, in the order of a column, without the columns that are not needed."""
     names = tuple(name for name in columns(connection, table) if name not in without)
     if not names:
         return
     encoding = str(connection.pragma("encoding")).replace("UTF-16le", "UTF-16-LE")
     encoding = encoding.replace("UTF-16be", "UTF-16-BE")
-    asked = ", ".join(
-        f"CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
-        for name in map(_quoted, names)
-    )
-    sql = f"SELECT {asked} FROM {_quoted(table)} ORDER BY {_quoted(order)}"
+    sql = f"SELECT {as_blobs(names)} FROM {_quoted(table)} ORDER BY {_quoted(order)}"
     number = 0
     try:
         for row in connection.execute(sql):
             number += 1
-            values = (_decoded(value, encoding) for value in row)
-            yield Row(f"{table}, row {number}", dict(zip(names, values, strict=True)))
+            values = (decoded(value, encoding) for value in row)
+            yield SourceRow(f"{table}, row {number}", dict(zip(names, values, strict=True)))
     except apsw.Error as error:
         reason = f"This row and those after it cannot be read: {error}."
-        yield Row(f"{table}, row {number + 1}", None, reason)
+        yield SourceRow(f"{table}, row {number + 1}", None, reason)
+
+
+def as_blobs(names: Iterable[str]) -> str:
+    """These columns in SQL, with texts as bytes: a text that is not valid UTF-8 then spoils one
+    value, and not the whole query."""
+    return ", ".join(
+        f"CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
+        for name in map(_quoted, names)
+    )
 
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _decoded(value: object, encoding: str) -> object:
+def decoded(value: object, encoding: str = "utf-8") -> object:
+    """A value of `as_blobs` as text; bytes that are no text stay bytes."""
     if not isinstance(value, bytes):
         return value
     try:

@@ -12,10 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from recollect.errors import UserError
-from recollect.importers.base import Importer, Taken
+from recollect.importers.base import ImportedRecord, Importer, refused
 from recollect.importers.databases import database, require, rows
 from recollect.importers.files import files_below, json_object, present, text_file
-from recollect.importers.records import Piece, empty, foreign_id, listed, once, plain
+from recollect.importers.records import Record, empty, foreign_id, listed, plain, without_repeats
 
 TOOL = "echovault"
 INDEX = "index.db"
@@ -32,17 +32,17 @@ LABELS = {
     "**Living Memory:**": "living",
 }  # fmt: skip
 MEMORY_ID = "<!-- memory-id:"
-# A heading that no text has.
+# A heading that no text contains.
 END = "## \0"
-# What a section begins with.
+# A section begins with one of these.
 FIRST = (MEMORY_ID, "**What:**")
 
 
-def read(path: Path) -> Iterator[Taken]:
-    return once(_read(path))
+def read(path: Path) -> Iterator[ImportedRecord]:
+    return without_repeats(_read(path))
 
 
-def _read(path: Path) -> Iterator[Taken]:
+def _read(path: Path) -> Iterator[ImportedRecord]:
     if present(path).is_dir() and (path / INDEX).is_file():
         return _of_index(path / INDEX)
     if path.is_dir() or path.suffix.lower() == ".md":
@@ -50,71 +50,71 @@ def _read(path: Path) -> Iterator[Taken]:
     return _of_index(path)
 
 
-def _of_index(path: Path) -> Iterator[Taken]:
+def _of_index(path: Path) -> Iterator[ImportedRecord]:
     with database(path, TOOL) as connection:
         require(connection, path, TOOL, memories=("id", "title", "what"))
         details: dict[object, object] = {}
         for row in rows(connection, "memory_details", "memory_id"):
             if row.values is None:
-                yield Taken(row.where, None, row.reason)
+                yield refused(row.where, row.reason)
             else:
                 details[row.values.get("memory_id")] = row.values.get("body")
         for row in rows(connection, "memories", "rowid"):
             if row.values is None:
-                yield Taken(row.where, None, row.reason)
+                yield refused(row.where, row.reason)
             else:
-                held = {**row.values, "details": details.get(row.values["id"])}
-                yield _taken(row.where, held)
+                raw = {**row.values, "details": details.get(row.values["id"])}
+                yield _imported(row.where, raw)
 
 
-def _taken(where: str, raw: Mapping[str, object]) -> Taken:
+def _imported(where: str, raw: Mapping[str, object]) -> ImportedRecord:
     id = plain(raw.get("id"))
     if not id:
-        return Taken(where, None, "It has no id.")
-    piece = Piece(where, raw, foreign_id(TOOL, id), TOOL)
-    # Where it stands in EchoVault's own files, and what EchoVault counts and computes.
-    piece.ignore("id", "rowid", "file_path", "section_anchor", "content_fingerprint")
-    piece.ignore("history_complete", *_counts(raw))
+        return refused(where, "It has no id.")
+    record = Record(where, raw, foreign_id(TOOL, id), TOOL)
+    # Places in EchoVault's own files, and numbers that EchoVault computes.
+    record.ignore("id", "rowid", "file_path", "section_anchor", "content_fingerprint")
+    record.ignore("history_complete", *_counts(raw))
     for field, called in (
         ("title", "title"), ("text", "what"), ("why", "why"), ("impact", "impact"),
         ("kind", "category"), ("project", "project"), ("source", "source"), ("details", "details"),
         ("created_at", "created_at"), ("updated_at", "updated_at"),
         ("valid_from", "valid_from"), ("valid_until", "valid_until"),
     ):  # fmt: skip
-        piece.take(field, called)
-    piece.take("tags", "tags")
-    _lists(piece)
-    piece.end("archived_at")
-    if piece.use("status") not in (None, "active") and not piece.has("valid_until"):
-        piece.leave("status")
-    return piece.taken()
+        record.take(field, called)
+    record.take("tags", "tags")
+    _lists(record)
+    record.end("archived_at")
+    if record.use("status") not in (None, "active") and not record.has("valid_until"):
+        record.leave("status")
+    return record.imported()
 
 
 def _counts(raw: Mapping[str, object]) -> tuple[str, ...]:
-    """Counters that never counted anything."""
+    """The names of counters that are zero."""
     return tuple(name for name, value in raw.items() if name.endswith("_count") and value == 0)
 
 
-def _lists(piece: Piece) -> None:
-    """Lists of texts become paragraphs of the details; the first file is the path."""
-    files = piece.texts("related_files")
-    piece.put("path", files[0] if files else None, "related_files")
+def _lists(record: Record) -> None:
+    """Add lists of texts to the details; the first file is the path."""
+    files = record.texts("related_files")
+    record.put("path", files[0] if files else None, "related_files")
     if len(files) > 1:
-        piece.add("details", listed("Related files", files))
-    piece.add("details", listed("Links", piece.texts("links")))
-    told = piece.use("structured_data")
-    structured = json_object(told)
-    if not structured and not empty(told):
-        piece.leave("structured_data")
-    for name, held in structured.items():
+        record.add("details", listed("Related files", files))
+    record.add("details", listed("Links", record.texts("links")))
+    value = record.use("structured_data")
+    structured = json_object(value)
+    if not structured and not empty(value):
+        record.leave("structured_data")
+    for name, items in structured.items():
         heading = name.replace("_", " ").capitalize()
-        piece.add("details", listed(heading, piece.texts_of(held, name)))
+        record.add("details", listed(heading, record.texts_of(items, name)))
 
 
 # --- sessions -----------------------------------------------------------------------------------
 
 
-def _of_sessions(path: Path) -> Iterator[Taken]:
+def _of_sessions(path: Path) -> Iterator[ImportedRecord]:
     folder = path if path.is_dir() else path.parent
     files = list(files_below(path, "-session.md")) if path.is_dir() else [path]
     if not files:
@@ -126,25 +126,25 @@ def _of_sessions(path: Path) -> Iterator[Taken]:
         yield from _of_session(file, file.relative_to(folder).as_posix())
 
 
-def _of_session(file: Path, where: str) -> Iterator[Taken]:
+def _of_session(file: Path, where: str) -> Iterator[ImportedRecord]:
     try:
         head, body = _halves(text_file(file))
     except UserError as error:
-        yield Taken(where, None, str(error))
+        yield refused(where, str(error))
         return
     sections = list(_sections(body))
     if not sections:
-        yield Taken(where, None, "It has no memory in it.")
+        yield refused(where, "It has no memory in it.")
     head.setdefault("project", file.parent.name)
     # A session lists the tags of all its memories together.
     head["tags" if len(sections) == 1 else "tags of the session"] = head.pop("tags", "").strip("[]")
     for number, section in enumerate(sections, start=1):
-        yield _taken(f"{where}, memory {number}", _as_row(head, section, file.stem))
+        yield _imported(f"{where}, memory {number}", _as_row(head, section, file.stem))
 
 
 def _as_row(head: dict[str, str], section: dict[str, str], session: str) -> dict[str, object]:
     """A memory of a session by the names that the index has."""
-    # Older sessions number nothing: there the place in the file is the name.
+    # Older sessions have no ids: the place in the file stands in for one.
     place = f"{head['project']}/{session}/{section.pop('anchor')}"
     living = json_object(section.get("living"))
     if living:
@@ -154,8 +154,8 @@ def _as_row(head: dict[str, str], section: dict[str, str], session: str) -> dict
 
 
 def _halves(text: str) -> tuple[dict[str, str], str]:
-    """The head, `name: value` line by line, and the rest. It looks like YAML and is not: EchoVault
-    quotes nothing."""
+    """The head, with `name: value` in each line, and the rest. It looks like front matter but is no
+    YAML: EchoVault quotes nothing."""
     if not text.startswith("---\n") or "\n---\n" not in text[3:]:
         return {}, text
     head, _, body = text[3:].partition("\n---\n")
@@ -164,20 +164,20 @@ def _halves(text: str) -> tuple[dict[str, str], str]:
 
 
 def _sections(body: str) -> Iterator[dict[str, str]]:
-    """Every `###` section, by the names that the index has for its parts."""
-    group, title, held, seen = "", "", list[str](), dict[str, int]()
+    """Every `###` section, its parts by the names of the index."""
+    group, title, lines, seen = "", "", list[str](), dict[str, int]()
     inside = False
     for line, following in pairwise([*body.split("\n"), END, ""]):
         # Details may have headings of their own, and may not be closed.
         inside = (inside or line.strip() == "<details>") and line.strip() != "</details>"
         inside = inside and not (line.startswith("### ") and following.startswith(FIRST))
         if (inside and line != END) or not line.startswith(("## ", "### ")):
-            held.append(line)
+            lines.append(line)
             continue
         if title:
             seen[title] = seen.get(title, 0) + 1
-            yield _section(group, title, held) | {"anchor": f"{title}/{seen[title]}"}
-        title, held = line[4:].strip() if line.startswith("### ") else "", []
+            yield _section(group, title, lines) | {"anchor": f"{title}/{seen[title]}"}
+        title, lines = line[4:].strip() if line.startswith("### ") else "", []
         group = line[3:].strip() if line.startswith("## ") else group
 
 
@@ -187,27 +187,27 @@ def _section(group: str, title: str, lines: list[str]) -> dict[str, str]:
 
 
 def _parts(lines: list[str]) -> dict[str, str]:
-    """What the labels say; a line without one goes on with what the last one said."""
-    held: dict[str, list[str]] = {}
-    at = ""
+    """The text behind each label; a line without a label belongs to the last one."""
+    parts: dict[str, list[str]] = {}
+    name = ""
     for line in lines:
         bare = line.strip()
         label = next((label for label in LABELS if bare.startswith(label)), None)
-        if at == "details" and bare != "</details>":
-            held["details"].append(line)
+        if name == "details" and bare != "</details>":
+            parts["details"].append(line)
         elif bare.startswith(MEMORY_ID):
-            held["id"] = [bare.removeprefix(MEMORY_ID).removesuffix("-->").strip()]
+            parts["id"] = [bare.removeprefix(MEMORY_ID).removesuffix("-->").strip()]
         elif bare == "<details>":
-            at = "details"
-            held[at] = []
+            name = "details"
+            parts[name] = []
         elif label:
-            at = LABELS[label]
-            held[at] = [bare.removeprefix(label).strip()]
+            name = LABELS[label]
+            parts[name] = [bare.removeprefix(label).strip()]
         elif bare == "</details>":
-            at = ""
-        elif at:
-            held[at].append(line)
-    return {name: "\n".join(texts).strip() for name, texts in held.items()}
+            name = ""
+        elif name:
+            parts[name].append(line)
+    return {part: "\n".join(texts).strip() for part, texts in parts.items()}
 
 
 IMPORTER = Importer(

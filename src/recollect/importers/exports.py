@@ -1,7 +1,7 @@
 """The JSON files of an export, in a zip, in a folder, or alone; and their entries, one at a time.
 
-Nothing is ever unpacked to disk: the members of a zip are read where they are, by names that fit,
-and no further than to a limit that does not trust what the zip says of itself.
+Nothing is unpacked to disk: the members of a zip with matching names are read in place, up to a
+limit that does not rely on what the zip says of itself.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from typing import NamedTuple
 import msgspec
 
 from recollect.errors import UserError
-from recollect.importers.base import Taken
-from recollect.importers.files import BOM, files_below, json_value, present, whole_file
+from recollect.importers.base import ImportedRecord, refused
+from recollect.importers.files import BOM, files_below, first_bytes, json_value, present, whole_file
 
-# A file is read as a whole, its entries one by one: beside it only one entry takes memory.
+# A file is read as a whole, and its entries one by one: only one of them is in memory at a time.
 LARGEST_FILE = 1024 * 2**20
-# JSON of chats shrinks to a fifth or a tenth; what shrinks a hundred times more was made to.
+# JSON of chats shrinks to a fifth or a tenth; a file that shrinks far more is a bomb.
 LARGEST_RATIO = 400
-# The folder of a zip is read as a whole; exports hold a file for each picture that was sent.
+# The directory of a zip is read as a whole; exports have a file for each picture that was sent.
 MOST_MEMBERS = 200_000
-# Bytes at once, so that a bomb is noticed before it fills the memory.
+# Bytes read at a time, so that a bomb is noticed before it fills the memory.
 STEP = 2**20
-# So many entries without what they are known by mean that the file is something else.
+# If so many entries at the beginning are not of the tool, the file is something else.
 PEEK = 5
-# LZMA may ask for gigabytes before it gives the first byte, and no export uses it.
+# LZMA may need gigabytes for its first byte, and no export uses it.
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
 
 
-class Found(NamedTuple):
+class ExportFile(NamedTuple):
     """One file of an export; or the reason why it cannot be read."""
 
     name: str
@@ -45,7 +45,7 @@ class Found(NamedTuple):
     reason: str = ""
 
 
-class Entry(NamedTuple):
+class ExportEntry(NamedTuple):
     """One entry of a file, counted from 1; or the reason why there is none."""
 
     number: int
@@ -58,86 +58,73 @@ def read_export(
     tool: str,
     names: re.Pattern[str],
     check: Callable[[str, list[object]], None],
-    pieces: Callable[[str, Entry], Iterator[Taken]],
-) -> Iterator[Taken]:
-    """The pieces of every entry of every file.
+    records: Callable[[str, ExportEntry], Iterator[ImportedRecord]],
+) -> Iterator[ImportedRecord]:
+    """The records of every entry of every file.
 
-    `check` raises UserError where a file's first entries are not of the tool. One bad file among
-    others is named and left out; where no file is good, the first one's error is raised.
+    `check` raises UserError where a file's first entries are not of the tool. A bad file among
+    others is reported; if all are bad, the error of the first is raised.
     """
-    bad: list[Taken] = []
+    bad: list[ImportedRecord] = []
     good = False
-    for found in export_files(path, tool, names):
+    for file in export_files(path, tool, names):
         try:
-            listed = _checked(found, check)
+            checked = _checked_entries(file, check)
         except UserError as error:
-            bad.append(Taken(found.name, None, str(error)))
+            bad.append(refused(file.name, str(error)))
             continue
         good = True
         yield from bad
         bad.clear()
-        for entry in listed:
-            yield from pieces(found.name, entry)
+        for entry in checked:
+            yield from records(file.name, entry)
     if bad and not good:
         raise UserError(bad[0].reason)
     yield from bad
 
 
-def _checked(found: Found, check: Callable[[str, list[object]], None]) -> Iterator[Entry]:
-    if found.raw is None:
-        raise UserError(f"{found.name}: {found.reason}")
-    listed = entries(found.raw, found.name)
-    first = list(islice(listed, PEEK))
-    check(found.name, [entry.value for entry in first])
-    return chain(first, listed)
+def _checked_entries(
+    file: ExportFile, check: Callable[[str, list[object]], None]
+) -> Iterator[ExportEntry]:
+    if file.raw is None:
+        raise UserError(f"{file.name}: {file.reason}")
+    found = entries(file.raw, file.name)
+    first = list(islice(found, PEEK))
+    check(file.name, [entry.value for entry in first])
+    return chain(first, found)
 
 
-def export_files(path: Path, tool: str, names: re.Pattern[str]) -> Iterator[Found]:
-    """The files whose names fit, in the order of their names; UserError where there is none.
+def export_files(path: Path, tool: str, names: re.Pattern[str]) -> Iterator[ExportFile]:
+    """The files with matching names, in the order of their names; UserError where there is none.
 
-    A JSON file that is given itself is read whatever its name is. In a folder zips are looked into
-    as well: some exports come as several.
+    A PATH that is itself a JSON file may have any name. Zips in a folder are read as well: some
+    exports come as several.
     """
     if present(path).is_dir():
         found = _in_folder(path, names)
-    elif _starts(path).startswith(ZIP):
+    elif first_bytes(path, 4) in ZIP:
         found = _in_zip(path, names)
     else:
-        return iter([Found(path.name, whole_file(path, LARGEST_FILE))])
+        return iter([ExportFile(path.name, whole_file(path, LARGEST_FILE))])
     first = next(found, None)
     if first is None:
         raise UserError(f"{path} holds no file of {tool}.")
-    return _chained(first, found)
+    return chain([first], found)
 
 
-def _chained(first: Found, rest: Iterator[Found]) -> Iterator[Found]:
-    yield first
-    yield from rest
-
-
-def _starts(path: Path) -> bytes:
-    if not path.is_file():
-        raise UserError(f"{path} is neither a file nor a folder.")
-    try:
-        with path.open("rb") as stream:
-            return stream.read(4)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _in_folder(folder: Path, names: re.Pattern[str]) -> Iterator[Found]:
+def _in_folder(folder: Path, names: re.Pattern[str]) -> Iterator[ExportFile]:
     for file in files_below(folder, ".json", ".zip"):
         name = file.relative_to(folder).as_posix()
         try:
             if name.lower().endswith(".zip"):
                 yield from _in_zip(file, names)
             elif names.search(name):
-                yield Found(name, whole_file(file, LARGEST_FILE))
+                yield ExportFile(name, whole_file(file, LARGEST_FILE))
         except UserError as error:
-            yield Found(name, None, str(error))
+            yield ExportFile(name, None, str(error))
 
 
-def _in_zip(path: Path, names: re.Pattern[str]) -> Iterator[Found]:
+def _in_zip(path: Path, names: re.Pattern[str]) -> Iterator[ExportFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -150,26 +137,26 @@ def _in_zip(path: Path, names: re.Pattern[str]) -> Iterator[Found]:
         raise UserError(f"{path} is not a zip that can be read: {error}.") from error
 
 
-def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Found:
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> ExportFile:
     name = member.filename
     if name.startswith(("/", "\\")) or ".." in re.split(r"[/\\]", name) or ":" in name:
-        return Found(name, None, "Its name leads out of the zip.")
+        return ExportFile(name, None, "Its name leads out of the zip.")
     if member.compress_type not in PACKED:
-        return Found(name, None, "It is packed in a way that exports are not.")
+        return ExportFile(name, None, "It is compressed in a way that exports are not.")
     most = min(LARGEST_FILE, max(STEP, member.compress_size * LARGEST_RATIO))
-    held = bytearray()
+    content = bytearray()
     try:
         with archive.open(member) as stream:
-            while chunk := stream.read(STEP):
-                held += chunk
-                if len(held) > most:
-                    return Found(name, None, f"It is larger than {most // 2**20} MB unpacked.")
+            while block := stream.read(STEP):
+                content += block
+                if len(content) > most:
+                    return ExportFile(name, None, f"It is larger than {most // 2**20} MB unpacked.")
     except BROKEN as error:
-        return Found(name, None, f"It cannot be read: {error}.")
-    return Found(name, bytes(held))
+        return ExportFile(name, None, f"It cannot be read: {error}.")
+    return ExportFile(name, bytes(content))
 
 
-def entries(raw: bytes, what: str) -> Iterator[Entry]:
+def entries(raw: bytes, what: str) -> Iterator[ExportEntry]:
     """The entries of a JSON list, or the one object that the file is; UserError that calls the
     file `what` where it is neither."""
     bare = raw.removeprefix(BOM)
@@ -180,16 +167,16 @@ def entries(raw: bytes, what: str) -> Iterator[Entry]:
     return (_entry(number, part) for number, part in enumerate(parts, start=1))
 
 
-def _entry(number: int, part: msgspec.Raw) -> Entry:
+def _entry(number: int, part: msgspec.Raw) -> ExportEntry:
     try:
-        return Entry(number, json_value(bytes(part), "It"))
+        return ExportEntry(number, json_value(bytes(part), "It"))
     except UserError as error:
-        return Entry(number, None, str(error))
+        return ExportEntry(number, None, str(error))
 
 
-def _leniently(raw: bytes, what: str) -> Iterator[Entry]:
-    """Half a character written as `\\ud83d` spoils a file for one parser and not for the other;
-    chats are cut in such places."""
+def _leniently(raw: bytes, what: str) -> Iterator[ExportEntry]:
+    """The entries by another parser, which takes half a character written as `\\ud83d`; chats are
+    sometimes cut off there."""
     try:
         value = json.loads(raw)
     except UnicodeDecodeError as error:
@@ -200,4 +187,4 @@ def _leniently(raw: bytes, what: str) -> Iterator[Entry]:
         value = [value]
     if not isinstance(value, list):
         raise UserError(f"{what} holds neither a list nor an object.")
-    return (Entry(number, one) for number, one in enumerate(value, start=1))
+    return (ExportEntry(number, entry) for number, entry in enumerate(value, start=1))

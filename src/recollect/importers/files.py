@@ -1,7 +1,7 @@
 """Files, JSON and folders of another tool, all of them untrusted.
 
-What is wrong with PATH as a whole is a `UserError`; what is wrong with one line comes back as a
-reason beside it, and the rest goes on.
+A problem with PATH as a whole is a `UserError`; a problem with one line comes back as its reason,
+and the rest goes on.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import msgspec
 
 from recollect.errors import UserError
 
-# A JSON file is read as a whole: this much of it fits into the memory of a small machine.
+# A JSON file is read as a whole, and so much fits into the memory of a small machine.
 LARGEST_JSON = 256 * 2**20
-# One note, one line of JSON Lines: more is a dump of data and no memory.
+# One note, one line of JSON Lines: a longer one is a dump of data and no memory.
 LARGEST_TEXT = 16 * 2**20
 BOM = b"\xef\xbb\xbf"
 
 
 def present(path: Path) -> Path:
-    """PATH, which must be there."""
+    """PATH; UserError where it does not exist."""
     try:
         if "\0" not in str(path) and path.exists():
             return path
@@ -33,21 +33,26 @@ def present(path: Path) -> Path:
 
 
 def whole_file(path: Path, most: int = LARGEST_JSON) -> bytes:
-    """A file's bytes, or UserError where it cannot be read or is larger than that."""
-    if not present(path).is_file():
-        raise UserError(f"{path} is not a file.")
-    try:
-        with path.open("rb") as stream:
-            raw = stream.read(most + 1)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    """A file's bytes; UserError where it cannot be read or is larger than that."""
+    raw = first_bytes(path, most + 1)
     if len(raw) > most:
         raise UserError(f"{path} is larger than {most // 2**20} MB, which is more than is read.")
     return raw
 
 
+def first_bytes(path: Path, count: int) -> bytes:
+    """The first bytes of a file; UserError where it cannot be read."""
+    if not present(path).is_file():
+        raise UserError(f"{path} is not a file.")
+    try:
+        with path.open("rb") as stream:
+            return stream.read(count)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+
+
 def text_file(path: Path, most: int = LARGEST_TEXT) -> str:
-    """A file's text, or UserError where it has none; a byte order mark is no part of it."""
+    """A file's text without a byte order mark; UserError where it is not UTF-8."""
     try:
         return whole_file(path, most).removeprefix(BOM).decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -55,12 +60,12 @@ def text_file(path: Path, most: int = LARGEST_TEXT) -> str:
 
 
 def json_file(path: Path) -> object:
-    """What a JSON file holds, or UserError."""
+    """The value in a JSON file, or UserError."""
     return json_value(whole_file(path), str(path))
 
 
 def json_value(raw: bytes | str, what: str) -> object:
-    """What a JSON text says, or UserError that calls it `what`."""
+    """The value of a JSON text, or a UserError that calls it `what`."""
     try:
         bare = raw.removeprefix(BOM) if isinstance(raw, bytes) else raw
         value: object = msgspec.json.decode(bare)
@@ -72,35 +77,34 @@ def json_value(raw: bytes | str, what: str) -> object:
 
 
 def json_object(value: object) -> dict[str, object]:
-    """The value where it is a JSON object, or where it is the text of one; else an empty one."""
-    if isinstance(value, str):
-        try:
-            value = json_value(value, "")
-        except UserError:
-            return {}
-    return value if isinstance(value, dict) else {}
+    """The value if it is a JSON object or the text of one; else an empty object."""
+    found = _from_text(value)
+    return found if isinstance(found, dict) else {}
 
 
 def json_list(value: object) -> list[object] | None:
-    """The value where it is a JSON list, or where it is the text of one; else None."""
-    if isinstance(value, str):
-        try:
-            value = json_value(value, "")
-        except UserError:
-            return None
-    return value if isinstance(value, list) else None
+    """The value if it is a JSON list or the text of one; else None."""
+    found = _from_text(value)
+    return found if isinstance(found, list) else None
 
 
-class Line(NamedTuple):
-    """One line of a JSON Lines file: an object, or the reason why it is none. Counted from 1."""
+def _from_text(value: object) -> object:
+    try:
+        return json_value(value, "") if isinstance(value, str) else value
+    except UserError:
+        return None
+
+
+class JsonLine(NamedTuple):
+    """One line of a JSON Lines file, counted from 1: an object, or the reason why it is none."""
 
     number: int
     values: dict[str, object] | None
     reason: str = ""
 
 
-def json_lines(path: Path) -> Iterator[Line]:
-    """Every line that holds something."""
+def json_lines(path: Path) -> Iterator[JsonLine]:
+    """Every line that is not blank."""
     if not present(path).is_file():
         raise UserError(f"{path} is not a file.")
     try:
@@ -113,28 +117,28 @@ def json_lines(path: Path) -> Iterator[Line]:
                     raw = stream.readline(LARGEST_TEXT + 1)  # the line's rest
                 line = raw.removeprefix(BOM) if number == 1 else raw
                 if not whole:
-                    yield Line(number, None, f"It is longer than {LARGEST_TEXT // 2**20} MB.")
+                    yield JsonLine(number, None, f"It is longer than {LARGEST_TEXT // 2**20} MB.")
                 elif line.strip():
                     yield _line(number, line)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _line(number: int, raw: bytes) -> Line:
+def _line(number: int, raw: bytes) -> JsonLine:
     try:
         value = json_value(raw, "It")
     except UserError as error:
-        return Line(number, None, str(error))
+        return JsonLine(number, None, str(error))
     if not isinstance(value, dict):
-        return Line(number, None, "It is not a JSON object.")
-    return Line(number, value)
+        return JsonLine(number, None, "It is not a JSON object.")
+    return JsonLine(number, value)
 
 
 def files_below(folder: Path, *endings: str) -> Iterator[Path]:
     """The files of a folder whose names end so, in the order of their paths.
 
-    Links are not followed and hidden files and folders are left out: they belong to a tool
-    (`.git`, `.obsidian`) or lead out of the folder.
+    Links are not followed, since they may lead out of the folder. Hidden files and folders are left
+    out: they belong to a tool (`.git`, `.obsidian`).
     """
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -6,67 +6,68 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from recollect.documents.front_matter_fields import understood
+from recollect.checks import existing_folder
+from recollect.documents.front_matter_fields import memory_fields
 from recollect.errors import UserError
 from recollect.hashing import content_digest
-from recollect.importers.base import Importer, Taken
+from recollect.importers.base import ImportedRecord, Importer, refused
+from recollect.ingest.draft import DEFAULTS
 from recollect.ingest.ids import slug
-from recollect.mirror.files import LINK, as_text, checked_folder, read_bytes, walk
-from recollect.mirror.memory_markdown import DEFAULTS, Form, parsed
+from recollect.mirror.files import LINK, as_text, read_bytes, walk
+from recollect.mirror.memory_markdown import ParsedFile, parse
 from recollect.mirror.notes import note_fields, our_fields
 
 
-def read(path: Path) -> Iterator[Taken]:
-    """One piece for each Markdown file; what is hidden is left out, and links are not followed."""
-    folder = checked_folder(path)
+def read(path: Path) -> Iterator[ImportedRecord]:
+    """One record for each Markdown file, without hidden ones; links are not followed."""
+    folder = existing_folder(path)
     found = False
-    holders: dict[str, str] = {}
-    for seen in walk(folder):
-        if not seen.markdown and not seen.problem:
+    paths: dict[str, str] = {}
+    for entry in walk(folder):
+        if not entry.markdown and not entry.problem:
             continue
         found = True
-        if seen.problem:
-            if seen.markdown or seen.problem != LINK:
-                yield Taken(seen.path, None, seen.problem)
+        if entry.problem:
+            if entry.markdown or entry.problem != LINK:
+                yield refused(entry.path, entry.problem)
             continue
-        taken = _taken(folder, seen.path)
-        if taken.fields is not None:
-            holder = holders.setdefault(str(taken.fields["id"]), seen.path)
-            if holder != seen.path:  # a copy; one would overwrite the other
-                taken = Taken(seen.path, None, f"It has the same id as {holder}.")
-        yield taken
+        record = _record(folder, entry.path)
+        if record.fields is not None:
+            first = paths.setdefault(str(record.fields["id"]), entry.path)
+            if first != entry.path:  # a copy; one would overwrite the other
+                record = refused(entry.path, f"It has the same id as {first}.")
+        yield record
     if not found:
         raise UserError(f"The folder {path} holds no Markdown file.")
 
 
-def _taken(folder: Path, path: str) -> Taken:
+def _record(folder: Path, path: str) -> ImportedRecord:
     try:
         text = as_text(read_bytes(folder, path))
     except UserError as error:
-        return Taken(path, None, str(error))
+        return refused(path, str(error))
     if not text.strip("\ufeff \t\r\n"):
-        return Taken(path, None, "It is empty.")
-    form = parsed(text)
-    if form.problem:
-        return Taken(path, None, form.problem)
-    others = {name: value for name, value in form.others.items() if value not in ("", [], {})}
-    if "id" in form.fields:
-        return Taken(path, _ours(form), homeless=tuple(others))
-    homeless = (name for name, value in others.items() if not understood({name: value}).fields)
-    return Taken(path, _note(form, path), homeless=tuple(homeless))
+        return refused(path, "It is empty.")
+    file = parse(text)
+    if file.problem:
+        return refused(path, file.problem)
+    others = {name: value for name, value in file.others.items() if value not in ("", [], {})}
+    if "id" in file.fields:
+        return ImportedRecord(path, _ours(file), unmapped=tuple(others))
+    unmapped = (name for name, value in others.items() if not memory_fields({name: value}).fields)
+    return ImportedRecord(path, _note(file, path), unmapped=tuple(unmapped))
 
 
-def _ours(form: Form) -> Mapping[str, object]:
-    """Every field, those with their default too: a memory that has changed since becomes again what
-    the file says."""
+def _ours(file: ParsedFile) -> Mapping[str, object]:
+    """Every field, even with its default: a memory that has changed since gets the file's value."""
     every = {name: value for name, value in DEFAULTS.items() if value is not None}
-    return every | our_fields(form)
+    return every | our_fields(file)
 
 
-def _note(form: Form, path: str) -> Mapping[str, object]:
-    """The id is made from the path: a note that was changed updates its memory."""
+def _note(file: ParsedFile, path: str) -> Mapping[str, object]:
+    """The fields of a note, with an id made from its path: a changed note updates its memory."""
     start = slug(path.removesuffix(".md")) or "note"
-    return note_fields(form, path) | {"id": f"{start}-{content_digest(path, 4).hex()}"}
+    return note_fields(file, path) | {"id": f"{start}-{content_digest(path, 4).hex()}"}
 
 
 IMPORTER = Importer("markdown", "a folder of Markdown files", "docs/markdown.md", read)

@@ -12,27 +12,26 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from recollect.errors import UserError
-from recollect.importers.base import Importer, Taken
-from recollect.importers.databases import columns, database, rows
-from recollect.importers.days import end_of_day
+from recollect.importers.base import ImportedRecord, Importer, refused
+from recollect.importers.databases import columns, database, is_database, rows
 from recollect.importers.files import json_file, json_list, present
 from recollect.importers.pickles import Made, NotData, data
-from recollect.importers.records import Piece, empty, foreign_id
+from recollect.importers.records import Record, empty, foreign_id
+from recollect.importers.times import end_of_day
 
 NAME = "mem0"
 HISTORY = "history.db"
 POINTS = "storage.sqlite"
-# Where the vector store lies below the folder that was given, whichever folder that was.
+# Where the vector store may be below the folder that was given.
 STORES = (POINTS, f"collection/*/{POINTS}", f"qdrant/collection/*/{POINTS}")
-# Collections beside the memories: names that occur in them, and who uses the tool.
+# Collections beside the memories: names that occur in them, and the tool's users.
 BESIDE = ("_entities", "mem0migrations")
-# Where lists of memories are in JSON, for those who saved a whole answer.
+# The names of lists of memories in JSON, for a whole answer that was saved.
 LISTS = ("results", "memories")
-SQLITE = b"SQLite format 3\0"
 HOW = "JSON of get_all(), history.db, or the folder of the local vector store"
 
 
-def read(path: Path) -> Iterator[Taken]:
+def read(path: Path) -> Iterator[ImportedRecord]:
     """Every memory that was not deleted."""
     if not present(path).is_dir():
         return _file(path)
@@ -45,21 +44,16 @@ def read(path: Path) -> Iterator[Taken]:
 
 
 def _own(file: Path) -> bool:
-    """Whether the store holds memories, and lies in the folder itself."""
+    """Whether the store has memories, and is in the folder itself."""
     places = (file, file.parent)
     linked = any(place.is_symlink() for place in places)
     return not linked and not file.parent.name.endswith(BESIDE)
 
 
-def _file(path: Path) -> Iterator[Taken]:
+def _file(path: Path) -> Iterator[ImportedRecord]:
     if not path.is_file():
         raise UserError(f"{path} is not a file; {NAME} gives {HOW}.")
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(len(SQLITE))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    if start != SQLITE:
+    if not is_database(path):
         return _json(path)
     with database(path, NAME) as connection:
         if "point" in columns(connection, "points"):
@@ -72,18 +66,18 @@ def _file(path: Path) -> Iterator[Taken]:
 # --- JSON ---------------------------------------------------------------------------------------
 
 
-def _json(path: Path) -> Iterator[Taken]:
+def _json(path: Path) -> Iterator[ImportedRecord]:
     value = json_file(path)
     if isinstance(value, dict):
         value = next((value[name] for name in LISTS if name in value), value)
     if not isinstance(value, list):
         raise UserError(f"{path} holds no list of memories, such as get_all() of {NAME} gives.")
-    return (_from_json(f"memory {number}", one) for number, one in enumerate(value, start=1))
+    return (_from_json(f"memory {number}", raw) for number, raw in enumerate(value, start=1))
 
 
-def _from_json(where: str, raw: object) -> Taken:
+def _from_json(where: str, raw: object) -> ImportedRecord:
     if not isinstance(raw, dict):
-        return Taken(where, None, "It is not a JSON object.")
+        return refused(where, "It is not a JSON object.")
     flat = {name: value for name, value in raw.items() if name != "metadata"}
     more = raw.get("metadata")
     if isinstance(more, dict):
@@ -96,76 +90,76 @@ def _from_json(where: str, raw: object) -> Taken:
 # --- the vector store ---------------------------------------------------------------------------
 
 
-def _points(file: Path) -> Iterator[Taken]:
+def _points(file: Path) -> Iterator[ImportedRecord]:
     with database(file, NAME) as connection:
         if "point" not in columns(connection, "points"):
             raise UserError(f"{file} is not a vector store of {NAME}: it has no table 'points'.")
         for row in rows(connection, "points", "rowid"):
             where = f"{file.parent.name}, {row.where.removeprefix('points, ')}"
             if row.values is None:
-                yield Taken(where, None, row.reason)
+                yield refused(where, row.reason)
             else:
                 yield _point(where, row.values["point"])
 
 
-def _point(where: str, raw: object) -> Taken:
-    """A point is pickled, and a pickle is a program: it is read and never run."""
+def _point(where: str, raw: object) -> ImportedRecord:
+    """A point is pickled, and a pickle is a program: it is read without being run."""
     try:
         whole = data(raw) if isinstance(raw, bytes) else None
     except NotData as error:
-        return Taken(where, None, f"It cannot be read: {error}")
+        return refused(where, f"It cannot be read: {error}")
     state = whole.state if isinstance(whole, Made) else None
-    held = state.get("__dict__") if isinstance(state, dict) else None
-    payload = held.get("payload") if isinstance(held, dict) else None
-    if not isinstance(held, dict) or not isinstance(payload, dict):
-        return Taken(where, None, "It is not a point of qdrant.")
+    point = state.get("__dict__") if isinstance(state, dict) else None
+    payload = point.get("payload") if isinstance(point, dict) else None
+    if not isinstance(point, dict) or not isinstance(payload, dict):
+        return refused(where, "It is not a point of qdrant.")
     named = {str(name): value for name, value in payload.items()}
-    return _memory(where, named | {"id": held.get("id")}, "data", "")
+    return _memory(where, named | {"id": point.get("id")}, "data", "")
 
 
 # --- the history --------------------------------------------------------------------------------
 
 
-def _history(file: Path) -> Iterator[Taken]:
-    """What each memory says after its last change, in the order in which they were made."""
+def _history(file: Path) -> Iterator[ImportedRecord]:
+    """Each memory as it is after its last change, in the order in which they were made."""
     last: dict[str, tuple[str, Mapping[str, object]]] = {}
     with database(file, NAME) as connection:
         if "memory_id" not in columns(connection, "history"):
             raise UserError(f"{file} is not of {NAME}: it has no table 'history'.")
         for row in rows(connection, "history", "rowid"):
             if row.values is None:
-                yield Taken(row.where, None, row.reason)
+                yield refused(row.where, row.reason)
             elif isinstance(id := row.values.get("memory_id"), str) and id:
                 last[id] = (row.where, row.values)
             else:
-                yield Taken(row.where, None, "It does not say of which memory it is.")
+                yield refused(row.where, "It does not say of which memory it is.")
     for id, (where, values) in last.items():
         if values.get("event") != "DELETE" and not values.get("is_deleted"):
-            unlike = {name: values[name] for name in values if name not in ("id", "memory_id")}
-            yield _memory(where, unlike | {"id": id}, "new_memory", "")
+            rest = {name: values[name] for name in values if name not in ("id", "memory_id")}
+            yield _memory(where, rest | {"id": id}, "new_memory", "")
 
 
 # --- one memory ---------------------------------------------------------------------------------
 
 
-def _memory(where: str, raw: Mapping[str, object], text: str, extra: str) -> Taken:
-    """`text` is what the text is called there, `extra` what stands before the names of metadata."""
+def _memory(where: str, raw: Mapping[str, object], text: str, extra: str) -> ImportedRecord:
+    """`text`: the name of the text there; `extra`: the prefix of the names of metadata."""
     id = raw.get("id")
     if empty(id) or not isinstance(id, str | int):
-        return Taken(where, None, "It has no id.")
-    piece = Piece(where, raw, foreign_id(NAME, str(id)), NAME)
-    piece.ignore("id", "hash", "text_lemmatized", "score", "event", "old_memory", "is_deleted")
-    piece.take("text", text)
-    piece.take("space", "user_id")
-    piece.take("source", "agent_id")
-    piece.take("project", "app_id")
+        return refused(where, "It has no id.")
+    record = Record(where, raw, foreign_id(NAME, str(id)), NAME)
+    record.ignore("id", "hash", "text_lemmatized", "score", "event", "old_memory", "is_deleted")
+    record.take("text", text)
+    record.take("space", "user_id")
+    record.take("source", "agent_id")
+    record.take("project", "app_id")
     for name in ("categories", f"{extra}categories", f"{extra}category", f"{extra}tags"):
-        value = piece.use(name)
-        piece.put("tags", json_list(value) or value, name)
-    piece.take("created_at", "created_at")
-    piece.take("updated_at", "updated_at")
-    piece.put("valid_until", end_of_day(piece.use("expiration_date")), "expiration_date")
-    return piece.taken()
+        value = record.use(name)
+        record.put("tags", json_list(value) or value, name)
+    record.take("created_at", "created_at")
+    record.take("updated_at", "updated_at")
+    record.put("valid_until", end_of_day(record.use("expiration_date")), "expiration_date")
+    return record.imported()
 
 
 IMPORTER = Importer(

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import apsw
 
 from recollect.errors import UserError
-from recollect.importers.base import Importer, Taken
-from recollect.importers.databases import columns, database, require, rows
-from recollect.importers.days import end_of_day
+from recollect.importers.base import ImportedRecord, Importer, refused
+from recollect.importers.databases import as_blobs, columns, database, decoded, require, rows
 from recollect.importers.files import json_object, present
-from recollect.importers.records import Piece, empty, foreign_id, plain
+from recollect.importers.records import Record, empty, foreign_id, plain
+from recollect.importers.times import end_of_day
 
 NAME = "mempalace"
 # Where the files may be below the folder that was given.
@@ -26,14 +26,14 @@ FOLDERS = ("", "palace")
 # Collections beside the drawers: an index, and pictures.
 BESIDE = ("mempalace_closets", "mempalace_assets")
 PARENTS = ("parent_drawer_id", "parent_entry_id")
-# Who files what nobody claims.
+# Who filed a drawer where nobody is named.
 NOBODY = ("mcp", "mempalace")
-# Which rule made an id, where a file lay, which version cut it: nothing that a drawer says.
+# Which rule made an id, where a file was, which version split it: no content of a drawer.
 BOOKKEEPING = (
     "id_recipe", "normalize_version", "convo_chunker_version", "source_mtime", "source_dir_ino",
     "content_hash", "content_date_source", "chunk_index", "chunk_total", "date", *PARENTS,
 )  # fmt: skip
-# Where ChromaDB keeps values, each type in a column; the last one came later.
+# ChromaDB keeps values in a column for each type; the last one came later.
 VALUES = ("string_value", "int_value", "float_value", "bool_value")
 WRITTEN = ("authored_at", "timestamp", "content_date", "filed_at")
 
@@ -45,7 +45,7 @@ class Drawer(NamedTuple):
     about: Mapping[str, object]
 
 
-def read(path: Path) -> Iterator[Taken]:
+def read(path: Path) -> Iterator[ImportedRecord]:
     """Drawers first, then entities and facts."""
     if not present(path).is_dir():
         return _file(path)
@@ -56,8 +56,8 @@ def read(path: Path) -> Iterator[Taken]:
     return (taken for file in files for taken in READERS[file.name](file))
 
 
-def _file(path: Path) -> Iterator[Taken]:
-    """Which of the files it is, its tables tell."""
+def _file(path: Path) -> Iterator[ImportedRecord]:
+    """The records of one file; its tables tell which one it is."""
     with database(path, NAME) as connection:
         reader = next((TABLES[name] for name in TABLES if columns(connection, name)), None)
     if reader is not None:
@@ -68,7 +68,7 @@ def _file(path: Path) -> Iterator[Taken]:
 # --- drawers ------------------------------------------------------------------------------------
 
 
-def _chroma(file: Path) -> Iterator[Taken]:
+def _chroma(file: Path) -> Iterator[ImportedRecord]:
     with database(file, NAME) as connection:
         require(
             connection, file, NAME,
@@ -81,21 +81,21 @@ def _chroma(file: Path) -> Iterator[Taken]:
 
 
 def _check(connection: apsw.Connection, file: Path) -> None:
-    """Other programs use ChromaDB as well, and the collection may have any name."""
+    """Refuse databases of other programs that use ChromaDB; the collection may have any name."""
     named = "SELECT 1 FROM collections WHERE name LIKE 'mempalace%'"
     filed = "SELECT 1 FROM embedding_metadata WHERE key = 'wing'"
     if not any(connection.execute(f"{sql} LIMIT 1").fetchall() for sql in (named, filed)):
         raise UserError(f"{file} is a database of ChromaDB, but not one of {NAME}.")
 
 
-def _chroma_drawers(connection: apsw.Connection) -> Iterator[Drawer | Taken]:
+def _chroma_drawers(connection: apsw.Connection) -> Iterator[Drawer | ImportedRecord]:
     names = {row.values["id"]: row.values["name"] for row in rows(connection, "collections", "id")
              if row.values}  # fmt: skip
     segments = {row.values["id"]: names.get(row.values["collection"])
                 for row in rows(connection, "segments", "id") if row.values}  # fmt: skip
     for row in rows(connection, "embeddings", "id", without=("seq_id",)):
         if row.values is None:
-            yield Taken(row.where, None, row.reason)
+            yield refused(row.where, row.reason)
         elif segments.get(row.values["segment_id"]) not in BESIDE:
             about = _metadata(connection, row.values["id"])
             text = about.pop("chroma:document", None)
@@ -103,63 +103,52 @@ def _chroma_drawers(connection: apsw.Connection) -> Iterator[Drawer | Taken]:
 
 
 def _metadata(connection: apsw.Connection, id: object) -> dict[str, object]:
-    """What ChromaDB keeps of one entry, by key; texts that are not UTF-8 stay bytes."""
+    """The metadata of one entry, by key; texts that are not UTF-8 stay bytes."""
     there = columns(connection, "embedding_metadata")
-    asked = ", ".join(
-        f"CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
-        for name in ("key", *VALUES)
-        if name in there
-    )
+    asked = as_blobs(name for name in ("key", *VALUES) if name in there)
     found = connection.execute(
         f"SELECT {asked} FROM embedding_metadata WHERE id IS ? ORDER BY rowid",
         (id if isinstance(id, int) else None,),
     )
     about: dict[str, object] = {}
     for key, *several in found:
-        value = next((one for one in several if one is not None), None)
-        about[str(_decoded(key))] = _decoded(value)
+        value = next((value for value in several if value is not None), None)
+        about[str(decoded(key))] = decoded(value)
     return about
 
 
-def _decoded(value: object) -> object:
-    try:
-        return value.decode() if isinstance(value, bytes) else value
-    except UnicodeDecodeError:
-        return value
-
-
-def _exact(file: Path) -> Iterator[Taken]:
+def _exact(file: Path) -> Iterator[ImportedRecord]:
     with database(file, NAME) as connection:
         needed = ("collection_id", "id", "document", "metadata_json")
         require(connection, file, NAME, collections=("id", "name"), documents=needed)
         yield from _drawers(_exact_drawers(connection))
 
 
-def _exact_drawers(connection: apsw.Connection) -> Iterator[Drawer | Taken]:
+def _exact_drawers(connection: apsw.Connection) -> Iterator[Drawer | ImportedRecord]:
     names = {row.values["id"]: row.values["name"] for row in rows(connection, "collections", "id")
              if row.values}  # fmt: skip
     for row in rows(connection, "documents", "rowid", without=("embedding",)):
         if row.values is None:
-            yield Taken(row.where, None, row.reason)
+            yield refused(row.where, row.reason)
         elif names.get(row.values["collection_id"]) not in BESIDE:
             about = json_object(row.values["metadata_json"])
             yield Drawer(row.where, str(row.values["id"]), row.values["document"], about)
 
 
-def _drawers(found: Iterator[Drawer | Taken]) -> Iterator[Taken]:
-    """One piece a drawer. A long one was cut into several rows, which follow at the end."""
+def _drawers(found: Iterator[Drawer | ImportedRecord]) -> Iterator[ImportedRecord]:
+    """One record for each drawer; the rows of a long one are joined, and come at the end."""
     parts: dict[str, list[Drawer]] = {}
-    for one in found:
-        if isinstance(one, Taken):
-            yield one
-        elif parent := _parent(one):
-            parts.setdefault(parent, []).append(one)
-        elif not _is_note(one):
-            yield _drawer(one)
+    for drawer in found:
+        if isinstance(drawer, ImportedRecord):
+            yield drawer
+        elif parent := _parent(drawer):
+            parts.setdefault(parent, []).append(drawer)
+        elif not _is_note(drawer):
+            yield _drawer(drawer)
     for parent, several in parts.items():
         several.sort(key=_place)
-        text = "".join(str(plain(one.text) or "") for one in several)
-        yield _drawer(several[0]._replace(id=parent, text=text), cut=False)
+        text = "".join(str(plain(part.text) or "") for part in several)
+        yield _drawer(several[0]._replace(id=parent, text=text), whole=True)
 
 
 def _parent(drawer: Drawer) -> str:
@@ -172,120 +161,120 @@ def _place(drawer: Drawer) -> float:
 
 
 def _is_note(drawer: Drawer) -> bool:
-    """Rows by which the miner remembers what it has read."""
+    """Whether the row is one by which the miner remembers what it has read."""
     about = drawer.about
     noted = about.get("room") == "_registry" or about.get("ingest_mode") == "registry"
     return noted or bool(about.get("is_sentinel"))
 
 
-def _drawer(drawer: Drawer, *, cut: bool = True) -> Taken:
-    piece = Piece(drawer.where, drawer.about, foreign_id(NAME, drawer.id), NAME)
-    piece.ignore(*BOOKKEEPING)
-    piece.put("text", drawer.text, "document")
-    piece.take("kind", "type")
-    piece.take("project", "wing")
-    piece.take("domain", "room")
-    piece.take("path", "source_file")
-    _tags(piece)
+def _drawer(drawer: Drawer, *, whole: bool = False) -> ImportedRecord:
+    record = Record(drawer.where, drawer.about, foreign_id(NAME, drawer.id), NAME)
+    record.ignore(*BOOKKEEPING)
+    record.put("text", drawer.text, "document")
+    record.take("kind", "type")
+    record.take("project", "wing")
+    record.take("domain", "room")
+    record.take("path", "source_file")
+    _tags(record)
     for name in ("added_by", "agent"):
-        if (value := piece.use(name)) not in NOBODY:
-            piece.put("source", value, name)
-    if cut:
-        _part(piece, drawer.about)
-    _times(piece)
-    return piece.taken()
+        if (value := record.use(name)) not in NOBODY:
+            record.put("source", value, name)
+    if not whole:
+        _part(record, drawer.about)
+    _times(record)
+    return record.imported()
 
 
-def _tags(piece: Piece) -> None:
-    """Whom it is about, and what it was filed under; `general` is what fits nowhere."""
-    entities = piece.use("entities")
-    piece.put("tags", entities.split(";") if isinstance(entities, str) else entities, "entities")
+def _tags(record: Record) -> None:
+    """Tags for whom it is about and what it was filed under; `general` says nothing."""
+    entities = record.use("entities")
+    record.put("tags", entities.split(";") if isinstance(entities, str) else entities, "entities")
     for name in ("hall", "topic"):
-        value = piece.use(name)
+        value = record.use(name)
         text = value.removeprefix("hall_") if isinstance(value, str) else value
-        piece.put("tags", [] if text == "general" or empty(text) else [text], name)
+        record.put("tags", [] if text == "general" or empty(text) else [text], name)
 
 
-def _part(piece: Piece, about: Mapping[str, object]) -> None:
-    """Which piece of its file a drawer is."""
+def _part(record: Record, about: Mapping[str, object]) -> None:
+    """Add which part of its file the drawer is."""
     number, total = about.get("chunk_index"), about.get("chunk_total")
     if isinstance(number, int) and isinstance(total, int) and total > 1:
-        piece.add("context", f"Part {number + 1} of {total}")
-    first, last = piece.use("line_start"), piece.use("line_end")
+        record.add("context", f"Part {number + 1} of {total}")
+    first, last = record.use("line_start"), record.use("line_end")
     if isinstance(first, int) and isinstance(last, int):
-        piece.add("context", f"Lines {first} to {last}")
+        record.add("context", f"Lines {first} to {last}")
 
 
-def _times(piece: Piece) -> None:
-    """When it was written, which may be long before it was filed."""
-    times = [(name, piece.use(name)) for name in WRITTEN]
+def _times(record: Record) -> None:
+    """Set when it was written, which may be long before it was filed."""
+    times = [(name, record.use(name)) for name in WRITTEN]
     for name, value in times:
-        if not piece.has("created_at"):
-            piece.put("created_at", value, name)
-    piece.take("updated_at", "last_modified")
+        if not record.has("created_at"):
+            record.put("created_at", value, name)
+    record.take("updated_at", "last_modified")
 
 
 # --- the knowledge graph ------------------------------------------------------------------------
 
 
-def _graph(file: Path) -> Iterator[Taken]:
+def _graph(file: Path) -> Iterator[ImportedRecord]:
     with database(file, NAME) as connection:
         require(connection, file, NAME, triples=("id", "subject", "predicate", "object"))
         names: dict[object, object] = {}
         if "name" in columns(connection, "entities"):
             for row in rows(connection, "entities", "id"):
                 if row.values is None:
-                    yield Taken(row.where, None, row.reason)
+                    yield refused(row.where, row.reason)
                     continue
                 names[row.values["id"]] = row.values["name"]
                 yield from _entity(row.where, row.values)
         for row in rows(connection, "triples", "rowid"):
             if row.values is None:
-                yield Taken(row.where, None, row.reason)
+                yield refused(row.where, row.reason)
             else:
                 yield _fact(row.where, row.values, names)
 
 
-def _entity(where: str, raw: Mapping[str, object]) -> Iterator[Taken]:
-    """An entity of which more than its name is known; the others are in the facts."""
+def _entity(where: str, raw: Mapping[str, object]) -> Iterator[ImportedRecord]:
+    """The record of an entity with more than a name; the others are in the facts."""
     known = {} if raw.get("type") in ("unknown", None, "") else {"type": raw["type"]}
     known |= json_object(raw.get("properties"))
     if not known:
         return
-    piece = Piece(where, raw, foreign_id(NAME, f"entity-{raw['id']}"), NAME)
-    piece.ignore("id", "type", "properties")
-    piece.put("kind", "entity", "")
-    piece.take("title", "name")
+    record = Record(where, raw, foreign_id(NAME, f"entity-{raw['id']}"), NAME)
+    record.ignore("id", "type", "properties")
+    record.put("kind", "entity", "")
+    record.take("title", "name")
     for name, value in known.items():
         if (text := plain(value)) is None:
-            piece.leave(f"properties.{name}")
+            record.leave(f"properties.{name}")
         else:
-            piece.add("text", f"{name}: {text}")
-    piece.take("created_at", "created_at")
-    yield piece.taken()
+            record.add("text", f"{name}: {text}")
+    record.take("created_at", "created_at")
+    yield record.imported()
 
 
-def _fact(where: str, raw: Mapping[str, object], names: Mapping[object, object]) -> Taken:
-    piece = Piece(where, raw, foreign_id(NAME, str(raw["id"])), NAME)
-    both = [piece.use(name) for name in ("subject", "object")]
+def _fact(where: str, raw: Mapping[str, object], names: Mapping[object, object]) -> ImportedRecord:
+    record = Record(where, raw, foreign_id(NAME, str(raw["id"])), NAME)
+    both = [record.use(name) for name in ("subject", "object")]
     ends = [plain(names.get(end, end)) or "" for end in both]
-    relation = (plain(piece.use("predicate")) or "").replace("_", " ")
+    relation = (plain(record.use("predicate")) or "").replace("_", " ")
     if not all((*ends, relation)):
-        return Taken(where, None, "It lacks its subject, its predicate or its object.")
-    piece.put("text", f"{ends[0]} {relation} {ends[1]}", "")
-    piece.put("kind", "relation", "")
-    piece.put("tags", ends, "")
-    piece.take("path", "source_file")
-    piece.take("created_at", "extracted_at")
-    piece.take("valid_from", "valid_from")
-    piece.put("valid_until", end_of_day(piece.use("valid_to")), "valid_to")
-    piece.ignore("id")
+        return refused(where, "It lacks its subject, its predicate or its object.")
+    record.put("text", f"{ends[0]} {relation} {ends[1]}", "")
+    record.put("kind", "relation", "")
+    record.put("tags", ends, "")
+    record.take("path", "source_file")
+    record.take("created_at", "extracted_at")
+    record.take("valid_from", "valid_from")
+    record.put("valid_until", end_of_day(record.use("valid_to")), "valid_to")
+    record.ignore("id")
     if raw.get("confidence") == 1:
-        piece.ignore("confidence")
-    return piece.taken()
+        record.ignore("confidence")
+    return record.imported()
 
 
-READERS: dict[str, Callable[[Path], Iterator[Taken]]] = {
+READERS: dict[str, Callable[[Path], Iterator[ImportedRecord]]] = {
     "chroma.sqlite3": _chroma,
     "sqlite_exact.sqlite3": _exact,
     "knowledge_graph.sqlite3": _graph,

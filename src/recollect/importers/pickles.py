@@ -2,8 +2,12 @@
 
 `pickletools` only takes a pickle apart into its opcodes (their meaning:
 https://docs.python.org/3/library/pickletools.html). Texts, numbers, lists and objects are put
-together again here; whatever would be a class, a call or an instance stays a `Made`, that holds
-what it would have been given.
+together again here; a class, a call or an instance stays a `Made`, which holds its arguments.
+
+A `pickle.Unpickler` whose `find_class` returns only inert classes was tried instead: it calls
+nothing, but nine bytes (LONG_BINPUT) make it fill a gigabyte, and sixty bytes of nested tuples as a
+key of a dictionary make it hash for years. Neither can be stopped from `find_class`, so this reader
+stays.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from typing import Any
 
 # More than any point with a vector of 4096 numbers and a long text takes.
 LARGEST = 4 * 2**20
-# In bits: what numbers have everywhere else; a larger one takes long to be written in digits.
+# In bits, as numbers have elsewhere; a larger one takes long to be written in digits.
 LONGEST_NUMBER = 64
 
 VALUES = frozenset(
@@ -27,7 +31,7 @@ MEANINGLESS = frozenset({"PROTO", "FRAME", "STOP"})
 
 
 class Made:
-    """What unpickling would have made of a class or a function."""
+    """A class, or what unpickling would have made by calling one."""
 
     def __init__(self, *parts: object) -> None:
         self.parts = parts
@@ -39,7 +43,7 @@ class NotData(ValueError):
 
 
 def data(raw: bytes) -> object:
-    """What the pickle holds, or `NotData`."""
+    """The value in the pickle, or `NotData`."""
     if len(raw) > LARGEST:
         raise NotData(f"It is larger than {LARGEST // 2**20} MB.")
     stack = _Stack()
@@ -49,7 +53,7 @@ def data(raw: bytes) -> object:
         return stack.values.pop()
     except NotData:
         raise
-    # Broken bytes can end in any of these: a stack that is empty, a key that cannot be one.
+    # Broken bytes can raise any of these: an empty stack, a key that cannot be hashed.
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise NotData("It is not a pickle that holds only data.") from error
 
@@ -74,7 +78,7 @@ class _Stack:
         elif name not in MEANINGLESS:
             act = getattr(self, f"_do_{name.lower()}", None)
             if act is None:
-                raise NotData(f"Its opcode {name} is none that data needs.")
+                raise NotData(f"It has the opcode {name}, which plain data does not need.")
             act(argument)
 
     def _put(self, value: object) -> None:
@@ -123,7 +127,7 @@ class _Stack:
     def _do_empty_list(self, _: Any) -> None:
         self._put([])
 
-    # A set's members may be what cannot be a member here, so that it is a list.
+    # A set is a list here, since its members may be lists.
     _do_empty_set = _do_empty_list
 
     def _do_list(self, _: Any) -> None:
@@ -177,7 +181,7 @@ class _Stack:
 
 
 def _pairs(values: list[Any]) -> list[tuple[Any, Any]]:
-    """Keys and values. Only scalars are keys: to hash a tuple can be made to take for ever."""
+    """Keys and values. Only scalars are keys: nested tuples can take for ever to hash."""
     keys = values[::2]
     if not all(isinstance(key, str | int | float | None) for key in keys):
         raise NotData("It has keys that are neither texts nor numbers.")

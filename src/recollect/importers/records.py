@@ -1,140 +1,144 @@
-"""What importers make of one piece of another tool: fields of a memory, ids, times, tags.
+"""Mapping a record of another tool to the fields of a memory.
 
-Whatever is odd about a value costs that value its place, and never the piece.
+A value that does not fit is reported, and the rest of the record is imported.
 """
 
 from __future__ import annotations
 
 import re
-from base64 import b32encode
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 
 from recollect.checks import is_text
-from recollect.errors import UserError
-from recollect.hashing import content_digest
-from recollect.importers.base import Taken
+from recollect.documents.front_matter_fields import tag_list
+from recollect.importers.base import ImportedRecord, refused
 from recollect.importers.files import json_list
+from recollect.importers.times import moment
 from recollect.ingest.draft import CHOICES, TIMES
-from recollect.ingest.ids import slug
-from recollect.times import EPOCH, iso, parse_time
+from recollect.ingest.ids import hash_letters, slug
 
 # Ids that need no hash to be safe and short.
 PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-# That many seconds are over in the year 5138, that many milliseconds were over in 1973: so a number
-# tells its unit by its size, in steps of a thousand.
-LARGEST_SECONDS = 1e11
-UNITS = (1.0, 1e3, 1e6, 1e9)
 
 
-class Piece:
-    """One piece of another tool on its way to a memory's fields.
+class Record:
+    """One record of another tool, while its values become fields of a memory.
 
-    `raw` is all that it holds, by the other tool's names. `take` and `use` say which of it has a
-    place; whatever else is not empty is homeless when `taken` is called, so that nothing is lost
-    without being named.
+    `raw` holds all its values, by the other tool's names. `take` and `use` mark a value as mapped;
+    `imported` reports every other value that is not empty, so that nothing is lost silently.
     """
 
     def __init__(self, where: str, raw: Mapping[str, object], id: str, source: str) -> None:
         self.where = where
         self._raw = raw
-        self._seen: set[str] = set()
-        self._homeless: list[str] = []
+        self._used: set[str] = set()
+        self._unmapped: list[str] = []
         self._fields: dict[str, object] = {"id": id, "source": source}
 
-    def take(self, field: str, called: str) -> None:
-        """What the other tool calls so becomes this field of the memory."""
-        self.put(field, self.use(called), called)
+    def take(self, field: str, name: str) -> None:
+        """Make the value of that name this field of the memory."""
+        self.put(field, self.use(name), name)
 
-    def use(self, called: str) -> object:
-        """What the other tool calls so, for whoever makes something else of it; it has a place."""
-        self._seen.add(called)
-        return self._raw.get(called)
+    def use(self, name: str) -> object:
+        """The value of that name, which counts as mapped."""
+        self._used.add(name)
+        return self._raw.get(name)
 
-    def ignore(self, *called: str) -> None:
-        """What says nothing outside of the other tool: row numbers, vectors, hashes."""
-        self._seen.update(called)
+    def ignore(self, *names: str) -> None:
+        """Count values as mapped that mean nothing outside of the other tool: row numbers, vectors,
+        hashes."""
+        self._used.update(names)
 
-    def put(self, field: str, value: object, called: str) -> None:
-        """A value for a field: empty ones count as not given, odd ones as homeless."""
+    def put(self, field: str, value: object, name: str) -> None:
+        """Set a field. An empty value counts as not given, one that does not fit as unmapped."""
         if empty(value):
             return
         fitting = _fitting(field, value)
         if field == "tags":
             texts = tags(value)
             if any(text is None for text in texts):
-                self.leave(called)
-            held = self._fields.get("tags", [])
+                self.leave(name)
+            before = self._fields.get("tags", [])
             added = [text for text in texts if text]
-            fitting = list(dict.fromkeys([*held, *added])) if isinstance(held, list) else added
+            fitting = list(dict.fromkeys([*before, *added])) if isinstance(before, list) else added
         if empty(fitting):
-            self.leave(called)
+            self.leave(name)
         else:
             self._fields[field] = fitting
 
     def add(self, field: str, text: str) -> None:
-        """One more paragraph of a text field."""
+        """Add a paragraph to a text field."""
         before = self._fields.get(field)
         if clean := clean_text(text).strip():
             self._fields[field] = f"{before}\n\n{clean}" if before else clean
 
-    def texts(self, called: str) -> list[str]:
-        """The list of texts that the other tool calls so."""
-        return self.texts_of(self.use(called), called)
+    def add_headed(self, field: str, heading: str, name: str) -> None:
+        """Add the value of that name to a text field, behind a heading."""
+        value = self.use(name)
+        text = plain(value)
+        if text and text.strip():
+            self.add(field, f"{heading}{text.strip()}")
+        elif not empty(value):
+            self.leave(name)
 
-    def texts_of(self, value: object, called: str) -> list[str]:
-        """The texts of a list, which a database may keep as JSON; what is none is left."""
-        held = json_list(value) if isinstance(value, str) else value
-        items = held if isinstance(held, list) else [value]
+    def texts(self, name: str) -> list[str]:
+        """The texts of the list of that name."""
+        return self.texts_of(self.use(name), name)
+
+    def texts_of(self, value: object, name: str) -> list[str]:
+        """The texts of a list, which a database may keep as JSON; other items are unmapped."""
+        decoded = json_list(value) if isinstance(value, str) else value
+        items = decoded if isinstance(decoded, list) else [value]
         found = [plain(item) for item in items]
         if None in found and not empty(value):
-            self.leave(called)
+            self.leave(name)
         return [text.strip() for text in found if text and not empty(text)]
 
-    def end(self, called: str) -> None:
-        """What was put away at that time was valid until then, whatever else was said."""
-        since = self.use(called)
+    def end(self, name: str) -> None:
+        """Make the time at which the record was archived its `valid_until`, over any other."""
+        since = self.use(name)
         if not empty(since) and self.has("valid_until"):
             self.leave("valid_until")
-        self.put("valid_until", since, called)
+        self.put("valid_until", since, name)
 
-    def leave(self, *called: str) -> None:
-        """What has no place in a memory."""
-        self._homeless += [name for name in called if name not in self._homeless]
+    def leave(self, *names: str) -> None:
+        """Report values as unmapped."""
+        self._unmapped += [name for name in names if name not in self._unmapped]
 
     def has(self, field: str) -> bool:
         return field in self._fields
 
-    def taken(self) -> Taken:
-        """The memory's fields; or the reason that there is none, where nothing was said."""
+    def imported(self) -> ImportedRecord:
+        """The memory's fields; or a reason where there is neither a title nor a text."""
         for name, value in self._raw.items():
-            if name not in self._seen and not empty(value):
+            if name not in self._used and not empty(value):
                 self.leave(clean_text(name))
         if not any(str(self._fields.get(name, "")).strip() for name in ("title", "text")):
-            return Taken(self.where, None, "It has neither a title nor a text.")
-        return Taken(self.where, self._fields, "", tuple(self._homeless))
+            return refused(self.where, "It has neither a title nor a text.")
+        return ImportedRecord(self.where, self._fields, "", tuple(self._unmapped))
 
 
 def listed(heading: str, texts: list[str]) -> str:
-    """A paragraph for `Piece.add`; empty where there is nothing to list."""
-    return "\n".join([f"{heading}:", *(f"- {text}" for text in texts)]) if texts else ""
+    """A paragraph for `Record.add`: a list, under a heading where one is given; empty without
+    texts."""
+    lines = [f"- {text}" for text in texts]
+    return "\n".join([f"{heading}:", *lines] if heading and lines else lines)
 
 
-def once(pieces: Iterator[Taken]) -> Iterator[Taken]:
-    """The pieces, but no second one of the same id: it would overwrite the first."""
+def without_repeats(records: Iterator[ImportedRecord]) -> Iterator[ImportedRecord]:
+    """The records, but no second one of the same id, which would overwrite the first."""
     seen: set[object] = set()
-    for piece in pieces:
-        id = piece.fields and piece.fields["id"]
+    for record in records:
+        id = record.fields and record.fields["id"]
         if id and id in seen:
-            yield Taken(piece.where, None, f"What was taken as {id!r} before has the same name.")
+            yield refused(record.where, f"A record before it has the same id, {id!r}.")
         else:
             seen.add(id)
-            yield piece
+            yield record
 
 
 def empty(value: object) -> bool:
-    """Whether a value says nothing: null, an empty or blank text, an empty list or object, also one
-    that a database keeps as text."""
+    """Whether a value says nothing: null, a blank text, an empty list or object, also one that a
+    database keeps as text."""
     if isinstance(value, str):
         return value.replace("\0", "").strip() in ("", "[]", "{}")
     return value is None or (isinstance(value, bytes | list | tuple | dict) and not value)
@@ -166,20 +170,17 @@ def clean_text(text: str) -> str:
 
 
 def tags(value: object) -> list[str | None]:
-    """Each tag as text, None for what cannot be one. One text is a JSON list, or a list with
-    commas."""
-    items: list[object]
-    if isinstance(value, str):
-        written = value.lstrip().startswith(("[", "{"))
-        items = (json_list(value) or [None]) if written else [*value.split(",")]
-    else:
-        items = list(value) if isinstance(value, list | tuple) else [value]
-    texts = [plain(item) for item in items]
+    """Each tag as text, None for a value that cannot be one. One text is a JSON list, or a list
+    with commas."""
+    if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
+        value = json_list(value) or [None]
+    items = tag_list(value, at_spaces=False, exact=True)
+    texts = [plain(item) for item in (items if isinstance(items, list) else [items])]
     return [text if text is None else text.strip() for text in texts]
 
 
 def foreign_id(tool: str, *names: str) -> str:
-    """The memory's id for what the other tool calls so: the same one whenever it is read again.
+    """The memory's id for a record of that name: the same one whenever it is read again.
 
     A plain name stays as it is; of any other a slug stays, and a hash that tells it from those with
     the same slug.
@@ -187,33 +188,5 @@ def foreign_id(tool: str, *names: str) -> str:
     whole = "/".join(names)
     if PLAIN_ID.fullmatch(whole):
         return f"{tool}-{whole}"
-    letters = b32encode(content_digest("\0".join(names), 10)).decode().lower()
+    letters = hash_letters("\0".join(names), 10)
     return "-".join(part for part in (tool, slug(whole), letters) if part)
-
-
-def moment(value: object) -> str | None:
-    """A time as ISO 8601 in UTC: of ISO 8601, or of a number of seconds, milli-, micro- or
-    nanoseconds since 1970, which its size tells. None for anything else."""
-    if isinstance(value, str):
-        try:
-            return _since_1970(float(value)) if _is_number(value) else iso(parse_time(value, ""))
-        except UserError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return _since_1970(value)
-
-
-def _is_number(text: str) -> bool:
-    """More digits than a date written without hyphens has."""
-    return re.fullmatch(r"\s*\d{9,25}(\.\d{1,12})?\s*", text, re.ASCII) is not None
-
-
-def _since_1970(number: float) -> str | None:
-    for unit in UNITS:
-        if abs(number) < LARGEST_SECONDS * unit:
-            try:
-                return iso(EPOCH + timedelta(seconds=number / unit))
-            except OverflowError:  # before the first year
-                return None
-    return None  # too large, or not a number at all

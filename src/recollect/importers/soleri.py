@@ -13,15 +13,15 @@ from pathlib import Path, PureWindowsPath
 import apsw
 
 from recollect.errors import UserError
-from recollect.importers.base import Importer, Taken
-from recollect.importers.databases import Row, database, require, rows
+from recollect.importers.base import ImportedRecord, Importer, refused
+from recollect.importers.databases import SourceRow, database, require, rows
 from recollect.importers.files import files_below, json_file, present
-from recollect.importers.records import Piece, empty, foreign_id, listed, once, plain
+from recollect.importers.records import Record, foreign_id, listed, plain, without_repeats
 
 TOOL = "soleri"
 VAULT = "vault.db"
 VERSION = 1
-# What bundles call otherwise than the vault.
+# Names in bundles that the vault spells otherwise.
 RENAMED = {
     "counterExample": "counter_example",
     "appliesTo": "applies_to",
@@ -30,11 +30,11 @@ RENAMED = {
 }
 
 
-def read(path: Path) -> Iterator[Taken]:
-    return once(_read(path))
+def read(path: Path) -> Iterator[ImportedRecord]:
+    return without_repeats(_read(path))
 
 
-def _read(path: Path) -> Iterator[Taken]:
+def _read(path: Path) -> Iterator[ImportedRecord]:
     if present(path).is_dir() and (path / VAULT).is_file():
         return _of_vault(path / VAULT)
     if path.is_dir() or path.suffix.lower() == ".json":
@@ -45,14 +45,14 @@ def _read(path: Path) -> Iterator[Taken]:
 # --- the vault ----------------------------------------------------------------------------------
 
 
-def _of_vault(path: Path) -> Iterator[Taken]:
+def _of_vault(path: Path) -> Iterator[ImportedRecord]:
     with database(path, TOOL) as connection:
         require(connection, path, TOOL, entries=("id", "title", "description"))
         version = connection.pragma("user_version")
         if isinstance(version, int) and version > VERSION:
             raise UserError(
-                f"{path} is a vault of version {version} of {TOOL}; known here are those up to "
-                f"{VERSION}."
+                f"{path} is a vault of version {version} of {TOOL}; those up to {VERSION} are "
+                "supported."
             )
         linked = _values(connection, "vault_links", "source_id")
         names = _projects(connection)
@@ -62,8 +62,8 @@ def _of_vault(path: Path) -> Iterator[Taken]:
         for row in rows(connection, "memories", "id"):
             yield _memory(row, names)
         if next(rows(connection, "transcript_messages", "id"), None):
-            reason = "Chats are not taken, only what was remembered of them."
-            yield Taken("transcript_messages", None, reason)
+            reason = "Chats are not imported, only what was remembered of them."
+            yield refused("transcript_messages", reason)
 
 
 def _values(connection: apsw.Connection, table: str, column: str) -> frozenset[object]:
@@ -81,68 +81,59 @@ def _projects(connection: apsw.Connection) -> dict[object, object]:
     }
 
 
-def _entry(row: Row, linked: frozenset[object]) -> Taken:
-    piece = _begun(row)
-    if isinstance(piece, Taken):
-        return piece
+def _entry(row: SourceRow, linked: frozenset[object]) -> ImportedRecord:
+    record = _with_id(row)
+    if isinstance(record, ImportedRecord):
+        return record
     for field, called in (
         ("title", "title"), ("text", "description"), ("context", "context"), ("why", "why"),
         ("kind", "type"), ("domain", "domain"), ("severity", "severity"),
         ("created_at", "created_at"), ("updated_at", "updated_at"),
         ("valid_from", "valid_from"), ("valid_until", "valid_until"),
     ):  # fmt: skip
-        piece.take(field, called)
-    _told(piece, "Example", "example")
-    _told(piece, "Counter-example", "counter_example")
-    piece.take("tags", "tags")
-    piece.add("details", listed("Applies to", piece.texts("applies_to")))
-    piece.end("archived_at")
-    if piece.use("id") in linked:
-        piece.leave("links")
-    return piece.taken()
+        record.take(field, called)
+    record.add_headed("details", "Example:\n", "example")
+    record.add_headed("details", "Counter-example:\n", "counter_example")
+    record.take("tags", "tags")
+    record.add("details", listed("Applies to", record.texts("applies_to")))
+    record.end("archived_at")
+    if record.use("id") in linked:
+        record.leave("links")
+    return record.imported()
 
 
-def _memory(row: Row, names: Mapping[object, object]) -> Taken:
-    piece = _begun(row)
-    if isinstance(piece, Taken):
-        return piece
+def _memory(row: SourceRow, names: Mapping[object, object]) -> ImportedRecord:
+    record = _with_id(row)
+    if isinstance(record, ImportedRecord):
+        return record
     for field, called in (
         ("text", "summary"), ("context", "context"), ("why", "intent"), ("kind", "type"),
         ("created_at", "created_at"),
     ):  # fmt: skip
-        piece.take(field, called)
-    piece.take("tags", "topics")
-    folder = piece.use("project_path")
-    piece.put("project", names.get(folder) or _last_part(folder), "project_path")
-    _told(piece, "Current state", "current_state")
-    piece.add("details", listed("Decisions", piece.texts("decisions")))
-    piece.add("details", listed("Next steps", piece.texts("next_steps")))
-    files = piece.texts("files_modified")
-    piece.put("path", files[0] if files else None, "files_modified")
-    piece.add("details", listed("Files modified", files))
-    piece.end("archived_at")
-    return piece.taken()
+        record.take(field, called)
+    record.take("tags", "topics")
+    folder = record.use("project_path")
+    record.put("project", names.get(folder) or _last_part(folder), "project_path")
+    record.add_headed("details", "Current state:\n", "current_state")
+    record.add("details", listed("Decisions", record.texts("decisions")))
+    record.add("details", listed("Next steps", record.texts("next_steps")))
+    files = record.texts("files_modified")
+    record.put("path", files[0] if files else None, "files_modified")
+    record.add("details", listed("Files modified", files))
+    record.end("archived_at")
+    return record.imported()
 
 
-def _begun(row: Row) -> Piece | Taken:
-    """A piece with its id, or what is to be said where there is none."""
+def _with_id(row: SourceRow) -> Record | ImportedRecord:
+    """A record with its id, or the reason where there is none."""
     if row.values is None:
-        return Taken(row.where, None, row.reason)
+        return refused(row.where, row.reason)
     id = plain(row.values.get("id"))
     if not id or not id.strip():
-        return Taken(row.where, None, "It has no id.")
-    piece = Piece(row.where, row.values, foreign_id(TOOL, id), TOOL)
-    piece.ignore("id", "content_hash")
-    return piece
-
-
-def _told(piece: Piece, heading: str, called: str) -> None:
-    value = piece.use(called)
-    text = plain(value)
-    if text and text.strip():
-        piece.add("details", f"{heading}:\n{text.strip()}")
-    elif not empty(value):
-        piece.leave(called)
+        return refused(row.where, "It has no id.")
+    record = Record(row.where, row.values, foreign_id(TOOL, id), TOOL)
+    record.ignore("id", "content_hash")
+    return record
 
 
 def _last_part(folder: object) -> str | None:
@@ -154,21 +145,21 @@ def _last_part(folder: object) -> str | None:
 # --- bundles ------------------------------------------------------------------------------------
 
 
-def _of_bundles(path: Path) -> Iterator[Taken]:
+def _of_bundles(path: Path) -> Iterator[ImportedRecord]:
     folder = path if path.is_dir() else path.parent
     files = list(files_below(path, ".json")) if path.is_dir() else [path]
     found = False
     for file in files:
         where = file.relative_to(folder).as_posix()
         try:
-            held = json_file(file)
+            bundle = json_file(file)
         except UserError as error:
-            yield Taken(where, None, str(error))
+            yield refused(where, str(error))
             continue
-        entries = held.get("entries") if isinstance(held, dict) else None
-        if isinstance(held, dict) and isinstance(entries, list):
+        entries = bundle.get("entries") if isinstance(bundle, dict) else None
+        if isinstance(bundle, dict) and isinstance(entries, list):
             found = True
-            yield from _of_bundle(where, held.get("domain"), entries)
+            yield from _of_bundle(where, bundle.get("domain"), entries)
     if not found:
         raise UserError(
             f"{path} is not of {TOOL}: it is neither a {VAULT} nor a bundle, a JSON file with "
@@ -176,14 +167,14 @@ def _of_bundles(path: Path) -> Iterator[Taken]:
         )
 
 
-def _of_bundle(where: str, domain: object, entries: list[object]) -> Iterator[Taken]:
+def _of_bundle(where: str, domain: object, entries: list[object]) -> Iterator[ImportedRecord]:
     for number, entry in enumerate(entries, start=1):
         place = f"{where}, entry {number}"
         if isinstance(entry, dict):
             raw = {RENAMED.get(str(name), str(name)): value for name, value in entry.items()}
-            yield _entry(Row(place, {"domain": domain} | raw), frozenset())
+            yield _entry(SourceRow(place, {"domain": domain} | raw), frozenset())
         else:
-            yield Taken(place, None, "It is not a JSON object.")
+            yield refused(place, "It is not a JSON object.")
 
 
 IMPORTER = Importer(

@@ -16,6 +16,14 @@ from recollect.types import Memory, Severity, Tier
 TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
 CHOICES = {"severity": get_args(Severity), "tier": get_args(Tier)}
 FIELDS = Memory.__struct_fields__
+# The default of each field that has one.
+DEFAULTS: dict[str, object] = {
+    name: default
+    for name, default in zip(
+        FIELDS[-len(Memory.__struct_defaults__) :], Memory.__struct_defaults__, strict=True
+    )
+    if default is not msgspec.NODEFAULT
+}
 LONGEST_ID = 200
 
 
@@ -109,12 +117,9 @@ def _tags(value: object) -> tuple[str, ...]:
 
 
 def _default(name: str) -> object:
-    defaults = dict(
-        zip(FIELDS[-len(Memory.__struct_defaults__) :], Memory.__struct_defaults__, strict=True)
-    )
-    if name not in defaults or defaults[name] is msgspec.NODEFAULT:
+    if name not in DEFAULTS:
         raise UserError(f"{name} cannot be null.")
-    return defaults[name]
+    return DEFAULTS[name]
 
 
 def _named(value: object) -> str:

@@ -10,14 +10,16 @@ from collections.abc import Mapping
 from recollect.hashing import content_digest
 
 LONGEST_SLUG = 48
+# Letters of five bits each.
 SUFFIX = 6
 LONG_SUFFIX = 20
+# The fields that tell one memory from another.
 SAID = ("title", "text", "context", "why", "impact", "details", "kind", "project", "space", "path")
 
 
 def slug(text: str) -> str:
-    """Lower-case words joined by hyphens, accents removed, cut at a word: `JWT: why?` is
-    `jwt-why`."""
+    """The text as lower-case words joined by hyphens, without accents, cut at a word: `JWT: why?`
+    is `jwt-why`."""
     bare = unicodedata.normalize("NFKD", text[:200]).encode("ascii", "ignore").decode().lower()
     found = re.sub(r"[^a-z0-9]+", "-", bare).strip("-")
     if len(found) <= LONGEST_SLUG:
@@ -26,16 +28,20 @@ def slug(text: str) -> str:
 
 
 def said(fields: Mapping[str, object]) -> str:
-    """What a memory says, as one text; a field that was not given says what its default says."""
+    """The content of a memory as one text; a field that is not given has its default."""
     return "\0".join(str(fields.get(name, "fact" if name == "kind" else "")) for name in SAID)
 
 
-def made_id(fields: Mapping[str, object], suffix: int = SUFFIX) -> str:
-    """A slug of the title (or text) and a few letters of a hash of what is said.
+def hash_letters(text: str, size: int = 20) -> str:
+    """A hash of so many bytes, in small letters and digits: eight for five bytes."""
+    return b32encode(content_digest(text, size)).decode().lower()
 
-    Saying the same thing of the same project again gives the same id, so that an import can be
-    repeated without making twins.
+
+def made_id(fields: Mapping[str, object], suffix: int = SUFFIX) -> str:
+    """A slug of the title (or text), and a few letters of a hash of the content.
+
+    The same content in the same project gets the same id again, so that a repeated import makes no
+    duplicates.
     """
-    letters = b32encode(content_digest(said(fields), 20)).decode().lower()
     start = slug(str(fields.get("title") or fields.get("text") or "")) or "memory"
-    return f"{start}-{letters[:suffix]}"
+    return f"{start}-{hash_letters(said(fields))[:suffix]}"

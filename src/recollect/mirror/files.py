@@ -1,9 +1,8 @@
-"""The Markdown files of a folder: links are not followed, and what is hidden is left alone."""
+"""The Markdown files of a folder. Links are not followed, and hidden files are left alone."""
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,15 +12,16 @@ from recollect.errors import UserError
 from recollect.files import opened_regular
 from recollect.mirror.file_names import ENDING
 
-# Far longer than any memory; a larger file is none, and would have to fit into the memory.
+# Far longer than any memory; a file is read as a whole.
 MOST_BYTES = 256 * 1024 * 1024
 LINK = "It is a link, and links are not followed."
 NOT_UTF8 = "It is not valid UTF-8 text."
+NOT_REGULAR = "It is not a regular file."
 
 
-class Seen(NamedTuple):
-    """One thing in the folder: its path below it, with `/`. `problem`: why it cannot be read; where
-    it is a folder, nothing in it could be seen. Only `markdown` files are read."""
+class MarkdownEntry(NamedTuple):
+    """An entry of the folder: its path below it, with `/`. `problem`: why it cannot be read; of a
+    folder with a problem, nothing in it is known. Only `markdown` files are read."""
 
     path: str
     markdown: bool
@@ -29,36 +29,19 @@ class Seen(NamedTuple):
     problem: str = ""
 
 
-def checked_folder(told: Path) -> Path:
-    """The folder as an absolute path without links; UserError where it is none."""
-    if not is_text(str(told)) or "\0" in str(told):
-        raise UserError(f"The folder {str(told)!r} has a name that is not valid UTF-8 text.")
-    try:
-        folder = told.expanduser().resolve()
-        mode = folder.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise UserError(f"There is no folder {told}; make it first.") from error
-    except (OSError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"The folder {told} cannot be read: {reason}.") from error
-    if not stat.S_ISDIR(mode):
-        raise UserError(f"{told} is a file; a folder is needed.")
-    return folder
-
-
-def walk(folder: Path) -> Iterator[Seen]:
-    """Everything that is not hidden, folder by folder, by name."""
+def walk(folder: Path) -> Iterator[MarkdownEntry]:
+    """Every entry that is not hidden, folder by folder, by name."""
     waiting = [""]
     while waiting:
         below = waiting.pop()
         try:
-            with os.scandir(folder / below) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            with os.scandir(folder / below) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
         except OSError as error:
-            yield Seen(below, False, True, f"The folder cannot be read: {error.strerror}.")
+            yield MarkdownEntry(below, False, True, f"The folder cannot be read: {error.strerror}.")
             continue
         inside = [
-            _seen(entry, f"{below}/{entry.name}" if below else entry.name)
+            _entry(entry, f"{below}/{entry.name}" if below else entry.name)
             for entry in entries
             if not entry.name.startswith(".")
         ]
@@ -66,28 +49,28 @@ def walk(folder: Path) -> Iterator[Seen]:
         waiting += (one.path for one in reversed(inside) if one.folder and not one.problem)
 
 
-def _seen(entry: os.DirEntry[str], path: str) -> Seen:
-    named = entry.name.lower().endswith(ENDING)
+def _entry(entry: os.DirEntry[str], path: str) -> MarkdownEntry:
+    is_markdown = entry.name.lower().endswith(ENDING)
     if not is_text(entry.name):
         shown = path.encode(errors="surrogateescape").decode(errors="replace")
         folder = entry.is_dir(follow_symlinks=False)
-        problem = "Its name is not valid UTF-8 text." if named or folder else ""
-        return Seen(shown, False, folder, problem)
+        problem = "Its name is not valid UTF-8 text." if is_markdown or folder else ""
+        return MarkdownEntry(shown, False, folder, problem)
     if entry.is_symlink():
-        return Seen(path, named, not named, LINK)
+        return MarkdownEntry(path, is_markdown, not is_markdown, LINK)
     if entry.is_dir(follow_symlinks=False):
-        return Seen(path, False, True)
-    regular = entry.is_file(follow_symlinks=False)
-    return Seen(path, named, False, "" if regular or not named else "It is not a regular file.")
+        return MarkdownEntry(path, False, True)
+    fine = not is_markdown or entry.is_file(follow_symlinks=False)
+    return MarkdownEntry(path, is_markdown, False, "" if fine else NOT_REGULAR)
 
 
 def read_bytes(folder: Path, path: str) -> bytes:
-    """A file's bytes; UserError with the reason where it cannot be read. The last name is never
-    followed as a link, and what is no regular file is not waited for."""
+    """A file's bytes; UserError with the reason where it cannot be read. A link is not followed,
+    and a pipe is not waited for."""
     try:
         stream = opened_regular(folder / path)
         if stream is None:
-            raise UserError("It is not a regular file.")
+            raise UserError(NOT_REGULAR)
         with stream:
             if os.fstat(stream.fileno()).st_size > MOST_BYTES:
                 raise UserError(f"It is larger than {MOST_BYTES // 1024 // 1024} MB.")

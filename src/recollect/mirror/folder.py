@@ -1,4 +1,5 @@
-"""Writing into a mirrored folder: whole files or none, nothing outside of it, nothing unseen."""
+"""Writing into a mirrored folder: whole files or none, nothing outside of it, and nothing over a
+change that was not seen."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from recollect.mirror.memory_markdown import as_markdown
 from recollect.mirror.state import STATE, VERSION, State, read_state, state_text
 from recollect.types import Memory
 
-TRASH = ".trash"  # where Obsidian puts what is deleted, if it is told to keep it in the vault
-MEANWHILE = "It was changed just now; the next run takes it up."
-LINKED = "A folder on its way is a link, and links are not followed."
+TRASH = ".trash"  # where Obsidian puts deleted files, if it is set to keep them in the vault
+MEANWHILE = "It was changed just now; the next run will take the change."
+LINKED = "A folder in its path is a link, and links are not followed."
 
 
 def digest_of(raw: bytes) -> str:
@@ -24,14 +25,14 @@ def digest_of(raw: bytes) -> str:
 
 
 class MirroredFolder:
-    """A folder; paths are below it. What is there is changed only if it is still as it was found,
-    which its digest tells."""
+    """A folder; paths are below it. A file is changed only if it is still as it was found, which
+    its digest tells."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def state(self, vault: str) -> State:
-        """What the last run noted; nothing in a folder that is new."""
+        """The state after the last run; an empty one in a new folder."""
         file = self.root / STATE
         if not (file.exists() or file.is_symlink()):
             return State(VERSION, vault)
@@ -48,33 +49,34 @@ class MirroredFolder:
             raise UserError(f"{self.root / STATE} cannot be written: {error.strerror}.") from error
 
     def add(self, path: str, text: str) -> str:
-        """A new file; its digest."""
+        """Write a new file; returns its digest."""
         self._make_way(path)
         self._check_free(path)
         write_whole(self.root / path, text)
         return digest_of(text.encode())
 
     def replace(self, path: str, digest: str, text: str) -> str:
-        """Another text for a file that has this digest; its new digest. Its rights stay."""
+        """Write another text into a file that has this digest, and keep its permissions; returns
+        its new digest."""
         file = self.root / path
         self._make_way(path)
-        self._check_still(path, digest)
-        rights = file.stat().st_mode & 0o777
+        self._check_unchanged(path, digest)
+        mode = file.stat().st_mode & 0o777
         write_whole(file, text)
-        file.chmod(rights)
+        file.chmod(mode)
         return digest_of(text.encode())
 
     def move(self, path: str, digest: str, to: str) -> None:
         if path == to:
             return
-        self._check_still(path, digest)
+        self._check_unchanged(path, digest)
         self._make_way(to)
         self._check_free(to)
         (self.root / path).rename(self.root / to)
 
     def trash(self, path: str, digest: str) -> None:
-        """Put it where what was deleted lies; an older one of that name stays there too."""
-        self._check_still(path, digest)
+        """Move a file to the trash; an older one of that name stays there too."""
+        self._check_unchanged(path, digest)
         trash = self.root / TRASH
         if trash.is_symlink():
             raise UserError(f"{TRASH}: {LINK}")
@@ -86,7 +88,7 @@ class MirroredFolder:
         (self.root / path).rename(target)
 
     def _make_way(self, path: str) -> None:
-        """The folders that lead there; a link among them would lead out of the mirror."""
+        """Make the folders of a path; a link among them would lead out of the mirror."""
         inner = self.root
         for part in PurePosixPath(path).parts[:-1]:
             inner = inner / part
@@ -98,13 +100,13 @@ class MirroredFolder:
         if (self.root / path).exists() or (self.root / path).is_symlink():
             raise UserError(MEANWHILE)
 
-    def _check_still(self, path: str, digest: str) -> None:
+    def _check_unchanged(self, path: str, digest: str) -> None:
         if digest_of(read_bytes(self.root, path)) != digest:
             raise UserError(MEANWHILE)
 
 
 def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
-    """Every memory as a file of its own in a folder that is new or empty; how many there were."""
+    """Write every memory as a file of its own into a new or an empty folder; returns how many."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if next(folder.iterdir(), None) is not None:

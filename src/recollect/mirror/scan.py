@@ -1,4 +1,4 @@
-"""Looking through a mirrored folder: which file is which memory's, and what cannot be told."""
+"""The files of a mirrored folder: which belongs to which memory, and which cannot be read."""
 
 from __future__ import annotations
 
@@ -8,134 +8,136 @@ from typing import NamedTuple
 
 from recollect.errors import UserError
 from recollect.mirror.file_names import same_place
-from recollect.mirror.files import LINK, Seen, as_text, read_bytes, walk
+from recollect.mirror.files import LINK, MarkdownEntry, as_text, read_bytes, walk
 from recollect.mirror.folder import digest_of
-from recollect.mirror.memory_markdown import Form, loose_id, parsed
-from recollect.mirror.state import Entry
+from recollect.mirror.memory_markdown import ParsedFile, loose_id, parse
+from recollect.mirror.state import MirrorEntry
 
 EMPTY = "It is empty; the memory keeps its last version."
 
 
-class File(NamedTuple):
-    """A file as it was found. Of one that has not changed nothing but its digest is held."""
+class MirrorFile(NamedTuple):
+    """A file as it was found; without its text if it has not changed."""
 
     path: str
     digest: str
     text: str = ""
-    form: Form = Form({})
+    parsed: ParsedFile = ParsedFile({})
 
 
-class Looked(NamedTuple):
-    """What is in the folder: the files by the ids they claim, those that claim none, ids of whose
-    file nothing can be told now, the problems by path, and every name that is taken."""
+class MirrorScan(NamedTuple):
+    """The files of the folder by the ids in them; the files without one (`notes`); the ids whose
+    files cannot be read now (`blocked`); the problems by path; and every name that is taken."""
 
-    files: Mapping[str, File]
-    notes: Sequence[File]
+    files: Mapping[str, MirrorFile]
+    notes: Sequence[MirrorFile]
     blocked: frozenset[str]
     problems: Mapping[str, str]
     taken: frozenset[str]
 
 
-def look(root: Path, entries: Mapping[str, Entry]) -> Looked:
-    """Look at every file. UserError where there were files and none is left: an empty folder is
-    rather a disk that is away than somebody who deleted everything."""
-    looking = _Looking(root, entries)
-    seen = list(walk(root))
-    for one in seen:
-        if one.problem:
-            looking.cannot_see(one)
-        elif one.markdown:
-            looking.look_at(one.path)
-    if entries and not any(one.markdown for one in seen):
+def scan(root: Path, entries: Mapping[str, MirrorEntry]) -> MirrorScan:
+    """Scan every file. UserError where there were files and none is left: in an empty folder the
+    disk is probably away, and nobody deleted everything."""
+    scanner = _Scanner(root, entries)
+    found = list(walk(root))
+    for entry in found:
+        if entry.problem:
+            scanner.skip(entry)
+        elif entry.markdown:
+            scanner.read(entry.path)
+    if entries and not any(entry.markdown for entry in found):
         raise UserError(
             f"The folder {root} has no Markdown file any more, though {len(entries):,} were there: "
             "is its disk there? Nothing was changed."
         )
-    files, copies = looking.shared_out()
-    return Looked(
+    files, copies = scanner.without_copies()
+    return MirrorScan(
         files,
-        [*looking.notes, *copies],
-        frozenset(looking.blocked),
-        looking.problems,
-        frozenset(same_place(one.path) for one in seen),
+        [*scanner.notes, *copies],
+        frozenset(scanner.blocked),
+        scanner.problems,
+        frozenset(same_place(entry.path) for entry in found),
     )
 
 
-class _Looking:
-    def __init__(self, root: Path, entries: Mapping[str, Entry]) -> None:
+class _Scanner:
+    def __init__(self, root: Path, entries: Mapping[str, MirrorEntry]) -> None:
         self._root = root
         self._entries = entries
         self._known = {same_place(entry.path): id for id, entry in entries.items()}
-        self._claims: dict[str, list[File]] = {}
-        self.notes: list[File] = []
+        self._by_id: dict[str, list[MirrorFile]] = {}
+        self.notes: list[MirrorFile] = []
         self.blocked: set[str] = set()
         self.problems: dict[str, str] = {}
 
-    def cannot_see(self, seen: Seen) -> None:
-        """Of what cannot be seen nothing is concluded. A link is named where a file was before."""
-        if not seen.path:
-            raise UserError(f"{self._root}: {seen.problem}")
-        place = same_place(seen.path)
+    def skip(self, entry: MarkdownEntry) -> None:
+        """Leave alone the memories of what cannot be read. A link is reported only in the place of
+        a file."""
+        if not entry.path:
+            raise UserError(f"{self._root}: {entry.problem}")
+        place = same_place(entry.path)
         known = {
             id
             for path, id in self._known.items()
-            if path == place or (seen.folder and path.startswith(place + "/"))
+            if path == place or (entry.folder and path.startswith(place + "/"))
         }
         self.blocked |= known
-        if known or seen.problem != LINK:
-            self.problems[seen.path] = seen.problem
+        if known or entry.problem != LINK:
+            self.problems[entry.path] = entry.problem
 
-    def look_at(self, path: str) -> None:
+    def read(self, path: str) -> None:
         known = self._known.get(same_place(path))
         raw = b""
         try:
             raw = read_bytes(self._root, path)
-            file = File(path, digest_of(raw))
+            file = MirrorFile(path, digest_of(raw))
             if known is not None and self._entries[known].digest == file.digest:
-                self._claim(known, file)
+                self._add(known, file)
                 return
             text = as_text(raw)
             if text.strip("\ufeff \t\r\n"):
                 file = with_text(file, text)
-                self._claim(claimed(file.form) or known, file)
-            elif known is not None:  # else it is a new note in which nothing stands yet
+                self._add(stated_id(file.parsed) or known, file)
+            elif known is not None:  # else it is a new note without any text yet
                 raise UserError(EMPTY)
         except UserError as error:
             self.problems[path] = str(error)
             self.blocked |= {loose_id(raw.decode(errors="replace")), known or ""}
 
-    def _claim(self, id: str | None, file: File) -> None:
+    def _add(self, id: str | None, file: MirrorFile) -> None:
         if id is None:
             self.notes.append(file)
         else:
-            self._claims.setdefault(id, []).append(file)
+            self._by_id.setdefault(id, []).append(file)
 
-    def shared_out(self) -> tuple[dict[str, File], list[File]]:
-        """One file a memory: the one that was it before, else the first. The others are copies."""
-        files: dict[str, File] = {}
-        copies: list[File] = []
-        for id, claiming in self._claims.items():
-            was = self._entries[id].path if id in self._entries else ""
-            files[id] = _nearest(claiming, was)
-            copies += (file for file in claiming if file is not files[id])
+    def without_copies(self) -> tuple[dict[str, MirrorFile], list[MirrorFile]]:
+        """One file for each id, the one that had it before, else the first; and the others, which
+        are copies."""
+        files: dict[str, MirrorFile] = {}
+        copies: list[MirrorFile] = []
+        for id, same_id in self._by_id.items():
+            before = self._entries[id].path if id in self._entries else ""
+            files[id] = _nearest(same_id, before)
+            copies += (file for file in same_id if file is not files[id])
         return files, copies
 
 
-def _nearest(files: Iterable[File], path: str) -> File:
-    """Where only case tells two files apart, the one that is called exactly so comes first."""
+def _nearest(files: Iterable[MirrorFile], path: str) -> MirrorFile:
+    """The file at that path: with exactly this name, else with a name that differs in case."""
     place = same_place(path)
     return min(files, key=lambda file: (file.path != path, same_place(file.path) != place))
 
 
-def with_text(file: File, text: str) -> File:
-    """The file with what it says; UserError where that cannot be read."""
-    form = parsed(text)
-    if form.problem:
-        raise UserError(form.problem)
-    return file._replace(text=text, form=form)
+def with_text(file: MirrorFile, text: str) -> MirrorFile:
+    """The file with its text, parsed; UserError where it cannot be."""
+    parsed = parse(text)
+    if parsed.problem:
+        raise UserError(parsed.problem)
+    return file._replace(text=text, parsed=parsed)
 
 
-def claimed(form: Form) -> str | None:
-    """The id that the file says it has."""
-    id = form.fields.get("id")
+def stated_id(file: ParsedFile) -> str | None:
+    """The id in the file's front matter."""
+    id = file.fields.get("id")
     return id if isinstance(id, str) else None

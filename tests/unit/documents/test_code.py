@@ -1,4 +1,4 @@
-"""Source code: cut at definitions, with their names; safe from files that are too much to parse."""
+"""Source code: split at definitions, with their names; safe from files that parsers cannot take."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from itertools import pairwise
 import pytest
 
 from recollect.documents import code, definitions, parser_process
-from recollect.documents.chunking import cut
+from recollect.documents.chunking import chunked
 from recollect.documents.definitions import GRAMMARS, answer, places
-from recollect.documents.document import Mark
+from recollect.documents.document import SectionStart
 from recollect.documents.file_types import CODE
-from recollect.documents.parser_process import PARSERS, Parsers, TooMuch
+from recollect.documents.parser_process import PARSERS, Parsers, ParserStopped
 
 SAMPLES = {
     "python": (
@@ -89,7 +89,9 @@ def test_definitions_begin_with_their_comments_and_have_names(language: str) -> 
 @pytest.mark.parametrize("language", SAMPLES)
 def test_the_process_says_the_same(language: str) -> None:
     source, expected = SAMPLES[language]
-    assert code.document(source, language).marks == tuple(Mark(*place) for place in expected)
+    assert code.document(source, language).sections == tuple(
+        SectionStart(*place) for place in expected
+    )
 
 
 @pytest.mark.parametrize("language", SAMPLES)
@@ -111,26 +113,26 @@ def long_class() -> str:
 
 
 def test_a_long_class_is_cut_at_its_methods() -> None:
-    cuts = cut(code.document(long_class(), "python"))
+    chunks = chunked(code.document(long_class(), "python")).chunks
     expected = ["", "Long", *(f"Long > method_{n}" for n in range(1, 6)), "alone"]
-    assert [one.heading for one in cuts] == expected
-    assert cuts[2].text.startswith("    def method_1(self):")
+    assert [one.heading for one in chunks] == expected
+    assert chunks[2].text.startswith("    def method_1(self):")
 
 
 def test_a_huge_function_is_cut_at_blank_lines_and_keeps_its_name() -> None:
     steps = "\n\n".join("    step(1)  # some words on it\n" * 8 for _ in range(20))
-    cuts = cut(code.document(f"def huge():\n{steps}\n", "python"))
-    assert len(cuts) > 3
-    assert {one.heading for one in cuts} == {"huge"}
-    assert all(one.first_line <= before.last_line for before, one in pairwise(cuts))
+    chunks = chunked(code.document(f"def huge():\n{steps}\n", "python")).chunks
+    assert len(chunks) > 3
+    assert {one.heading for one in chunks} == {"huge"}
+    assert all(one.first_line <= before.last_line for before, one in pairwise(chunks))
 
 
 def test_a_new_function_leaves_the_cuts_of_the_others() -> None:
     text = long_class()
-    before = cut(code.document(text, "python"))
-    after = cut(
+    before = chunked(code.document(text, "python")).chunks
+    after = chunked(
         code.document(text.replace("class Long", "def new():\n    pass\n\n\nclass Long"), "python")
-    )
+    ).chunks
     assert [(one.text, one.heading) for one in after][-5:] == [
         (one.text, one.heading) for one in before
     ][-5:]
@@ -138,7 +140,10 @@ def test_a_new_function_leaves_the_cuts_of_the_others() -> None:
 
 def test_without_a_parser_a_part_begins_at_a_line_without_indentation_after_a_blank_one() -> None:
     text = "a\n\nb\n  c\n\n  d\n}\n\n}\n\ne\n"
-    assert code.document(text, "kotlin").marks == (Mark(2, 1, ""), Mark(10, 1, ""))
+    assert code.document(text, "kotlin").sections == (
+        SectionStart(2, 1, ""),
+        SectionStart(10, 1, ""),
+    )
 
 
 def test_a_grammar_that_is_not_installed_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,9 +151,9 @@ def test_a_grammar_that_is_not_installed_is_asked_for_once(monkeypatch: pytest.M
     parsers = Parsers()
     try:
         assert places(b"fn f() {}", "zig") is None
-        assert parsers.marks("fn f() {}", "zig") is None
-        assert parsers.marks("fn f() {}", "zig") is None
-        assert parsers.marks("x", "unheard of") is None
+        assert parsers.sections("fn f() {}", "zig") is None
+        assert parsers.sections("fn f() {}", "zig") is None
+        assert parsers.sections("x", "unheard of") is None
     finally:
         parsers.close()
 
@@ -167,28 +172,28 @@ def test_a_file_that_is_too_much_is_cut_at_blank_lines_and_the_next_one_parsed(
 ) -> None:
     monkeypatch.setattr(parser_process, "MOST_SECONDS", 0.2)
     found = code.document("'" * 300_000 + "\n\nnext\n", "typescript")
-    assert found.marks == (Mark(2, 1, ""),)
-    assert found.notes == ("Its parser did not come to an end: it is cut at blank lines.",)
+    assert found.sections == (SectionStart(2, 1, ""),)
+    assert found.notes == ("Its parser did not finish: it is split at blank lines.",)
     monkeypatch.undo()
-    assert code.document("function f() {}\n", "typescript").marks == (Mark(0, 1, "f"),)
+    assert code.document("function f() {}\n", "typescript").sections == (SectionStart(0, 1, "f"),)
 
 
 def test_a_process_that_ended_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     parsers = Parsers()
     try:
-        assert parsers.marks("def f(): ...", "python") == (Mark(0, 1, "f"),)
+        assert parsers.sections("def f(): ...", "python") == (SectionStart(0, 1, "f"),)
         process = parsers._process
         assert process is not None
         process.kill()
         process.wait()
-        assert parsers.marks("def g(): ...", "python") == (Mark(0, 1, "g"),)
+        assert parsers.sections("def g(): ...", "python") == (SectionStart(0, 1, "g"),)
         parsers.close()
         parsers.close()
-        assert parsers.marks("def h(): ...", "python") == (Mark(0, 1, "h"),)
+        assert parsers.sections("def h(): ...", "python") == (SectionStart(0, 1, "h"),)
         monkeypatch.setattr(parser_process, "PROGRAM", parser_process.PROGRAM.with_name("none.py"))
         parsers.close()
-        with pytest.raises(TooMuch):
-            parsers.marks("def f(): ...", "python")
+        with pytest.raises(ParserStopped):
+            parsers.sections("def f(): ...", "python")
     finally:
         parsers.close()
 

@@ -12,9 +12,9 @@ import pytest
 
 from recollect.documents import docx as word
 from recollect.documents import html, pdf
-from recollect.documents.chunking import cut
-from recollect.documents.document import Document, LeftOut, Mark
-from recollect.documents.reader import parsed
+from recollect.documents.chunking import chunked
+from recollect.documents.document import Document, LeftOut, SectionStart
+from recollect.documents.reader import parse
 
 
 def document(found: Document | LeftOut) -> Document:
@@ -54,13 +54,13 @@ def test_html_is_its_text_in_reading_order_with_the_lines_of_the_source() -> Non
         "", "Part", "", "One", "Two a picture", "", "A | B", "1 | 2", "", "code  here",
         "  and here", "", "loose tail",
     ]  # fmt: skip
-    assert found.marks == (Mark(2, 1, "Main heading"), Mark(7, 2, "Part"))
+    assert found.sections == (SectionStart(2, 1, "Main heading"), SectionStart(7, 2, "Part"))
     assert found.title == "The & title"
     numbers = dict(zip(lines, found.lines, strict=True))
     assert numbers["Main heading"] == 6
     assert numbers["Part"] == 10
     assert list(found.lines) == sorted(found.lines)
-    assert cut(found)[0].first_line >= 2
+    assert chunked(found).chunks[0].first_line >= 2
 
 
 def test_html_that_begins_with_its_title_does_not_say_it_twice() -> None:
@@ -90,11 +90,11 @@ def test_html_without_text_is_empty() -> None:
 
 def test_html_may_name_its_encoding() -> None:
     page = '<meta charset="windows-1251"><p>привет мир</p>'
-    found = document(parsed(page.encode("cp1251"), "a.html"))
+    found = document(parse(page.encode("cp1251"), "a.html"))
     assert found.text == "привет мир"
-    assert found.notes == ("Read as cp1251, as it says itself.",)
+    assert found.notes == ("Read as cp1251, as the page says.",)
     odd = page.replace("windows-1251", "utf-7")
-    assert "Windows-1252" in document(parsed(odd.encode("cp1251"), "a.html")).notes[0]
+    assert "Windows-1252" in document(parse(odd.encode("cp1251"), "a.html")).notes[0]
 
 
 def made_pdf(*pages: str, form: bytes = b"", title: str = "") -> bytes:
@@ -136,7 +136,7 @@ def made_pdf(*pages: str, form: bytes = b"", title: str = "") -> bytes:
 def test_pages_of_a_pdf_are_parts() -> None:
     found = document(pdf.document(made_pdf("First page", "", "Third page", title="A report")))
     assert found.text == "First page\n\nThird page\n"
-    assert found.marks == (Mark(0, 1, "page 1"), Mark(2, 1, "page 3"))
+    assert found.sections == (SectionStart(0, 1, "page 1"), SectionStart(2, 1, "page 3"))
     assert (found.title, found.notes) == ("A report", ())
 
 
@@ -207,7 +207,11 @@ def test_a_word_document_is_its_paragraphs_tables_and_headings() -> None:
         "The title", "", "Intro.", "", "Part", "", "First line", "second line", "",
         "cell 0 | cell 1", "cell 2 | cell 3", "", "Sub", "", "End.", "",
     ]  # fmt: skip
-    assert found.marks == (Mark(0, 0, "The title"), Mark(4, 1, "Part"), Mark(12, 2, "Sub"))
+    assert found.sections == (
+        SectionStart(0, 0, "The title"),
+        SectionStart(4, 1, "Part"),
+        SectionStart(12, 2, "Sub"),
+    )
     assert found.title == "The title"
 
 
@@ -259,7 +263,7 @@ def test_without_its_library_a_document_names_what_to_install(
     name: str, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    found = parsed(b"<p>text</p>", name)
+    found = parse(b"<p>text</p>", name)
     assert isinstance(found, LeftOut)
     assert found.reason == "needs an extra"
-    assert "pip install 'recollect[documents]'" in found.words
+    assert "pip install 'recollect[documents]'" in found.detail

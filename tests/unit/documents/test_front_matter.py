@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.documents.front_matter import DEEPEST, MOST_BYTES, FrontMatter, split
+from recollect.documents.front_matter import FrontMatter, split
+from recollect.documents.plain_yaml import DEEPEST, MOST_BYTES
 
 
 def block(yaml: str, body: str = "The text.\n") -> str:

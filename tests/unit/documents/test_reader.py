@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.documents import file_types
-from recollect.documents.chunking import cut
+from recollect.documents.chunking import chunked
 from recollect.documents.document import Document, LeftOut
-from recollect.documents.reader import Limits, contents, parsed, read
+from recollect.documents.reader import SizeLimits, parse, read, read_bytes
 
 
 def written(folder: Path, name: str, raw: bytes | str) -> Path:
@@ -31,12 +31,12 @@ def document(folder: Path, name: str, raw: bytes | str) -> Document:
 def left_out(folder: Path, name: str, raw: bytes | str) -> LeftOut:
     found = read(written(folder, name, raw), name)
     assert isinstance(found, LeftOut)
-    assert "\n" not in found.words
+    assert "\n" not in found.detail
     return found
 
 
 @pytest.mark.parametrize(
-    ("name", "form"),
+    ("name", "file_type"),
     [
         ("a.md", "markdown"),
         ("A.MD", "markdown"),
@@ -60,8 +60,8 @@ def left_out(folder: Path, name: str, raw: bytes | str) -> LeftOut:
         ("a.", ""),
     ],
 )
-def test_a_name_says_what_a_file_is(name: str, form: str) -> None:
-    assert file_types.form_of(name) == form
+def test_a_name_says_what_a_file_is(name: str, file_type: str) -> None:
+    assert file_types.type_of(name) == file_type
 
 
 def test_no_ending_is_both_a_form_and_binary() -> None:
@@ -125,9 +125,9 @@ def test_what_nobody_wrote_to_be_read_is_left_out(
 
 
 def test_what_only_speaks_of_generated_code_is_taken(tmp_path: Path) -> None:
-    assert document(tmp_path, "a.md", "Mark it with @generated.\n").form == "markdown"
+    assert document(tmp_path, "a.md", "SectionStart it with @generated.\n").file_type == "markdown"
     text = "import a\n" * 20 + "# @generated\n"
-    assert document(tmp_path, "a.py", text).form == "python"
+    assert document(tmp_path, "a.py", text).file_type == "python"
 
 
 def test_long_lines_of_prose_are_no_reason(tmp_path: Path) -> None:
@@ -136,24 +136,24 @@ def test_long_lines_of_prose_are_no_reason(tmp_path: Path) -> None:
 
 def test_limits_can_be_set(tmp_path: Path) -> None:
     file = written(tmp_path, "a.txt", "x" * 100)
-    found = read(file, "a.txt", Limits(text=99))
+    found = read(file, "a.txt", SizeLimits(text=99))
     assert found == LeftOut("too large", "it has 100 bytes; at most 99 are read")
-    assert isinstance(read(file, "a.txt", Limits(text=100)), Document)
-    assert isinstance(read(file, "a", Limits(unknown=99)), LeftOut)
+    assert isinstance(read(file, "a.txt", SizeLimits(text=100)), Document)
+    assert isinstance(read(file, "a", SizeLimits(unknown=99)), LeftOut)
 
 
 def test_reading_in_two_steps_is_the_same(tmp_path: Path) -> None:
     file = written(tmp_path, "a.md", "# Title\n")
-    raw = contents(file, "a.md")
+    raw = read_bytes(file, "a.md")
     assert raw == b"# Title\n"
-    assert parsed(raw, "docs/a.md") == read(file, "docs/a.md")
+    assert parse(raw, "docs/a.md") == read(file, "docs/a.md")
 
 
 def test_a_file_of_one_line_of_a_megabyte_is_read_and_cut(tmp_path: Path) -> None:
     found = document(tmp_path, "a.txt", "word " * 200_000)
-    cuts = cut(found)
-    assert 400 < len(cuts) < 1000
-    assert {(one.first_line, one.last_line) for one in cuts} == {(1, 1)}
+    chunks = chunked(found).chunks
+    assert 400 < len(chunks) < 1000
+    assert {(one.first_line, one.last_line) for one in chunks} == {(1, 1)}
 
 
 def test_a_file_that_is_gone_has_vanished(tmp_path: Path) -> None:
@@ -222,8 +222,8 @@ def test_a_file_that_changes_while_it_is_read_is_left_for_later(
     st.sampled_from(["a.md", "a.rst", "a.txt", "a.html", "a.ipynb", "a.pdf", "a.docx", "a.xx"]),
 )
 def test_whatever_bytes_a_file_holds_nothing_is_raised(raw: bytes, name: str) -> None:
-    found = parsed(raw, name)
+    found = parse(raw, name)
     if isinstance(found, Document):
         assert "\0" not in found.text
         assert found.text.encode()
-        assert cut(found)
+        assert chunked(found).chunks

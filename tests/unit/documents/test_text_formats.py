@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from recollect.documents import markdown, notebook, rst
-from recollect.documents.chunking import cut
-from recollect.documents.document import Document, LeftOut, Mark
-from recollect.documents.front_matter_fields import understood
+from recollect.documents.chunking import chunked
+from recollect.documents.document import Document, LeftOut, SectionStart
+from recollect.documents.front_matter_fields import memory_fields
 from recollect.ingest.draft import draft
 
 
@@ -69,8 +69,8 @@ def test_front_matter_that_says_more_stays_with_the_first_heading(yaml: str) -> 
     found = markdown.document(f"---\n{yaml}\ntags: [a]\n---\n\n# Title\n\nText.\n")
     assert found.first_line == 1
     assert yaml in found.text
-    assert found.marks == (Mark(0, 1, "Title"),)
-    assert [one.heading for one in cut(found)] == ["Title"]
+    assert found.sections == (SectionStart(0, 1, "Title"),)
+    assert [one.heading for one in chunked(found).chunks] == ["Title"]
 
 
 def test_front_matter_that_is_none_is_text_with_a_note() -> None:
@@ -86,8 +86,8 @@ def test_the_title_is_said_by_front_matter_or_by_the_first_heading() -> None:
 
 
 def test_two_names_for_one_field_that_differ_are_not_all_understood() -> None:
-    assert understood({"kind": "a", "type": "b"}).complete is False
-    assert understood({"kind": "a", "type": "a"}).complete is True
+    assert memory_fields({"kind": "a", "type": "b"}).complete is False
+    assert memory_fields({"kind": "a", "type": "a"}).complete is True
 
 
 def test_headings_are_what_a_parser_takes_for_headings() -> None:
@@ -95,7 +95,7 @@ def test_headings_are_what_a_parser_takes_for_headings() -> None:
         "# One #\n\nTwo\n---\n\n```\n# not this\n```\n\n    # nor this\n\n> # nor that\n\n"
         "<!--\n# hidden\n-->\n\n#no\n\n### Three *and* `four`\n"
     )
-    assert [mark[1:] for mark in markdown.structure(text).marks] == [
+    assert [mark[1:] for mark in markdown.structure(text).sections] == [
         (1, "One"),
         (2, "Two"),
         (3, "Three *and* `four`"),
@@ -152,7 +152,7 @@ too short
 def test_rst_headings_have_levels_in_the_order_of_their_adornments() -> None:
     found = rst.document(RST)
     lines = RST.split("\n")
-    assert [(lines[mark.line], mark.level, mark.title) for mark in found.marks] == [
+    assert [(lines[mark.line], mark.level, mark.title) for mark in found.sections] == [
         ("=====", 1, "Title"),
         ("Part", 2, "Part"),
         ("Sub *part*", 3, "Sub *part*"),
@@ -179,14 +179,18 @@ def test_a_notebook_is_what_its_cells_say_without_what_they_printed() -> None:
         cell("raw", "raw"),
     )
     assert found.text == "# Title\n\nSome #tagged text.\n\nx = 1\n# no heading\n\nraw\n"
-    assert found.marks == (Mark(0, 1, "Title"), Mark(4, 7, "cell 2"), Mark(7, 7, "cell 3"))
+    assert found.sections == (
+        SectionStart(0, 1, "Title"),
+        SectionStart(4, 7, "cell 2"),
+        SectionStart(7, 7, "cell 3"),
+    )
     assert found.fields == {"tags": ("tagged",)}
     assert found.title == "Title"
 
 
 def test_cells_of_a_long_notebook_are_found_by_number() -> None:
     found = of_cells(*(cell("code", f"value_{n} = 1\n" * 60) for n in range(4)))
-    assert [one.heading for one in cut(found)] == [f"cell {n}" for n in (1, 2, 3, 4)]
+    assert [one.heading for one in chunked(found).chunks] == [f"cell {n}" for n in (1, 2, 3, 4)]
 
 
 def test_what_is_no_cell_in_a_notebook_is_passed_over() -> None:

@@ -20,10 +20,10 @@ from folder_homes import found, ids, long_note, vault, write
 from recollect import Recollect
 from recollect.engine import folders
 from recollect.folders import watch
-from recollect.folders.scan import look_at
-from recollect.folders.sync import Synced
-from recollect.folders.walk import matcher
-from recollect.folders.watch import alone, beats, wait_until_alone
+from recollect.folders.matcher import Matcher
+from recollect.folders.report import Synced
+from recollect.folders.scan import scan_paths
+from recollect.folders.watch import alone, folder_changes, wait_until_alone
 from recollect.store.folders import Folder
 
 LONGEST_S = 20  # far beyond what it needs, on a busy machine too
@@ -325,14 +325,14 @@ def test_after_a_burst_it_listens_anew(
     """The system drops what it cannot queue, new folders among it, and nothing is heard of them."""
     monkeypatch.setattr(watch, "MANY", 3)
     begun = 0
-    listen = watch.Follower._heard
+    listen = watch.Follower._changes
 
-    def counted(self: watch.Follower, there: dict[str, tuple[Folder, tuple[int, int]]]) -> object:
+    def counted(self: watch.Follower, present: dict[str, tuple[Folder, tuple[int, int]]]) -> object:
         nonlocal begun
         begun += 1
-        return listen(self, there)
+        return listen(self, present)
 
-    monkeypatch.setattr(watch.Follower, "_heard", counted)
+    monkeypatch.setattr(watch.Follower, "_changes", counted)
     with following(memory, notes):
         assert begun == 1
         write(notes, {f"burst-{number}.md": f"Note {number}." for number in range(10)})
@@ -406,7 +406,7 @@ def test_an_empty_folder_in_its_place_is_a_disk_that_was_taken_away(
     with following(memory, notes) as told:
         notes.rename(notes.with_name("aside"))
         notes.mkdir()
-        until(lambda: any("is empty, and it held 2 files before" in one for one in told), told)
+        until(lambda: any("is empty, and it had 2 files before" in one for one in told), told)
         assert found(memory, "tables") == ["tides.md"]
         notes.rmdir()
         notes.with_name("aside").rename(notes)
@@ -421,7 +421,7 @@ def test_a_folder_that_is_emptied_is_kept_in_mind(memory: Recollect, tmp_path: P
     write(folder, {"tides.md": "The tables are here."})
     with following(memory, folder) as told:
         (folder / "tides.md").unlink()
-        until(lambda: any("is empty, and it held 1 file" in one for one in told), told)
+        until(lambda: any("is empty, and it had 1 file" in one for one in told), told)
         assert found(memory, "tables") == ["tides.md"]
         (folder / "new.md").write_text("The quokka sleeps.")
         finds(memory, "quokka", "new.md")
@@ -516,7 +516,7 @@ def test_it_does_not_begin_when_it_is_stopped_already(memory: Recollect, notes: 
     stop = threading.Event()
     stop.set()
     memory.follow_folders(stop)
-    assert [*beats(notes, stop)] == []
+    assert [*folder_changes(notes, stop)] == []
 
 
 def test_of_two_followers_of_a_home_one_is_told(tmp_path: Path) -> None:
@@ -554,7 +554,9 @@ def test_who_waits_goes_on_once_the_other_has_ended(tmp_path: Path) -> None:
 def test_a_folder_beats_when_it_changes_goes_and_comes_back(notes: Path) -> None:
     stop, aside = threading.Event(), notes.with_name("aside")
     heard: list[bool] = []
-    thread = threading.Thread(target=lambda: heard.extend(_each(beats(notes, stop), heard)))
+    thread = threading.Thread(
+        target=lambda: heard.extend(_each(folder_changes(notes, stop), heard))
+    )
     thread.start()
     try:
         until(lambda: len(heard) > 2 and not heard[-1])  # it listens, and nothing changes
@@ -585,10 +587,10 @@ def _each(beating: Iterator[bool], heard: list[bool]) -> Iterator[bool]:
 
 def test_of_a_folder_that_is_gone_all_files_are_gone(notes: Path) -> None:
     shutil.rmtree(notes / "work")
-    looked = look_at(notes, ["work"], matcher(notes))
-    assert looked.gone("work/gate.md")
-    assert not looked.gone("workshop.md")
-    assert not looked.gone("tides.md")
+    scan = scan_paths(notes, ["work"], Matcher(notes))
+    assert scan.gone("work/gate.md")
+    assert not scan.gone("workshop.md")
+    assert not scan.gone("tides.md")
 
 
 def test_a_file_that_cannot_be_looked_at_is_not_gone(
@@ -603,7 +605,7 @@ def test_a_file_that_cannot_be_looked_at_is_not_gone(
 
     monkeypatch.setattr(os, "lstat", refusing)
     monkeypatch.setattr(Path, "lstat", lambda self: refusing(self))
-    looked = look_at(notes, ["work/gate.md", "tides.md"], matcher(notes))
-    assert not looked.gone("work/gate.md")
-    assert looked.left_out == {"unreadable": 1}
-    assert [path for path, _ in looked.named] == ["work/gate.md"]
+    scan = scan_paths(notes, ["work/gate.md", "tides.md"], Matcher(notes))
+    assert not scan.gone("work/gate.md")
+    assert scan.left_out == {"unreadable": 1}
+    assert [path for path, _ in scan.named] == ["work/gate.md"]

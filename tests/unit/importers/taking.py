@@ -8,14 +8,14 @@ from pathlib import Path
 
 import apsw
 
-from recollect.importers.base import Importer, Taken
+from recollect.importers.base import ImportedRecord, Importer
 from recollect.ingest.draft import draft
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
-def taken(importer: Importer, path: Path) -> list[Taken]:
-    """All pieces; what has fields is accepted as a memory, and what has none says why."""
+def taken(importer: Importer, path: Path) -> list[ImportedRecord]:
+    """All records; what has fields is accepted as a memory, and what has none says why."""
     found = list(importer.read(path))
     for one in found:
         if one.fields is None:
@@ -23,7 +23,7 @@ def taken(importer: Importer, path: Path) -> list[Taken]:
         else:
             assert draft(one.fields).id
     ids = [one.fields["id"] for one in found if one.fields is not None]
-    assert len(set(ids)) == len(ids), "No two pieces may become one memory."
+    assert len(set(ids)) == len(ids), "No two records may become one memory."
     return found
 
 

@@ -51,7 +51,7 @@ def test_front_matter_gives_type_and_times_and_the_rest_is_named(project: Path) 
         "created_at": "2026-03-01T09:30:00Z",
         "updated_at": "2026-03-02T00:00:00Z",
     }
-    assert guide.homeless == ("status", "id")
+    assert guide.unmapped == ("status", "id")
 
 
 def test_a_note_keeps_its_id_when_its_file_moves(project: Path) -> None:
@@ -84,7 +84,7 @@ def test_odd_front_matter_costs_its_field_and_not_the_note(tmp_path: Path) -> No
     (one,) = taken(IMPORTER, tmp_path)
     held = one.fields or {}
     assert (held["title"], held["tags"], held["text"]) == ("a", ["x", "y"], "Text")
-    assert set(one.homeless) == {"title", "type", "created", "body"}
+    assert set(one.unmapped) == {"title", "type", "created", "body"}
 
 
 def test_bad_notes_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_bad_notes_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:
     (tmp_path / "e.md").write_text("---\ntitle: y\npermalink: p\n---\nText")
     bad = reasons(IMPORTER, tmp_path)
     assert [where for where, _ in bad] == ["a.md", "b.md", "e.md"]
-    assert [one.homeless for one in taken(IMPORTER, tmp_path) if one.fields] == [
+    assert [one.unmapped for one in taken(IMPORTER, tmp_path) if one.fields] == [
         ("front matter",),
         (),
     ]
@@ -121,7 +121,7 @@ def test_what_is_no_project_is_refused(tmp_path: Path) -> None:
         (tmp_path / "missing", "There is no file or folder"),
         (tmp_path / "index", "holds only the index of basic-memory; give the folder of notes"),
         (tmp_path / "index" / "memory.db", "holds only the index of basic-memory"),
-        (tmp_path / "empty", "there is no Markdown file in it"),
+        (tmp_path / "empty", "it has no Markdown file"),
         (tmp_path / "a.md", "is not a folder"),
     ):
         with pytest.raises(UserError, match=words):

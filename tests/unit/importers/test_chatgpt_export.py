@@ -13,7 +13,7 @@ from chat_exports import zipped
 from taking import FIXTURES, fields, reasons, taken
 
 from recollect.errors import UserError
-from recollect.importers.base import Taken
+from recollect.importers.base import ImportedRecord
 from recollect.importers.chatgpt_export import IMPORTER
 
 FILE = FIXTURES / "chatgpt-export" / "conversations.json"
@@ -42,7 +42,7 @@ def saved(folder: Path, *chats: object) -> Path:
 
 
 def test_an_exchange_keeps_every_field_that_has_a_place() -> None:
-    assert taken(IMPORTER, FILE)[1] == Taken(
+    assert taken(IMPORTER, FILE)[1] == ImportedRecord(
         "conversations.json, conversation 1, exchange 2",
         {
             "id": "chatgpt-export-6980a000-0000-8000-8000-000000000001-q2",
@@ -54,7 +54,7 @@ def test_an_exchange_keeps_every_field_that_has_a_place() -> None:
             "created_at": "2026-02-02T02:41:40Z",
             "updated_at": "2026-02-02T02:41:51Z",
         },
-        homeless=("model_slug",),
+        unmapped=("model_slug",),
     )
 
 
@@ -65,7 +65,7 @@ def test_marks_of_sources_go_and_names_of_things_stay() -> None:
 
 
 def test_what_has_no_place_is_named() -> None:
-    assert taken(IMPORTER, FILE)[0].homeless == (
+    assert taken(IMPORTER, FILE)[0].unmapped == (
         "thoughts", "tool call", "execution_output", "model_slug", "content_references",
         "mapping: other branches", "gizmo_id", "default_model_slug", "user_editable_context",
     )  # fmt: skip
@@ -121,14 +121,14 @@ def test_speech_is_read_and_sound_is_named(tmp_path: Path) -> None:
     (found,) = taken(IMPORTER, saved(tmp_path, chat(message("user", *parts))))
     assert found.fields is not None
     assert found.fields["text"] == "User: Spoken"
-    assert found.homeless == ("audio_asset_pointer", "parts")
+    assert found.unmapped == ("audio_asset_pointer", "parts")
 
 
 def test_unknown_types_of_newer_exports_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     new = message("assistant", "x")
     new["content"]["content_type"] = "hologram"
     (found,) = taken(IMPORTER, saved(tmp_path, chat(message("user", "Hello"), new)))
-    assert found.homeless == ("hologram",)
+    assert found.unmapped == ("hologram",)
 
 
 def test_messages_with_one_id_stay_apart(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_bad_conversations_are_named_and_the_rest_is_read(tmp_path: Path) -> Non
     last = taken(IMPORTER, path)[-1]
     assert last.fields is not None
     assert last.fields["text"] == "User: Good"
-    assert last.homeless == ("title", "time")
+    assert last.unmapped == ("title", "time")
 
 
 def test_half_a_character_spoils_nothing(tmp_path: Path) -> None:

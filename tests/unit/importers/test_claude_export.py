@@ -12,7 +12,7 @@ from chat_exports import zipped
 from taking import FIXTURES, fields, reasons, taken
 
 from recollect.errors import UserError
-from recollect.importers.base import Taken
+from recollect.importers.base import ImportedRecord
 from recollect.importers.claude_export import IMPORTER
 
 HERE = FIXTURES / "claude-export"
@@ -27,7 +27,7 @@ def saved(folder: Path, *values: object) -> Path:
 
 
 def test_an_exchange_keeps_every_field_that_has_a_place() -> None:
-    assert taken(IMPORTER, HERE)[1] == Taken(
+    assert taken(IMPORTER, HERE)[1] == ImportedRecord(
         "conversations.json, conversation 1, exchange 1",
         {
             "id": f"{TIDES}-d0000000-0000-4000-8000-000000000001",
@@ -39,7 +39,7 @@ def test_an_exchange_keeps_every_field_that_has_a_place() -> None:
             "created_at": "2026-02-02T10:00:01Z",
             "updated_at": "2026-02-02T10:00:09Z",
         },
-        homeless=("extracted_content", "thinking", "tool_use", "tool_result"),
+        unmapped=("extracted_content", "thinking", "tool_use", "tool_result"),
     )
 
 
@@ -93,7 +93,7 @@ def test_a_project_and_its_documents_are_memories() -> None:
         "created_at": "2026-01-01T00:00:00Z",
         "updated_at": "2026-01-02T00:00:00Z",
     }
-    assert project.homeless == ("is_private", "creator")
+    assert project.unmapped == ("is_private", "creator")
     assert document.fields == {
         "id": f"claude-export-document-{PROJECT}-e0000000-0000-4000-8000-000000000001",
         "source": "claude-export",
@@ -145,7 +145,7 @@ def test_design_chats_are_read(tmp_path: Path) -> None:
         ],
     }  # fmt: skip
     (found,) = taken(IMPORTER, saved(tmp_path, one))
-    assert found == Taken(
+    assert found == ImportedRecord(
         "any name.json, design chat 1, exchange 1",
         {
             "id": "claude-export-d1-m2",
@@ -158,7 +158,7 @@ def test_design_chats_are_read(tmp_path: Path) -> None:
             "created_at": "2026-03-01T00:00:00Z",
             "updated_at": "2026-03-01T00:00:00Z",
         },
-        homeless=("extracted_content", "tool_call", "thinking"),
+        unmapped=("extracted_content", "tool_call", "thinking"),
     )
 
 
@@ -184,7 +184,7 @@ def test_bad_entries_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     first = taken(IMPORTER, path)[0]
     assert first.fields is not None
     assert first.fields["title"] == "5"
-    assert first.homeless == ("content", "a message that is no object")
+    assert first.unmapped == ("content", "a message that is no object")
 
 
 def test_one_bad_file_among_others_is_named(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_what_is_no_export_of_claude_is_refused(tmp_path: Path) -> None:
     chatgpt = zipped(tmp_path / "gpt.zip", {"conversations.json": b'[{"mapping": {}}]'})
     with pytest.raises(UserError, match="use --from chatgpt-export"):
         taken(IMPORTER, chatgpt)
-    with pytest.raises(UserError, match="it holds nothing that is known"):
+    with pytest.raises(UserError, match="it has no conversation, project or memory"):
         taken(IMPORTER, saved(tmp_path, {"a": 1}))
     with pytest.raises(UserError, match="holds no file of claude-export"):
         taken(IMPORTER, zipped(tmp_path / "x.zip", {"users.json": b"[]"}))

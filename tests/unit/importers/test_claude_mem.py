@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import UserError
-from recollect.importers.base import Taken
+from recollect.importers.base import ImportedRecord
 from recollect.importers.claude_mem import IMPORTER
 from recollect.ingest.draft import draft
 
@@ -26,7 +26,7 @@ def made(folder: Path, *more: str) -> Path:
     return file
 
 
-def read(path: Path) -> list[Taken]:
+def read(path: Path) -> list[ImportedRecord]:
     found = list(IMPORTER.read(path))
     for taken in found:
         if taken.fields is not None:
@@ -35,7 +35,7 @@ def read(path: Path) -> list[Taken]:
 
 
 def test_an_observation_becomes_a_memory_with_every_field(tmp_path: Path) -> None:
-    assert read(made(tmp_path))[0] == Taken(
+    assert read(made(tmp_path))[0] == ImportedRecord(
         "observations, row 1",
         {
             "id": "claude-mem-observation-1-1782000000000",
@@ -54,7 +54,7 @@ def test_an_observation_becomes_a_memory_with_every_field(tmp_path: Path) -> Non
             "project": "harbour",
             "created_at": "2026-06-21T00:00:00Z",
         },
-        homeless=(
+        unmapped=(
             "platform_source", "memory_session_id", "prompt_number", "discovery_tokens",
             "generated_by_model", "agent_type", "agent_id", "metadata",
         ),
@@ -62,7 +62,7 @@ def test_an_observation_becomes_a_memory_with_every_field(tmp_path: Path) -> Non
 
 
 def test_a_summary_becomes_a_memory_with_every_field(tmp_path: Path) -> None:
-    assert read(made(tmp_path))[3] == Taken(
+    assert read(made(tmp_path))[3] == ImportedRecord(
         "session_summaries, row 1",
         {
             "id": "claude-mem-summary-1-1782000000000",
@@ -81,13 +81,13 @@ def test_a_summary_becomes_a_memory_with_every_field(tmp_path: Path) -> None:
             "project": "harbour",
             "created_at": "2026-06-21T00:00:00Z",
         },
-        homeless=("platform_source", "memory_session_id", "prompt_number", "discovery_tokens"),
+        unmapped=("platform_source", "memory_session_id", "prompt_number", "discovery_tokens"),
     )
 
 
 def test_a_prompt_gets_its_place_and_its_project_from_the_session(tmp_path: Path) -> None:
     first, second = read(made(tmp_path))[4:]
-    assert first == Taken(
+    assert first == ImportedRecord(
         "user_prompts, row 1",
         {
             "id": "claude-mem-prompt-1-1794754797832",
@@ -98,7 +98,7 @@ def test_a_prompt_gets_its_place_and_its_project_from_the_session(tmp_path: Path
             "project": "harbour",
             "created_at": "2026-11-15T14:59:57.832000Z",
         },
-        homeless=("platform_source", "session_db_id", "content_session_id"),
+        unmapped=("platform_source", "session_db_id", "content_session_id"),
     )
     assert second.fields is not None
     assert second.fields["context"] == "Prompt 1 of the session"
@@ -123,7 +123,7 @@ def test_a_merged_worktree_counts_as_the_project_it_went_into(tmp_path: Path) ->
     taken = read(made(tmp_path, "UPDATE observations SET merged_into_project = 'main'"))[2]
     assert taken.fields is not None
     assert taken.fields["project"] == "main"
-    assert "project" in taken.homeless
+    assert "project" in taken.unmapped
 
 
 def test_a_file_of_an_old_version_is_read(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_file_of_an_old_version_is_read(tmp_path: Path) -> None:
         "project": "p",
         "created_at": "2025-10-01T00:00:00Z",
     }
-    assert taken.homeless == ("sdk_session_id",)
+    assert taken.unmapped == ("sdk_session_id",)
 
 
 def test_odd_values_lose_no_record(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_odd_values_lose_no_record(tmp_path: Path) -> None:
     assert taken.fields["tags"] == ["not json"]
     assert str(taken.fields["text"]).endswith("\n\n- 1")
     assert "created_at" not in taken.fields
-    assert {"facts", "created_at", "created_at_epoch", "subtitle"} <= set(taken.homeless)
+    assert {"facts", "created_at", "created_at_epoch", "subtitle"} <= set(taken.unmapped)
 
 
 def test_a_row_that_says_nothing_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_newer_schema_is_read_while_it_has_the_columns(tmp_path: Path) -> None
 def test_a_newer_schema_without_the_columns_is_refused_by_its_number(tmp_path: Path) -> None:
     newer = "INSERT INTO schema_versions VALUES (99, 60, '2027-01-01')"
     renamed = "ALTER TABLE observations RENAME COLUMN narrative TO story"
-    with pytest.raises(UserError, match="its schema is 60, and 52 is the newest"):
+    with pytest.raises(UserError, match="its schema is 60, and those up to 52 are supported"):
         read(made(tmp_path, newer, renamed))
 
 

@@ -50,9 +50,9 @@ def test_every_field_of_the_index_that_has_a_place_gets_it(index: Path) -> None:
 
 
 def test_what_has_no_place_is_named(index: Path) -> None:
-    homeless = [set(one.homeless) for one in taken(IMPORTER, index)]
+    unmapped = [set(one.unmapped) for one in taken(IMPORTER, index)]
     living = {"updated_count", "confidence", "commit_sha", "branch", "last_verified"}
-    assert homeless == [living | {"retrieved_count"}, {"archive_reason", "superseded_by"}]
+    assert unmapped == [living | {"retrieved_count"}, {"archive_reason", "superseded_by"}]
 
 
 def test_what_is_archived_was_valid_until_then(index: Path) -> None:
@@ -93,7 +93,7 @@ def test_odd_values_cost_their_field_and_not_the_memory(tmp_path: Path) -> None:
     assert one.fields["tags"] == ["x", "7"]
     assert one.fields["text"] == "12"
     assert str(one.fields["id"]).startswith("echovault-a-b-")
-    assert set(one.homeless) == {"created_at", "tags", "structured_data", "why"}
+    assert set(one.unmapped) == {"created_at", "tags", "structured_data", "why"}
 
 
 def test_rows_without_a_name_or_a_word_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_session_is_read_where_there_is_no_index() -> None:
 
 def test_what_a_session_says_of_all_its_memories_is_named() -> None:
     first, second = taken(IMPORTER, HERE / "vault" / "lighthouse")
-    assert (set(first.homeless), set(second.homeless)) == (
+    assert (set(first.unmapped), set(second.unmapped)) == (
         {"branch", "tags of the session"},
         {"archive_reason", "tags of the session"},
     )
@@ -182,7 +182,7 @@ def test_what_echovault_did_not_write_is_refused(tmp_path: Path) -> None:
         (tmp_path / "missing", "There is no file or folder"),
         (text, "is not a SQLite database of echovault, or it is encrypted"),
         (other, "is not of echovault: it has no table 'memories'"),
-        (newer, "has no column 'what' .* version of echovault that is not known"),
+        (newer, "has no column 'what' .* version of echovault is not supported"),
     ):
         with pytest.raises(UserError, match=words):
             taken(IMPORTER, path)
@@ -204,4 +204,4 @@ def test_what_a_session_says_as_json_stays_in_its_place(tmp_path: Path) -> None:
     )
     first, second = taken(IMPORTER, session)
     assert (first.fields or {})["title"] == "A"
-    assert (first.homeless, second.homeless) == (("confidence",), ("living",))
+    assert (first.unmapped, second.unmapped) == (("confidence",), ("living",))

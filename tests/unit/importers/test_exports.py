@@ -41,7 +41,7 @@ def test_names_that_lead_out_are_left_alone(tmp_path: Path) -> None:
 
 def test_other_ways_of_packing_are_refused(tmp_path: Path) -> None:
     found = names(zipped(tmp_path / "x.zip", {"a.json": b"[]"}, zipfile.ZIP_LZMA))
-    assert found == [("a.json", "It is packed in a way that exports are not.")]
+    assert found == [("a.json", "It is compressed in a way that exports are not.")]
 
 
 def test_a_member_whose_bytes_are_broken_is_named_and_the_rest_is_read(tmp_path: Path) -> None:

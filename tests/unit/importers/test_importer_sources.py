@@ -11,8 +11,8 @@ from taking import built
 
 from recollect.errors import UserError
 from recollect.importers import databases, files
-from recollect.importers.base import Taken
-from recollect.importers.databases import Row, columns, database, rows
+from recollect.importers.base import ImportedRecord
+from recollect.importers.databases import SourceRow, columns, database, rows
 from recollect.importers.files import (
     files_below,
     json_file,
@@ -21,11 +21,12 @@ from recollect.importers.files import (
     json_object,
     text_file,
 )
-from recollect.importers.records import Piece, empty, foreign_id, moment, once, tags
+from recollect.importers.records import Record, empty, foreign_id, tags, without_repeats
+from recollect.importers.times import moment
 from recollect.ingest.draft import LONGEST_ID
 
 
-def all_rows(path: Path, table: str = "t") -> list[Row]:
+def all_rows(path: Path, table: str = "t") -> list[SourceRow]:
     with database(path, "tool") as connection:
         return list(rows(connection, table, "id"))
 
@@ -44,38 +45,38 @@ def test_what_is_neither_taken_nor_empty_is_homeless() -> None:
         "g": "[]",
         "h": b"\xff",
     }
-    piece = Piece("here", raw, "i", "tool")
+    piece = Record("here", raw, "i", "tool")
     piece.take("title", "a")
-    assert piece.taken() == Taken(
+    assert piece.imported() == ImportedRecord(
         "here", {"id": "i", "source": "tool", "title": "A"}, "", ("b", "f", "h")
     )
 
 
 def test_a_value_that_does_not_fit_its_field_is_homeless() -> None:
     raw = {"a": "A", "s": "huge", "t": "soon", "k": {}, "p": ["x"], "d": b"\xff"}
-    piece = Piece("here", raw, "i", "tool")
+    piece = Record("here", raw, "i", "tool")
     for field, called in (
         ("title", "a"), ("severity", "s"), ("created_at", "t"), ("kind", "k"), ("project", "p"),
         ("details", "d"),
     ):  # fmt: skip
         piece.take(field, called)
-    found = piece.taken()
+    found = piece.imported()
     assert found.fields == {"id": "i", "source": "tool", "title": "A"}
-    assert found.homeless == ("s", "t", "p", "d")
+    assert found.unmapped == ("s", "t", "p", "d")
 
 
 def test_tags_from_several_places_add_up() -> None:
-    piece = Piece("here", {}, "i", "tool")
+    piece = Record("here", {}, "i", "tool")
     piece.put("tags", ["a", 1, True], "x")
     piece.put("tags", "b, a,,", "y")
     piece.put("title", "T", "z")
-    assert (piece.taken().fields or {})["tags"] == ["a", "1", "true", "b"]
+    assert (piece.imported().fields or {})["tags"] == ["a", "1", "true", "b"]
 
 
 def test_texts_lose_what_no_memory_can_hold() -> None:
-    piece = Piece("here", {"a": "x\0y\ud800"}, "i", "tool")
+    piece = Record("here", {"a": "x\0y\ud800"}, "i", "tool")
     piece.take("title", "a")
-    assert (piece.taken().fields or {})["title"] == "xy?"
+    assert (piece.imported().fields or {})["title"] == "xy?"
 
 
 @pytest.mark.parametrize(
@@ -90,8 +91,12 @@ def test_tags_are_read_from_lists_and_texts(value: object, expected: list[object
 
 
 def test_a_second_piece_of_the_same_id_is_named() -> None:
-    pieces = [Taken("a", {"id": "x"}), Taken("b", None, "Bad."), Taken("c", {"id": "x"})]
-    assert [one.where for one in once(iter(pieces)) if one.fields is None] == ["b", "c"]
+    pieces = [
+        ImportedRecord("a", {"id": "x"}),
+        ImportedRecord("b", None, "Bad."),
+        ImportedRecord("c", {"id": "x"}),
+    ]
+    assert [one.where for one in without_repeats(iter(pieces)) if one.fields is None] == ["b", "c"]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_every_entity_is_a_memory_with_its_observations_and_relations() -> None:
         "source": "mcp-memory",
     }
     assert grace["details"] == "Relations:\n- knows Ada Lovelace"
-    assert not any(one.homeless for one in taken(IMPORTER, GRAPH))
+    assert not any(one.unmapped for one in taken(IMPORTER, GRAPH))
 
 
 def test_an_entity_that_learned_more_keeps_its_id(tmp_path: Path) -> None:
@@ -98,12 +98,12 @@ def test_bad_lines_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:
     first, second = (one for one in taken(IMPORTER, path) if one.fields)
     assert (first.fields or {})["text"] == "one"
     assert (second.fields or {})["text"] == "one\n2"
-    assert second.homeless == ("observations",)
+    assert second.unmapped == ("observations",)
 
 
 def test_what_a_newer_server_adds_is_named(tmp_path: Path) -> None:
     newer = entity("a", "one") | {"createdAt": "2026-03-01", "empty": []}
-    assert taken(IMPORTER, written(tmp_path, newer))[0].homeless == ("createdAt",)
+    assert taken(IMPORTER, written(tmp_path, newer))[0].unmapped == ("createdAt",)
 
 
 # --- the service --------------------------------------------------------------------------------
@@ -144,14 +144,14 @@ def test_a_belief_is_a_memory_and_one_that_is_superseded_is_over(service: Path) 
         "updated_at": "2026-03-02T09:30:00Z",
         "valid_until": "2026-03-02T09:30:00Z",
     }
-    assert set(belief.homeless) == {"confidence", "status", "derived_from"}
+    assert set(belief.unmapped) == {"confidence", "status", "derived_from"}
 
 
 def test_what_has_no_place_in_the_service_is_named(service: Path) -> None:
-    homeless = [set(one.homeless) for one in taken(IMPORTER, service)]
-    assert homeless[:2] == [{"metadata.hostname"}, {"memory_graph"}]
+    unmapped = [set(one.unmapped) for one in taken(IMPORTER, service)]
+    assert unmapped[:2] == [{"metadata.hostname"}, {"memory_graph"}]
     versions = {"parent_id", "version", "confidence", "last_accessed", "superseded_by"}
-    assert homeless[2] == versions | {"memory_graph"}
+    assert unmapped[2] == versions | {"memory_graph"}
 
 
 def test_what_was_deleted_stays_deleted(service: Path) -> None:
@@ -194,7 +194,7 @@ def test_odd_rows_are_named_and_the_rest_goes_in(service: Path) -> None:
         "It has neither a title nor a text.",
     ]
     (kept,) = [one for one in found if one.fields and one.fields["id"] == "mcp-memory-f"]
-    assert set(kept.homeless) == {"metadata", "created_at", "tags"}
+    assert set(kept.unmapped) == {"metadata", "created_at", "tags"}
 
 
 # --- neither ------------------------------------------------------------------------------------

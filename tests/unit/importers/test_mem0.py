@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import UserError
-from recollect.importers.base import Taken
+from recollect.importers.base import ImportedRecord
 from recollect.importers.mem0 import IMPORTER
 from recollect.ingest.draft import draft
 
@@ -46,7 +46,7 @@ def saved(folder: Path, value: object) -> Path:
     return file
 
 
-def read(path: Path) -> list[Taken]:
+def read(path: Path) -> list[ImportedRecord]:
     found = list(IMPORTER.read(path))
     for taken in found:
         if taken.fields is not None:
@@ -54,7 +54,7 @@ def read(path: Path) -> list[Taken]:
     return found
 
 
-def by_id(found: list[Taken]) -> dict[object, Taken]:
+def by_id(found: list[ImportedRecord]) -> dict[object, ImportedRecord]:
     return {taken.fields["id"]: taken for taken in found if taken.fields is not None}
 
 
@@ -72,21 +72,23 @@ FULL = {
 def test_a_memory_of_get_all_keeps_every_field() -> None:
     found = by_id(read(FIXTURES / "get_all.json"))
     assert set(found) == {TEA, BOILER, NOTED}
-    assert found[TEA] == Taken("memory 2", FULL, "", ("metadata.n", "run_id", "role"))
-    assert found[BOILER].homeless == ("actor_id", "role")
+    assert found[TEA] == ImportedRecord("memory 2", FULL, "", ("metadata.n", "run_id", "role"))
+    assert found[BOILER].unmapped == ("actor_id", "role")
 
 
 def test_a_point_of_the_vector_store_keeps_every_field(tmp_path: Path) -> None:
     found = by_id(read(store(tmp_path)))
     assert set(found) == {TEA, BOILER, NOTED}
-    assert found[TEA] == Taken("mem0, row 3", FULL, "", ("n", "run_id", "role"))
+    assert found[TEA] == ImportedRecord("mem0, row 3", FULL, "", ("n", "run_id", "role"))
 
 
 def test_the_history_gives_what_each_memory_says_last_and_nothing_deleted(tmp_path: Path) -> None:
     found = by_id(read(built(tmp_path / "history.db", "history.sql")))
     assert set(found) == {TEA, BOILER, NOTED}
     fields = {name: FULL[name] for name in FULL if name not in ("space", "tags")}
-    assert found[TEA] == Taken("history, row 4", fields | {"source": "mem0"}, "", ("role",))
+    assert found[TEA] == ImportedRecord(
+        "history, row 4", fields | {"source": "mem0"}, "", ("role",)
+    )
 
 
 def test_all_three_give_the_same_ids_so_that_none_makes_twins_of_another(tmp_path: Path) -> None:
@@ -118,7 +120,7 @@ def test_what_the_platform_gives_is_mapped_as_well(tmp_path: Path) -> None:
         "tags": ["plans"],
         "valid_until": "2027-01-01T00:00:00Z",
     }
-    assert taken.homeless == ("immutable", "owner")
+    assert taken.unmapped == ("immutable", "owner")
 
 
 def test_bad_memories_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
@@ -128,7 +130,7 @@ def test_bad_memories_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
         "It is not a JSON object.", "It has no id.", "It has neither a title nor a text.", "",
     ]  # fmt: skip
     assert found[3].fields == {"id": "mem0-7", "source": "mem0", "text": "Good"}
-    assert found[3].homeless == ("created_at", "metadata")
+    assert found[3].unmapped == ("created_at", "metadata")
 
 
 def test_a_point_that_is_a_program_is_named_and_not_run(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from taking import FIXTURES, built, fields, reasons, taken
 
 from recollect.errors import UserError
-from recollect.importers.base import Taken
+from recollect.importers.base import ImportedRecord
 from recollect.importers.mempalace import IMPORTER
 
 HERE = FIXTURES / "mempalace"
@@ -33,7 +33,7 @@ def chroma(folder: Path, *more: str) -> Path:
 
 
 def test_a_drawer_keeps_every_field_that_has_a_place(tmp_path: Path) -> None:
-    assert taken(IMPORTER, chroma(tmp_path))[0] == Taken(
+    assert taken(IMPORTER, chroma(tmp_path))[0] == ImportedRecord(
         "embeddings, row 1",
         {
             "id": "mempalace-drawer_harbour_deploys_a2d901cc6951b339ba513507",
@@ -93,7 +93,7 @@ def test_a_mined_piece_says_which_part_of_its_file_it_is(tmp_path: Path) -> None
 def test_a_fact_of_the_graph_holds_as_long_as_it_is_said_to(tmp_path: Path) -> None:
     source = "UPDATE triples SET source_file = '/a.md', confidence = 0.5, adapter_name = 'x'"
     found = taken(IMPORTER, built(tmp_path / "graph.db", GRAPH, f"{source} WHERE valid_to > ''"))
-    assert found[1] == Taken(
+    assert found[1] == ImportedRecord(
         "triples, row 2",
         {
             "id": "mempalace-t_ada_lives_in_bergen_ab8b5ef39c32",
@@ -106,7 +106,7 @@ def test_a_fact_of_the_graph_holds_as_long_as_it_is_said_to(tmp_path: Path) -> N
             "valid_from": "2020-05-01T00:00:00Z",
             "valid_until": "2026-02-16T00:00:00Z",
         },
-        homeless=("confidence", "adapter_name"),
+        unmapped=("confidence", "adapter_name"),
     )
 
 
@@ -122,7 +122,7 @@ def test_an_entity_of_which_something_is_known_is_a_memory(tmp_path: Path) -> No
         "text": "type: person\n\nport: 7",
         "created_at": "2026-11-15T15:06:50Z",
     }
-    assert first.homeless == ("properties.odd",)
+    assert first.unmapped == ("properties.odd",)
 
 
 def test_the_whole_folder_is_read_and_again_gives_the_same(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_when_it_was_written_counts_and_what_is_unknown_is_named(tmp_path: Path)
     first = taken(IMPORTER, path)[0]
     assert first.fields is not None
     assert first.fields["created_at"] == "2024-05-01T10:00:00Z"
-    assert first.homeless == ("ingest_mode", "importance")
+    assert first.unmapped == ("ingest_mode", "importance")
 
 
 def test_odd_values_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_odd_values_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     first = taken(IMPORTER, path)[0]
     assert first.fields is not None
     assert "created_at" not in first.fields
-    assert first.homeless == ("filed_at",)
+    assert first.unmapped == ("filed_at",)
 
 
 def test_a_fact_without_an_object_is_named(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_what_is_no_palace_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_bytes(b"only text\n" * 100)
     (tmp_path / "empty").mkdir()
     for name, reason in {
-        "newer.db": "has no column 'embedding_id' .* version of mempalace that is not known",
+        "newer.db": "has no column 'embedding_id' .* version of mempalace is not supported",
         "strange.db": "is a database of ChromaDB, but not one of mempalace",
         "other.db": "it has none of the tables",
         "text.db": "is not a SQLite database",

@@ -53,7 +53,7 @@ def test_every_property_that_has_a_place_gets_it(vault: Path) -> None:
 
 def test_properties_without_a_place_are_named(vault: Path) -> None:
     (lamp,) = [one for one in taken(IMPORTER, vault) if one.where == LAMP]
-    assert lamp.homeless == ("cssclasses", "publish")
+    assert lamp.unmapped == ("cssclasses", "publish")
 
 
 def test_a_daily_note_was_made_on_its_day(vault: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_canvas_is_read_from_top_to_bottom(vault: Path) -> None:
     )
     assert held["details"] == f"On the canvas:\n- {LAMP}"
     assert (held["title"], held["kind"]) == ("Plan", "canvas")
-    assert plan.homeless == ("edges",)
+    assert plan.unmapped == ("edges",)
 
 
 def test_templates_and_drawings_are_said_to_be_left_out(vault: Path) -> None:
@@ -118,7 +118,7 @@ def test_odd_properties_cost_their_field_and_not_the_note(tmp_path: Path) -> Non
     held = one.fields or {}
     assert (held["title"], held["tags"], held["kind"]) == ("a", ["x"], "a")
     assert held["created_at"] == "2026-03-02T00:00:00Z"
-    assert set(one.homeless) == {
+    assert set(one.unmapped) == {
         "title", "tags", "aliases", "severity", "created", "date", "type", "text",
     }  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_bad_files_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:
     ]  # fmt: skip
     canvas, note = (one for one in taken(IMPORTER, tmp_path) if one.fields)
     assert (canvas.fields or {})["text"] == "T"
-    assert note.homeless == ("front matter",)
+    assert note.unmapped == ("front matter",)
 
 
 def test_settings_that_cannot_be_read_cost_nothing(vault: Path) -> None:
@@ -161,7 +161,7 @@ def test_what_is_no_vault_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     for path, words in (
         (tmp_path / "missing", "There is no file or folder"),
-        (tmp_path / "empty", "is not of obsidian: there is no note in it"),
+        (tmp_path / "empty", "is not of obsidian: it has no note"),
         (tmp_path / "a.txt", "is neither a folder of notes nor a note"),
     ):
         with pytest.raises(UserError, match=words):

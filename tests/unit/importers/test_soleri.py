@@ -75,11 +75,11 @@ def test_a_project_without_a_name_is_called_after_its_folder(vault: Path) -> Non
 
 
 def test_what_has_no_place_is_named(vault: Path) -> None:
-    homeless = [set(one.homeless) for one in taken(IMPORTER, vault)]
-    assert homeless[0] == {"origin", "tier", "links"}
-    assert homeless[1] == {"archive_reason"}
-    assert homeless[2] == {"tools_used", "vault_entries_referenced"}
-    assert homeless[3] == set()
+    unmapped = [set(one.unmapped) for one in taken(IMPORTER, vault)]
+    assert unmapped[0] == {"origin", "tier", "links"}
+    assert unmapped[1] == {"archive_reason"}
+    assert unmapped[2] == {"tools_used", "vault_entries_referenced"}
+    assert unmapped[3] == set()
 
 
 def test_chats_are_said_to_be_left_out(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_chats_are_said_to_be_left_out(tmp_path: Path) -> None:
     path = built(tmp_path / "vault.db", SCHEMA, chat)
     ((where, reason),) = reasons(IMPORTER, path)
     assert where == "transcript_messages"
-    assert "not taken" in reason
+    assert "not imported" in reason
 
 
 def test_the_folder_is_read_and_again_gives_the_same(vault: Path) -> None:
@@ -119,7 +119,7 @@ def test_an_entry_that_is_archived_and_restored_is_taken_once(vault: Path, tmp_p
     assert reasons(IMPORTER, vault) == [
         (
             "entries_archive, row 2",
-            "What was taken as 'soleri-arch-001' before has the same name.",
+            "A record before it has the same id, 'soleri-arch-001'.",
         )
     ]
 
@@ -132,7 +132,7 @@ def test_odd_values_cost_their_field_and_not_the_memory(tmp_path: Path) -> None:
         INSERT INTO entries VALUES ('x', ' ', NULL, NULL, NULL, NULL, NULL, 'because');
     """
     path = built(tmp_path / "vault.db", odd)
-    assert [one.homeless for one in taken(IMPORTER, path) if one.fields] == [
+    assert [one.unmapped for one in taken(IMPORTER, path) if one.fields] == [
         ("severity", "created_at", "example", "tags")
     ]
     assert fields(IMPORTER, path) == [
@@ -181,7 +181,7 @@ def test_what_soleri_did_not_write_is_refused(tmp_path: Path) -> None:
         (tmp_path / "list.json", r"is not of soleri: it is neither a vault\.db nor a bundle"),
         (tmp_path / "empty", r"is not of soleri: it is neither a vault\.db nor a bundle"),
         (built(tmp_path / "other.db", "CREATE TABLE t (a)"), "it has no table 'entries'"),
-        (newer, "is a vault of version 2 of soleri; known here are those up to 1"),
+        (newer, "is a vault of version 2 of soleri; those up to 1 are supported"),
     ):
         with pytest.raises(UserError, match=words):
             taken(IMPORTER, path)

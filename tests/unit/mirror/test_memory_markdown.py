@@ -19,7 +19,7 @@ from recollect.mirror.memory_markdown import (
     UNCLOSED,
     as_markdown,
     loose_id,
-    parsed,
+    parse,
     with_fields,
 )
 from recollect.mirror.notes import note_fields, our_fields
@@ -59,7 +59,7 @@ def memory(**fields: Any) -> Memory:
     return replace(Memory(id="a", title="T", created_at=MADE, updated_at=MADE), **fields)
 
 
-# The form
+# The file
 
 
 def test_a_file_reads_like_a_note() -> None:
@@ -86,12 +86,12 @@ def test_a_text_that_would_not_survive_in_the_body_is_quoted_in_the_front_matter
     front, _, body = written[4:].partition("---\n")
     assert 'text: "' in front
     assert body == ""
-    assert parsed(written).fields["text"] == text
+    assert parse(written).fields["text"] == text
 
 
 @pytest.mark.parametrize("text", ["## Why", "## Text", "---", "---\nid: b\n---", "%% note %%"])
 def test_a_text_that_looks_like_ours_comes_back(text: str) -> None:
-    fields = parsed(as_markdown(memory(text=text, why=text))).fields
+    fields = parse(as_markdown(memory(text=text, why=text))).fields
     assert (fields["text"], fields["why"]) == (text, text)
 
 
@@ -103,54 +103,54 @@ def test_what_yaml_would_take_for_something_else_is_quoted(word: str) -> None:
 def test_a_text_is_never_too_long_to_come_back() -> None:
     """Front matter that people write is limited; what we quote there is not."""
     long = "word " * 100_000
-    fields = parsed(as_markdown(memory(text=long, title=long))).fields
+    fields = parse(as_markdown(memory(text=long, title=long))).fields
     assert fields["text"] == fields["title"] == long
 
 
 def test_lines_of_the_front_matter_that_are_not_ours_stay() -> None:
     text = FULL.replace("severity: warning\n", "aliases:\n  - token\nseverity: warning\ncss: x\n")
-    form = parsed(text)
-    assert form.extras == "aliases:\n  - token\ncss: x\n"
-    assert form.others == {"aliases": ["token"], "css": "x"}
-    assert as_markdown(memory(), form.extras).count("aliases:\n  - token\ncss: x\n---\n") == 1
+    file = parse(text)
+    assert file.extras == "aliases:\n  - token\ncss: x\n"
+    assert file.others == {"aliases": ["token"], "css": "x"}
+    assert as_markdown(memory(), file.extras).count("aliases:\n  - token\ncss: x\n---\n") == 1
 
 
 def test_front_matter_may_be_written_in_any_yaml() -> None:
     text = "---\n'title': 'it''s'\ntags: [a, \"b\"]\nkind: >\n  folded\n  text\n---\nBody\n"
-    fields = parsed(text).fields
+    fields = parse(text).fields
     assert fields == {"title": "it's", "tags": ["a", "b"], "kind": "folded text\n", "text": "Body"}
 
 
 @pytest.mark.parametrize("key", ["größe", "dc:title", '"a: b"', "two words", "übersicht "])
 def test_keys_of_others_may_be_called_anything(key: str) -> None:
-    form = parsed(f"---\nid: a\n{key}: x\ntitle: T\n---\nText\n")
-    assert form.extras == f"{key}: x\n"
-    assert form.fields == {"id": "a", "title": "T", "text": "Text"}
+    file = parse(f"---\nid: a\n{key}: x\ntitle: T\n---\nText\n")
+    assert file.extras == f"{key}: x\n"
+    assert file.fields == {"id": "a", "title": "T", "text": "Text"}
 
 
 @pytest.mark.parametrize(
     "line", ["a" + " " * 200_000, "a:" * 100_000, '"' * 200_000, " #" * 50_000]
 )
 def test_long_lines_in_front_matter_take_no_longer_than_they_are(line: str) -> None:
-    assert parsed(f"---\nid: a\n{line}\n---\n").problem
+    assert parse(f"---\nid: a\n{line}\n---\n").problem
 
 
 def test_of_a_key_that_stands_twice_the_last_counts() -> None:
-    assert parsed("---\ntitle: a\ntitle: b\n---\n").fields == {"title": "b"}
+    assert parse("---\ntitle: a\ntitle: b\n---\n").fields == {"title": "b"}
 
 
 def test_an_empty_value_is_none_where_a_memory_cannot_have_it() -> None:
-    form = parsed("---\nid: a\nseverity:\nkind: ''\nvalid_until:\ntitle:\n---\nText\n")
-    assert form.fields == {"id": "a", "title": "", "text": "Text"}
+    file = parse("---\nid: a\nseverity:\nkind: ''\nvalid_until:\ntitle:\n---\nText\n")
+    assert file.fields == {"id": "a", "title": "", "text": "Text"}
 
 
 def test_a_section_may_lose_its_heading_and_be_there_twice() -> None:
     text = "Text\n%%recollect:why%%\none\n%% recollect: why %%\n## Why\n\ntwo\n"
-    assert parsed(text).fields == {"text": "Text", "why": "one\n\ntwo"}
+    assert parse(text).fields == {"text": "Text", "why": "one\n\ntwo"}
 
 
 def test_a_text_in_the_front_matter_and_one_in_the_body_are_both_kept() -> None:
-    assert parsed('---\nid: a\ntext: " x"\n---\nmore\n').fields["text"] == " x\n\nmore"
+    assert parse('---\nid: a\ntext: " x"\n---\nmore\n').fields["text"] == " x\n\nmore"
 
 
 @pytest.mark.parametrize(
@@ -165,11 +165,11 @@ def test_a_text_in_the_front_matter_and_one_in_the_body_are_both_kept() -> None:
     ],
 )
 def test_front_matter_that_cannot_be_read_is_a_problem(text: str, problem: str) -> None:
-    assert problem in parsed(text).problem
+    assert problem in parse(text).problem
 
 
 def test_a_note_that_begins_with_a_rule_has_no_front_matter() -> None:
-    assert parsed("---\nText").fields == {"text": "---\nText"}
+    assert parse("---\nText").fields == {"text": "---\nText"}
 
 
 def test_an_id_is_found_in_a_file_that_is_broken() -> None:
@@ -200,7 +200,7 @@ def test_fields_are_put_into_a_file_and_the_rest_stays_byte_for_byte() -> None:
     ],
 )
 def test_a_note_is_called_by_front_matter_or_heading_or_file(text: str, title: str) -> None:
-    assert note_fields(parsed(text), "folder/The file.md")["title"] == title
+    assert note_fields(parse(text), "folder/The file.md")["title"] == title
 
 
 @pytest.mark.parametrize(
@@ -217,12 +217,12 @@ def test_a_note_has_the_tags_of_its_front_matter_and_of_its_text(
     front: str, tags: list[str]
 ) -> None:
     text = f"---\n{front}\n---\nAn #inline and #deep/er tag, not `#code`, a#b, #1 or C#.\n"
-    assert note_fields(parsed(text), "n.md")["tags"] == tags
+    assert note_fields(parse(text), "n.md")["tags"] == tags
 
 
 def test_a_file_of_ours_has_the_tags_of_its_front_matter_alone() -> None:
-    form = parsed(as_markdown(memory(text="an #inline tag", tags=("#a",))))
-    assert our_fields(form)["tags"] == ["#a"]
+    file = parse(as_markdown(memory(text="an #inline tag", tags=("#a",))))
+    assert our_fields(file)["tags"] == ["#a"]
 
 
 # Names
@@ -313,7 +313,7 @@ def test_reading_a_folder_names_what_is_bad_and_what_has_no_place(tmp_path: Path
         "link.md": "It is a link, and links are not followed.",
         "nul.md": "It holds a NUL character, which text cannot hold.",
     }
-    assert taken["a.md"].homeless == ("aliases",)
+    assert taken["a.md"].unmapped == ("aliases",)
     note = taken["note.md"].fields
     assert note is not None
     assert draft(note).fields == {
@@ -323,7 +323,7 @@ def test_reading_a_folder_names_what_is_bad_and_what_has_no_place(tmp_path: Path
         "tags": ("tag",),
         "kind": "idea",
     }
-    assert taken["note.md"].homeless == ("css",)
+    assert taken["note.md"].unmapped == ("css",)
     again = {one.where: one for one in read(tmp_path)}
     assert again == taken
 

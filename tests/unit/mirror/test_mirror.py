@@ -15,8 +15,9 @@ from recollect import Recollect
 from recollect.errors import Forbidden, UserError
 from recollect.files import write_whole
 from recollect.mirror import folder as mirrored_folder
-from recollect.mirror.run import Mirrored
-from recollect.mirror.state import DECISIONS, STATE, decide
+from recollect.mirror.decisions import DECISIONS, decide
+from recollect.mirror.report import Mirrored
+from recollect.mirror.state import STATE
 from recollect.settings import Embedding, Mirror, Rerank, Settings
 from recollect.types import Memory
 
@@ -143,7 +144,7 @@ def test_both_changed_keeps_both_and_says_so(tides: Pair) -> None:
     beside = "Tides (conflict 2026-11-15 10.24).md"
     [other] = [id for id in tides.ids() if id != "tides"]
     assert (step.action, step.path) == ("conflict", "Tides.md")
-    assert step.told == f"the file's version is now {beside}, and the memory {other}"
+    assert step.note == f"the file's version is now {beside}, and the memory {other}"
     assert "High at one." in tides.text("Tides.md")
     assert "High at two." in tides.text(beside)
     assert tides.show("tides").text == "High at one."
@@ -586,7 +587,7 @@ def test_a_state_that_names_a_file_elsewhere_is_refused(tides: Pair, path: str) 
     state["entries"]["tides"]["path"] = path
     (tides.folder / STATE).write_text(json.dumps(state))
     tides.vault.edit("tides", text="High at one.")
-    with pytest.raises(UserError, match="no file of the mirror"):
+    with pytest.raises(UserError, match="cannot be a file of the mirror"):
         tides.mirror()
 
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from recollect.engine import Recollect
 from recollect.engine.importing import Imported
 from recollect.errors import UserError
-from recollect.importers import TOOLS, Foreign, importer
+from recollect.importers import TOOLS, ForeignMemories, importer
 from recollect.ingest.jsonl import Line, read_lines
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, standard_input
 from recollect.interfaces.cli.output import one_line, print_json, progress, visible
@@ -56,12 +56,12 @@ def run(args: argparse.Namespace) -> int:
 def _foreign(args: argparse.Namespace) -> int:
     if args.file == "-":
         raise WrongUsage("--from cannot read standard input. Name a file or a folder.")
-    pieces = Foreign(importer(args.tool), Path(args.file))
+    records = ForeignMemories(importer(args.tool), Path(args.file))
     with Recollect() as memory:
-        done = _imported(memory, pieces, args, None)
-        if not pieces.where:
+        done = _imported(memory, records, args, None)
+        if not records.where:
             raise UserError(f"{args.file} holds nothing from {args.tool}.")
-        return _report(memory, args, done, pieces.where, dict(pieces.homeless.most_common()))
+        return _report(memory, args, done, records.where, dict(records.unmapped.most_common()))
 
 
 def _imported(
@@ -80,7 +80,7 @@ def _report(
     where: dict[int, str],
     unmapped: dict[str, int],
 ) -> int:
-    """Embed what is new, then report; `where` names bad pieces of another tool."""
+    """Embed what is new, then report; `where` names bad records of another tool."""
     failure = None if args.no_embed or args.dry_run else embed(memory)
     waiting = memory.waiting()
     for number, reason in done.bad:
@@ -98,7 +98,7 @@ def _report(
         tell_waiting(waiting, failure)
     tell_redacted(done.redacted)
     taken = done.added + done.updated + done.unchanged
-    # A bad line is a failure; of another tool's pieces, some are never of use here.
+    # A bad line is a failure; of another tool's records, some are never of use here.
     return 1 if done.bad and not (where and taken) else 0
 
 

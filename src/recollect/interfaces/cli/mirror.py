@@ -15,7 +15,7 @@ from recollect.interfaces.cli.output import print_json, visible
 from recollect.interfaces.cli.syncing import stopped_by_signals
 
 if TYPE_CHECKING:
-    from recollect.mirror.run import Mirrored
+    from recollect.mirror.report import Mirrored
 
 EXAMPLE = (
     "  recollect mirror ~/notes/memories\n  recollect mirror ~/notes/memories --dry-run\n"
@@ -95,8 +95,8 @@ def _as_json(done: Mirrored, *, dry_run: bool) -> dict[str, object]:
 def _tell(done: Mirrored, *, dry_run: bool) -> None:
     """Print conflicts one by one, and in a dry run everything; the rest is counted."""
     for step in done.steps:
-        if dry_run or step.action == "conflict" or step.told:
-            more = f" ({step.told})" if step.told else ""
+        if dry_run or step.action == "conflict" or step.note:
+            more = f" ({step.note})" if step.note else ""
             print(visible(" ".join(f"{DONE[step.action]}: {step.path}{more}".split())))
     counts = Counter(step.action for step in done.steps)
     parts = [f"{counts[action]:,} {words}" for action, words in DONE.items() if action in counts]  # type: ignore[index]

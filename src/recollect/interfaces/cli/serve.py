@@ -26,7 +26,7 @@ from recollect.interfaces.serving import create_app
 from recollect.settings import Settings
 
 if TYPE_CHECKING:
-    from recollect.mirror.run import Mirrored
+    from recollect.mirror.report import Mirrored
 
 EXAMPLE = "  recollect serve\n  recollect serve --port 8080 --watch"
 PORT = 7117

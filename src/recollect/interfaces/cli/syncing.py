@@ -16,7 +16,7 @@ from recollect.interfaces.cli.secrets import tell_redacted
 from recollect.present.words import counted
 
 if TYPE_CHECKING:
-    from recollect.folders.sync import Synced
+    from recollect.folders.report import Synced
 
 DONE = ("added", "changed", "renamed", "restored", "gone", "unchanged")
 MOST_NAMED = 10  # as many as fit below what was done; --json has more

@@ -1,0 +1,301 @@
+"""The actions of a mirror: making a memory and its file equal, and noting it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from recollect.errors import NotFound
+from recollect.hashing import content_digest
+from recollect.ingest.draft import FIELDS, Draft, complete, draft
+from recollect.ingest.ids import LONG_SUFFIX, made_id
+from recollect.ingest.saving import Saved
+from recollect.memory_json import revision
+from recollect.mirror.decisions import Action
+from recollect.mirror.file_names import is_ours
+from recollect.mirror.files import as_text, read_bytes
+from recollect.mirror.folder import MirroredFolder
+from recollect.mirror.memory_markdown import (
+    BODY,
+    ParsedFile,
+    as_markdown,
+    parse,
+    with_fields,
+)
+from recollect.mirror.notes import note_fields, our_fields
+from recollect.mirror.placement import CONFLICT, Placement
+from recollect.mirror.report import MirrorStep
+from recollect.mirror.scan import MirrorFile, MirrorScan, stated_id, with_text
+from recollect.mirror.state import MirrorEntry
+from recollect.types import Memory
+
+LONGEST_START = 150  # of an id, so that a suffix fits behind it
+
+
+class MirroredVault(Protocol):
+    """The engine, as far as a mirror needs it."""
+
+    def now(self) -> datetime: ...
+
+    def export(self) -> Iterator[Memory]: ...
+
+    def edited(self, id: str, /, *, if_revision: str | None = ..., **changes: Any) -> Saved: ...
+
+    def save_all(self, drafts: Sequence[Draft]) -> list[Saved]: ...
+
+    def forget(
+        self, ids: Sequence[str], *, undo: bool = ..., if_revision: str | None = ...
+    ) -> None: ...
+
+
+class Actions:
+    """What can be done to one folder and one vault; what was done is in `steps` and `entries`."""
+
+    def __init__(
+        self,
+        vault: MirroredVault,
+        folder: MirroredFolder,
+        before: Mapping[str, MirrorEntry],
+        scan: MirrorScan,
+        clean: Callable[[Draft], Draft],
+        *,
+        dry_run: bool,
+    ) -> None:
+        """`before`: the entries of the last run."""
+        self._vault = vault
+        self._folder = folder
+        self._before = before
+        self._clean = clean
+        self._dry = dry_run
+        self.files = dict(scan.files)
+        self.memories = {
+            memory.id: memory
+            for memory in vault.export()
+            # Memories of a followed folder have their files already.
+            if memory.tier != "file" or memory.id in before or memory.id in self.files
+        }
+        self._placement = Placement(before, scan.taken, self.memories.values())
+        self.entries = dict(before)
+        self.steps: list[MirrorStep] = []
+        self.unchanged = 0
+        self.redacted: Counter[str] = Counter()
+
+    def is_same(self, memory: Memory, file: MirrorFile) -> bool:
+        """Whether the file says what the memory says, but for secrets and when it was changed."""
+        changes = self._changes(file, memory.id)
+        if memory.id not in self._before:
+            changes.pop("updated_at", None)
+        cleaned = self._clean(draft(changes, change=True))
+        return complete(cleaned, memory.id, memory, memory.updated_at) == memory
+
+    def _changes(self, file: MirrorFile, id: str) -> dict[str, object]:
+        """The file's fields as changes of its memory, None for those it does not give. A file that
+        lost its front matter changes nothing of what stood there."""
+        fields, entry = _fields(file), self._before.get(id)
+        if _is_bare(file.parsed):
+            return {name: fields[name] for name in BODY if name in fields}
+        if entry is not None and _stamp(file.parsed) == entry.stamp:
+            fields.pop("updated_at", None)
+        kept = ("id", "created_at", "updated_at")
+        changes = {name: fields.get(name) for name in FIELDS if name in fields or name not in kept}
+        changes.pop("id", None)
+        return changes
+
+    def keep(self, memory: Memory, file: MirrorFile) -> None:
+        self.unchanged += 1
+        before = self._before[memory.id]
+        if file.path != before.path:
+            self._settled(memory, file.path, file.digest, before.stamp)
+
+    def settle(self, memory: Memory, file: MirrorFile) -> None:
+        self.unchanged += 1
+        if not self._dry:
+            digest = self._with_id(memory.id, file)
+            self._settled(memory, file.path, digest, _stamp(file.parsed))
+
+    def write(self, memory: Memory, file: MirrorFile | None) -> None:
+        path = self._place("write", memory, file)
+        if self._dry:
+            return
+        if file is None:
+            text = as_markdown(memory)
+            digest = self._folder.add(path, text)
+        else:
+            # Lines of its front matter that are not ours stay in it.
+            now = with_text(file, as_text(read_bytes(self._folder.root, file.path)))
+            text = as_markdown(memory, now.parsed.extras)
+            self._folder.move(file.path, file.digest, path)
+            digest = self._folder.replace(path, file.digest, text)
+        self._settled(memory, path, digest, _stamp(parse(text)))
+
+    def edit(self, memory: Memory, file: MirrorFile) -> None:
+        changes = self._changes(file, memory.id)
+        if self._dry:
+            self._step("edit", memory.id, file.path)
+            return
+        saved = self._vault.edited(memory.id, if_revision=revision(memory), **changes)
+        self.redacted += Counter(saved.redacted)
+        path = self._place("edit", saved.memory, file)
+        stamp = _stamp(file.parsed)
+        if _is_bare(file.parsed):
+            text = as_markdown(saved.memory)
+            digest = self._folder.replace(file.path, file.digest, text)
+            stamp = _stamp(parse(text))
+        else:
+            digest = self._with_id(memory.id, file)
+        self._folder.move(file.path, digest, path)
+        self._settled(saved.memory, path, digest, stamp)
+
+    def conflict(self, memory: Memory, file: MirrorFile) -> None:
+        """Give the file's version a place of its own first; then write the memory's into the file.
+        A version that got its place before an interruption gets no second one."""
+        id = f"{memory.id[:LONGEST_START]}-{CONFLICT}-{content_digest(file.text, 3).hex()}"
+        there = self.files.get(id)
+        beside = there.path if there else self._placement.beside(file.path, self._vault.now())
+        note = f"the file's version is now {beside}, and the memory {id}"
+        self._step("conflict", memory.id, file.path, note)
+        version = draft(self._conflicting(memory, file) | {"id": id})
+        self._clean(version)  # a version that cannot be saved must not be written either
+        if self._dry:
+            return
+        if there is None:
+            self._take_beside(version, id, beside, file.parsed.extras)
+        text = as_markdown(memory, file.parsed.extras)
+        digest = self._folder.replace(file.path, file.digest, text)
+        self._settled(memory, file.path, digest, _stamp(parse(text)))
+
+    def _conflicting(self, memory: Memory, file: MirrorFile) -> dict[str, object]:
+        """The file's fields as a memory that names the one it is in conflict with."""
+        fields = _fields(file)
+        before = self._before.get(memory.id)
+        if before is None or _stamp(file.parsed) == before.stamp:
+            fields["updated_at"] = self._vault.now()
+        tags, context = fields.get("tags", []), fields.get("context", "")
+        if isinstance(tags, list) and CONFLICT not in tags:
+            tags = [*tags, CONFLICT]
+        fields["tags"] = tags
+        why = f"In conflict with {memory.id}: both were changed, and this is what the file said."
+        fields["context"] = f"{context}\n\n{why}" if context else why
+        return fields
+
+    def _take_beside(self, version: Draft, id: str, path: str, extras: str) -> None:
+        text = as_markdown(complete(version, id, None, self._vault.now()), extras)
+        digest = self._folder.add(path, text)
+        memory = self._save(version)
+        self.entries[id] = _entry(memory, path, digest, _stamp(parse(text)), kept=True)
+
+    def forget(self, memory: Memory, path: str) -> None:
+        self._step("forget", memory.id, path)
+        if not self._dry:
+            self._vault.forget([memory.id], if_revision=revision(memory))
+            self.entries.pop(memory.id)
+
+    def trash(self, id: str, file: MirrorFile) -> None:
+        self._step("trash", id, file.path)
+        if not self._dry:
+            self._folder.trash(file.path, file.digest)
+            self.entries.pop(id)
+
+    def take_in(self, id: str, file: MirrorFile) -> None:
+        """Save a file whose id no live memory has: a forgotten one comes back, else a new one is
+        added."""
+        content = draft(_fields(file) | {"id": id})
+        self._step("take in", id, file.path)
+        if self._dry:
+            return
+        try:
+            self._vault.forget([id], undo=True)
+        except NotFound:
+            memory = self._save(content)
+        else:
+            changes = self._changes(file, id)
+            saved = self._vault.edited(id, if_revision=None, **changes)
+            self.redacted += Counter(saved.redacted)
+            memory = saved.memory
+        self._settled(memory, file.path, self._with_id(id, file), _stamp(file.parsed))
+
+    def take_note(self, note: MirrorFile) -> None:
+        """Save a file that somebody wrote. It gets its id first, so that after an interruption the
+        next run takes it under that one."""
+        file = with_text(note, as_text(read_bytes(self._folder.root, note.path)))
+        fields = note_fields(file.parsed, file.path)
+        fields.pop("id", None)
+        if "project" not in fields and (project := self._placement.project_of(file.path)):
+            fields["project"] = project
+        draft(fields)  # refuse it before anything is made from it
+        id = self._new_id(fields)
+        content = draft(fields | {"id": id})
+        self._clean(content)
+        self.files[id] = file
+        self._step("take in", id, file.path)
+        if self._dry:
+            return
+        # From now on its front matter has what was found in it: then it is read as one of ours.
+        stated = {"tags": [], **our_fields(file.parsed)}
+        added = {name: value for name, value in fields.items() if value != stated.get(name)}
+        text = with_fields(file.text, {"id": id} | added)
+        digest = self._folder.replace(file.path, file.digest, text)
+        memory = self._save(content)
+        self.entries[id] = _entry(memory, file.path, digest, _stamp(file.parsed), kept=True)
+
+    def _save(self, content: Draft) -> Memory:
+        [saved] = self._vault.save_all([content])
+        self.redacted += Counter(saved.redacted)
+        return saved.memory
+
+    def _with_id(self, id: str, file: MirrorFile) -> str:
+        """The file's digest, after the id was put back if the file had lost it."""
+        if stated_id(file.parsed) == id:
+            return file.digest
+        return self._folder.replace(file.path, file.digest, with_fields(file.text, {"id": id}))
+
+    def _new_id(self, fields: Mapping[str, object]) -> str:
+        id, number = made_id(fields), 1
+        while id in self.memories or id in self.files or id in self.entries:
+            id = made_id(fields, LONG_SUFFIX) + (f"-{number}" if number > 1 else "")
+            number += 1
+        return id
+
+    def drop(self, id: str) -> None:
+        self.entries.pop(id, None)
+
+    def _place(self, action: Action, memory: Memory, file: MirrorFile | None) -> str:
+        """The path for the memory's file, noted as a step."""
+        path, before = self._placement.path_of(memory, file)
+        self._step(action, memory.id, path, f"it was {before}" if before else "")
+        return path
+
+    def _step(self, action: Action, id: str, path: str, note: str = "") -> None:
+        self.steps.append(MirrorStep(action, id, path, note))
+
+    def _settled(self, memory: Memory, path: str, digest: str, stamp: str) -> None:
+        """Note that both are the same now. Somebody chose a name that we would not choose."""
+        file, before = self.files.get(memory.id), self._before.get(memory.id)
+        if before is not None:
+            kept = self._placement.is_chosen(memory, file.path if file else before.path)
+        else:
+            kept = file is not None and not is_ours(path, memory)
+        self.entries[memory.id] = _entry(memory, path, digest, stamp, kept=kept)
+
+
+def _entry(memory: Memory, path: str, digest: str, stamp: str, *, kept: bool) -> MirrorEntry:
+    return MirrorEntry(path, digest, revision(memory), stamp, kept)
+
+
+def _fields(file: MirrorFile) -> dict[str, object]:
+    """The fields of the file; without a title it gets that of a note."""
+    fields = our_fields(file.parsed)
+    if "title" not in fields:
+        fields["title"] = note_fields(file.parsed, file.path)["title"]
+    return fields
+
+
+def _is_bare(file: ParsedFile) -> bool:
+    """Whether it has no front matter at all."""
+    return not file.extras and not file.fields.keys() - set(BODY)
+
+
+def _stamp(file: ParsedFile) -> str:
+    return str(file.fields.get("updated_at", ""))
