@@ -17,8 +17,8 @@ from pathlib import Path
 from recollect.engine import Recollect
 from recollect.ingest.jsonl import read_lines
 from recollect.settings import Embedding, Rerank, Settings
+from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
 from recollect.vaults.keys import Keys, derived, sealed_with
-from recollect.vaults.locking import lock_vault, rekey_vault, unlock_vault
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 PASSPHRASE = "a passphrase for measuring"

@@ -41,7 +41,7 @@ def is_text(value: str) -> bool:
 
 
 def named_ids(ids: Sequence[str]) -> Sequence[str]:
-    """Ids as UTF-8 text; what is none names no memory."""
+    """The ids, checked: NotFound for text that cannot be an id."""
     for id in several(ids, "ids"):
         if not is_text(id):
             raise unknown_memory(id)
@@ -49,7 +49,7 @@ def named_ids(ids: Sequence[str]) -> Sequence[str]:
 
 
 def several(values: Sequence[str], what: str) -> tuple[str, ...]:
-    """One text is a sequence as well, of letters: that is never meant."""
+    """The values as a tuple; one text is refused, which would be a sequence of letters."""
     if isinstance(values, str):
         raise UserError(f"{what} must be a list of texts, not one text.")
     return tuple(values)
@@ -94,9 +94,9 @@ def zoned(moment: datetime) -> datetime:
 
 
 def checked_search(search: Search | str, /, **fields: Any) -> Search:
-    """A search, or the one of these words, with these fields set; checked, or UserError. A filter's
-    fields are set by name as well."""
-    if isinstance(search, str):
+    """The search, or one of this query, with these fields of `Search` and of its `Filter` set. What
+    cannot be is a UserError."""
+    if not isinstance(search, Search):
         search = Search(query=search)
     own = {name: value for name, value in fields.items() if name in Search.__struct_fields__}
     narrow = {name: value for name, value in fields.items() if name not in own}
@@ -104,7 +104,7 @@ def checked_search(search: Search | str, /, **fields: Any) -> Search:
     return replace(
         search,
         query=clean_query(search.query),
-        view=search.view and checked_view(search.view),
+        view=None if search.view is None else checked_view(search.view),
         filter=checked_filter(narrowed(search.filter, narrow)),
         prefer_tags=several(search.prefer_tags, "prefer_tags"),
         vaults=several(search.vaults, "vaults"),
@@ -113,6 +113,7 @@ def checked_search(search: Search | str, /, **fields: Any) -> Search:
 
 
 def checked_view(name: str) -> View:
+    """The view of that name, or UserError that lists them."""
     known: tuple[View, ...] = get_args(View)
     for view in known:
         if view == name:
@@ -121,6 +122,7 @@ def checked_view(name: str) -> View:
 
 
 def narrowed(filter: Filter, narrow: Mapping[str, object]) -> Filter:
+    """The filter with these fields set; UserError for a name that is none."""
     for name in narrow:
         if name not in Filter.__struct_fields__:
             known = ", ".join(Filter.__struct_fields__)

@@ -16,9 +16,9 @@ from recollect.engine import Recollect
 from recollect.errors import Locked
 from recollect.settings import Embedding, LockSettings, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
+from recollect.vaults.encryption import lock_vault, rekey_vault
 from recollect.vaults.idle import IdleLock
 from recollect.vaults.keys import Keys, sealed_with
-from recollect.vaults.locking import lock_vault, rekey_vault
 
 PASSPHRASE = "correct horse battery"
 IDLE = "0.01"  # minutes

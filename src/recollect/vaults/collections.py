@@ -22,12 +22,14 @@ class Collections:
     def __init__(
         self, settings: Sequence[CollectionSettings], home: Path, environment: Mapping[str, str]
     ) -> None:
-        self._paths = {one.name: home / Path(one.path).expanduser() for one in settings}
-        self._keys = {one.name: other_keys(one.passphrase_env, environment) for one in settings}
+        self._paths = {table.name: home / Path(table.path).expanduser() for table in settings}
+        self._keys = {
+            table.name: other_keys(table.passphrase_env, environment) for table in settings
+        }
         self._stores: dict[str, SqliteStore] = {}
         self._guard = threading.Lock()
         if len(self._paths) < len(settings):
-            names = [one.name for one in settings]
+            names = [table.name for table in settings]
             twice = next(name for name in names if names.count(name) > 1)
             raise UserError(f"Two collections are named {twice!r}; give one another name.")
         if taken := sorted({HOME, PROJECT} & self._paths.keys()):

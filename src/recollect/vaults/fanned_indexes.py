@@ -99,8 +99,8 @@ class FannedVectors(VectorIndex):
     def coverage(self, identity: str) -> Coverage:
         every = [self._fan_out.personal.vectors.coverage(identity)]
         every += [
-            told
-            for _, told in self._fan_out.ask(
+            theirs
+            for _, theirs in self._fan_out.ask(
                 lambda collection: collection.store.vectors.coverage(identity)
             )
         ]

@@ -74,20 +74,20 @@ class FannedMemories(Memories):
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         found = dict(self._fan_out.personal.memories.get(ids))
-        for collection, held in self._fan_out.ask(
+        for collection, theirs in self._fan_out.ask(
             lambda collection: collection.store.memories.get(collection.inward(ids))
         ):
             found |= {
-                collection.outward(id): collection.shown(memory) for id, memory in held.items()
+                collection.outward(id): collection.shown(memory) for id, memory in theirs.items()
             }
         return found
 
     def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
         found = dict(self._fan_out.personal.memories.stamps(ids))
-        for collection, held in self._fan_out.ask(
+        for collection, theirs in self._fan_out.ask(
             lambda collection: collection.store.memories.stamps(collection.inward(ids))
         ):
-            found |= {collection.outward(id): stamp for id, stamp in held.items()}
+            found |= {collection.outward(id): stamp for id, stamp in theirs.items()}
         return found
 
     def ids(self) -> list[str]:
@@ -130,8 +130,8 @@ class FannedMemories(Memories):
     def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
         every = [self._fan_out.personal.memories.facets(filter, most, now)]
         every += [
-            told
-            for _, told in self._fan_out.ask(
+            theirs
+            for _, theirs in self._fan_out.ask(
                 lambda collection: collection.store.memories.facets(
                     collection.narrowed(filter), most, now
                 )
@@ -153,6 +153,6 @@ def _newest(memory: Memory) -> tuple[float, str]:
 
 def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     whole: Counter[str] = Counter()
-    for one in counts:
-        whole.update(one)
+    for each in counts:
+        whole.update(each)
     return dict(whole.most_common())

@@ -20,11 +20,11 @@ from recollect.recipes.base import Recipe
 from recollect.settings import Settings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Degraded, Memory, Response, Search
-from recollect.vaults.crew import Crew
+from recollect.vaults.answers import VaultAnswer, merged
 from recollect.vaults.keys import other_keys
-from recollect.vaults.known import HOME, Known, known_vaults
-from recollect.vaults.merging import Answered, merged
+from recollect.vaults.known import HOME, KnownVault, known_vaults
 from recollect.vaults.remote import RemoteVault
+from recollect.vaults.threads import VaultThreads
 
 # Each thread keeps a connection of its own; a vault that is slow for one search is slow for both.
 THREADS = 2
@@ -58,57 +58,61 @@ class Federation:
         self._deadline_s = settings.search.vault_deadline_ms / 1000
         self._guard = threading.Lock()
         # One for each vault: opening one that hangs must not keep the others waiting.
-        self._opening = {one.name: threading.Lock() for one in self.known}
+        self._opening = {vault.name: threading.Lock() for vault in self.known}
         self._stores: dict[str, SqliteStore] = {}
         self._remotes: dict[str, RemoteVault] = {}
-        self._crews: dict[str, Crew] = {}
+        self._threads: dict[str, VaultThreads] = {}
 
-    def chosen(self, names: Sequence[str], sees: Callable[[str], bool]) -> list[Known]:
+    def chosen(self, names: Sequence[str], sees: Callable[[str], bool]) -> list[KnownVault]:
         """The vaults of these names, all without any, among those that the caller `sees`; in order
         of priority."""
-        seen = [one for one in self.known if sees(one.name)]
+        seen = [vault for vault in self.known if sees(vault.name)]
         for name in names:
-            if name not in {one.name for one in seen}:
-                there = ", ".join(one.name for one in seen)
+            if name not in {vault.name for vault in seen}:
+                there = ", ".join(vault.name for vault in seen)
                 raise NotFound(f"There is no vault {name!r}; there are: {there}.")
-        return [one for one in seen if not names or one.name in names]
+        return [vault for vault in seen if not names or vault.name in names]
 
     def search(
-        self, recipe: Recipe, search: Search, vaults: Sequence[Known], own: Callable[[], Response]
+        self,
+        recipe: Recipe,
+        search: Search,
+        vaults: Sequence[KnownVault],
+        own: Callable[[], Response],
     ) -> Response:
         """`own` searches the home's own vault, in this thread, while the others are asked."""
         start = time.perf_counter()
         others = {
-            one.name: self._ask(one, partial(self._answer, one, recipe, search))
-            for one in vaults
-            if one.name != HOME
+            vault.name: self._ask(vault, partial(self._answer, vault, recipe, search))
+            for vault in vaults
+            if vault.name != HOME
         }
-        answers = [Answered(one, own()) for one in vaults if one.name == HOME]
+        answers = [VaultAnswer(vault, own()) for vault in vaults if vault.name == HOME]
         away: list[Degraded] = []
-        for one in vaults:
-            if one.name == HOME:
+        for vault in vaults:
+            if vault.name == HOME:
                 continue
             try:
-                answers.append(Answered(one, self._awaited(others[one.name], start)))
+                answers.append(VaultAnswer(vault, self._awaited(others[vault.name], start)))
             except UserError:  # the question itself is wrong, whichever vault says so first
                 raise
             except RecollectError as error:
                 # By its name: where it is on this machine is not every caller's business.
-                away.append(Degraded(one.name, str(error).replace(str(one.path), one.name)))
+                away.append(Degraded(vault.name, str(error).replace(str(vault.path), vault.name)))
         if not answers:
             why = "; ".join(f"{part.channel}: {part.reason}" for part in away)
             raise StoreError(f"No vault could answer: {why}")
-        answers.sort(key=lambda one: vaults.index(one.vault))
+        answers.sort(key=lambda answer: vaults.index(answer.vault))
         found = merged(answers, _limit(recipe, search, answers), away)
         spent = round((time.perf_counter() - start) * 1000, 3)
         return msgspec.structs.replace(found, timings_ms=found.timings_ms | {"total": spent})
 
-    def _ask(self, vault: Known, what: Callable[[], Answer]) -> Future[Answer]:
+    def _ask(self, vault: KnownVault, question: Callable[[], Answer]) -> Future[Answer]:
         with self._guard:
-            if vault.name not in self._crews:
-                self._crews[vault.name] = Crew(f"recollect-vault-{vault.name}", THREADS)
-            crew = self._crews[vault.name]
-        return crew.ask(what)
+            if vault.name not in self._threads:
+                self._threads[vault.name] = VaultThreads(f"recollect-vault-{vault.name}", THREADS)
+            threads = self._threads[vault.name]
+        return threads.ask(question)
 
     def _awaited(self, future: Future[Answer], start: float) -> Answer:
         """The answer, or StoreError once the deadline that began at `start` is over. What a thread
@@ -118,10 +122,11 @@ class Federation:
             return future.result(left_s)
         except (TimeoutError, CancelledError) as error:
             future.cancel()
-            raise StoreError("It did not answer in time; search.vault_deadline_ms says how long "
-                             "is waited.") from error  # fmt: skip
+            raise StoreError(
+                "It did not answer in time; search.vault_deadline_ms sets the time."
+            ) from error
 
-    def _answer(self, vault: Known, recipe: Recipe, search: Search) -> Response:
+    def _answer(self, vault: KnownVault, recipe: Recipe, search: Search) -> Response:
         try:
             if vault.url:
                 return self._remote(vault).search(recipe, search)
@@ -143,20 +148,20 @@ class Federation:
         """A memory that the home's own vault does not have, from the first vault that does among
         those that the caller `sees`."""
         start = time.perf_counter()
-        others = [one for one in self.known if one.name != HOME and sees(one.name)]
-        asked = [(one, self._ask(one, partial(self._shown, one, id))) for one in others]
-        for one, future in asked:
+        others = [vault for vault in self.known if vault.name != HOME and sees(vault.name)]
+        asked = [(vault, self._ask(vault, partial(self._shown, vault, id))) for vault in others]
+        for vault, future in asked:
             with suppress(RecollectError):  # a vault that is away has nothing to show
                 if (found := self._awaited(future, start)) is not None:
-                    return FoundElsewhere(one.name, found)
+                    return FoundElsewhere(vault.name, found)
         return None
 
-    def _shown(self, vault: Known, id: str) -> Memory | None:
+    def _shown(self, vault: KnownVault, id: str) -> Memory | None:
         if vault.url:
             return self._remote(vault).show(id)
         return self._store(vault).memories.get([id]).get(id)
 
-    def _store(self, vault: Known) -> SqliteStore:
+    def _store(self, vault: KnownVault) -> SqliteStore:
         """The vault's file. One that is not there is not made: a mistyped path is no new vault."""
         assert vault.path is not None
         with self._opening[vault.name]:
@@ -170,7 +175,7 @@ class Federation:
                 self._stores[vault.name] = SqliteStore(vault.path, keys=keys)
             return self._stores[vault.name]
 
-    def _remote(self, vault: Known) -> RemoteVault:
+    def _remote(self, vault: KnownVault) -> RemoteVault:
         with self._opening[vault.name]:
             if vault.name not in self._remotes:
                 self._remotes[vault.name] = RemoteVault(vault, self._environment, self._deadline_s)
@@ -178,17 +183,17 @@ class Federation:
 
     def close(self) -> None:
         """Nothing is waited for: a vault that hangs is left to its threads."""
-        for crew in self._crews.values():
-            crew.close()
+        for threads in self._threads.values():
+            threads.close()
         for store in tuple(self._stores.values()):
             store.close()
         for remote in tuple(self._remotes.values()):
             remote.close()
 
 
-def _limit(recipe: Recipe, search: Search, answers: Sequence[Answered]) -> int:
+def _limit(recipe: Recipe, search: Search, answers: Sequence[VaultAnswer]) -> int:
     """As many as one vault alone would return; a recipe may return more than it was asked for."""
     limits = (recipe.deep if search.deep and recipe.deep else recipe).limits
     wanted = search.limit or limits.default
     most = limits.most or wanted
-    return max(min(wanted, most), *(len(one.response) for one in answers))
+    return max(min(wanted, most), *(len(answer.response) for answer in answers))

@@ -65,14 +65,15 @@ class Keys:
         self._asked = False
 
     def __call__(self, path: Path, header: bytes) -> bytes:
-        return _key(path, header, self._said)
+        return _key(path, header, self._passphrase_of)
 
-    def _said(self, path: Path) -> str:
-        given = self.given()
-        return self._typed(path) if given is None else given
+    def _passphrase_of(self, path: Path) -> str:
+        passphrase = self.configured()
+        return self._typed(path) if passphrase is None else passphrase
 
-    def given(self) -> str | None:
-        """The passphrase as a program gives it: in person, in a file, in the environment."""
+    def configured(self) -> str | None:
+        """The passphrase, where nobody need be asked: as an argument, in a file, in the
+        environment."""
         if self._passphrase is not None:
             return self._passphrase
         if self._settings.passphrase_file:
@@ -100,26 +101,26 @@ def other_keys(variable: str, environment: Mapping[str, str]) -> KeySource:
     """Where the key of a vault beside one's own comes from: the keyring, or the passphrase in this
     variable. Nobody is asked: a search goes on without that vault."""
 
-    def said(path: Path) -> str:
+    def passphrase(path: Path) -> str:
         if not variable:
             raise Locked(
                 f"The vault {path} is locked; its passphrase_env in the settings names the "
                 "variable that holds its passphrase."
             )
-        if not (told := environment.get(variable)):
+        if not (value := environment.get(variable)):
             raise Locked(f"The vault {path} is locked; put its passphrase into {variable}.")
-        return told
+        return value
 
-    return lambda path, header: _key(path, header, said)
+    return lambda path, header: _key(path, header, passphrase)
 
 
-def _key(path: Path, header: bytes, said: Callable[[Path], str]) -> bytes:
+def _key(path: Path, header: bytes, passphrase_of: Callable[[Path], str]) -> bytes:
     scheme = scheme_of(header)
     if scheme == KEYRING:
         return _from_keyring(path, header)
     if scheme not in SCHEMES:
         raise StoreError(f"The vault {path} was locked by a newer Recollect; install that one.")
-    return derived(said(path), header)
+    return derived(passphrase_of(path), header)
 
 
 def derived(passphrase: str, header: bytes) -> bytes:
@@ -150,7 +151,7 @@ def sealed_in_keyring(path: Path) -> Sealed:
         keyring.set_password(SERVICE, sealed.header.hex(), sealed.key.hex())
         kept = keyring.get_password(SERVICE, sealed.header.hex())
     except keyring.errors.KeyringError as error:
-        raise UserError(f"The system's keyring cannot be used: {_told(error)}.") from error
+        raise UserError(f"The system's keyring cannot be used: {_first_line(error)}.") from error
     if kept != sealed.key.hex():
         raise UserError("The system's keyring does not keep what it is given; use a passphrase.")
     return sealed
@@ -173,7 +174,7 @@ def _from_keyring(path: Path, header: bytes) -> bytes:
     except keyring.errors.KeyringError as error:
         raise Locked(
             f"The vault {path} is locked, and the system's keyring cannot be asked for its key: "
-            f"{_told(error)}."
+            f"{_first_line(error)}."
         ) from error
     if kept is None:
         raise Locked(f"The vault {path} is locked, and its key is not in the system's keyring.")
@@ -192,7 +193,7 @@ def _keyring(path: Path) -> Any:
     return keyring
 
 
-def _told(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
 
 

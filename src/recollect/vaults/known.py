@@ -20,7 +20,7 @@ PROJECT = "project"
 PRIORITIES: dict[VaultTier, float] = {"agent": 1.0, "project": 0.8, "team": 0.6, "dynamic": 0.5}
 
 
-class Known(Struct, frozen=True):
+class KnownVault(Struct, frozen=True):
     """A vault by name: a file, or a server's address."""
 
     name: str
@@ -32,79 +32,79 @@ class Known(Struct, frozen=True):
     passphrase_env: str = ""
 
 
-def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) -> list[Known]:
+def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) -> list[KnownVault]:
     """The home's own vault, the trusted project vault above `start`, and those that the settings
     name: by priority, the home's own first among equals. `own` is the home's vault file."""
-    found = [Known(HOME, "agent", PRIORITIES["agent"], own), *_configured(settings, home, own)]
+    found = [KnownVault(HOME, "agent", PRIORITIES["agent"], own), *_configured(settings, home, own)]
     project = _nearest(found, start)
     if project is not None and Trusted(home).holds(project):
-        found.append(Known(PROJECT, "project", PRIORITIES["project"], project))
-    return sorted(found, key=lambda one: (-one.priority, one.name != HOME, one.name))
+        found.append(KnownVault(PROJECT, "project", PRIORITIES["project"], project))
+    return sorted(found, key=lambda vault: (-vault.priority, vault.name != HOME, vault.name))
 
 
 def untrusted_vault(settings: Settings, home: Path, own: Path, start: Path | None) -> Path | None:
     """The project vault above `start` that would be searched if it were trusted."""
-    known = [Known(HOME, "agent", PRIORITIES["agent"], own), *_configured(settings, home, own)]
+    known = [KnownVault(HOME, "agent", PRIORITIES["agent"], own), *_configured(settings, home, own)]
     project = _nearest(known, start)
     return project if project is not None and not Trusted(home).holds(project) else None
 
 
-def _nearest(known: Sequence[Known], start: Path | None) -> Path | None:
+def _nearest(known: Sequence[KnownVault], start: Path | None) -> Path | None:
     """The project vault, unless it is one that is known anyway: a home may be a `.recollect`."""
     project = project_vault(start) if start is not None else None
-    if project is None or any(one.path and same_file(one.path, project) for one in known):
+    if project is None or any(vault.path and same_file(vault.path, project) for vault in known):
         return None
     return project
 
 
-def _configured(settings: Settings, home: Path, own: Path) -> list[Known]:
+def _configured(settings: Settings, home: Path, own: Path) -> list[KnownVault]:
     """What the settings name, each name and each place once: the same memories must not be found
     twice."""
-    found = [Known(HOME, "agent", PRIORITIES["agent"], own)]
-    for number, told in enumerate(settings.vaults, start=1):
+    found = [KnownVault(HOME, "agent", PRIORITIES["agent"], own)]
+    for number, table in enumerate(settings.vaults, start=1):
         place = f"{home / 'config.toml'}: [[vaults]] number {number}"
-        one = _known(told, home, place)
-        _check(one, found, place)
-        if any(one.name == shared.name for shared in settings.collections):
-            raise UserError(f"{place}: a collection is named {one.name!r}, too; choose another.")
-        found.append(one)
+        vault = _known(table, home, place)
+        _check(vault, found, place)
+        if any(vault.name == collection.name for collection in settings.collections):
+            raise UserError(f"{place}: a collection is named {vault.name!r}, too; choose another.")
+        found.append(vault)
     return found[1:]
 
 
-def _known(told: VaultSettings, home: Path, place: str) -> Known:
+def _known(table: VaultSettings, home: Path, place: str) -> KnownVault:
     """A path that is not absolute is read from the home folder, where the settings are."""
-    priority = PRIORITIES[told.tier] if told.priority is None else told.priority
-    if told.url:
+    priority = PRIORITIES[table.tier] if table.priority is None else table.priority
+    if table.url:
         from recollect.models.remote import checked_url  # noqa: PLC0415  start-up time
 
-        parts = checked_url(told.url, f"{place}: url")
+        parts = checked_url(table.url, f"{place}: url")
         if parts.username is not None or parts.password is not None:
             raise UserError(f"{place}: the url holds a password; put it into token_env's variable.")
-        return Known(told.name, told.tier, priority, None, told.url, told.token_env)
+        return KnownVault(table.name, table.tier, priority, None, table.url, table.token_env)
     try:
-        path = home / sayable_path(Path(told.path)).expanduser()
+        path = home / sayable_path(Path(table.path)).expanduser()
     except UserError as error:
         raise UserError(f"{place}: {error}") from error
     except RuntimeError as error:  # "~somebody" who is not there
         raise UserError(f"{place}: path names a home folder that is not there.") from error
-    return Known(told.name, told.tier, priority, path, passphrase_env=told.passphrase_env)
+    return KnownVault(table.name, table.tier, priority, path, passphrase_env=table.passphrase_env)
 
 
-def _check(one: Known, others: Sequence[Known], place: str) -> None:
-    if one.name in (HOME, PROJECT):
+def _check(vault: KnownVault, others: Sequence[KnownVault], place: str) -> None:
+    if vault.name in (HOME, PROJECT):
         raise UserError(
-            f"{place}: {one.name!r} is the name of the {one.name} vault itself; choose another."
+            f"{place}: {vault.name!r} is the name of the {vault.name} vault itself; choose another."
         )
     for other in others:
-        if one.name == other.name:
-            raise UserError(f"{place}: another vault is named {one.name!r}, too; choose another.")
-        if one.path and other.path and same_file(one.path, other.path):
+        if vault.name == other.name:
+            raise UserError(f"{place}: another vault is named {vault.name!r}, too; choose another.")
+        if vault.path and other.path and same_file(vault.path, other.path):
             raise UserError(
-                f"{place}: the vaults {other.name!r} and {one.name!r} are the same file, "
-                f"{one.path}; remove one of them."
+                f"{place}: the vaults {other.name!r} and {vault.name!r} are the same file, "
+                f"{vault.path}; remove one of them."
             )
-        if one.url and one.url.rstrip("/") == other.url.rstrip("/"):
+        if vault.url and vault.url.rstrip("/") == other.url.rstrip("/"):
             raise UserError(
-                f"{place}: the vaults {other.name!r} and {one.name!r} are at the same address; "
+                f"{place}: the vaults {other.name!r} and {vault.name!r} are at the same address; "
                 "remove one of them."
             )

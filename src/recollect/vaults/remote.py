@@ -36,7 +36,7 @@ from recollect.types import (
     View,
     recompute,
 )
-from recollect.vaults.known import Known
+from recollect.vaults.known import KnownVault
 
 # Floating-point sums may differ in the last place from one machine to another.
 TOLERANCE = 1e-9
@@ -44,12 +44,12 @@ TOLERANCE = 1e-9
 LARGEST_SCORE = 1e9
 # Recipes need five; a tree without a bound would exhaust the stack of whoever reads it.
 DEEPEST = 24
-# What the API gives at most; an answer to ask for is never longer.
+# What the API gives at most.
 MOST_RESULTS = 1000
 # A sentence about what went wrong there; longer ones are cut.
 LONGEST_NOTE = 300
 MOST_NOTES = 20
-# What the other server is not asked for: it is answered here.
+# Fields of a search and of its filter that are not sent to the other server.
 OURS = frozenset({"filter", "among", "without_kinds", "changes", "vaults", "mark", "facets"})
 
 
@@ -62,7 +62,7 @@ class _InFile(Struct):
         return FilePlace(_line(self.path), _line(self.heading), *self.lines)
 
 
-class _Result(Struct):
+class _RemoteResult(Struct):
     id: str
     score: float
     memory: Memory
@@ -70,7 +70,7 @@ class _Result(Struct):
     file: _InFile | None = None
 
 
-class _Found(Struct):
+class _RemoteAnswer(Struct):
     intent: Intent
     view: View
     results: list[dict[str, Any]]
@@ -85,7 +85,7 @@ class _Found(Struct):
 class RemoteVault:
     """Searches, and shows whole memories. Raises ProviderError and NotFound alone."""
 
-    def __init__(self, known: Known, environment: Mapping[str, str], timeout_s: float) -> None:
+    def __init__(self, known: KnownVault, environment: Mapping[str, str], timeout_s: float) -> None:
         self._known = known
         self._timeout_s = timeout_s
         blamed = Blamed(
@@ -105,10 +105,10 @@ class RemoteVault:
         start = time.perf_counter()
         view = search.view or recipe.view
         body = self._body(recipe, msgspec.structs.replace(search, view=view))
-        told = self._remote.post_once(
+        answer = self._remote.post_once(
             "/api/v1/search", body, dict[str, Any], timeout_s=self._timeout_s
         )
-        found = self._shaped(told)
+        found = self._converted(answer)
         if found.view != view or len(found.results) > MOST_RESULTS:
             raise self._wrong("answered with something else than was asked for")
         spent = round((time.perf_counter() - start) * 1000, 3)
@@ -117,12 +117,12 @@ class RemoteVault:
             recipe=recipe.name,
             view=view,
             intent=found.intent,
-            results=tuple(self._result(one, view) for one in found.results),
+            results=tuple(self._result(result, view) for result in found.results),
             counts=_counts(found.counts, len(found.results)),
             topics={},
             degraded=tuple(
-                Degraded(_line(one.channel), _line(one.reason))
-                for one in found.degraded[:MOST_NOTES]
+                Degraded(_line(part.channel), _line(part.reason))
+                for part in found.degraded[:MOST_NOTES]
             ),
             notes=tuple(map(_line, found.notes[:MOST_NOTES])),
             timings_ms={"total": spent},
@@ -131,33 +131,33 @@ class RemoteVault:
             confidence=found.confidence,
         )
 
-    def _shaped(self, told: dict[str, Any]) -> _Found:
+    def _converted(self, answer: dict[str, Any]) -> _RemoteAnswer:
         """What msgspec says of a wrong shape quotes it, so it is not passed on."""
         try:
-            msgspec.json.encode(told)  # a lone surrogate could be shown nowhere
-            return msgspec.convert(told, _Found)
+            msgspec.json.encode(answer)  # a lone surrogate could be shown nowhere
+            return msgspec.convert(answer, _RemoteAnswer)
         except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
             raise self._wrong("answered in an unexpected shape") from None
 
-    def _result(self, told: dict[str, Any], view: View) -> Result:
+    def _result(self, answer: dict[str, Any], view: View) -> Result:
         try:
-            held = msgspec.convert(told, _Result)
-            shown = msgspec.convert(told, VIEWS[view])
+            result = msgspec.convert(answer, _RemoteResult)
+            shown = msgspec.convert(answer, VIEWS[view])
         except (msgspec.ValidationError, RecursionError):
             raise self._wrong("answered with a result in an unexpected shape") from None
-        if held.memory.id != held.id or not _follows(held.explain, held.score):
+        if result.memory.id != result.id or not _follows(result.explain, result.score):
             raise self._wrong("answered with a score that does not follow from its explanation")
-        memory = _timed(held.memory)
+        memory = _timed(result.memory)
         if isinstance(shown, FullView):
             shown = msgspec.structs.replace(shown, memory=memory)
         return Result(
-            id=held.id,
-            score=held.score,
+            id=result.id,
+            score=result.score,
             vault=self._known.name,
             memory=memory,
-            explain=held.explain,
+            explain=result.explain,
             shown=shown,
-            file=None if held.file is None else held.file.place(),
+            file=None if result.file is None else result.file.place(),
         )
 
     def show(self, id: str) -> Memory:
@@ -177,27 +177,27 @@ class RemoteVault:
         """The search as the other server's API takes it."""
         if search.filter.among is not None or search.filter.without_kinds:
             raise self._wrong("cannot be asked with this filter")
-        known, changes = self._said(recipe)
+        name, changes = self._nearest(recipe)
         limit = None if search.limit is None else min(search.limit, MOST_RESULTS)
         fields = msgspec.structs.asdict(search.filter) | msgspec.structs.asdict(search)
         body = {
-            name: iso(value) if isinstance(value, datetime) else value
-            for name, value in fields.items()
-            if name not in OURS
+            field: iso(value) if isinstance(value, datetime) else value
+            for field, value in fields.items()
+            if field not in OURS
         }
-        asked = {"recipe": known, "set": changes, "limit": limit, "federate": False}
+        asked = {"recipe": name, "set": changes, "limit": limit, "federate": False}
         return body | asked | {"explain": True, "whole": True}
 
-    def _said(self, recipe: Recipe) -> tuple[str, dict[str, object]]:
-        """A recipe that comes with Recollect, by name, and what this one has otherwise: a recipe of
-        one's own is not known elsewhere."""
+    def _nearest(self, recipe: Recipe) -> tuple[str, dict[str, object]]:
+        """The name of the built-in recipe that is most like this one, and the constants in which
+        this one differs: a recipe of one's own is not known elsewhere."""
         if BUILT_IN.get(recipe.name) == recipe:
             return recipe.name, {}
         from recollect.recipes.show import differences  # noqa: PLC0415  start-up time
 
         ways = [
-            (name, {field: here for field, _, here in differences(one, recipe)})
-            for name, one in BUILT_IN.items()
+            (name, {field: here for field, _, here in differences(built_in, recipe)})
+            for name, built_in in BUILT_IN.items()
         ]
         name, changes = min(ways, key=lambda way: (way[0] != recipe.name, len(way[1])))
         if not all(isinstance(value, bool | int | float | str) for value in changes.values()):
@@ -230,21 +230,21 @@ def _sound(term: Term, left: int) -> bool:
 def _timed(memory: Memory) -> Memory:
     """Times without a zone are UTC, as everywhere."""
     names = ("created_at", "updated_at", "valid_from", "valid_until")
-    given = {name: getattr(memory, name) for name in names}
-    zones = {name: zoned(moment) for name, moment in given.items() if moment is not None}
+    times = {name: getattr(memory, name) for name in names}
+    zones = {name: zoned(moment) for name, moment in times.items() if moment is not None}
     return msgspec.structs.replace(memory, **zones)
 
 
 def _line(text: str) -> str:
     """One line of the other server's words, cut, without what steers a terminal."""
-    shown = "".join(one if one.isprintable() else " " for one in text[: 2 * LONGEST_NOTE])
+    shown = "".join(sign if sign.isprintable() else " " for sign in text[: 2 * LONGEST_NOTE])
     return " ".join(shown.split())[:LONGEST_NOTE]
 
 
-def _counts(told: dict[str, int | dict[str, int]], returned: int) -> dict[str, object]:
+def _counts(counts: dict[str, int | dict[str, int]], returned: int) -> dict[str, object]:
     """Whole numbers by name, and what was left out by reason."""
-    dropped = told.get("dropped")
-    numbers = {_line(name): count for name, count in told.items() if isinstance(count, int)}
+    dropped = counts.get("dropped")
+    numbers = {_line(name): count for name, count in counts.items() if isinstance(count, int)}
     left_out = dropped if isinstance(dropped, dict) else {}
     return {
         "pool": 0,

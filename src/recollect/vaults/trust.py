@@ -59,14 +59,13 @@ class Trusted:
 
     def all(self) -> list[str]:
         try:
-            told = msgspec.json.decode(self._file.read_bytes(), type=list[str])
+            return msgspec.json.decode(self._file.read_bytes(), type=list[str])
         except FileNotFoundError:
             return []
         except (OSError, msgspec.MsgspecError) as error:
             raise UserError(
-                f"{self._file} cannot be read; mend it, or remove it and trust anew."
+                f"{self._file} cannot be read; correct it, or remove it and trust again."
             ) from error
-        return told
 
     def holds(self, vault: Path) -> bool:
         return within_project(vault) and str(_real(vault)) in self.all()
@@ -80,9 +79,9 @@ class Trusted:
         self._write(sorted({*self.all(), str(_real(vault))}))
 
     def remove(self, vault: Path) -> bool:
-        """Trust it no more; whether it was trusted."""
+        """Trust it no more; returns whether it was trusted."""
         before = self.all()
-        left = [one for one in before if one != str(_real(vault))]
+        left = [place for place in before if place != str(_real(vault))]
         if len(left) < len(before):
             self._write(left)
         return len(left) < len(before)

@@ -31,8 +31,8 @@ from recollect.store.sqlite.rekey import Sealed, change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import matches, put, save
 from recollect.testing.stores.samples import NOON, axis, full_memory, memory
+from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
 from recollect.vaults.keys import sealed_with
-from recollect.vaults.locking import lock_vault, rekey_vault, unlock_vault
 
 PROJECT = Path(__file__).parents[3]
 WORK = Path(__file__).with_name("locked_work.py")

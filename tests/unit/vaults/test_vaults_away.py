@@ -35,8 +35,8 @@ from recollect import Recollect
 from recollect.errors import RecollectError, StoreError
 from recollect.store.sqlite.connection import VERSION
 from recollect.types import Response
-from recollect.vaults.crew import Crew
 from recollect.vaults.remote import DEEPEST
+from recollect.vaults.threads import VaultThreads
 
 OWN = [{"id": "mine", "title": "Harbor token", "text": "What I know of it."}]
 THEIRS: list[dict[str, Any]] = [
@@ -175,7 +175,7 @@ def test_a_vault_that_is_held_by_another_process_is_left_behind(tmp_path: Path) 
 def test_what_came_too_late_is_never_begun() -> None:
     """Searches that waited behind a vault that hangs leave no queue of questions behind."""
     go, begun = threading.Event(), []
-    crew = Crew("recollect-vault-test", 1)
+    crew = VaultThreads("recollect-vault-test", 1)
     first = crew.ask(lambda: go.wait(LONGEST_S))
     late = [crew.ask(lambda n=n: begun.append(n)) for n in range(5)]  # type: ignore[misc]
     assert all(one.cancel() for one in late)
@@ -187,7 +187,7 @@ def test_what_came_too_late_is_never_begun() -> None:
 
 
 def test_what_fails_in_a_thread_is_raised_where_it_was_asked() -> None:
-    crew = Crew("recollect-vault-test", 1)
+    crew = VaultThreads("recollect-vault-test", 1)
     with pytest.raises(ZeroDivisionError):
         crew.ask(lambda: 1 // 0).result(LONGEST_S)
     assert crew.ask(lambda: 1).result(LONGEST_S) == 1, "and the thread goes on"

@@ -10,17 +10,17 @@ from vault_homes import vault_file
 
 from recollect.errors import UserError
 from recollect.settings import load_settings
-from recollect.vaults.known import Known, known_vaults
+from recollect.vaults.known import KnownVault, known_vaults
 
 
-def known(home: Path, text: str, environment: dict[str, str] | None = None) -> list[Known]:
+def known(home: Path, text: str, environment: dict[str, str] | None = None) -> list[KnownVault]:
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(text, encoding="utf-8")
     return known_vaults(load_settings(home, environment or {}), home, home / "vault.db", None)
 
 
 def test_without_any_there_is_the_homes_own_alone(tmp_path: Path) -> None:
-    assert known(tmp_path, "") == [Known("agent", "agent", 1.0, tmp_path / "vault.db")]
+    assert known(tmp_path, "") == [KnownVault("agent", "agent", 1.0, tmp_path / "vault.db")]
 
 
 def test_each_tier_has_its_priority_and_the_order_is_by_it(tmp_path: Path) -> None:

@@ -292,5 +292,5 @@ def test_a_list_of_trusted_vaults_that_cannot_be_read_is_named(
     project: Path, home_folder: Path, content: bytes
 ) -> None:
     (home_folder / "trusted.json").write_bytes(content)
-    with pytest.raises(UserError, match=r"trusted\.json cannot be read; mend it, or remove it"):
+    with pytest.raises(UserError, match=r"trusted\.json cannot be read; correct it, or remove it"):
         Trusted(home_folder).holds(project / ".recollect" / "vault.db")

@@ -14,6 +14,7 @@ from recollect.settings import home_folder, load_settings
 from recollect.store.sqlite.cipher import header_at, pending, real_path
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.rekey import Sealed
+from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
 from recollect.vaults.keys import (
     Keys,
     described,
@@ -23,7 +24,6 @@ from recollect.vaults.keys import (
     sealed_with,
     typed,
 )
-from recollect.vaults.locking import lock_vault, rekey_vault, unlock_vault
 
 EXAMPLE = "  recollect vault lock\n  recollect vault status"
 ACTIONS = {
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         raise WrongUsage("--keyring and --new-passphrase-file need lock or rekey.")
     if args.action == "lock":
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock_vault(path, keys, lambda: _new(args, path, keys.given()))
+        lock_vault(path, keys, lambda: _new(args, path, keys.configured()))
     elif not path.is_file():
         raise UserError(f"There is no vault at {path} yet.")
     elif args.action == "rekey":

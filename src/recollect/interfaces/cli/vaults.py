@@ -15,7 +15,7 @@ from recollect.interfaces.cli.arguments import Actions, add_action, add_json, ch
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, say, styled, visible
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.settings import home_folder, load_settings
-from recollect.vaults.known import Known, known_vaults, untrusted_vault
+from recollect.vaults.known import KnownVault, known_vaults, untrusted_vault
 from recollect.vaults.trust import (
     FILE,
     FOLDER,
@@ -72,7 +72,7 @@ def _list(home: Path, args: argparse.Namespace) -> int:
     return 0
 
 
-def _facts(vault: Known) -> dict[str, Any]:
+def _facts(vault: KnownVault) -> dict[str, Any]:
     place = {"url": vault.url} if vault.url else {"path": str(vault.path)}
     return {"name": vault.name, "tier": vault.tier, "priority": vault.priority, **place}
 
@@ -104,7 +104,7 @@ def _remove(home: Path, args: argparse.Namespace) -> int:
     return 0
 
 
-def _known(home: Path) -> list[Known]:
+def _known(home: Path) -> list[KnownVault]:
     return known_vaults(load_settings(home), home, home / "vault.db", None)
 
 

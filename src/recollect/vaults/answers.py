@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,23 +20,24 @@ from recollect.types import (
     leaf,
     ranked,
 )
-from recollect.vaults.known import Known
+from recollect.vaults.known import KnownVault
 
 CERTAINTY: tuple[Evidence | None, ...] = ("strong", "weak", "none", None)
 
 
-class Answered(NamedTuple):
+class VaultAnswer(NamedTuple):
     """What a vault answered."""
 
-    vault: Known
+    vault: KnownVault
     response: Response
 
 
-def merged(answers: Sequence[Answered], limit: int, away: Sequence[Degraded]) -> Response:
-    """Score × priority; of the same id the version of the vault of highest priority; one list.
+def merged(answers: Sequence[VaultAnswer], limit: int, away: Sequence[Degraded]) -> Response:
+    """One response, ranked by score × priority; of one id the version of the vault of highest
+    priority.
 
-    `answers` are in order of priority, the home's own first among equals. What could not take part
-    is in `away`.
+    `answers` are in order of priority, the home's own first among equals. `away` are the vaults
+    that could not take part.
     """
     first = answers[0].response
     best: dict[str, Result] = {}
@@ -47,18 +48,18 @@ def merged(answers: Sequence[Answered], limit: int, away: Sequence[Degraded]) ->
                 repeated += 1
             else:
                 best[result.id] = _weighed(result, vault, response.recipe)
-    order = ranked(Hit(result.id, result.explain) for result in best.values())
-    kept = tuple(best[id] for id in order.ids[:limit])
-    cut = len(order) - len(kept)
-    sure = min(answers, key=lambda one: CERTAINTY.index(one.response.evidence)).response
+    ranking = ranked(Hit(result.id, result.explain) for result in best.values())
+    kept = tuple(best[id] for id in ranking.ids[:limit])
+    cut = len(ranking) - len(kept)
+    sure = min(answers, key=lambda answer: CERTAINTY.index(answer.response.evidence)).response
     return msgspec.structs.replace(
         first,
         results=kept,
         counts=_counts(answers, len(kept), {"repeated": repeated, "limit": cut}),
         topics=topics(kept),
-        degraded=(*(part for one in answers for part in _degraded(one)), *away),
-        notes=_once(note for one in answers for note in one.response.notes),
-        understood=_once(told for one in answers for told in one.response.understood),
+        degraded=(*(part for answer in answers for part in _degraded(answer)), *away),
+        notes=_once(note for answer in answers for note in answer.response.notes),
+        understood=_once(period for answer in answers for period in answer.response.understood),
         evidence=sure.evidence,
         confidence=sure.confidence,
         facets=_facets(answers),
@@ -67,14 +68,16 @@ def merged(answers: Sequence[Answered], limit: int, away: Sequence[Degraded]) ->
     )
 
 
-def _weighed(result: Result, vault: Known, recipe: str) -> Result:
+def _weighed(result: Result, vault: KnownVault, recipe: str) -> Result:
     inner: Term = msgspec.structs.replace(result.explain, name=vault.name)
     priority = leaf("priority", vault.priority, f"vault {vault.name}, tier {vault.tier}")
     why = combine(recipe, "product", (priority, inner))
     return msgspec.structs.replace(result, score=why.value, explain=why, vault=vault.name)
 
 
-def _counts(answers: Sequence[Answered], returned: int, more: dict[str, int]) -> dict[str, object]:
+def _counts(
+    answers: Sequence[VaultAnswer], returned: int, more: dict[str, int]
+) -> dict[str, object]:
     whole: Counter[str] = Counter()
     dropped: Counter[str] = Counter({name: count for name, count in more.items() if count})
     for _, response in answers:
@@ -84,15 +87,15 @@ def _counts(answers: Sequence[Answered], returned: int, more: dict[str, int]) ->
     return {**whole, "returned": returned, "dropped": dict(dropped)}
 
 
-def _degraded(answered: Answered) -> list[Degraded]:
+def _degraded(answer: VaultAnswer) -> list[Degraded]:
     """Each part with the vault in which it could not do its work; the home's own goes without."""
-    vault, response = answered
+    vault, response = answer
     if vault.tier == "agent":
         return list(response.degraded)
     return [Degraded(f"{vault.name}/{part.channel}", part.reason) for part in response.degraded]
 
 
-def _facets(answers: Sequence[Answered]) -> dict[str, dict[str, int]]:
+def _facets(answers: Sequence[VaultAnswer]) -> dict[str, dict[str, int]]:
     found: dict[str, Counter[str]] = {}
     for _, response in answers:
         for name, counts in response.facets.items():
@@ -100,5 +103,5 @@ def _facets(answers: Sequence[Answered]) -> dict[str, dict[str, int]]:
     return {name: dict(counts.most_common()) for name, counts in found.items()}
 
 
-def _once(told: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(told))
+def _once(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))

@@ -1,4 +1,4 @@
-"""Threads that ask one vault. A vault that hangs keeps neither a search nor the process waiting."""
+"""Threads that ask one vault. If it hangs, neither a search nor the end of the process waits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Answer = TypeVar("Answer")
 Work = tuple[Future[Any], Callable[[], Any]] | None
 
 
-class Crew:
-    """A few threads of which none outlives the process, unlike those of `concurrent.futures`:
-    Python waits for these at its end, however long a vault hangs."""
+class VaultThreads:
+    """A few daemon threads. Python would wait for those of `concurrent.futures` when it exits,
+    however long a vault hangs."""
 
     def __init__(self, name: str, size: int) -> None:
         self._waiting: SimpleQueue[Work] = SimpleQueue()
@@ -25,10 +25,10 @@ class Crew:
         for thread in self._threads:
             thread.start()
 
-    def ask(self, what: Callable[[], Answer]) -> Future[Answer]:
-        """Done as soon as a thread is free; one that is cancelled before that is never begun."""
+    def ask(self, question: Callable[[], Answer]) -> Future[Answer]:
+        """The answer, once a thread is free; a question that is cancelled before is never asked."""
         future: Future[Answer] = Future()
-        self._waiting.put((future, what))
+        self._waiting.put((future, question))
         return future
 
     def close(self) -> None:
@@ -39,11 +39,11 @@ class Crew:
 
 def _work(waiting: SimpleQueue[Work]) -> None:
     while (work := waiting.get()) is not None:
-        future, what = work
+        future, question = work
         if not future.set_running_or_notify_cancel():
             continue
         try:
-            future.set_result(what())
+            future.set_result(question())
         except BaseException as error:  # it is raised where the answer is asked for
             future.set_exception(error)
-        del future, what, work  # what was answered is not kept until the next question
+        del future, question, work  # what was answered is not kept until the next question
