@@ -73,7 +73,7 @@ def raising(error: Exception) -> Any:
 def test_an_unforeseen_error_is_a_500_and_its_text_is_told_nowhere(
     engine: Recollect, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "show", raising(RuntimeError(SECRET)))
+    monkeypatch.setattr(Recollect, "show", raising(RuntimeError(SECRET)))
     answer = asked(create_app(Service(engine)), f"{API}/memories/x")
     problem(answer, 500, "the log")
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
@@ -89,7 +89,7 @@ def test_an_unforeseen_error_is_a_500_and_its_text_is_told_nowhere(
 def test_an_unforeseen_error_is_a_page_for_a_browser(
     engine: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "show", raising(RuntimeError(SECRET)))
+    monkeypatch.setattr(Recollect, "show", raising(RuntimeError(SECRET)))
     answer = asked(create_app(Service(engine)), "/memory/x", Accept="text/html")
     assert answer.status_code == 500
     assert answer.headers["content-type"].startswith("text/html")
@@ -99,7 +99,7 @@ def test_an_unforeseen_error_is_a_page_for_a_browser(
 def test_a_vault_that_cannot_be_read_now_is_a_503_that_says_when_to_ask_again(
     engine: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "show", raising(StoreError("The vault is busy.")))
+    monkeypatch.setattr(Recollect, "show", raising(StoreError("The vault is busy.")))
     answer = asked(create_app(Service(engine)), f"{API}/memories/x")
     problem(answer, 503, "busy")
     assert int(answer.headers["retry-after"]) > 0
@@ -109,7 +109,7 @@ def test_a_model_that_does_not_deliver_is_a_502(
     engine: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     error = ProviderError("The model's server does not answer.", transient=True)
-    monkeypatch.setattr(engine, "show", raising(error))
+    monkeypatch.setattr(Recollect, "show", raising(error))
     problem(asked(create_app(Service(engine)), f"{API}/memories/x"), 502, "does not answer")
 
 
@@ -127,6 +127,6 @@ def test_the_server_is_not_ready_while_its_vault_cannot_be_read(
 ) -> None:
     service = Service(engine)
     service.warm.set()
-    monkeypatch.setattr(engine, "list", raising(StoreError("The vault is gone.")))
+    monkeypatch.setattr(Recollect, "list", raising(StoreError("The vault is gone.")))
     answer = asked(create_app(service), "/readyz")
     assert (answer.status_code, answer.json()["reason"]) == (503, "The vault is gone.")

@@ -68,8 +68,8 @@ def test_an_unexpected_failure_tells_nothing_of_what_was_being_read(
     def broken(*told: object, **named: object) -> None:
         raise ValueError(SECRET)
 
-    monkeypatch.setattr(engine, "search", broken)
-    monkeypatch.setattr(engine, "show", broken)
+    monkeypatch.setattr(Recollect, "search", broken)
+    monkeypatch.setattr(Recollect, "show", broken)
     with caplog.at_level(logging.DEBUG):
         result = door.call("memory_search", query="x")
         error = door.fails(door.client.read_resource, "recollect://memory/x")
