@@ -228,7 +228,7 @@ def test_list_says_how_to_go_on(home: Home) -> None:
     assert "No memories found" in home.call("list").out
     for id in ("a", "b", "c"):
         home.save("--title", id, "--id", id)
-    assert "the same with --after b" in home.call("list", "--limit", "2").out
+    assert "More: recollect list --after b" in home.call("list", "--limit", "2").out
 
 
 def test_edit_changes_only_what_is_named(home: Home) -> None:

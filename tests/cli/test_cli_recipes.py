@@ -178,7 +178,7 @@ def test_a_wrong_recipe_is_named_with_its_file_and_field(
 def test_recipes_that_go_round_in_a_circle_are_refused(home: Home) -> None:
     written(home, 'extends = "b"', name="a")
     written(home, 'extends = "a"', name="b")
-    refused(home.call("search", "x", "--recipe", "a"), "circle")
+    refused(home.call("search", "x", "--recipe", "a"), "Recipe a extends b, which extends a.")
 
 
 def test_unknown_names_and_files(home: Home, tmp_path: Path) -> None:

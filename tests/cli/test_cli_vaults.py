@@ -372,7 +372,7 @@ def test_without_other_vaults_there_is_one_name_to_give(home: Home) -> None:
 def test_a_vault_that_is_away_is_told_below_the_results(spanning: Home, tmp_path: Path) -> None:
     done = spanning.call("search", "harbor token")
     assert done.code == 0
-    assert "! gone: The vault gone is not there; `recollect vaults` says where it" in done.out
+    assert "Without gone: The vault gone is not there; `recollect vaults` says where it" in done.out
     assert vaults_of(spanning.search("harbor token")) == [
         ("mine", "agent"),
         ("theirs", "platform"),
