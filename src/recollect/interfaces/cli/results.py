@@ -138,13 +138,13 @@ def _wrapped(reason: str, room: int) -> list[str]:
 
 
 def _footer(response: Response) -> Iterator[str]:
-    counts = response.counts
-    channels = [
-        f"{name} {count}"
-        for name, count in counts.items()
-        if isinstance(count, int) and name not in ("pool", "reranked", "returned")
-    ]
-    parts = [counted(len(response), "result"), f"recipe {response.recipe}", *channels]
+    channels = ", ".join(
+        f"{name} {count:,}"
+        for name, count in response.counts.items()
+        if isinstance(count, int) and count and name not in ("pool", "reranked", "returned")
+    )
+    parts = [counted(len(response), "result"), f"recipe {response.recipe}"]
+    parts += [f"found by {channels}"] if channels else []
     parts.append(f"{response.timings_ms['total']:.1f} ms")
     if doubt := sentences.doubt(response):
         yield styled(doubt, YELLOW)
