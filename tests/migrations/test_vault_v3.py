@@ -13,7 +13,7 @@ import pytest
 from recollect.engine import Recollect
 from recollect.ingest.jsonl import as_line
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.store.sqlite.connection import VERSION
+from recollect.store.sqlite.schema import VERSION
 
 HERE = Path(__file__).parent
 VAULT = HERE / "vault-v3.db"

@@ -8,6 +8,7 @@ from pathlib import Path
 from recollect.errors import UserError
 from recollect.store.sqlite.cipher import KeySource, header_at
 from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.rekey import Sealed, change_key
 from recollect.vaults.keys import forget_in_keyring
 
@@ -54,7 +55,7 @@ def _opened(path: Path, keys: KeySource) -> Sealed | None:
 
 
 def _change(path: Path, old: Sealed | None, new: Sealed | None) -> None:
-    with Database.translating(path):
+    with as_store_errors(path):
         change_key(path, old.key if old else None, new)
         done = header_at(path)
     if old is not None and done != old.header:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.store.sqlite import matrix
+from recollect.store.sqlite import vector_rows
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import forget, nearest, put, save
 from recollect.testing.stores.samples import EVERYTHING, memory
@@ -38,7 +38,7 @@ def vectors(width: int, count: int, seed: int) -> np.typing.NDArray[np.float32]:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
     """Of every ten memories nine are in the project `most`: still more than are compared singly."""
     few = pytest.MonkeyPatch()
-    few.setattr(matrix, "EXACT_ROWS", 1000)
+    few.setattr(vector_rows, "EXACT_ROWS", 1000)
     opened = SqliteStore(tmp_path_factory.mktemp("many") / "vault.db")
     ids = [f"m{number:05}" for number in range(MANY)]
     projects = ["rest" if number % 10 == 0 else "most" for number in range(MANY)]
@@ -85,7 +85,7 @@ def test_a_limit_beyond_all_that_there_are_gives_all(store: SqliteStore, identit
 def test_equal_vectors_among_many_are_cut_by_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matrix, "EXACT_ROWS", 1000)
+    monkeypatch.setattr(vector_rows, "EXACT_ROWS", 1000)
     store = SqliteStore(tmp_path / "vault.db")
     ids = [f"m{number:05}" for number in range(MANY)]
     twins = ids[5::600]

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from recollect.errors import StoreError
-from recollect.store.sqlite import connection as module
+from recollect.store.sqlite import schema
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import matches, nearest, put, save
 from recollect.testing.stores.samples import (
@@ -116,11 +116,11 @@ def test_another_programs_database_is_refused_and_left_alone(
 
 def test_a_newer_vault_is_refused_by_version_and_left_alone(tmp_path: Path) -> None:
     path = vault(tmp_path / "vault.db")
-    sqlite_file(path, f"PRAGMA user_version = {module.VERSION + 1}")
+    sqlite_file(path, f"PRAGMA user_version = {schema.VERSION + 1}")
     before = folder_state(tmp_path)
     message = refused(path)
-    assert f"version {module.VERSION + 1}" in message
-    assert f"up to {module.VERSION}" in message
+    assert f"version {schema.VERSION + 1}" in message
+    assert f"up to {schema.VERSION}" in message
     assert "install a newer Recollect" in message
     assert folder_state(tmp_path) == before
 
@@ -162,7 +162,7 @@ def test_a_vault_made_by_another_at_the_same_moment_is_no_stranger(tmp_path: Pat
             return True
 
         connection.exec_trace = make_it
-        assert module._checked_version(connection, path) in (0, module.VERSION)
+        assert schema.checked_version(connection, path) in (0, schema.VERSION)
         connection.exec_trace = None
         connection.close()
 

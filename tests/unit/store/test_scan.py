@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from recollect.store.base import VectorMatch
-from recollect.store.sqlite import matrix as matrix_module
+from recollect.store.sqlite import vector_rows
 from recollect.store.sqlite.matrix import Matrix
 from recollect.store.sqlite.scan import Codes, learned
 from recollect.store.sqlite.store import SqliteStore
@@ -157,8 +157,8 @@ def test_many_small_appends_equal_one_big_load(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With hardly any headroom the arrays grow again and again."""
-    monkeypatch.setattr(matrix_module, "READ_ROWS", 7)
-    monkeypatch.setattr(matrix_module, "HEADROOM", 1.0)
+    monkeypatch.setattr(vector_rows, "READ_ROWS", 7)
+    monkeypatch.setattr(vector_rows, "HEADROOM", 1.0)
     vectors = clustered(300, 64, seed=7)
     keys = add(store, 0, 300)
     query = vectors[11]
@@ -174,7 +174,7 @@ def test_many_small_appends_equal_one_big_load(
 def test_a_matrix_larger_than_the_exact_scan_finds_the_true_nearest(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matrix_module, "EXACT_ROWS", 1000)
+    monkeypatch.setattr(vector_rows, "EXACT_ROWS", 1000)
     count = 3000
     vectors = clustered(count, 128, seed=8)
     keys = add(store, 0, count)
@@ -183,7 +183,7 @@ def test_a_matrix_larger_than_the_exact_scan_finds_the_true_nearest(
     put(store, keys[100:], vectors[100:])
     for place in (0, 99, 100, 1000, 2500, count - 1):
         assert names(nearest(store, vectors[place])) == truly(vectors, vectors[place])
-    assert getattr(held(store)._held, "codes", None) is not None
+    assert getattr(held(store)._stored, "codes", None) is not None
     forget(store, 2500)
     rest = vectors.copy()
     rest[2500] = -vectors[2500]
@@ -193,19 +193,19 @@ def test_a_matrix_larger_than_the_exact_scan_finds_the_true_nearest(
 def test_a_process_that_asks_once_makes_no_codes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matrix_module, "EXACT_ROWS", 100)
+    monkeypatch.setattr(vector_rows, "EXACT_ROWS", 100)
     store = SqliteStore(tmp_path / "vault.db", brief=True)
     vectors = clustered(300, 64, seed=15)
     put(store, add(store, 0, 300), vectors)
     assert names(nearest(store, vectors[7])) == truly(vectors, vectors[7])
-    assert getattr(held(store)._held, "codes", "none") is None
+    assert getattr(held(store)._stored, "codes", "none") is None
     store.close()
 
 
 def test_a_filter_that_passes_few_is_answered_exactly(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matrix_module, "EXACT_ROWS", 1000)
+    monkeypatch.setattr(vector_rows, "EXACT_ROWS", 1000)
     count = 1500
     vectors = clustered(count, 128, seed=9)
     put(store, keys := add(store, 0, count), vectors)
@@ -233,18 +233,18 @@ def test_removing_over_a_quarter_begins_the_arrays_anew(store: SqliteStore) -> N
     vectors = clustered(40, 16, seed=11)
     put(store, add(store, 0, 40), vectors)
     nearest(store, vectors[0])
-    before = held(store)._held
+    before = held(store)._stored
     assert before is not None
     forget(store, *range(10))
     assert len(nearest(store, vectors[0], 40)) == 30
-    kept = held(store)._held
+    kept = held(store)._stored
     assert kept is not None
-    assert kept.rows is before.rows, "A quarter is borne."
+    assert kept.vectors is before.vectors, "A quarter is borne."
     forget(store, 10)
     assert names(nearest(store, vectors[20], 40))[0] == name(20)
-    anew = held(store)._held
+    anew = held(store)._stored
     assert anew is not None
-    assert anew.rows is not before.rows
+    assert anew.vectors is not before.vectors
     assert (anew.size, len(anew.ids)) == (29, 29)
 
 
@@ -254,15 +254,15 @@ def test_a_search_under_way_is_not_disturbed(store: SqliteStore) -> None:
     keys = add(store, 0, 80)
     put(store, keys[:40], vectors[:40])
     nearest(store, vectors[0])
-    began = held(store)._held
+    began = held(store)._stored
     assert began is not None
-    rows, ids = began.rows[:40].copy(), began.ids[:40]
+    rows, ids = began.vectors[:40].copy(), began.ids[:40]
     put(store, keys[40:], vectors[40:])
     nearest(store, vectors[0])
     forget(store, *range(30))
     nearest(store, vectors[0])
     assert began.size == 40
-    assert np.array_equal(began.rows[:40], rows)
+    assert np.array_equal(began.vectors[:40], rows)
     assert began.ids[:40] == ids
 
 
@@ -272,7 +272,7 @@ def test_a_removal_seen_by_a_search_under_way_is_never_returned(store: SqliteSto
     put(store, add(store, 0, 40), vectors)
     nearest(store, vectors[0])
     matrix = held(store)
-    began = matrix._held
+    began = matrix._stored
     assert began is not None
     forget(store, *range(20))
     nearest(store, vectors[0])

@@ -33,7 +33,7 @@ from vault_homes import (
 
 from recollect import Recollect
 from recollect.errors import RecollectError, StoreError
-from recollect.store.sqlite.connection import VERSION
+from recollect.store.sqlite.schema import VERSION
 from recollect.types import Response
 from recollect.vaults.remote import DEEPEST
 from recollect.vaults.threads import VaultThreads

@@ -12,7 +12,7 @@ from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.output import print_json
 from recollect.settings import home_folder, load_settings
 from recollect.store.sqlite.cipher import header_at, pending, real_path
-from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.rekey import Sealed
 from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
 from recollect.vaults.keys import (
@@ -116,7 +116,7 @@ def _print(args: argparse.Namespace, path: Path) -> None:
 
 def _state(path: Path) -> dict[str, Any]:
     """What can be said without the passphrase."""
-    with Database.translating(path):
+    with as_store_errors(path):
         header = header_at(path)
     return {
         "vault": str(path),

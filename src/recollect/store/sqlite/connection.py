@@ -1,4 +1,4 @@
-"""The SQLite file: opening, checking, migrating, transactions, and errors as sentences."""
+"""The SQLite file: opening it, connections for threads, transactions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,10 @@ import msgspec
 
 from recollect.errors import Locked, StoreError
 from recollect.retry import patiently
-from recollect.store.sqlite import cipher, subwords
+from recollect.store.sqlite import cipher
 from recollect.store.sqlite.cipher import KeySource
-
-APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
-VERSION = 4
-# What SQL alone cannot migrate, by the version it belongs to.
-AFTERWARDS = {3: subwords.fill}
-# Long enough for seven other writers and a large import batch to finish before us.
-BUSY_SECONDS = 60.0
+from recollect.store.sqlite.errors import BUSY_SECONDS, as_store_errors
+from recollect.store.sqlite.schema import VERSION, checked_version, migrate
 
 
 class Database:
@@ -82,27 +77,16 @@ class Database:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """SQLite's own errors as StoreError, in sentences."""
+        """Raise SQLite's errors as StoreError; the vault counts as in use meanwhile."""
         with self._guard:
             self._in_use += 1
         try:
-            with self.translating(self.path):
+            with as_store_errors(self.path):
                 yield
         finally:
             with self._guard:
                 self._in_use -= 1
                 self._used_at = time.monotonic()
-
-    @staticmethod
-    @contextmanager
-    def translating(path: Path) -> Iterator[None]:
-        """The same for a vault that is not open."""
-        try:
-            yield
-        except apsw.Error as error:
-            raise StoreError(_sentence(path, error)) from error
-        except UnicodeDecodeError as error:  # SQLite does not look at what it hands out
-            raise StoreError(_damaged(path, "a text is not valid UTF-8")) from error
 
     @property
     def locked(self) -> bool:
@@ -216,7 +200,7 @@ class Database:
             )
         if version < VERSION:
             connection.execute("PRAGMA journal_mode = WAL")
-            _migrate(connection, self.path)
+            migrate(connection, self.path)
         elif not self.frozen and connection.pragma("journal_mode") != "wal":
             connection.execute("PRAGMA journal_mode = WAL")  # a change of the key was interrupted
         connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on the disk
@@ -236,7 +220,7 @@ class Database:
 
     def _version(self, connection: apsw.Connection, header: bytes | None) -> int:
         try:
-            return _checked_version(connection, self.path)
+            return checked_version(connection, self.path)
         except apsw.NotADBError as error:
             if header is None:
                 raise
@@ -259,78 +243,3 @@ def _patiently(action: Callable[[], object]) -> None:
     a killed process left, and the moment in which the last user of a vault closes it.
     """
     patiently(action, (apsw.BusyError, apsw.LockedError), BUSY_SECONDS)
-
-
-def _checked_version(connection: apsw.Connection, path: Path) -> int:
-    # One statement sees one moment: another process may be making the vault just now.
-    [(version, application, empty)] = connection.execute(
-        "SELECT user_version, application_id, NOT EXISTS (SELECT 1 FROM sqlite_schema) "
-        "FROM pragma_user_version, pragma_application_id"
-    ).fetchall()
-    assert isinstance(version, int)
-    if application != APPLICATION_ID:
-        if version or not empty:
-            raise StoreError(f"{path} is a SQLite database, but not a Recollect vault.")
-        return 0
-    if version > VERSION:
-        raise StoreError(
-            f"The vault {path} has version {version}, and this Recollect knows versions up to "
-            f"{VERSION}; install a newer Recollect to open it."
-        )
-    return version
-
-
-def _migrate(connection: apsw.Connection, path: Path) -> None:
-    """Bring the file to VERSION in one transaction; whoever comes second finds it done."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        version = _checked_version(connection, path)
-        if version == 0:
-            connection.execute(_resource("schema.sql"))
-            key = os.urandom(32).hex()
-            connection.execute("INSERT INTO meta VALUES ('topic_key', ?)", (key,))
-        for step in range(max(version, 1) + 1, VERSION + 1 if version else 0):
-            connection.execute(_resource(f"migrations/{step:04}.sql"))
-            if step in AFTERWARDS:
-                AFTERWARDS[step](connection)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _resource(name: str) -> str:
-    return Path(__file__).parent.joinpath(name).read_text(encoding="utf-8")
-
-
-def _sentence(path: Path, error: apsw.Error) -> str:
-    """What happened, to which file, and what helps."""
-    told = " ".join(str(error).split())[:200]  # SQLite may quote a statement of many lines
-    match error:
-        case apsw.NotADBError():
-            return f"{path} is not a Recollect vault: it is not a SQLite database."
-        case apsw.CantOpenError():
-            return f"The vault {path} cannot be opened; check that its folder exists and is yours."
-        case apsw.ReadOnlyError() | apsw.PermissionsError():
-            return f"The vault {path} is read-only, so nothing can be written."
-        case apsw.FullError():
-            return f"The disk that holds {path} is full; nothing of this write was kept."
-        case apsw.CorruptError():
-            return _damaged(path, told)
-        case apsw.BusyError() | apsw.LockedError():
-            return (
-                f"Another process has been writing to {path} for over {BUSY_SECONDS:.0f} seconds; "
-                "try again when it is done."
-            )
-        case apsw.IOError():
-            return f"Reading or writing {path} failed ({told}); nothing of this write was kept."
-        case apsw.TooBigError():
-            return "A text is larger than SQLite can hold (about 1 GB)."
-    return f"The vault {path} could not answer: {told}."
-
-
-def _damaged(path: Path, what: str) -> str:
-    return f"The vault {path} is damaged ({what}); `recollect doctor` says more."

@@ -1,0 +1,54 @@
+"""SQLite's errors as sentences that say what happened to which file, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from recollect.errors import StoreError
+
+# A connection waits so long: enough for seven other writers and a large import batch to finish.
+BUSY_SECONDS = 60.0
+
+
+@contextmanager
+def as_store_errors(path: Path) -> Iterator[None]:
+    """Raise SQLite's errors about the vault at `path` as StoreError."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise StoreError(_sentence(path, error)) from error
+    except UnicodeDecodeError as error:  # SQLite does not check the texts it returns
+        raise StoreError(_damaged(path, "a text is not valid UTF-8")) from error
+
+
+def _sentence(path: Path, error: apsw.Error) -> str:
+    reason = " ".join(str(error).split())[:200]  # SQLite may quote a statement of many lines
+    match error:
+        case apsw.NotADBError():
+            return f"{path} is not a Recollect vault: it is not a SQLite database."
+        case apsw.CantOpenError():
+            return f"The vault {path} cannot be opened; check that its folder exists and is yours."
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return f"The vault {path} is read-only, so nothing can be written."
+        case apsw.FullError():
+            return f"The disk that holds {path} is full; nothing of this write was kept."
+        case apsw.CorruptError():
+            return _damaged(path, reason)
+        case apsw.BusyError() | apsw.LockedError():
+            return (
+                f"Another process has been writing to {path} for over {BUSY_SECONDS:.0f} seconds; "
+                "try again when it is done."
+            )
+        case apsw.IOError():
+            return f"Reading or writing {path} failed ({reason}); nothing of this write was kept."
+        case apsw.TooBigError():
+            return "A text is larger than SQLite can hold (about 1 GB)."
+    return f"The vault {path} could not answer: {reason}."
+
+
+def _damaged(path: Path, what: str) -> str:
+    return f"The vault {path} is damaged ({what}); `recollect doctor` says more."

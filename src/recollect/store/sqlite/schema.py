@@ -1,0 +1,62 @@
+"""The version of a vault file: reading it, creating the tables, migrating older files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import apsw
+
+from recollect.errors import StoreError
+from recollect.store.sqlite import subwords
+
+APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
+VERSION = 4
+# What SQL alone cannot migrate, by the version it belongs to.
+AFTERWARDS = {3: subwords.fill}
+
+
+def checked_version(connection: apsw.Connection, path: Path) -> int:
+    """The file's version, 0 for an empty file; StoreError for any other database."""
+    # One statement sees one moment: another process may be making the vault just now.
+    [(version, application, empty)] = connection.execute(
+        "SELECT user_version, application_id, NOT EXISTS (SELECT 1 FROM sqlite_schema) "
+        "FROM pragma_user_version, pragma_application_id"
+    ).fetchall()
+    assert isinstance(version, int)
+    if application != APPLICATION_ID:
+        if version or not empty:
+            raise StoreError(f"{path} is a SQLite database, but not a Recollect vault.")
+        return 0
+    if version > VERSION:
+        raise StoreError(
+            f"The vault {path} has version {version}, and this Recollect knows versions up to "
+            f"{VERSION}; install a newer Recollect to open it."
+        )
+    return version
+
+
+def migrate(connection: apsw.Connection, path: Path) -> None:
+    """Bring the file to VERSION in one transaction; a second process finds it done."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = checked_version(connection, path)
+        if version == 0:
+            connection.execute(_resource("schema.sql"))
+            key = os.urandom(32).hex()
+            connection.execute("INSERT INTO meta VALUES ('topic_key', ?)", (key,))
+        for step in range(max(version, 1) + 1, VERSION + 1 if version else 0):
+            connection.execute(_resource(f"migrations/{step:04}.sql"))
+            if step in AFTERWARDS:
+                AFTERWARDS[step](connection)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _resource(name: str) -> str:
+    return Path(__file__).parent.joinpath(name).read_text(encoding="utf-8")
