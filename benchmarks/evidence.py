@@ -23,7 +23,7 @@ import numpy as np
 from data import data_argument
 from recollect.evals.cache import Cache, cache_folder
 from recollect.evals.datasets import Question
-from recollect.evals.runs import Evaluation, opened
+from recollect.evals.evaluation import Evaluation, opened
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.stages.evidence import JudgeEvidence

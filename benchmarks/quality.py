@@ -38,9 +38,10 @@ from recollect.errors import ProviderError, UserError
 from recollect.evals.baselines import BASELINES, DENSE, GREP
 from recollect.evals.cache import FILE, Cache, cache_folder
 from recollect.evals.datasets import CANDIDATES, CORPUS, LAYOUT, QRELS, QUERIES
+from recollect.evals.evaluation import Evaluation, opened
 from recollect.evals.files import find
 from recollect.evals.metrics import MEASURES, PerQuery, chance, interval, measured, resampled
-from recollect.evals.runs import Contestant, Evaluation, opened
+from recollect.evals.runs import Contestant
 from recollect.hashing import content_digest
 from recollect.interfaces.cli.output import progress
 from recollect.models.active import ActiveModels

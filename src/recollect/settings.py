@@ -7,7 +7,6 @@ place it stands in, the key, and what is allowed there.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import UnionType
@@ -17,6 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recollect.errors import UserError
+from recollect.regex_safety import problem_of
 
 EmbeddingProvider = Literal["builtin", "onnx", "openai", "ollama", "none"]
 RerankProvider = Literal["builtin", "onnx", "http", "none"]
@@ -280,50 +280,9 @@ def _converted(value: object, kind: Any, *, strict: bool) -> object:
 
 def _check_patterns(patterns: Mapping[str, str], where: str) -> None:
     for name, pattern in patterns.items():
-        reason = _wrong_with(pattern)
+        reason = problem_of(pattern)
         if reason:
             raise UserError(f"{where}: the pattern {name!r} cannot be used: {reason}.")
-
-
-def _wrong_with(pattern: str) -> str:
-    """Why a pattern is refused; empty where it is not."""
-    try:
-        compiled = re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        return str(error)
-    if compiled.match(""):
-        return "it matches the empty text"
-    if _repeats_repeats(pattern):
-        return "it repeats what repeats itself, which can take for ever; `(?>…)` around it, or `++`"
-    return ""
-
-
-# An escape, a set, the opening of a group, its end, or a repetition without an upper bound.
-_SIGNS = (
-    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<open>\((?P<atomic>\?>)?)|(?P<close>\))"
-    r"|(?P<repeat>(?:[*+]|\{\d*,\})(?P<possessive>\+)?)"
-)
-
-
-def _repeats_repeats(pattern: str) -> bool:
-    """Whether a group that can repeat without bound holds a part that can, as in `(a+)+`: on a text
-    that nearly fits, the ways to share it out double with every character."""
-    groups = [[False, False]]  # whether the group is atomic, and whether something in it repeats
-    closed = -1  # where a group ended in which something repeats
-    for sign in re.finditer(_SIGNS, pattern, re.DOTALL):
-        if sign["open"]:
-            groups.append([sign["atomic"] is not None, False])
-        elif sign["repeat"] and sign["possessive"] is None:
-            if closed == sign.start():
-                return True
-            groups[-1][1] = True
-        closed = -1
-        if sign["close"] and len(groups) > 1:
-            atomic, repeats = groups.pop()
-            if repeats and not atomic:
-                groups[-1][1] = True
-                closed = sign.end()
-    return False
 
 
 def _allowed(kind: Any) -> str:

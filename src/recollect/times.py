@@ -26,13 +26,25 @@ def parse_time(text: str, what: str, also: str = "") -> datetime:
 
 def parse_moment(text: str, now: datetime, what: str) -> datetime:
     """Like `parse_time`, and `7d`, `12h` or `2w` for that long before now."""
+    before = _relative(text, now, -1, f"{what} {text!r} is too far in the past.")
+    return before or parse_time(text, what, ", or 7d, 12h or 2w for that long ago")
+
+
+def parse_expiry(text: str, now: datetime, what: str) -> datetime:
+    """Like `parse_time`, and `90d`, `12h` or `2w` for that long from now."""
+    later = _relative(text, now, 1, f"{what} {text!r} is too far in the future.")
+    return later or parse_time(text, what, ", or 90d, 12h or 2w for that long from now")
+
+
+def _relative(text: str, now: datetime, direction: int, too_far: str) -> datetime | None:
+    """So long before (-1) or after (1) now; None where the text is no span of time."""
     number, unit = text[:-1], text[-1:]
-    if unit in AGES and number.isascii() and number.isdigit():
-        try:
-            return now - timedelta(**{AGES[unit]: int(number)})
-        except (OverflowError, ValueError) as error:  # the latter for thousands of digits
-            raise UserError(f"{what} {text!r} lies before the beginning of time.") from error
-    return parse_time(text, what, ", or 7d, 12h or 2w for that long ago")
+    if unit not in AGES or not (number.isascii() and number.isdigit()):
+        return None
+    try:
+        return now + direction * timedelta(**{AGES[unit]: int(number)})
+    except (OverflowError, ValueError) as error:  # the latter for thousands of digits
+        raise UserError(too_far) from error
 
 
 def to_micros(moment: datetime) -> int:

@@ -49,6 +49,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "hashing",
         "maths",
         "recipes.ranges",
+        "regex_safety",
         "files",
         "retry",
         "version",

@@ -10,7 +10,8 @@ import pytest
 from commandline import Home, refused, wrong_usage
 
 from recollect.auth.capabilities import CAPABILITIES
-from recollect.auth.tokens import TokenStore, well_formed
+from recollect.auth.token_store import TokenStore
+from recollect.auth.tokens import well_formed
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from recollect import Recollect
 from recollect.auth.audit import entries
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
-from recollect.auth.tokens import TokenStore
+from recollect.auth.token_store import TokenStore
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.guard import COOKIE, LET_GO, NOT_VALID, Guard, Tokens
 from recollect.interfaces.http.problems import ProblemResponses

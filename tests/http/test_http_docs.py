@@ -14,7 +14,7 @@ import pytest
 from http_server import NOW, environment, serving
 
 from recollect.auth.capabilities import SEARCH
-from recollect.auth.tokens import TokenStore
+from recollect.auth.token_store import TokenStore
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.openapi import ALWAYS, WITH_BODY

@@ -13,7 +13,7 @@ import pytest
 from http_server import API, NOW, SECRET, Server, environment, problem, serving
 
 from recollect import Recollect
-from recollect.auth.tokens import TokenStore
+from recollect.auth.token_store import TokenStore
 from recollect.recipes.registry import BUILT_IN
 from recollect.types import Term, recompute
 

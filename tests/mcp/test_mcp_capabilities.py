@@ -20,7 +20,7 @@ from mcp_doors import on_stdio, opened
 from recollect import Recollect
 from recollect.auth.audit import entries
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
-from recollect.auth.tokens import TokenStore
+from recollect.auth.token_store import TokenStore
 from recollect.interfaces.http.guard import Tokens
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS

@@ -53,6 +53,14 @@ class ActiveModels:
         """Whether an embedding model is configured at all."""
         return not isinstance(self._embedder, Absent)
 
+    def identities(self) -> dict[str, str | None]:
+        """The identity of each model; None where there is none."""
+        models = {"embedding": self._embedder, "rerank": self._reranker}
+        return {
+            name: None if isinstance(model, Absent) else model.identity
+            for name, model in models.items()
+        }
+
     def close(self) -> None:
         """Close the connections that were opened; a model that is asked again opens new ones."""
         for name in ("_embedder", "_reranker"):

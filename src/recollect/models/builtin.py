@@ -1,4 +1,4 @@
-"""The models in the box: real weights, in `weights/`, one folder each."""
+"""Bundled models: real weights, in `weights/`, one folder each."""
 
 from __future__ import annotations
 

@@ -6,20 +6,20 @@ both); the address is named by its host alone, since a URL may carry a password.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 import msgspec
 
 from recollect.errors import ProviderError, UserError
+from recollect.models.pauses import LONGEST_PAUSE_S, pause_s, retry_after_s
+from recollect.models.urls import checked_url, host_of, is_loopback
 
 if TYPE_CHECKING:  # httpx2 takes about 100 ms to import; most commands never need it
     import httpx2
@@ -28,9 +28,6 @@ Answer = TypeVar("Answer")
 Item = TypeVar("Item")
 
 TRIES = 3
-FIRST_PAUSE_S = 0.25
-# Somebody waits for a search: a server that needs longer to recover is reported instead.
-LONGEST_PAUSE_S = 4.0
 LONGEST_TIMEOUT_S = 3600.0
 # Five times the largest honest answer: 100 vectors of 4,096 numbers are about 9 MB of JSON.
 LARGEST_ANSWER = 48 * 2**20
@@ -276,51 +273,6 @@ def ordered(items: Iterable[tuple[int, Item]], *, count: int, who: str) -> list[
     return [item for _, item in numbered]
 
 
-def pause_s(attempt: int, asked_s: float, chance: float) -> float:
-    """Seconds to wait after try number `attempt` (from 1): twice as long each time, on top of
-    what the server asked for, less up to half by `chance` (0…1), never above the longest."""
-    own = FIRST_PAUSE_S * 2.0 ** (attempt - 1) * (1 - chance / 2)
-    return min(LONGEST_PAUSE_S, asked_s + own)
-
-
-def retry_after_s(header: str) -> float:
-    """Seconds that a Retry-After header (a number or an HTTP date) asks for; 0 if unreadable."""
-    try:
-        seconds = float(header)
-    except ValueError:
-        seconds = _seconds_until(header)
-    return max(0.0, seconds) if isfinite(seconds) else 0.0
-
-
-def checked_url(url: str, setting: str) -> SplitResult:
-    """The parts of an http(s) URL; UserError naming the setting (not its value) otherwise."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # an impossible port, a bracket left open
-        usable = False
-    if not usable:
-        raise UserError(
-            f"{setting} must be an http:// or https:// address, such as http://127.0.0.1:8080."
-        )
-    return parts
-
-
-def host_of(url: SplitResult) -> str:
-    """Host and port, without user and password."""
-    return url.netloc.rpartition("@")[2]
-
-
-def is_loopback(url: SplitResult) -> bool:
-    """Whether the address is this machine's own."""
-    host = url.hostname or ""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-    return address.is_loopback or address.is_unspecified
-
-
 def _parsed(reply: bytes, answer: type[Answer]) -> Answer:
     try:
         return msgspec.json.decode(reply, type=answer)
@@ -330,15 +282,6 @@ def _parsed(reply: bytes, answer: type[Answer]) -> Answer:
         # Python servers write NaN, which is not JSON; read it, so that the check of the numbers
         # can say what is wrong.
         return msgspec.convert(json.loads(reply), answer)
-
-
-def _seconds_until(http_date: str) -> float:
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415  start-up time: rarely needed
-
-    try:
-        return parsedate_to_datetime(http_date).timestamp() - time.time()
-    except ValueError:
-        return 0.0
 
 
 def _key_hints(key: Key, setting: str) -> dict[int, str]:

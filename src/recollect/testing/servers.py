@@ -14,9 +14,7 @@ repeats a server's words in its own errors gives the key away, and a test sees i
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import socket
 import sys
 import threading
@@ -26,16 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, NamedTuple
 
-# Words of a group share one feature, so that texts can be alike in meaning without sharing words.
-SYNONYMS = (
-    {"slow", "latency", "performance", "tuning", "optimize", "optimise", "optimizing", "speed"},
-    {"auth", "authentication", "login", "credentials", "password", "signin"},
-    {"database", "db", "sqlite", "postgres", "postgresql", "sql"},
-    {"bug", "defect", "error", "failure", "crash", "broken"},
-    {"deploy", "deployment", "release", "rollout", "ship"},
-    {"car", "automobile", "vehicle"},
-)
-MEANING = {word: sorted(group)[0] for group in SYNONYMS for word in group}
+from recollect.testing.toy_models import embed, overlap
 
 TRICKLE_S = 0.02  # between two bytes of a trickling answer
 
@@ -196,29 +185,6 @@ _ROUTES = {
     ("GET", "/api/ps"): ModelServer._loaded,
     ("POST", "/rerank"): ModelServer._rerank,
 }
-
-
-def embed(text: str, dimensions: int = 64) -> list[float]:
-    """A bag of words, hashed: each word (or its group of synonyms) adds ±1 to one place.
-
-    Place 0 is a small constant, so that no text, the empty one included, is a zero vector.
-    """
-    row = [0.1] + [0.0] * (dimensions - 1)
-    for word in _words(text):
-        digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest()
-        number = int.from_bytes(digest, "big")
-        row[1 + (number >> 1) % (dimensions - 1)] += 1.0 if number & 1 else -1.0
-    return row
-
-
-def overlap(query: str, text: str) -> float:
-    """The share of the query's words (or their synonyms) that the text holds, 0…1."""
-    wanted = set(_words(query))
-    return len(wanted & set(_words(text))) / len(wanted) if wanted else 0.0
-
-
-def _words(text: str) -> list[str]:
-    return [MEANING.get(word, word) for word in re.findall(r"\w+", text.lower())]
 
 
 def _texts(value: Any) -> list[str]:

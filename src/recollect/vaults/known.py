@@ -75,7 +75,7 @@ def _known(table: VaultSettings, home: Path, place: str) -> KnownVault:
     """A path that is not absolute is read from the home folder, where the settings are."""
     priority = PRIORITIES[table.tier] if table.priority is None else table.priority
     if table.url:
-        from recollect.models.remote import checked_url  # noqa: PLC0415  start-up time
+        from recollect.models.urls import checked_url  # noqa: PLC0415  start-up time
 
         parts = checked_url(table.url, f"{place}: url")
         if parts.username is not None or parts.password is not None:

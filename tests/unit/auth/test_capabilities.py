@@ -30,12 +30,14 @@ from recollect.auth.capabilities import (
     WRITE,
     Caller,
 )
-from recollect.auth.tokens import TokenStore, expiry, well_formed
+from recollect.auth.token_store import TokenStore
+from recollect.auth.tokens import well_formed
 from recollect.errors import Forbidden, NotFound, StoreError, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import read_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.folders import Folder
+from recollect.times import parse_expiry
 
 SOURCE = Path(inspect.getfile(Recollect)).parents[1]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -529,10 +531,10 @@ def test_a_token_that_makes_no_sense_is_not_made(access: TokenStore) -> None:
     ],
 )
 def test_an_expiry_is_a_while_or_a_date(told: str, moment: datetime) -> None:
-    assert expiry(told, NOW) == moment
+    assert parse_expiry(told, NOW, "--expires") == moment
 
 
 @pytest.mark.parametrize("told", ["soon", "", "d", "9" * 30 + "d", "-1d"])
 def test_an_expiry_that_is_none_is_refused(told: str) -> None:
     with pytest.raises(UserError):
-        expiry(told, NOW)
+        parse_expiry(told, NOW, "--expires")

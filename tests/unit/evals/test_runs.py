@@ -14,8 +14,9 @@ from sets import DOCUMENTS, JUDGED, QUESTIONS, written
 
 from recollect.errors import ProviderError, UserError
 from recollect.evals.cache import FILE, Cache
+from recollect.evals.evaluation import TIMED, WARM_UP, Evaluation, opened
 from recollect.evals.report import report, write_runs
-from recollect.evals.runs import TIMED, WARM_UP, Evaluation, RecipeOutcome, opened
+from recollect.evals.runs import RecipeOutcome
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings
 from recollect.testing.servers import Fault, ModelServer
 

@@ -1,4 +1,4 @@
-"""The models in the box: whole, declared, licensed, and not too large."""
+"""The bundled models: whole, declared, licensed, and not too large."""
 
 from __future__ import annotations
 

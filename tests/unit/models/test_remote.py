@@ -16,19 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import ProviderError, UserError
-from recollect.models.remote import (
-    LONGEST_PAUSE_S,
-    TRIES,
-    Blamed,
-    Key,
-    Remote,
-    checked_url,
-    host_of,
-    is_loopback,
-    ordered,
-    pause_s,
-    retry_after_s,
-)
+from recollect.models.pauses import LONGEST_PAUSE_S, pause_s, retry_after_s
+from recollect.models.remote import TRIES, Blamed, Key, Remote, ordered
+from recollect.models.urls import checked_url, host_of, is_loopback
 from recollect.testing.servers import Fault, ModelServer
 
 KEY = "sk-very-secret"

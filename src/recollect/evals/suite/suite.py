@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -19,17 +19,14 @@ import msgspec
 from msgspec import Struct
 
 from recollect.engine import Recollect
-from recollect.errors import ProviderError, UserError
+from recollect.errors import UserError
 from recollect.evals.cache import UNHURRIED_MS
+from recollect.evals.progress import Progress
 from recollect.evals.suite.rules import MOST, Answer, Score, ScoringRules, SuiteQuery
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.jsonl import Line
-from recollect.models.base import Embedder, Reranker
 from recollect.settings import Settings
 from recollect.types import Filter, Response
-
-# Called with what is done and how often; each step is told to what it gives.
-Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
 class Suite(Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,8 +124,7 @@ class SuiteVault:
 
     def models(self) -> dict[str, str | None]:
         """The identity of each model; None where there is none."""
-        models = self.memory.models
-        return {"embedding": _identity(models.embedder), "rerank": _identity(models.reranker)}
+        return self.memory.models.identities()
 
 
 def answer_of(response: Response) -> Answer:
@@ -184,10 +180,3 @@ def given(filter: Filter) -> dict[str, Any]:
     """What the filter asks for, and nothing else."""
     held = msgspec.structs.asdict(filter)
     return {name: value for name, value in held.items() if value not in (None, ())}
-
-
-def _identity(model: Callable[[], Embedder | Reranker]) -> str | None:
-    try:
-        return model().identity
-    except ProviderError:
-        return None

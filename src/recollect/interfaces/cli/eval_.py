@@ -11,10 +11,10 @@ import msgspec
 
 from recollect.engine import Recollect
 from recollect.evals.cache import FILE, Cache, cache_folder
+from recollect.evals.evaluation import opened
 from recollect.evals.gold import Added, add, gold_folder, init
 from recollect.evals.metrics import trec_eval
 from recollect.evals.report import report, write_runs
-from recollect.evals.runs import opened
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, wrong_call
 from recollect.interfaces.cli.output import (
     BOLD,

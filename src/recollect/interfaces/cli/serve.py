@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from recollect.auth.tokens import TokenStore
+from recollect.auth.token_store import TokenStore
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http import logs

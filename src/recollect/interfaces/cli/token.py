@@ -11,7 +11,8 @@ from typing import Any
 from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, OWNER
-from recollect.auth.tokens import Token, TokenStore, expiry, real_time
+from recollect.auth.token_store import TokenStore
+from recollect.auth.tokens import Token, real_time
 from recollect.interfaces.cli.arguments import (
     Actions,
     WrongUsage,
@@ -22,7 +23,7 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled, visible
 from recollect.settings import home_folder
-from recollect.times import iso
+from recollect.times import iso, parse_expiry
 
 EXAMPLE = (
     "  recollect token create --can search:use --name reader --expires 90d\n"
@@ -63,7 +64,7 @@ def _create(access: TokenStore, args: argparse.Namespace) -> int:
         name=args.name,
         vaults=args.vault,
         collections=args.collection,
-        expires_at=expiry(args.expires, real_time()) if args.expires else None,
+        expires_at=parse_expiry(args.expires, real_time(), "--expires") if args.expires else None,
     )
     _noted("create token", token)
     if args.json:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import EVERYTHING, NOBODY, OWNER, Caller
-from recollect.auth.tokens import TokenStore
+from recollect.auth.token_store import TokenStore
 from recollect.errors import StoreError
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import CALLER

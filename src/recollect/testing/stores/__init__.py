@@ -17,6 +17,7 @@ from recollect.testing.stores.topics import TopicContract
 from recollect.testing.stores.transactions import TransactionContract
 from recollect.testing.stores.vectors import VectorContract
 from recollect.testing.stores.vocabulary import VocabularyContract
+from recollect.testing.stores.waiting import WaitingContract
 
 
 class StoreContract(
@@ -26,6 +27,7 @@ class StoreContract(
     TopicContract,
     VocabularyContract,
     VectorContract,
+    WaitingContract,
     ConcurrencyContract,
     MemoriesContract,
 ):

@@ -1,0 +1,293 @@
+"""Asking a data set's questions twice: once for the quality, once for the time it takes."""
+
+from __future__ import annotations
+
+import random
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from recollect.engine import Recollect
+from recollect.errors import ProviderError, UserError
+from recollect.evals.baselines import BASELINES, DENSE, GREP, grep
+from recollect.evals.cache import Cache, CachedModels
+from recollect.evals.datasets import Dataset, Question, load
+from recollect.evals.gold import is_gold, load_gold
+from recollect.evals.metrics import DEPTH, measured
+from recollect.evals.progress import Progress
+from recollect.evals.runs import Answers, Contestant, RecipeOutcome, Timing
+from recollect.ingest.jsonl import Line
+from recollect.models.active import ActiveModels
+from recollect.models.base import Embedder
+from recollect.models.embedding_queue import TextsRefused, embed_waiting
+from recollect.recipes.base import Recipe
+from recollect.settings import Settings
+from recollect.types import Filter, Response
+
+# A median settles with a few dozen questions; more would only take time.
+TIMED = 50
+WARM_UP = 3
+# The time of a data set in which no document has one.
+UNDATED = datetime(2026, 1, 1, tzinfo=UTC)
+# What the rerank stage says when the deadline cut it short.
+CUT_SHORT = re.compile(r"reranked (\d+) of (\d+) within the deadline")
+
+
+@contextmanager
+def opened(
+    folder: Path, settings: Settings, environment: Mapping[str, str], cache: Cache
+) -> Iterator[Evaluation]:
+    """A gold set over the person's own vault; a data set in a vault that goes away again.
+
+    A data set has a clock that stands still, so that ages are the same in every run: at its newest
+    document.
+    """
+    if is_gold(folder):
+        with Recollect(settings=settings, environment=environment) as memory:
+            # What the models made of a locked vault must not lie in clear in a file.
+            safe = Cache(None) if memory.store.database.locked else cache
+            kept = CachedModels(settings, environment, safe)
+            with _swapped(memory, kept) as live:
+                yield Evaluation(load_gold(folder, memory), memory, live, kept)
+        return
+    kept = CachedModels(settings, environment, cache)
+    dataset = load(folder)
+    moment = _newest(dataset)
+    with (
+        tempfile.TemporaryDirectory(prefix="recollect-eval-") as place,
+        Recollect(
+            Path(place) / "vault.db",
+            settings=settings,
+            environment=environment,
+            clock=lambda: moment,
+        ) as memory,
+        _swapped(memory, kept) as live,
+    ):
+        yield Evaluation(dataset, memory, live, kept)
+
+
+@contextmanager
+def _swapped(memory: Recollect, kept: ActiveModels) -> Iterator[ActiveModels]:
+    """The vault's own models, given back to it at the end, whichever it holds by then."""
+    live = memory.models
+    try:
+        yield live
+    finally:
+        memory.models = live
+        kept.close()
+
+
+def _newest(dataset: Dataset) -> datetime:
+    """When the newest document was written; undated ones are saved as if written then, too."""
+    fields = (one.fields for one in dataset.documents.values())
+    return max((one["updated_at"] for one in fields if "updated_at" in one), default=UNDATED)
+
+
+class Evaluation:
+    """A vault that holds a data set's documents, its models live and with what they said kept."""
+
+    def __init__(
+        self, dataset: Dataset, memory: Recollect, live: ActiveModels, kept: ActiveModels
+    ) -> None:
+        self.dataset = dataset
+        self.memory = memory
+        self._live = live
+        self._kept = kept
+        self._grouped = dataset.grouped
+        self._texts = {
+            id: f"{one.fields.get('title', '')}\n{one.fields.get('text', '')}".lower()
+            for id, one in dataset.documents.items()
+        }
+        self._groups: dict[str, list[str]] = {}
+        for id, one in dataset.documents.items():
+            self._groups.setdefault(one.fields.get("space", ""), []).append(id)
+
+    def models(self) -> dict[str, str | None]:
+        """The identity of each model; None where there is none."""
+        return self._live.identities()
+
+    def contestants(self, told: Sequence[str]) -> tuple[list[Contestant], dict[str, str]]:
+        """Those that were named, in order; else the default recipe and the baselines. And which
+        baseline is left out, and why."""
+        absent = "" if self._live.embeds() else _reason(self._live.embedder)
+        if told:
+            if DENSE.name in told and absent:
+                raise UserError(f"dense needs an embedding model, and there is none: {absent}.")
+            return [self._contestant(name) for name in dict.fromkeys(told)], {}
+        default = self.memory.recipe()
+        names = [GREP, *BASELINES]
+        if absent:
+            names.remove(DENSE.name)
+        chosen = [Contestant(default.name, default), *map(self._contestant, names)]
+        return chosen, {DENSE.name: absent} if absent else {}
+
+    def _contestant(self, name: str) -> Contestant:
+        if name == GREP:
+            return Contestant(GREP, None)
+        if name in BASELINES:
+            return Contestant(name, BASELINES[name])
+        try:
+            return Contestant(name, self.memory.recipe(name))
+        except UserError as error:
+            baselines = ", ".join((GREP, *BASELINES))
+            raise UserError(f"{error} The baselines are: {baselines}.") from error
+
+    def questions(self, count: int | None, seed: int) -> list[Question]:
+        """All questions that have an answer, or so many of them, the same for the same seed."""
+        return _sample(self.dataset.scored, count, seed)
+
+    def prepare(self, progress: Progress, *, vectors: bool) -> dict[str, int]:
+        """Save the documents in their order, and embed them where vectors are asked for; returns
+        what went wrong. The vault of a gold set is used as it is."""
+        documents = self.dataset.documents.values()
+        if self.dataset.in_vault:
+            return {}
+        self.memory.models = self._kept
+        with progress("Saving", len(documents)) as advance:
+            self.memory.import_lines(
+                (Line(number, one, "", 1) for number, one in enumerate(documents, start=1)),
+                progress=advance,
+            )
+        if not vectors or not self._kept.embeds():
+            return {}
+        with progress("Embedding", len(documents)) as advance:
+            try:
+                embed_waiting(self.memory.store.vectors, self._kept.embedder(), progress=advance)
+            except TextsRefused as error:
+                return {str(error): error.count}
+        return {}
+
+    def quality(
+        self, contestant: Contestant, asked: Sequence[Question], progress: Progress
+    ) -> Answers:
+        """Ask every question; models have all the time they need, and what they said is kept."""
+        self.memory.models = self._kept
+        returned: dict[str, list[str]] = {}
+        degraded: Counter[str] = Counter()
+        with progress(contestant.name, len(asked)) as advance:
+            for question in asked:
+                ids, response, refusal = self._asked(contestant, question)
+                returned[question.id] = ids
+                if refusal:
+                    degraded[f"refused: {refusal}"] += 1
+                if response is not None:
+                    degraded.update(f"{one.channel}: {one.reason}" for one in response.degraded)
+                advance(1)
+        return Answers(returned, dict(degraded))
+
+    def response(self, recipe: Recipe, question: Question, filter: Filter) -> Response:
+        """One answer as in the quality pass, with another filter than the question's own."""
+        self.memory.models = self._kept
+        return self.memory.run_recipe(
+            recipe, question.text, limit=DEPTH, filter=filter, now=question.asked_at
+        )
+
+    def latency(
+        self, contestant: Contestant, asked: Sequence[Question], seed: int, progress: Progress
+    ) -> Timing:
+        """Ask some of the questions of the live models, one after the other, nothing kept."""
+        self.memory.models = self._live
+        timed = _sample(asked, TIMED, seed)
+        chosen = {question.id for question in timed}
+        others = [question for question in asked if question.id not in chosen]
+        times: dict[str, float] = {}
+        stages: Counter[str] = Counter()
+        reached = candidates = 0
+        for question in [*others, *timed][:WARM_UP]:
+            self._asked(contestant, question)
+        with progress(f"{contestant.name}, timed", len(timed)) as advance:
+            for question in timed:
+                start = time.perf_counter()
+                _, response, _ = self._asked(contestant, question)
+                times[question.id] = (time.perf_counter() - start) * 1000
+                if response is not None:
+                    stages.update(response.timings_ms)
+                    read, given = _reached(response)
+                    reached, candidates = reached + read, candidates + given
+                advance(1)
+        return Timing(
+            times,
+            {stage: round(spent / len(timed), 3) for stage, spent in stages.items()},
+            reached / candidates if candidates else None,
+        )
+
+    def outcome(self, contestant: Contestant, answers: Answers, timing: Timing) -> RecipeOutcome:
+        recipe = contestant.recipe
+        return RecipeOutcome(
+            recipe=contestant.name,
+            fingerprint="" if recipe is None else recipe.fingerprint,
+            answers=answers,
+            per_query=measured(answers.returned, self.dataset.grades),
+            timing=timing,
+        )
+
+    def _asked(
+        self, contestant: Contestant, question: Question
+    ) -> tuple[list[str], Response | None, str]:
+        """The ids that are returned, the whole response of a recipe, and why it refused."""
+        if contestant.recipe is None:
+            return self._grep(question), None, ""
+        try:
+            response = self.memory.run_recipe(
+                contestant.recipe,
+                question.text,
+                limit=DEPTH,
+                filter=self.filter(question),
+                now=question.asked_at,
+            )
+        except UserError as error:  # it asks for more than this question has
+            return [], None, str(error)
+        return _ids(response)[:DEPTH], response, ""
+
+    def filter(self, question: Question) -> Filter:
+        """Where a question may look."""
+        candidates = self.dataset.candidates
+        return Filter(
+            space=(question.group or None) if self._grouped else None,
+            among=None if candidates is None else candidates[question.id],
+        )
+
+    def _grep(self, question: Question) -> list[str]:
+        filter = self.filter(question)
+        ids: Sequence[str] = list(self._texts) if filter.among is None else filter.among
+        if filter.space is not None:
+            within = self._groups.get(filter.space, [])
+            ids = within if filter.among is None else sorted({*within} & {*ids})
+        return grep(question.text, ((id, self._texts[id]) for id in ids), DEPTH)
+
+
+def _ids(response: Response) -> list[str]:
+    """What is returned, best first; memories shown as one with a result stand behind it."""
+    return [id for one in response for id in (one.id, *(twin.id for twin in one.same))]
+
+
+def _sample(questions: Sequence[Question], count: int | None, seed: int) -> list[Question]:
+    """So many of them, in their order; the same for the same seed."""
+    if count is None or count >= len(questions):
+        return list(questions)
+    places = random.Random(seed).sample(range(len(questions)), count)
+    return [questions[place] for place in sorted(places)]
+
+
+def _reached(response: Response) -> tuple[int, int]:
+    """How many candidates the reranker read, and how many it was given."""
+    for one in response.degraded:
+        if cut := CUT_SHORT.search(one.reason):
+            return int(cut[1]), int(cut[2])
+    read = response.counts["reranked"]
+    assert isinstance(read, int)
+    return read, read
+
+
+def _reason(model: Callable[[], Embedder]) -> str:
+    """Why there is no such model."""
+    try:
+        model()
+    except ProviderError as error:
+        return str(error).rstrip(".")
+    return ""

@@ -1,0 +1,100 @@
+"""Vectors and the texts they were made from: what waits for a vector, and what is covered."""
+
+from __future__ import annotations
+
+from recollect.store.base import Coverage
+from recollect.testing.stores.helpers import (
+    Contract,
+    change,
+    check_waiting,
+    forget,
+    nearest,
+    purge_everything,
+    put,
+    save,
+)
+from recollect.testing.stores.samples import DAY, MODEL, NOON, OTHER, PLENTY, WIDTH, axis, memory
+
+
+class WaitingContract(Contract):
+    def test_a_vector_goes_with_the_text_it_was_made_from(self) -> None:
+        store = self.store()
+        for field in ("title", "text", "context"):
+            save(store, memory(field))
+            put(store, MODEL, {field: axis(0)})
+            assert store.vectors.waiting(MODEL, PLENTY) == []
+            change(store, field, **{field: "other words"})
+            assert nearest(store, axis(0)) == []
+            [waiting] = store.vectors.waiting(MODEL, PLENTY)
+            assert "other words" in waiting.text
+            purge_everything(store)
+
+    def test_a_vector_stays_when_other_fields_change(self) -> None:
+        store = self.store()
+        save(store, memory("a"))
+        put(store, MODEL, {"a": axis(0)})
+        change(store, "a", tier="core", tags=("x",), why="because", updated_at=NOON + DAY)
+        assert nearest(store, axis(0)) == ["a"]
+        assert store.vectors.coverage(MODEL) == Coverage(1, 1)
+
+    def test_what_waits_is_given_oldest_first_with_its_text(self) -> None:
+        store = self.store()
+        held = save(store, *(memory(f"m{n}", text=f"t{n}", context=f"c{n}") for n in range(5)))
+        keys = [one.key for one in held.values()]
+        for identity in (MODEL, OTHER):
+            waiting = store.vectors.waiting(identity, PLENTY)
+            assert [one.key for one in waiting] == keys
+            assert [one.text.split() for one in waiting] == [
+                ["About", f"m{n}", f"t{n}", f"c{n}"] for n in range(5)
+            ]
+            assert store.vectors.waiting(identity, 2) == waiting[:2]
+        put(store, MODEL, {"m0": axis(0), "m3": axis(1)})
+        assert [one.key for one in store.vectors.waiting(MODEL, PLENTY)] == [
+            keys[1], keys[2], keys[4],
+        ]  # fmt: skip
+        assert [one.key for one in store.vectors.waiting(OTHER, PLENTY)] == keys
+
+    def test_coverage_and_what_waits_follow_every_change(self) -> None:
+        store = self.store()
+        save(store, *(memory(f"m{n}") for n in range(6)))
+        assert store.vectors.coverage(MODEL) == Coverage(0, 6)
+        put(store, MODEL, {f"m{n}": axis(n) for n in range(4)})
+        check_waiting(store, ["m4", "m5"], Coverage(4, 6))
+        forget(store, "m0", "m4")
+        check_waiting(store, ["m5"], Coverage(3, 4))
+        change(store, "m1", text="new words")
+        check_waiting(store, ["m1", "m5"], Coverage(2, 4))
+        with store.writing() as write:
+            for held in write.find(["m0", "m4"]).values():
+                write.restore(held)
+            write.purge(write.find(["m5"])["m5"])
+        check_waiting(store, ["m0", "m1", "m4"], Coverage(2, 5))
+        forget(store, "m2", "m4")
+        change(store, "m2", text="back again")
+        check_waiting(store, ["m0", "m1", "m2"], Coverage(1, 4))
+        assert store.vectors.remove(MODEL) == 1
+        check_waiting(store, ["m0", "m1", "m2", "m3"], Coverage(0, 4))
+
+    def test_a_vector_that_comes_too_late_is_dropped(self) -> None:
+        store = self.store()
+        held = save(store, memory("forgotten"), memory("purged"), memory("live"))
+        forget(store, "forgotten")
+        with store.writing() as write:
+            write.purge(held["purged"])
+        rows = [(one.key, axis(0)) for one in held.values()]
+        store.vectors.put(MODEL, WIDTH, rows)
+        assert nearest(store, axis(0)) == ["live"]
+        assert store.vectors.coverage(MODEL) == Coverage(1, 1)
+
+    def test_a_vector_of_a_text_that_was_edited_meanwhile_is_dropped(self) -> None:
+        store = self.store()
+        save(store, memory("edited"), memory("retagged"), memory("kept", context=" \u3000\n"))
+        waiting = store.vectors.waiting(MODEL, PLENTY)
+        change(store, "edited", text="new words")
+        change(store, "retagged", tags=("new",))
+        store.vectors.put(
+            MODEL, WIDTH, [(one.key, axis(0)) for one in waiting], texts=dict(waiting)
+        )
+        assert nearest(store, axis(0)) == ["kept", "retagged"]
+        [again] = store.vectors.waiting(MODEL, PLENTY)
+        assert again.text == "About edited\nnew words"
