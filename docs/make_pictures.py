@@ -78,7 +78,7 @@ def on_terminal(command: list[str], environment: dict[str, str]) -> str:
 
 
 def searched() -> str:
-    """The search in the picture, on a fresh demo vault, with the models in the box."""
+    """The search in the picture, on a fresh demo vault, with the bundled models."""
     recollect = str(Path(sys.executable).with_name("recollect"))
     with tempfile.TemporaryDirectory() as folder:
         home = str(Path(folder) / "demo-home")

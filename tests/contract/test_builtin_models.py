@@ -1,4 +1,4 @@
-"""The contracts, held by the models in the box, and by the same files brought as a folder."""
+"""The contracts, held by the bundled models, and by the same files brought as a folder."""
 
 from __future__ import annotations
 

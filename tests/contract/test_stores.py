@@ -23,7 +23,7 @@ class TestSqlite(StoreContract):
         for store in self.opened:
             problems = [finding for finding in store.examine() if finding.problem]
             store.close()
-            assert problems == [], "The doctor found the vault out of step."
+            assert problems == [], "The doctor found problems."
 
     def store(self) -> Store:
         store = SqliteStore(self.path)

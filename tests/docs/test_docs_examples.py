@@ -47,7 +47,7 @@ def test_a_page_can_be_worked_through_from_top_to_bottom(page: Path, tmp_path: P
 
 @pytest.fixture
 def model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`~/models/my-embedder`, which an example names, is there: the model in the box."""
+    """`~/models/my-embedder`, which an example names, is there: the bundled model."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "my-embedder").symlink_to(builtin("embed", "").path)

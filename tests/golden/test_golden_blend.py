@@ -1,4 +1,4 @@
-"""The `blend` recipe with the models in the box: what people type is found, past every trap.
+"""The `blend` recipe with the bundled models: what people type is found, past every trap.
 
 Each corpus of `traps` holds one memory with the exact thing and a dozen that sound like it, so that
 meaning alone would mislead. Source: docs/recipes.md, blend.
@@ -36,7 +36,7 @@ Ask = Callable[..., Response]
 
 @pytest.fixture(scope="module")
 def models() -> ActiveModels:
-    """The models in the box, loaded once."""
+    """The bundled models, loaded once."""
     return ActiveModels(SETTINGS, {})
 
 

@@ -25,7 +25,7 @@ MODELS = {
         "RECOLLECT_RERANK__PROVIDER": "none",
     },
     # No answer depends on how quick the machine is, or on whether a model was used before.
-    "with the models in the box": {
+    "with the bundled models": {
         "RECOLLECT_RERANK__BUDGET_MS": "60000",
         "RECOLLECT_CONTEXT__SEMANTIC": "always",
     },
@@ -78,7 +78,7 @@ def answers_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Answ
     return answers
 
 
-SCENARIOS = {"without models": STEPS, "with the models in the box": WITH_MODELS}
+SCENARIOS = {"without models": STEPS, "with the bundled models": WITH_MODELS}
 CASES = [(models, step) for models, steps in SCENARIOS.items() for step in steps]
 OTHERS = [name for name in DOORS if name != "library"]
 
@@ -113,7 +113,7 @@ def test_the_scenario_asks_what_it_means_to_ask(answers_of: Callable[[str], Answ
 def test_vectors_and_reranking_take_part_where_models_are_on(
     answers_of: Callable[[str], Answers],
 ) -> None:
-    found = answers_of("with the models in the box")["library"]["recipe blend"]
+    found = answers_of("with the bundled models")["library"]["recipe blend"]
     assert found["counts"]["vector"] > 0
     assert found["counts"]["reranked"] > 0
     assert found["degraded"] == []

@@ -1,6 +1,6 @@
 """Who may do what: what can be allowed, who asks, and how a method declares what it needs.
 
-No capability contains another. A token that may only mend the vault does not read memories, and one
+No capability contains another. A token that may only repair the vault does not read memories, and one
 that may only save does not either; who may do several things is given several.
 """
 
@@ -21,7 +21,7 @@ CAPABILITIES = {
     SEARCH: "search, read, list and export memories; read recipes and counts",
     WRITE: "save, import, change and pin memories; give feedback",
     DELETE: "forget memories, bring them back, purge them",
-    ADMIN: "save recipes, check and mend the vault, rebuild indexes and vectors",
+    ADMIN: "save recipes, check and repair the vault, rebuild indexes and vectors",
 }
 EVERYTHING = frozenset(CAPABILITIES)
 

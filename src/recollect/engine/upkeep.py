@@ -49,7 +49,7 @@ def reindex(
 def doctor(session: Session, *, fix: bool = False) -> Sequence[Finding]:
     """Check everything that is derived; `fix` rebuilds it first where something is wrong."""
     findings = [*session.store.examine()]
-    if fix and any(finding.problem and finding.mendable for finding in findings):
+    if fix and any(finding.problem and finding.fixable for finding in findings):
         session.store.rebuild()
         session.wrote("mend")
         findings = [*session.store.examine()]

@@ -1,4 +1,4 @@
-"""The doctor names whatever is out of step, and a rebuild mends all that is derived."""
+"""The doctor names whatever is wrong, and a rebuild fixes all that is derived."""
 
 from __future__ import annotations
 
@@ -119,13 +119,13 @@ def test_a_new_vault_and_one_with_nothing_left_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_named_and_a_rebuild_mends_it(store: SqliteStore, damage: str) -> None:
+def test_damage_is_named_and_a_rebuild_fixes_it(store: SqliteStore, damage: str) -> None:
     sql, check = DAMAGE[damage]
     before = state(store)
     store.database.connection().execute(sql)
     found = problems(store)
     assert [one.check for one in found] == [check]
-    assert found[0].mendable
+    assert found[0].fixable
     store.rebuild()
     assert problems(store) == []
     assert state(store) == before
@@ -162,7 +162,7 @@ def test_a_vector_of_a_forgotten_memory_is_named_and_goes(store: SqliteStore) ->
     assert nearest(store, axis(0)) == ["first", "second"]
 
 
-def test_a_tag_renamed_behind_the_stores_back_is_mended(store: SqliteStore) -> None:
+def test_a_tag_renamed_behind_the_stores_back_is_fixed(store: SqliteStore) -> None:
     """The triggers keep the indexes of words; what SQL cannot make, the rebuild makes."""
     store.database.connection().execute("UPDATE tags SET name = 'Quay' WHERE name = 'harbor'")
     assert [one.check for one in problems(store)] == [
@@ -179,7 +179,7 @@ def test_a_tag_renamed_behind_the_stores_back_is_mended(store: SqliteStore) -> N
     assert store.vocabulary.frequencies(["quay"]) == {"quay": 2}
 
 
-def test_everything_damaged_at_once_is_mended_at_once(store: SqliteStore) -> None:
+def test_everything_damaged_at_once_is_fixed_at_once(store: SqliteStore) -> None:
     before = state(store)
     for sql, _ in DAMAGE.values():
         if "block" not in sql:
@@ -210,7 +210,7 @@ def test_a_row_that_points_at_nothing_is_named_as_beyond_a_rebuild(store: Sqlite
     connection = store.database.connection()
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("INSERT INTO memory_tags VALUES (1, 77, 9)")
-    [found] = [one for one in problems(store) if not one.mendable]
+    [found] = [one for one in problems(store) if not one.fixable]
     assert found.check == "references"
 
 
@@ -233,7 +233,7 @@ def test_a_broken_page_is_named_and_the_other_checks_still_run(tmp_path: Path) -
     found = {one.check: one for one in store.examine()}
     assert list(found) == CHECKS
     assert found["file"].problem
-    assert not found["file"].mendable
+    assert not found["file"].fixable
     assert found["stemmed index"].problem is None
     store.close()
 

@@ -28,6 +28,6 @@ def run(args: argparse.Namespace) -> int:
             print(
                 f"{finding.check:<16} {styled(problem, YELLOW) if problem else styled('OK', GREEN)}"
             )
-        if any(finding.mendable for finding in broken) and not args.fix:
+        if any(finding.fixable for finding in broken) and not args.fix:
             print("To repair: recollect doctor --fix")
     return 1 if broken else 0

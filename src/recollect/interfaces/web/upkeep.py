@@ -68,7 +68,7 @@ class Checked(NamedTuple):
 
     @property
     def repairable(self) -> bool:
-        return any(finding.problem and finding.mendable for finding in self.findings)
+        return any(finding.problem and finding.fixable for finding in self.findings)
 
 
 class Upkeep:

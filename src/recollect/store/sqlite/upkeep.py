@@ -1,4 +1,4 @@
-"""Rebuilding what is derived, and finding what is out of step."""
+"""Rebuilding indexes and counts from the memories, and checking them."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ WAITING = """
 
 
 class Finding(NamedTuple):
-    """One thing the doctor looked at: what is wrong, or None, and whether a rebuild mends it."""
+    """One check of the doctor: what is wrong (None: nothing), and whether a rebuild fixes it."""
 
     check: str
     problem: str | None
-    mendable: bool = True
+    fixable: bool = True
 
 
 def rebuild(database: Database, topics: SqliteTopics) -> None:
-    """The keyword indexes, the vocabulary, the count, the topic hashes and what waits for a
-    vector, from the memories. A vector that cannot be right goes, and its memory waits again."""
+    """Make the keyword indexes, the vocabulary, the memory count, the topic hashes and the list of
+    memories without a vector again. Vectors of a wrong size are removed and will be made again."""
     with database.writing() as connection:
         for index, columns in COLUMNS.items():
             table = TABLES[index]
@@ -67,8 +67,8 @@ def rebuild(database: Database, topics: SqliteTopics) -> None:
 
 
 def scrub(database: Database) -> None:
-    """Leave no trace of purged memories: tags that nothing carries, words that the indexes only
-    mark as deleted, and what the log still holds."""
+    """Remove what is left of purged memories: unused tags, words that the indexes only mark as
+    deleted, and the log's copies."""
     with database.writing() as connection:
         connection.execute("DELETE FROM tags WHERE key NOT IN (SELECT tag FROM memory_tags)")
         for table in TABLES.values():
@@ -77,15 +77,15 @@ def scrub(database: Database) -> None:
 
 
 def examine(database: Database, topics: SqliteTopics) -> Iterator[Finding]:
-    """Every check, one after the other; a vault in order has no problem in any."""
+    """The finding of every check, one after the other."""
     connection = database.connection()
-    for check, look, mendable in (*CHECKS, ("topic hashes", _hashes(topics), True)):
+    for check, look, fixable in (*CHECKS, ("topic hashes", _hashes(topics), True)):
         try:
             with connection:  # what is compared is read at one moment
                 problem = look(connection)
         except (apsw.Error, StoreError) as error:
             problem = str(error)
-        yield Finding(check, problem, mendable)
+        yield Finding(check, problem, fixable)
 
 
 def _counted(connection: apsw.Connection) -> Counter[str]:
@@ -96,7 +96,8 @@ def _counted(connection: apsw.Connection) -> Counter[str]:
 
 
 def _file(connection: apsw.Connection) -> str | None:
-    """SQLite's own check; the keyword indexes, which a rebuild mends, have checks of their own."""
+    """SQLite's own check, without the keyword indexes: they have checks of their own and can be
+    rebuilt."""
     wrong = [line for line in _integrity(connection, "20") if "fts5" not in line.lower()]
     return "; ".join(wrong) or None
 
@@ -108,34 +109,35 @@ def _integrity(connection: apsw.Connection, what: str) -> list[str]:
 
 def _references(connection: apsw.Connection) -> str | None:
     broken = connection.execute("PRAGMA foreign_key_check").fetchall()
-    return f"{len(broken)} rows point at nothing" if broken else None
+    return f"{len(broken)} rows refer to rows that do not exist" if broken else None
 
 
 def _index(index: str) -> Callable[[apsw.Connection], str | None]:
     table = TABLES[index]
 
     def look(connection: apsw.Connection) -> str | None:
-        """FTS5's own check of the structure, and the same rows, lengths and words as in an index
-        made anew."""
-        # A connection that was idle remembers how the index was; only a search makes it look anew.
+        """FTS5's own check of the structure, then a comparison of rows, lengths and words with a
+        new index."""
+        # An idle connection remembers the index as it was; only a search makes it read it again.
         connection.execute(f"SELECT 1 FROM {table} WHERE {table} MATCH '\"\"'").fetchall()
         if broken := _integrity(connection, table):
             return "; ".join(broken)
         with closing(_made_anew(index, connection)) as anew:
-            held, live = (
-                {row[0] for row in one.execute(f"SELECT id FROM {table}_docsize")}
-                for one in (connection, anew)
+            indexed, live = (
+                {row[0] for row in source.execute(f"SELECT id FROM {table}_docsize")}
+                for source in (connection, anew)
             )
-            same = held == live and _contents(table, connection) == _contents(table, anew)
-        if held != live:
-            return f"{len(live - held)} memories are missing and {len(held - live)} are left over"
-        return None if same else "it holds other words than the memories"
+            same = indexed == live and _contents(table, connection) == _contents(table, anew)
+        missing, extra = len(live - indexed), len(indexed - live)
+        if missing or extra:
+            return f"{missing} memories are missing and {extra} are in it that should not be"
+        return None if same else "its words differ from those of the memories"
 
     return look
 
 
 def _made_anew(index: str, connection: apsw.Connection) -> apsw.Connection:
-    """An index in memory, of what this one should hold."""
+    """An index in memory with the content that this one should have."""
     anew = apsw.Connection(":memory:")
     columns = ", ".join(COLUMNS[index])
     options = f"content = '', tokenize = \"{TOKENIZERS[index]}\""
@@ -152,8 +154,8 @@ def _made_anew(index: str, connection: apsw.Connection) -> apsw.Connection:
 
 
 def _contents(table: str, connection: apsw.Connection) -> list[list[tuple[apsw.SQLiteValue, ...]]]:
-    """In how many rows and how often each word stands in each column, how long each row is, and
-    the totals that BM25 takes its averages from (empty or noughts when there is no row)."""
+    """How often each word stands in each column and in how many rows, the length of each row, and
+    the totals from which BM25 takes its averages (empty or zeros when there is no row)."""
     connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, {table}, col)")
     try:
         return [
@@ -168,17 +170,17 @@ def _contents(table: str, connection: apsw.Connection) -> list[list[tuple[apsw.S
 
 
 def _count(connection: apsw.Connection) -> str | None:
-    [(told, real)] = connection.execute(
+    [(recorded, real)] = connection.execute(
         "SELECT (SELECT documents FROM corpus), (SELECT count(*) FROM indexed)"
     ).fetchall()
-    return None if told == real else f"it says {told} and there are {real}"
+    return None if recorded == real else f"{recorded} are recorded, but there are {real}"
 
 
 def _vocabulary(connection: apsw.Connection) -> str | None:
-    told = set(connection.execute("SELECT token, documents FROM vocabulary"))
+    recorded = set(connection.execute("SELECT token, documents FROM vocabulary"))
     real = set(_counted(connection).items())
-    wrong = len({token for token, _ in told ^ real})
-    return f"{wrong} tokens are counted wrong" if wrong else None
+    wrong = len({token for token, _ in recorded ^ real})
+    return f"{wrong} tokens have a wrong count" if wrong else None
 
 
 def _vectors(connection: apsw.Connection) -> str | None:
@@ -187,13 +189,9 @@ def _vectors(connection: apsw.Connection) -> str | None:
 
 
 def _waiting(connection: apsw.Connection) -> str | None:
-    told = set(connection.execute("SELECT model, memory FROM waiting"))
-    wrong = len(told ^ set(connection.execute(WAITING)))
-    return (
-        f"{wrong} memories wait for a vector and should not, or should and do not"
-        if wrong
-        else None
-    )
+    recorded = set(connection.execute("SELECT model, memory FROM waiting"))
+    wrong = len(recorded ^ set(connection.execute(WAITING)))
+    return f"{wrong} memories are recorded wrongly as waiting or not waiting" if wrong else None
 
 
 def _hashes(topics: SqliteTopics) -> Callable[[apsw.Connection], str | None]:
