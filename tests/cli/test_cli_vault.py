@@ -97,8 +97,7 @@ def test_a_wrong_passphrase_is_one_sentence(locked: Home, args: tuple[str, ...])
     done = locked.call(*args, using={"RECOLLECT_PASSPHRASE": "wrong horse"})
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        f"recollect: The vault {locked.vault} does not open with this passphrase; check it, and "
-        "try again.\n"
+        f"recollect: The passphrase of the vault {locked.vault} is wrong; check it and try again.\n"
     )
     assert locked.vault.read_bytes() == before
 

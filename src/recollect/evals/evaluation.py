@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import tempfile
 import time
 from collections import Counter
@@ -25,6 +24,7 @@ from recollect.ingest.jsonl import Line
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder
 from recollect.models.embedding_queue import TextsRefused, embed_waiting
+from recollect.present.sentences import CUT_SHORT
 from recollect.recipes.base import Recipe
 from recollect.settings import Settings
 from recollect.types import Filter, Response
@@ -34,8 +34,6 @@ TIMED = 50
 WARM_UP = 3
 # The time of a data set in which no document has one.
 UNDATED = datetime(2026, 1, 1, tzinfo=UTC)
-# What the rerank stage says when the deadline cut it short.
-CUT_SHORT = re.compile(r"reranked (\d+) of (\d+) within the deadline")
 
 
 @contextmanager

@@ -140,8 +140,8 @@ def test_an_empty_read_only_file_is_no_vault(folder: Path) -> None:
     path.touch(0o444)
     with unprivileged(), pytest.raises(StoreError) as caught:
         SqliteStore(path)
-    assert str(caught.value).startswith(f"{path} cannot be made a vault of version ")
-    assert str(caught.value).endswith("because it is read-only.")
+    assert str(caught.value).startswith(f"The vault {path} must be brought to version ")
+    assert str(caught.value).endswith("it is read-only; open it once where it can be written.")
 
 
 def test_a_vault_cannot_be_made_in_a_read_only_folder(folder: Path) -> None:

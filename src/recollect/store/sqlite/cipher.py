@@ -21,18 +21,18 @@ MAGIC = b"RCL"  # then one byte: how the key is made; then twelve that are rando
 HEADER_BYTES = 16
 KEY_BYTES = 32
 # Beside the vault, while its key is changed (see `rekey.py`):
-COPY = "-rekeying"  # a copy under the new key that is being made; without worth until it is renamed
-NEXT = "-rekeyed"  # the whole copy that the vault is to become
+COPY = "-rekeying"  # an unfinished copy under the new key; of no use until it is renamed
+NEXT = "-rekeyed"  # the finished copy, whose content replaces the vault's
 
-# Gives the key for a header, or raises Locked.
+# Returns the key for a vault's header, or raises Locked.
 KeySource = Callable[[Path, bytes], bytes]
 
 
 def header_of(connection: apsw.Connection) -> bytes | None:
-    """A locked vault's header; None for any other file. It is read through SQLite, before a key is
-    given: to open and close the file beside SQLite would give up the locks of this process."""
-    _, held = connection.read("main", 0, 0, HEADER_BYTES)
-    return held if len(held) == HEADER_BYTES and held.startswith(MAGIC) else None
+    """A locked vault's header; None for any other file. Read through SQLite before the key is set:
+    opening and closing the file beside SQLite would drop the locks of this process."""
+    _, header = connection.read("main", 0, 0, HEADER_BYTES)
+    return header if len(header) == HEADER_BYTES and header.startswith(MAGIC) else None
 
 
 def header_at(path: Path) -> bytes | None:
@@ -42,23 +42,23 @@ def header_at(path: Path) -> bytes | None:
 
 
 def give_key(connection: apsw.Connection, key: bytes) -> None:
-    """What this connection reads and writes is encrypted from here on, and what SQLite puts aside
-    (sorting, undoing a statement) stays in memory."""
+    """Encrypt what this connection reads and writes from here on, and keep SQLite's temporary data
+    (sorting, undoing a statement) in memory."""
     connection.pragma("cipher", CIPHER)
     connection.pragma("key", f"raw:{key.hex()}")
     connection.execute("PRAGMA temp_store = MEMORY")
 
 
 def real_path(path: Path) -> str:
-    """SQLite, too, puts its files beside the file that a link leads to."""
+    """The path without links: SQLite puts its files beside the file that a link leads to."""
     return os.path.realpath(path)
 
 
 def pending(real: str) -> bool:
-    """Whether a change of the key has been decided and not been finished."""
+    """Whether a change of the key has begun to take effect and is not finished."""
     return os.access(real + NEXT, os.F_OK)
 
 
 def left_over(real: str) -> bool:
-    """Whether a killed change left a copy that is of no use."""
+    """Whether an interrupted change left a copy that is of no use."""
     return os.access(real + COPY, os.F_OK)

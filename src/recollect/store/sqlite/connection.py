@@ -23,7 +23,7 @@ from recollect.store.sqlite.schema import VERSION, checked_version, migrate
 class Database:
     """One vault file, with a connection for each thread that uses it.
 
-    `keys` gives the key of a locked vault; without it a locked vault does not open.
+    `keys` returns the key of a locked vault; without it a locked vault does not open.
     """
 
     def __init__(self, path: Path, keys: KeySource | None = None) -> None:
@@ -46,13 +46,13 @@ class Database:
     def connection(self) -> apsw.Connection:
         """This thread's connection."""
         self._used_at = time.monotonic()
-        held: apsw.Connection | None = getattr(self._local, "connection", None)
-        if held is None:
-            held = self._open()
-            self._local.connection = held
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._open()
+            self._local.connection = connection
             with self._guard:
-                self._opened.append(held)
-        return held
+                self._opened.append(connection)
+        return connection
 
     def rows(self, sql: str, *values: apsw.SQLiteValue) -> list[tuple[apsw.SQLiteValue, ...]]:
         """All rows of a statement."""
@@ -90,12 +90,12 @@ class Database:
 
     @property
     def locked(self) -> bool:
-        """Whether the vault is encrypted, as far as it was opened and is not sealed."""
+        """Whether this is an encrypted vault that is open at the moment."""
         return self._key is not None
 
     def seal(self, idle_s: float) -> bool:
-        """Forget the key and close every connection, if nothing was asked for so long; whether it
-        did. The next call opens the vault anew, and needs the key anew."""
+        """Forget the key and close every connection if the vault was not used for `idle_s` seconds.
+        Return whether it did. The next call opens the vault again and needs the key again."""
         with self._guard:
             idle = not self._in_use and time.monotonic() - self._used_at >= idle_s
             if not idle or self._key is None:
@@ -127,7 +127,8 @@ class Database:
         return self._open_frozen() if self.frozen else self._open_writable()
 
     def _open_writable(self) -> apsw.Connection:
-        """Once it is open, no change of the key can begin; one that was under way is finished."""
+        """Finish a change of the key that was interrupted, then open. While the vault is open, no
+        other change can begin."""
         self._create_private()
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         while True:
@@ -138,7 +139,7 @@ class Database:
             try:
                 connection = self._prepared(str(self.path), flags)
             except (apsw.NotADBError, apsw.CorruptError, Locked):
-                # Another process may have changed the key between our looking and our lock.
+                # Another process may have changed the key between our check and our lock.
                 seen: bytes | None = self._local.header
                 if not cipher.pending(self._real) and cipher.header_at(self.path) == seen:
                     raise
@@ -154,8 +155,8 @@ class Database:
     def _open_frozen(self) -> apsw.Connection:
         if cipher.pending(self._real):
             raise StoreError(
-                f"The key of the vault {self.path} was being changed, and it is read-only; open it "
-                "once where it can be written."
+                f"A change of the key of the vault {self.path} was interrupted, and the file is "
+                "read-only; open it once where it can be written."
             )
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         uri = self.path.absolute().as_uri()
@@ -166,8 +167,8 @@ class Database:
             return self._prepared(f"{uri}?immutable=1", flags)
 
     def _create_private(self) -> None:
-        """A new vault is its owner's alone; SQLite gives the files beside it the same rights. One
-        that is there is not touched: closing it here would give up the locks of this process."""
+        """Create a new vault that only its owner can read; SQLite gives the files beside it the
+        same rights. An existing one is not opened: closing it would drop this process's locks."""
         try:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
@@ -192,11 +193,12 @@ class Database:
         return connection
 
     def _prepare(self, connection: apsw.Connection, header: bytes | None) -> None:
-        """Create or migrate where needed, then set what holds for each connection."""
+        """Create or migrate the vault where needed, then set up the connection."""
         version = self._version(connection, header)
         if version < VERSION and self.frozen:
             raise StoreError(
-                f"{self.path} cannot be made a vault of version {VERSION}, because it is read-only."
+                f"The vault {self.path} must be brought to version {VERSION}, but it is read-only; "
+                "open it once where it can be written."
             )
         if version < VERSION:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -213,7 +215,7 @@ class Database:
             if self._key is not None and self._key[0] == header:
                 return self._key[1]
             if self._keys is None:
-                raise Locked(f"The vault {self.path} is locked, and nobody here has its key.")
+                raise Locked(f"The vault {self.path} is locked, and there is no key for it here.")
             key = self._keys(self.path, header)
             self._key = (header, key)
             return key
@@ -226,20 +228,19 @@ class Database:
                 raise
             self._key = None
             raise Locked(
-                f"The vault {self.path} does not open with this passphrase; check it, and try "
-                "again."
+                f"The passphrase of the vault {self.path} is wrong; check it and try again."
             ) from error
 
 
 def as_json_list(values: Iterable[str | int]) -> str:
-    """Any number of values as one, for `json_each(?)`: one prepared statement serves them all."""
+    """The values as one JSON text for `json_each(?)`: one prepared statement serves any number."""
     return msgspec.json.encode(list(values)).decode()
 
 
 def _patiently(action: Callable[[], object]) -> None:
-    """Run `action` again while SQLite says busy without having waited.
+    """Retry `action` while SQLite reports busy without having waited.
 
-    The busy handler does not cover every case: switching a new file to WAL, recovering a WAL that
-    a killed process left, and the moment in which the last user of a vault closes it.
+    The busy handler does not cover every case: switching a new file to WAL, recovering the WAL of
+    a killed process, and the moment in which the last user of a vault closes it.
     """
     patiently(action, (apsw.BusyError, apsw.LockedError), BUSY_SECONDS)

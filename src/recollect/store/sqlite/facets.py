@@ -1,4 +1,4 @@
-"""What the memories that pass a filter have in common, and when they were made and expire."""
+"""How many memories that pass a filter have each value, and when they were made and expire."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def facets(
     most: int,
     now: datetime,
 ) -> Facets:
-    """Counted by SQL: none of the memories is read as a whole."""
+    """Count in SQL, without reading whole memories."""
     return Facets(
         project=_counted(database, "project", condition, values, most),
         kind=_counted(database, "kind", condition, values, most),
@@ -45,7 +45,7 @@ def _counted(
 def _tags(
     database: Database, condition: str, values: Sequence[apsw.SQLiteValue], most: int
 ) -> dict[str, int]:
-    """Tags of one topic are one: the spelling that comes first in the alphabet stands for all."""
+    """Tags that differ only in case count as one, under the spelling first in the alphabet."""
     sql = (
         "SELECT min(t.name), count(DISTINCT m.key) FROM memories m "
         "JOIN memory_tags mt ON mt.memory = m.key JOIN tags t ON t.key = mt.tag "
@@ -57,7 +57,7 @@ def _tags(
 def _ages(
     database: Database, condition: str, values: Sequence[apsw.SQLiteValue], now: datetime
 ) -> dict[str, int]:
-    """One look into an index each, since they ask for a range of it."""
+    """One lookup in an index for each age."""
     sql = f"SELECT count(*) FROM memories m WHERE {condition} AND m.updated_at >= ?"
     found = {}
     for name, span in AGES.items():

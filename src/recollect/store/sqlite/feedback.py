@@ -1,4 +1,4 @@
-"""What people said of results."""
+"""Which results people accepted and dismissed."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ class SqliteFolders:
 
     def files(self, folder: Folder) -> dict[str, StoredFile]:
         rows = self._database.rows(f"SELECT {FILE} FROM files WHERE folder = ?", folder.key)
-        found = (_file(row) for row in rows)
-        return {one.path: one for one in found}
+        files = map(_file, rows)
+        return {file.path: file for file in files}
 
     def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
         rows = self._database.rows(
@@ -60,8 +60,8 @@ class SqliteFolders:
             "JOIN cuts c ON c.memory = m.key",
             as_json_list(ids),
         )
-        found = (ChunkPlace(int(file), _chunk(rest)) for file, *rest in rows)  # type: ignore[arg-type]
-        return {one.chunk.memory_id: one for one in found}
+        places = (ChunkPlace(int(file), _chunk(rest)) for file, *rest in rows)  # type: ignore[arg-type]
+        return {place.chunk.memory_id: place for place in places}
 
 
 class SqliteFileWriting:

@@ -63,15 +63,15 @@ class SqliteKeyword:
             return KeywordMatches(self._best(table, "rank", expression, limit, filter), NO_BM25)
 
     def _nothing_is(self, kind: str | None) -> bool:
-        """Whether a kind is asked for that no memory has: a look into an index spares a match."""
+        """Whether the filter asks for a kind that no memory has: this lookup saves a match."""
         sql = "SELECT 1 FROM memories WHERE forgotten_at IS NULL AND kind = ? LIMIT 1"
         return kind is not None and not self._database.rows(sql, kind)
 
     def _best(
         self, table: str, score: str, expression: str, limit: int, filter: Filter
     ) -> list[Match]:
-        """One row more than asked for tells whether equal scores straddle the cut: only then do
-        ids have to be read for every match, to cut among equals by id."""
+        """One row more than asked for tells whether equal scores straddle the limit. Only then the
+        ids of all matches are read, to choose among equals by id."""
         connection = self._database.connection()
         join, condition, values = self._narrowed(table, filter)
         best = f"""
@@ -98,8 +98,8 @@ class SqliteKeyword:
         return [Match(*row) for row in connection.execute(sql, values)]
 
     def _narrowed(self, table: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
-        """How the filter reaches the match. The indexes hold live memories alone, so without a
-        filter no memory is read; left-out kinds are few and are looked up once, not per match."""
+        """The join and the condition for the filter. The indexes contain only live memories, so
+        without a filter no memory is read. Left-out kinds are few and looked up once."""
         asked = msgspec.structs.replace(filter, without_kinds=())
         if asked.narrows():
             condition, values = where(filter, self._topics.hashed)
@@ -122,11 +122,11 @@ class SqliteKeyword:
     def snippets(
         self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
     ) -> dict[str, str]:
-        """A contentless index holds no text to cut from, so the few memories shown are put into an
-        index in memory, with the same tokenizer, and FTS5's own snippet() cuts there.
+        """Snippets by FTS5's own snippet(). A contentless index has no text, so the few memories
+        shown are indexed in memory with the same tokenizer.
 
-        Of a text with thousands of matches only a part goes in, since the time that snippet() takes
-        grows with their square; where that part alone does not match, any of the terms may.
+        Of a text with thousands of matches only a part is indexed, since the time of snippet()
+        grows with their square. Where that part alone does not match, any of the terms may.
         """
         if not expression or not memories or index == "subwords":
             return {}

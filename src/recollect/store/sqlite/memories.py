@@ -50,7 +50,7 @@ _times = attrgetter(*TIMES)
 
 
 def content_hash(memory: Memory) -> bytes:
-    """The same for two memories that say the same, whoever holds them and whenever."""
+    """A hash of the content: equal for two memories that say the same, in any vault."""
     return content_digest("\0".join(_hashed(memory)), 16)
 
 
@@ -170,12 +170,12 @@ class SqliteWriting:
             self._vocabulary.remove(before.memory)
 
     def finish(self) -> None:
-        """What is written once for the whole transaction."""
+        """Write what is written once per transaction."""
         self._vocabulary.apply(self._connection)
         self._subwords.apply()
 
     def _now_live(self, key: int, memory: Memory) -> None:
-        """What is derived from a memory in Python; the triggers have seen to the rest."""
+        """Index what is derived in Python; the triggers do the rest."""
         self._vocabulary.add(memory)
         self._subwords.add(key, memory)
 
@@ -238,8 +238,8 @@ def _stored(row: Sequence[apsw.SQLiteValue]) -> Stored:
 
 
 def _moment(micros: apsw.SQLiteValue) -> datetime:
-    """SQLite hands out what stands in a damaged row, whatever it is."""
+    """The time in a column; a damaged row may hold any value."""
     try:
         return from_micros(micros)  # type: ignore[arg-type]
     except (TypeError, OverflowError) as error:
-        raise apsw.CorruptError("a time is no time") from error
+        raise apsw.CorruptError("a time is not valid") from error

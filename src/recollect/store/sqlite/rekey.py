@@ -1,13 +1,13 @@
-"""Changing the key of a vault: from none to one, from one to another, from one to none.
+"""Changing the key of a vault: setting one, replacing it, removing it.
 
-1. Alone with the vault (SQLite's exclusive lock), its content is written under the new key into a
-   file beside it, which is checked and then renamed: that is the moment of the change.
-2. The file beside is copied over the vault, under the exclusive lock again, and removed. Whoever
-   opens the vault while that file is there does this first, so a kill at any moment leaves a vault
-   that opens, with the old key before the moment and with the new one after it.
+1. Under SQLite's exclusive lock, the content is written under the new key into a file beside the
+   vault. That file is checked and then renamed: from then on the change is decided.
+2. The renamed file is copied over the vault, again under the exclusive lock, and removed. Any
+   process that opens the vault while that file exists does this first. So a kill at any moment
+   leaves a vault that opens: with the old key before the renaming, with the new one after it.
 
-The vault stays the same file all the time: one that is renamed over it would leave processes that
-wait for its lock with the file that was, and the log that is.
+The vault stays the same file throughout. Renaming the copy over it would leave processes that wait
+for its lock with the old file and the new log.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ OPEN_MAGIC = b"SQLite format 3\x00"
 APPLICATION_ID_AT = 68  # https://www.sqlite.org/fileformat2.html, section 1.3
 APPLICATION_ID = b"RCLT"
 CHUNK = 1 << 16  # what SQLite writes at once is a page: 64 KiB at most
-# Commands that were under way end within that time; servers do not, and must be stopped first.
+# Running commands end within this time; servers do not and must be stopped first.
 ALONE_SECONDS = 5.0
-# As long as a command waits for others; whoever holds the vault is about to see the change.
+# As long as a command waits for others: the process that has the vault open sees the change soon.
 FINISH_SECONDS = 60.0
-CHANGED = "Another process has changed the key of the vault {path} just now; nothing else was done."
+CHANGED = "Another process has just changed the key of the vault {path}; nothing was done here."
 # SQLite's own way to the disk, below the cipher.
 RAW_VFS = "win32" if os.name == "nt" else "unix"
 
 
 class Sealed(NamedTuple):
-    """What a vault is to be locked with."""
+    """The key and the header that lock a vault."""
 
     key: bytes
     header: bytes
 
 
 def new_header(scheme: int) -> bytes:
-    """A header whose 96 random bits no other vault has."""
+    """A header with 96 random bits, so that no other vault has the same."""
     return MAGIC + bytes([scheme]) + os.urandom(HEADER_BYTES - len(MAGIC) - 1)
 
 
 def change_key(path: Path, old: bytes | None, new: Sealed | None) -> None:
-    """Encrypt, decrypt or encrypt anew; nothing else may have the vault open."""
+    """Encrypt the vault, decrypt it, or change its key; no other process may have it open."""
     real = real_path(path)
     copy = Path(real + COPY)
     with closing(_alone(path, old)) as connection:
@@ -80,11 +80,11 @@ def change_key(path: Path, old: bytes | None, new: Sealed | None) -> None:
 
 
 def finish(real: str) -> None:
-    """Let the vault become the copy under its new key, if there is one."""
+    """Copy the file under the new key over the vault, if there is such a file."""
     if not pending(real):
         return
     coming = Path(real + NEXT)
-    with _held_alone(real) as vault:
+    with _exclusive(real) as vault:
         if not pending(real):  # another process has done it while we waited
             return
         _check_vault(coming)
@@ -97,25 +97,25 @@ def finish(real: str) -> None:
 
 
 def _check_vault(coming: Path) -> None:
-    """Whatever else came to have that name must not cost anybody a vault."""
+    """Refuse a file that is not a vault: it must not overwrite one."""
     with coming.open("rb") as stream:
         begin = stream.read(PAGE)
     known = begin.startswith(MAGIC) or (
         begin.startswith(OPEN_MAGIC) and begin[APPLICATION_ID_AT:][:4] == APPLICATION_ID
     )
     if len(begin) < PAGE or not known:
-        raise StoreError(f"The file {coming} is not a vault under a new key; move it away.")
+        raise StoreError(f"The file {coming} is not a copy of a vault; move it away.")
 
 
 def tidy(real: str) -> None:
-    """Remove the copy that a killed change left. The caller has the vault open: nobody makes one
-    now."""
+    """Remove the unfinished copy of an interrupted change. The caller has the vault open, so no
+    other process is making one."""
     if left_over(real):
         _remove(Path(real + COPY))
 
 
 def _alone(path: Path, key: bytes | None) -> apsw.Connection:
-    """A connection that holds the exclusive lock until it is closed, with the log put away."""
+    """A connection with the exclusive lock until it is closed, and without a log file."""
     deadline = time.monotonic() + ALONE_SECONDS
     while True:
         connection = apsw.Connection(str(path), apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
@@ -148,22 +148,24 @@ def _alone(path: Path, key: bytes | None) -> apsw.Connection:
 def _copy_under(connection: apsw.Connection, copy: Path, new: Sealed | None) -> None:
     _remove(copy)
     os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    told = "key=" if new is None else f"cipher={CIPHER}&key=raw:{(new.key + new.header).hex()}"
-    connection.execute("VACUUM INTO ?", (f"{copy.as_uri()}?{told}",), can_cache=False)
+    key = "key=" if new is None else f"cipher={CIPHER}&key=raw:{(new.key + new.header).hex()}"
+    connection.execute("VACUUM INTO ?", (f"{copy.as_uri()}?{key}",), can_cache=False)
 
 
 def _check(connection: apsw.Connection, copy: Path, new: Sealed | None) -> None:
-    """The copy is whole, on the disk and kept with a log, before it can replace anything."""
+    """Check that the copy is complete, switch it to WAL and write it to the disk."""
     with closing(apsw.Connection(str(copy), apsw.SQLITE_OPEN_READWRITE)) as made:
         if header_of(made) != (new.header if new else None):
-            raise StoreError(f"The copy {copy} of the vault does not begin as it should.")
+            raise StoreError(
+                f"The copy {copy} of the vault has a wrong header, so nothing was changed."
+            )
         if new is not None:
             give_key(made, new.key)
         wrong = [str(row[0]) for row in made.execute("PRAGMA quick_check(20)")]
-        wrong = [one for one in wrong if one != "ok" and "fts5" not in one.lower()]
+        wrong = [line for line in wrong if line != "ok" and "fts5" not in line.lower()]
         if wrong or _rows(made) != _rows(connection):
             raise StoreError(
-                f"The copy {copy} of the vault is not whole ({'; '.join(wrong) or 'rows'}), so "
+                f"The copy {copy} of the vault is not complete ({'; '.join(wrong) or 'rows'}), so "
                 "nothing was changed; `recollect doctor` may say more."
             )
         made.pragma("journal_mode", "WAL")
@@ -172,7 +174,7 @@ def _check(connection: apsw.Connection, copy: Path, new: Sealed | None) -> None:
 
 
 def _rows(connection: apsw.Connection) -> list[tuple[str, int]]:
-    """How many rows each table has."""
+    """The number of rows of each table."""
     tables = connection.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name"
     ).fetchall()
@@ -183,17 +185,17 @@ def _rows(connection: apsw.Connection) -> list[tuple[str, int]]:
 
 
 @contextmanager
-def _held_alone(real: str) -> Iterator[apsw.VFSFile]:
-    """The vault's bytes, with SQLite's exclusive lock on them whatever they are just now."""
+def _exclusive(real: str) -> Iterator[apsw.VFSFile]:
+    """The vault's raw bytes under SQLite's exclusive lock, even where they are half a copy."""
     flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE
     vault = apsw.VFSFile(RAW_VFS, real, [flags, 0])
     try:
         deadline = time.monotonic() + FINISH_SECONDS
-        while not _locked_alone(vault):
+        while not _take_exclusive_lock(vault):
             if time.monotonic() > deadline:
                 raise StoreError(
-                    f"The vault {real} is in the middle of a change of its key, and another "
-                    "process holds it; stop that process and try again."
+                    f"The key of the vault {real} is being changed, and another process has the "
+                    "vault open; stop that process and try again."
                 )
             time.sleep(0.02)
         yield vault
@@ -203,7 +205,7 @@ def _held_alone(real: str) -> Iterator[apsw.VFSFile]:
         vault.xClose()
 
 
-def _locked_alone(vault: apsw.VFSFile) -> bool:
+def _take_exclusive_lock(vault: apsw.VFSFile) -> bool:
     steps = (apsw.SQLITE_LOCK_SHARED, apsw.SQLITE_LOCK_RESERVED, apsw.SQLITE_LOCK_EXCLUSIVE)
     try:
         for step in steps:
@@ -215,8 +217,8 @@ def _locked_alone(vault: apsw.VFSFile) -> bool:
 
 
 def _overwrite(vault: apsw.VFSFile, coming: Path) -> None:
-    """The copy's bytes in the vault's place; what was longer is overwritten, too. The first page
-    is wiped first and written last: half a copy is no database, to nobody."""
+    """Write the copy's bytes over the vault's, and zeros over what the vault had beyond them. The
+    first page is cleared first and written last, so that half a copy is never taken for a vault."""
     before, after = vault.xFileSize(), coming.stat().st_size
     vault.xWrite(bytes(PAGE), 0)
     vault.xSync(apsw.SQLITE_SYNC_FULL)
@@ -240,11 +242,11 @@ def _remove(copy: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new name is on the disk once its folder is."""
+    """Write the folder to the disk: a renamed file is safe only then."""
     if os.name == "nt":
         return  # a folder cannot be opened there
-    held = os.open(folder, os.O_RDONLY)
+    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(held)
+        os.fsync(handle)
     finally:
-        os.close(held)
+        os.close(handle)

@@ -1,7 +1,7 @@
-"""A quantised scan that proposes: two dimensions in four bits, compared in registers by faiss.
+"""A quantised scan that proposes candidates: two dimensions in four bits, compared by faiss.
 
-Reading four bits instead of thirty-two per dimension is what makes it quick; the few hundred best
-are proposed to whoever computes the true cosines. Where faiss has no wheel there are no codes, and
+Reading four bits per dimension instead of thirty-two makes it quick. The few hundred best rows are
+proposed; the caller computes their true cosines. Where faiss has no wheel there are no codes, and
 every vector is compared as it is.
 """
 
@@ -34,12 +34,12 @@ class Codes:
         self._guard = threading.Lock()
 
     def add(self, rows: Floats) -> None:
-        """The vectors that come next."""
+        """Append the codes of these vectors."""
         with self._guard:
             self._index.add(rows)
 
     def proposed(self, query: Floats, count: int) -> Rows:
-        """Some hundred rows that hold the `count` nearest by cosine."""
+        """Some hundred rows that include the `count` nearest by cosine."""
         wanted = max(WIDE, WIDE_PER_RESULT * count)
         with self._guard:
             _, found = self._index.search(query[None], min(wanted, self._index.ntotal))
@@ -48,7 +48,7 @@ class Codes:
 
 
 def learned(rows: Floats) -> Codes | None:
-    """Codes for these vectors and those that will follow them; None where there can be none."""
+    """Codes for these vectors and later ones; None without faiss or with an odd dimension."""
     try:
         import faiss  # noqa: PLC0415  start-up time: a tenth of a second, for large vaults only
     except ImportError:

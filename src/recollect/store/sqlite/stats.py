@@ -1,4 +1,4 @@
-"""What the vault holds, counted."""
+"""Counts of what is in the vault."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ BY = ("kind", "tier", "project")
 
 
 def counts(database: Database) -> dict[str, Any]:
-    """Memories, by kind, tier and project, most first; forgotten ones; tags; the file's size."""
+    """The number of memories (by kind, tier and project, most first), of forgotten ones and of
+    tags, the feedback, and the file's size."""
     grouped = {f"{column}s": _grouped(database, column) for column in BY}
     [(memories, forgotten, tags, accepted, events)] = database.rows(
         "SELECT (SELECT documents FROM corpus), "

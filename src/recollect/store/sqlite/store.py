@@ -22,8 +22,8 @@ from recollect.store.sqlite.vocabulary import SqliteVocabulary
 
 
 class SqliteStore:
-    """`brief` says that this process asks but once or twice, so that what pays off later is not
-    made. `keys` gives the key of a locked vault."""
+    """One vault file. `brief`: this process searches only once or twice, so what pays off later is
+    not made. `keys` returns the key of a locked vault."""
 
     def __init__(self, path: Path, *, brief: bool = False, keys: KeySource | None = None) -> None:
         self.database = Database(path, keys)
@@ -43,31 +43,31 @@ class SqliteStore:
             writing.finish()
 
     def rebuild(self) -> None:
-        """Make everything that is derived from the memories anew, vectors excepted."""
+        """Make everything that is derived from the memories again, except vectors."""
         rebuild(self.database, self.topics)
 
     def scrub(self) -> None:
-        """Leave no trace of purged memories in the file."""
+        """Remove what is left of purged memories in the file."""
         scrub(self.database)
 
     def examine(self) -> Iterator[Finding]:
-        """Whether everything that is derived is in step."""
+        """Check everything that is derived from the memories."""
         with self.database.translated():
             yield from examine(self.database, self.topics)
 
     def changes(self) -> int:
-        """Another number whenever somebody else, in this process or another, has written."""
+        """A number that changes whenever another connection has written."""
         [(version,)] = self.database.rows("PRAGMA data_version")
         assert isinstance(version, int)
         return version
 
     def counts(self) -> dict[str, Any]:
-        """What the vault holds."""
+        """How many memories, tags and so on there are."""
         return counts(self.database)
 
     def seal(self, idle_s: float) -> bool:
-        """Let go of a locked vault that was not asked for so long: of its key, and of what is held
-        in memory of it. Whether it did."""
+        """Forget the key of a locked vault that was not used for `idle_s` seconds, and what is in
+        memory of it. Return whether it did."""
         if not self.database.seal(idle_s):
             return False
         self.topics.forget()

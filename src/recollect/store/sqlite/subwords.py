@@ -1,6 +1,6 @@
 """The index `subwords`: written from Python in every write, since SQL cannot split identifiers.
 
-The triggers take a changed, forgotten or purged memory out; here the live ones are put in.
+The triggers remove a changed, forgotten or purged memory; this module adds the live ones.
 """
 
 from __future__ import annotations
@@ -16,27 +16,26 @@ from recollect.types import Memory
 CAMEL_CASE = re.compile("[a-z][A-Z]")
 FIELDS = ("title", "text", "tags", "id", "context", "why", "impact", "source")
 TABLE = "parts"  # its name since version 3 of the vault
-MOST_WAITING = 1000  # memories that a write keeps in mind: about a megabyte of text
+MOST_WAITING = 1000  # memories that a write collects before it indexes them: about a megabyte
 INSERT = f"INSERT INTO {TABLE} (rowid, title, text, tags, other) VALUES (?, ?, ?, ?, ?)"
 
 
 class SubwordsChange:
-    """What one write puts in, many memories at a time: one after the other they are split in half
-    the time, and every statement that fires triggers makes FTS5 write what it holds into a segment
-    of its own, which would be one for each memory."""
+    """The memories that one write adds to the index, many at a time. That takes half the time, and
+    each statement that fires triggers makes FTS5 write a segment: one for each memory otherwise."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._waiting: dict[int, Memory] = {}
 
     def add(self, key: int, memory: Memory) -> None:
-        """A memory is live and says this from now on."""
+        """Index the memory, which is live from now on."""
         self._waiting[key] = memory
         if len(self._waiting) >= MOST_WAITING:
             self.apply()
 
     def remove(self, key: int) -> None:
-        """A memory is live no more."""
+        """Do not index the memory: it is no longer live."""
         self._waiting.pop(key, None)
 
     def apply(self) -> None:
@@ -46,12 +45,13 @@ class SubwordsChange:
 
 
 def fill(connection: apsw.Connection) -> None:
-    """Put every live memory into the empty index."""
+    """Add every live memory to the empty index."""
     connection.executemany(INSERT, rows(connection))
 
 
 def rows(connection: apsw.Connection) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
-    """What the index should hold: a key and the columns; nothing of memories without subwords."""
+    """The rows that the index should have: a key and the columns. Memories without subwords have
+    none."""
     for key, *texts in connection.execute(f"SELECT key, {', '.join(FIELDS)} FROM indexed"):
         row = _row(*map(str, texts))
         if any(row):
@@ -63,8 +63,8 @@ def _texts(memory: Memory) -> Iterator[str]:
 
 
 def _row(title: str, text: str, tags: str, id: str, *others: str) -> tuple[str, ...]:
-    """The columns. Every memory has an id, and prose is to have no row: of ids made of words and
-    signs, which any tokenizer splits, nothing is wanted."""
-    said = (id, *others) if CAMEL_CASE.search(id) or not id.isascii() else others
-    columns = (title, text, tags, "\n".join(filter(None, said)))
+    """The columns of a row. An id made of words and signs adds nothing, since any tokenizer splits
+    it: otherwise every memory of plain prose would have a row."""
+    rest = (id, *others) if CAMEL_CASE.search(id) or not id.isascii() else others
+    columns = (title, text, tags, "\n".join(filter(None, rest)))
     return tuple(" ".join(subwords(column)) if column else "" for column in columns)

@@ -1,4 +1,4 @@
-"""Topics: tags as keyed hashes, so that the lookup never reads a word."""
+"""Topics: tags as keyed hashes, so that a lookup reads no words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SqliteTopics:
         return bytes.fromhex(str(key))
 
     def forget(self) -> None:
-        """Hold the vault's key for topics no longer."""
+        """Drop the vault's key for topics."""
         self.__dict__.pop("_key", None)
 
     def hashed(self, word: str) -> bytes:

@@ -1,7 +1,7 @@
 """Vectors: float32 blobs in SQLite, and the search for the nearest of them.
 
-The matrix of the active model is held once per process and follows the file by reading what is
-new: vectors carry a growing `seq`, removals are logged.
+The matrix of the active model is in memory once per process and follows the file by reading what
+is new: vectors carry a growing `seq`, removals are logged.
 """
 
 from __future__ import annotations
@@ -56,13 +56,12 @@ class SqliteVectors:
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         keys = self._keys_of(ids)
-        held = [id for id in ids if id in keys]
-        cosines = self._following(identity, 0).between([keys[id] for id in held])
-        places = combinations(range(len(held)), 2)
+        known = [id for id in ids if id in keys]
+        cosines = self._following(identity, 0).between([keys[id] for id in known])
         return {
-            (held[one], held[other]): cosines[one, other]
-            for one, other in places
-            if (one, other) in cosines
+            (known[first], known[second]): cosines[first, second]
+            for first, second in combinations(range(len(known)), 2)
+            if (first, second) in cosines
         }
 
     def _keys_of(self, ids: Sequence[str]) -> dict[str, int]:
@@ -87,9 +86,9 @@ class SqliteVectors:
             elif stored != dimensions:
                 raise DimensionMismatch(stored, dimensions)
             model = _model(connection, identity, dimensions)
-            given = _by_memory(vectors, spans)
+            passages = _by_memory(vectors, spans)
             # The memory may have been forgotten, purged or edited while it was being embedded.
-            current = _texts(connection, given)
+            current = _texts(connection, passages)
             if texts is not None:
                 current = {key: text for key, text in current.items() if texts[key] == text}
             connection.executemany(
@@ -99,7 +98,7 @@ class SqliteVectors:
             connection.executemany(
                 "INSERT INTO vectors (model, memory, passage, start, stop, vector) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
-                [(model, key, *passage) for key in current for passage in given[key]],
+                [(model, key, *passage) for key in current for passage in passages[key]],
             )
 
     def waiting(self, identity: str, limit: int) -> list[Waiting]:
@@ -142,7 +141,7 @@ class SqliteVectors:
         return gone
 
     def forget(self) -> None:
-        """Hold no vector in memory; the next search reads them anew."""
+        """Drop the vectors in memory; the next search reads them again."""
         with self._guard:
             self._matrices.clear()
 
@@ -159,8 +158,8 @@ class SqliteVectors:
             return matrix
 
     def _narrowed(self, filter: Filter) -> tuple[list[int] | None, list[int]]:
-        """The memories to look among, None for all, and those to leave out. Left-out kinds are
-        few: where nothing else is asked for, they are named rather than all the others."""
+        """The memories to search (None: all) and those to leave out. Left-out kinds are few: where
+        the filter asks for nothing else, they are listed rather than all the others."""
         if not filter.narrows():
             return None, []
         if not msgspec.structs.replace(filter, without_kinds=()).narrows():
@@ -185,10 +184,10 @@ def _by_memory(
         pieces.setdefault(key, []).append((span, vector.astype("<f4").tobytes()))
     return {
         key: [
-            (number if len(held) > 1 else 0, *span, blob)
-            for number, (span, blob) in enumerate(held, start=1)
+            (number if len(passages) > 1 else 0, *span, blob)
+            for number, (span, blob) in enumerate(passages, start=1)
         ]
-        for key, held in pieces.items()
+        for key, passages in pieces.items()
     }
 
 
@@ -198,7 +197,7 @@ def _stored_dimensions(connection: apsw.Connection) -> int | None:
 
 
 def _texts(connection: apsw.Connection, keys: Iterable[int]) -> dict[int, str]:
-    """What `waiting` would give to embed of each of these memories that is live."""
+    """The text to embed of each of these memories that is live, as `waiting` gives it."""
     rows = connection.execute(
         f"SELECT m.key, {TEXT} FROM json_each(?) j CROSS JOIN memories m ON m.key = j.value "
         "WHERE m.forgotten_at IS NULL",
@@ -226,6 +225,6 @@ def _model(connection: apsw.Connection, identity: str, dimensions: int) -> int:
 
 
 def _drop_other_dimensions(connection: apsw.Connection, identity: str, dimensions: int) -> None:
-    """Vectors a model made in another dimension cannot be compared with its next ones: they go."""
+    """Remove a model's vectors of another dimension: they cannot be compared with its new ones."""
     sql = "DELETE FROM models WHERE identity = ? AND dimensions <> ?"
     connection.execute(sql, (identity, dimensions))

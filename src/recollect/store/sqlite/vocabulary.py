@@ -1,4 +1,4 @@
-"""How many live memories hold each TF-IDF token: kept in step inside every write."""
+"""The number of live memories that contain each TF-IDF token, updated inside every write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.types import Memory
 
 MOST_KNOWN = 200_000  # tokens kept in memory: about 20 MB
-MOST_SIMILAR = 5  # whoever mistyped meant one of the first few
+MOST_SIMILAR = 5  # the word that was meant is among the first few
 LOOK_UP = (
     "SELECT v.token, v.documents FROM json_each(?) j CROSS JOIN vocabulary v ON v.token = j.value"
 )
@@ -45,8 +45,8 @@ class SqliteVocabulary:
 
     def similar(self, words: Sequence[str]) -> dict[str, list[str]]:
         near = {word: one_slip_away(word.lower()) for word in words if misspellable(word)}
-        held = self._looked_up(set().union(*near.values()))
-        best = sorted(held, key=lambda token: (-held[token], token))
+        known = self._looked_up(set().union(*near.values()))
+        best = sorted(known, key=lambda token: (-known[token], token))
         found = {
             word: [token for token in best if token in candidates][:MOST_SIMILAR]
             for word, candidates in near.items()
@@ -54,14 +54,14 @@ class SqliteVocabulary:
         return {word: tokens for word, tokens in found.items() if tokens}
 
     def forget(self) -> None:
-        """Hold no token in memory; a new connection counts the vault's changes anew."""
+        """Drop the tokens in memory."""
         self._local = threading.local()
 
     def _looked_up(self, tokens: Iterable[str]) -> dict[str, int]:
         return dict(self._database.rows(LOOK_UP, as_json_list(tokens)))  # type: ignore[arg-type]
 
     def _known(self) -> dict[str, int]:
-        """What this thread has looked up since the vault last changed, by whomever."""
+        """The tokens that this thread has looked up since anybody last changed the vault."""
         with self._database.translated():
             connection = self._database.connection()
             state = (connection.pragma("data_version"), connection.total_changes())
@@ -73,7 +73,7 @@ class SqliteVocabulary:
 
 
 class VocabularyChange:
-    """What one write adds to and takes from the vocabulary, applied once at its end."""
+    """The changes of one write to the vocabulary, applied once at its end."""
 
     def __init__(self) -> None:
         self._change: Counter[str] = Counter()
