@@ -135,9 +135,9 @@ def test_with_the_server_down_saving_goes_on_and_is_made_up_for(
     assert (stats["memories"], stats["vectors"], stats["waiting"]) == (1, 0, 1)
     answer = home.search("offline", "--recipe", "vault", using=down)
     assert [result["id"] for result in answer["results"]] == ["offline"]
-    assert "cannot be connected to" in reasons(answer)
+    assert "cannot be reached" in reasons(answer)
     assert "embedding.base_url" in reasons(answer)
-    refused(home.call("reindex", using=down), "cannot be connected to")
+    refused(home.call("reindex", using=down), "cannot be reached")
 
     # The server is back, but nobody has made the vector yet: the answer says so, too.
     late = home.search("offline", "--recipe", "vault")

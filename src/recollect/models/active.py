@@ -1,4 +1,4 @@
-"""The models the settings name, opened when first asked for and kept."""
+"""The models that the settings name, opened when first used and kept open."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ActiveModels:
     def __init__(
         self, settings: Settings, environment: Mapping[str, str], *, remember: bool = False
     ) -> None:
-        """`remember` keeps what the reranker said of the last few thousand texts, for a process
-        that is asked the same again."""
+        """`remember` keeps the last few thousand rerank scores, for a process that gets the same
+        query again."""
         self._remember = remember
         self._settings = settings
         self._environment = environment

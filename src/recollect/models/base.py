@@ -1,4 +1,4 @@
-"""What Recollect asks of a model, whoever runs it."""
+"""The protocols of models, wherever they run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Embedder(Protocol):
         """Whether it runs in this process, so that a save may wait for it."""
 
     def warm(self) -> bool:
-        """Whether it would answer at once: loaded, or a remote service that always is."""
+        """Whether it would answer at once: it is loaded, or a remote service."""
 
     def queries(self, texts: Sequence[str]) -> Matrix:
         """Vectors of questions."""
@@ -40,7 +40,7 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class Windowed(Protocol):
-    """An embedder that knows how much text it can take in at once."""
+    """An embedder that knows how much text it can read at once."""
 
     def windows(self, text: str) -> list[Span]:
         """Passages that each fit the model, in order, overlapping; together they are the text.
@@ -50,7 +50,7 @@ class Windowed(Protocol):
 
 
 class Reranker(Protocol):
-    """Reads a question and a text together and says how well the text answers it."""
+    """Reads a question and a text together and scores how well the text answers it."""
 
     @property
     def identity(self) -> str:

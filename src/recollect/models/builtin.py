@@ -19,14 +19,16 @@ def builtin(kind: Literal["embed", "rerank"], name: str) -> ModelFolder:
     known = [declared.name for declared in declarations() if declared.kind == kind]
     if known and name and name not in known:
         section = "embedding" if kind == "embed" else "rerank"
-        raise UserError(f"{section}.model cannot be {name!r}; built in are: {', '.join(known)}.")
+        raise UserError(f"{section}.model cannot be {name!r}; allowed: {', '.join(known)}.")
     if not known:
-        raise ProviderError(f"{WEIGHTS} holds no built-in model of that kind.", transient=False)
+        raise ProviderError(
+            f"{WEIGHTS} has no {kind} model; install Recollect again.", transient=False
+        )
     return ModelFolder(WEIGHTS / (name or known[0]), kind)
 
 
 def declarations() -> Iterator[Declared]:
-    """What each built-in model says of itself; the default of its kind comes first."""
+    """The `model.json` of each built-in model; the default of its kind comes first."""
     found = [_declared(file) for file in sorted(WEIGHTS.glob("*/model.json"))]
     yield from sorted(found, key=lambda declared: (not declared.default, declared.name))
 

@@ -1,4 +1,4 @@
-"""The embedding pipeline: memories without a vector of the active model get one, in batches."""
+"""The embedding queue: memories without a vector of the active model get one, in batches."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:  # exists for type checkers only
 
 # Source: the `vault` recipe, "Vectors": embedded in batches of 100.
 BATCH = 100
-# No model refuses these for what they say; there are two, since some faults need company.
+# No model refuses these texts. There are two, since some faults need more than one text.
 HARMLESS = ("a short text", "another short text")
 
 
 class TextsRefused(ProviderError):
-    """The model takes texts, but not these: every other vector was made."""
+    """The model refused these texts; the vectors of all others were made."""
 
     def __init__(self, count: int, reason: str) -> None:
         memories = "1 memory was" if count == 1 else f"{count} memories were"
@@ -39,18 +39,19 @@ def embed_waiting(
     progress: Callable[[int], None] = lambda done: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Embed what waits, oldest first; each batch is kept before the next is begun.
+    """Embed the memories that wait, oldest first, and return their number. Each batch is stored
+    before the next begins.
 
-    Stops early when `stop` says so. Raises ProviderError when the model does not deliver: what was
-    kept stays, the rest goes on waiting. Texts that the model refuses hold up no others: they go
-    on waiting, and TextsRefused says at the end how many they were.
+    Stops early when `stop` returns True. Raises ProviderError when the model does not deliver: what
+    was stored stays, the rest goes on waiting. Texts that the model refuses do not stop the others:
+    they go on waiting, and TextsRefused is raised at the end with their number.
     """
     done = 0
     refused: dict[int, str] = {}  # memory key → reason
     while not stop():
-        # The refused still wait, and come first again.
-        held = vectors.waiting(embedder.identity, BATCH + len(refused))
-        batch = [one for one in held if one.key not in refused][:BATCH]
+        # Refused memories still wait, and come first again.
+        waiting = vectors.waiting(embedder.identity, BATCH + len(refused))
+        batch = [memory for memory in waiting if memory.key not in refused][:BATCH]
         if not batch:
             break
         for part, spans, made in _embedded(embedder, batch, refused):
@@ -68,10 +69,10 @@ def embed_waiting(
 def _embedded(
     embedder: Embedder, batch: Sequence[Waiting], refused: dict[int, str], *, parted: bool = False
 ) -> Iterator[tuple[Sequence[Waiting], list[list[Span]], Matrix]]:
-    """The batch, the passages of each text, and a vector for each passage; a batch that the model
-    refuses in halves, and halves of those, down to the texts that it refuses alone.
+    """The batch, the passages of each text, and a vector for each passage. A batch that the model
+    refuses is halved again and again, down to the single texts that it refuses.
 
-    A failure that may pass, or that has nothing to do with the texts, is raised.
+    A transient failure, or one that has nothing to do with the texts, is raised.
     """
     try:
         spans = [passages(embedder, text) for _, text in batch]
@@ -98,12 +99,12 @@ def _embedded(
 
 
 def passages(embedder: Embedder, text: str) -> list[Span]:
-    """Where to cut a text for this model; one that knows no window takes it whole."""
+    """The passages of a text for this model; the whole text where the model knows no window."""
     return embedder.windows(text) if isinstance(embedder, Windowed) else [Span(0, len(text))]
 
 
 class BackgroundEmbedding:
-    """Embeds what waits in a thread of its own, so that no save waits for a remote model.
+    """Embeds waiting memories in its own thread, so that no save waits for a remote model.
 
     A failure ends the round; the next save, or `recollect reindex`, begins another.
     """
@@ -118,7 +119,7 @@ class BackgroundEmbedding:
         self.failure: str | None = None
 
     def wake(self) -> None:
-        """There is something to embed."""
+        """Begin a round, unless one is running: then it continues with what is new."""
         with self._guard:
             self._again = True
             if self._thread is None:
@@ -126,7 +127,7 @@ class BackgroundEmbedding:
                 self._thread.start()
 
     def close(self, patience_s: float) -> None:
-        """Let the round under way finish, but not for longer than this."""
+        """Let the running round finish, but wait no longer than `patience_s` seconds."""
         thread = self._thread
         if thread is not None:
             thread.join(patience_s)
@@ -144,5 +145,5 @@ class BackgroundEmbedding:
             try:
                 embed_waiting(self._vectors, self._embedder(), stop=lambda: self._closing)
                 self.failure = None
-            except RecollectError as error:  # the model or the vault is away; the save is kept
+            except RecollectError as error:  # no model or no vault at the moment; the save is kept
                 self.failure = str(error)

@@ -1,7 +1,7 @@
 """A model as a folder: `model.onnx`, `tokenizer.json`, and `model.json`, which says how to use it.
 
-A folder a person brought may lack `model.json`; then what sentence-transformers writes beside a
-model is read instead, and the usual holds where that says nothing.
+A user's folder may have no `model.json`. Then the files that sentence-transformers writes beside a
+model are read instead, and the usual values are used for what they do not say.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHORTEST = 16
 
 
 class Declared(Struct, frozen=True, kw_only=True):
-    """How a model wants to be used: its own pooling, prefixes and window, never ours."""
+    """How a model is to be used: its own pooling, prefixes and window."""
 
     kind: Literal["embed", "rerank"]
     name: str
@@ -58,14 +58,14 @@ class ModelFolder:
         self.declared = _declared(path, kind)
 
     def read(self, file: Path) -> bytes:
-        """A file's bytes, refused when their SHA-256 is not the one that was declared."""
+        """A file's bytes; ProviderError where their SHA-256 is not the declared one."""
         try:
             content = file.read_bytes()
         except OSError as error:
             raise _broken(f"{file} cannot be read: {error.strerror}.") from error
         wanted = self.declared.sha256.get(file.name)
         if wanted is not None and hashlib.sha256(content).hexdigest() != wanted:
-            raise _broken(f"{file} is damaged: its SHA-256 is not the one that was declared.")
+            raise _broken(f"{file} is damaged: its SHA-256 is not the declared one.")
         return content
 
     def model_bytes(self) -> bytes:
@@ -73,8 +73,8 @@ class ModelFolder:
         return self.read(self.model)
 
     def fingerprint(self) -> str:
-        """Tells a model from another of the same name: its size, its two ends, and how it is used.
-        The whole file would take longer to read than a search takes."""
+        """A hash of the file's size, its two ends and how it is used: it tells models of the same
+        name apart. Reading the whole file would take longer than a search."""
         assert self.model is not None
         size = self.model.stat().st_size
         with self.model.open("rb") as file:
@@ -102,7 +102,7 @@ def _declared(path: Path, kind: Literal["embed", "rerank"]) -> Declared:
     try:
         declared = msgspec.convert({"kind": kind, "name": path.name} | written, Declared)
     except msgspec.ValidationError as error:
-        raise _broken(f"{path} does not say rightly how to use its model: {error}.") from error
+        raise _broken(f"{path}/model.json is not valid: {error}.") from error
     if declared.kind != kind:
         wanted = {"embed": "an embedding model", "rerank": "a reranker"}
         raise _broken(f"{path} holds {wanted[declared.kind]}, not {wanted[kind]}.")

@@ -1,4 +1,4 @@
-"""Reranking by any server that offers `POST /rerank`."""
+"""Reranking by any server with `POST /rerank`."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class _LoadedModels(Struct):
 class OllamaEmbedder(RemoteEmbedder):
     """The model `embedding.model` at `embedding.base_url`; satisfies `Embedder`.
 
-    No key is sent: `embedding.api_key_env` names OpenAI's unless told otherwise.
+    No key is sent: `embedding.api_key_env` names OpenAI's key by default.
     """
 
     def __init__(self, settings: Embedding, environment: Mapping[str, str]) -> None:

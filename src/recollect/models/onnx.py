@@ -64,7 +64,7 @@ class OnnxModel:
         if self.declared.optimised:
             off = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.graph_optimization_level = off
-        options.log_severity_level = 4  # what goes wrong is raised, and said by us
+        options.log_severity_level = 4  # errors are raised, and reported in our own words
         try:
             return onnxruntime.InferenceSession(
                 self.folder.model_bytes(), options, providers=["CPUExecutionProvider"]
@@ -94,23 +94,25 @@ class OnnxModel:
             self.session, self.tokenizer  # noqa: B018
 
     def encoded(self, inputs: Sequence[tuple[str, ...]]) -> list[Encoding]:
-        """Each input, a text or a pair, as tokens that fit the model: the end of a text that is too
-        long goes, of a pair the end of the second text; the special tokens stay."""
+        """Each input, a text or a pair, as tokens that fit the model. A text that is too long loses
+        its end, a pair the end of its second text; the special tokens stay."""
         longest = self.declared.max_length
-        texts = [tuple(_valid(text) for text in one) for one in inputs]
-        whole = self.tokenizer.encode_batch([one if len(one) > 1 else one[0] for one in texts])
+        valid = [tuple(map(_valid, texts)) for texts in inputs]
+        whole = self.tokenizer.encode_batch(
+            [texts if len(texts) > 1 else texts[0] for texts in valid]
+        )
         return [
-            encoding if len(encoding.ids) <= longest else self._shortened(one, len(encoding.ids))
-            for one, encoding in zip(texts, whole, strict=True)
+            encoding if len(encoding.ids) <= longest else self._shortened(texts, len(encoding.ids))
+            for texts, encoding in zip(valid, whole, strict=True)
         ]
 
     def _shortened(self, texts: tuple[str, ...], tokens: int) -> Encoding:
         bare = [self.tokenizer.encode(text, add_special_tokens=False) for text in texts]
-        special = tokens - sum(len(one.ids) for one in bare)
+        special = tokens - sum(len(encoding.ids) for encoding in bare)
         room = self.declared.max_length - special
-        for one in bare[:-1]:
-            one.truncate(min(len(one.ids), room // 2))
-            room -= len(one.ids)
+        for encoding in bare[:-1]:
+            encoding.truncate(min(len(encoding.ids), room // 2))
+            room -= len(encoding.ids)
         bare[-1].truncate(room)
         return self.tokenizer.post_process(bare[0], bare[1] if len(bare) > 1 else None)
 
@@ -133,20 +135,23 @@ class OnnxModel:
 
     def _output(self, encoding: Encoding) -> NDArray[np.float32]:
         numbers = (encoding.ids, encoding.attention_mask, encoding.type_ids)
-        given = dict(zip(INPUTS, numbers, strict=True))
-        wanted = {name: np.array([given[name]], np.int64) for name in self._inputs}
+        values = dict(zip(INPUTS, numbers, strict=True))
+        inputs = {name: np.array([values[name]], np.int64) for name in self._inputs}
         try:
-            output: NDArray[np.float32] = self.session.run(None, wanted)[0]
+            output: NDArray[np.float32] = self.session.run(None, inputs)[0]
         except Exception as error:  # onnxruntime has no common class for its errors
             raise _broken(f"The model {self.declared.name} failed on a text.") from error
         return output
 
     @cached_property
     def _inputs(self) -> list[str]:
-        wanted = [one.name for one in self.session.get_inputs()]
-        if unknown := [name for name in wanted if name not in INPUTS]:
-            raise _broken(f"The model {self.declared.name} asks for {', '.join(unknown)}.")
-        return wanted
+        names = [node.name for node in self.session.get_inputs()]
+        if unknown := [name for name in names if name not in INPUTS]:
+            raise _broken(
+                f"The model {self.declared.name} asks for inputs that Recollect does not know: "
+                f"{', '.join(unknown)}."
+            )
+        return names
 
 
 class OnnxEmbedder:
@@ -176,7 +181,7 @@ class OnnxEmbedder:
         return self._embed(texts, self._document_prefix)
 
     def windows(self, text: str) -> list[Span]:
-        """Where to cut a text so that each passage fits the model: the whole text where it does."""
+        """The passages of a text that each fit the model; one passage where the whole text fits."""
         self._model.ready()
         encoding = self._model.tokenizer.encode(_valid(text), add_special_tokens=False)
         room = self._declared.max_length - self._special(self._document_prefix)
@@ -192,7 +197,7 @@ class OnnxEmbedder:
         return [Span(0, spans[0].end), *spans[1:], Span(offsets[first][0], len(text))]
 
     def _special(self, prefix: str) -> int:
-        """Tokens that stand around every passage: the model's own, and the prefix."""
+        """The number of tokens around every passage: the model's own, and the prefix."""
         return len(self._model.tokenizer.encode(prefix).ids)
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
@@ -236,7 +241,7 @@ class OnnxReranker:
         return [logistic(value) for value in self.logits(query, documents)]
 
     def logits(self, query: str, documents: Sequence[str]) -> list[float]:
-        """What the model says, before it is squeezed into 0…1."""
+        """The model's raw scores, before the logistic function."""
         if not documents:
             return []
         self._model.ready()
@@ -244,14 +249,14 @@ class OnnxReranker:
         outputs = self._model.outputs(encodings)
         if any(output.size >= FEWEST_NUMBERS for output in outputs):
             raise _broken(f"The model {self._declared.name} gives vectors, not scores.")
-        said = [float(output.ravel()[-1]) for output in outputs]
-        if not np.isfinite(said).all():
-            raise _broken(f"The model {self._declared.name} gave a score that is no number.")
-        return said
+        logits = [float(output.ravel()[-1]) for output in outputs]
+        if not np.isfinite(logits).all():
+            raise _broken(f"The model {self._declared.name} gave a score that is not a number.")
+        return logits
 
 
 def _identity(provider: str, folder: ModelFolder, settings: Embedding) -> str:
-    """Name, what tells its files from others, dimensions, and prefixes."""
+    """The model's name, a fingerprint of its files, its dimensions and prefixes."""
     declared = folder.declared
     known = next(iter(declared.sha256.values()), "") or folder.fingerprint()
     parts = [f"{provider}:{declared.name}@{known[:12]}"]
@@ -264,8 +269,8 @@ def _identity(provider: str, folder: ModelFolder, settings: Embedding) -> str:
 
 
 def _word_start(words: Sequence[int | None], after: int, token: int) -> int:
-    """The first token of this one's word: half a word is cut into other tokens, perhaps more of
-    them. A word that reaches back to `after` or beyond is cut all the same."""
+    """The first token of the word that `token` belongs to: half a word would be split into other,
+    perhaps more tokens. A word that begins at `after` or before is cut nevertheless."""
     begin = token
     while begin > after and words[begin - 1] == words[begin]:
         begin -= 1
@@ -273,7 +278,7 @@ def _word_start(words: Sequence[int | None], after: int, token: int) -> int:
 
 
 def _valid(text: str) -> str:
-    """Lone surrogates have no UTF-8; a question mark stands for them."""
+    """The text with a question mark for each lone surrogate, which has no UTF-8 form."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -11,8 +11,8 @@ LONGEST_PAUSE_S = 4.0
 
 
 def pause_s(attempt: int, asked_s: float, chance: float) -> float:
-    """Seconds to wait after try number `attempt` (from 1): twice as long each time, on top of
-    what the server asked for, less up to half by `chance` (0…1), never above the longest."""
+    """Seconds to wait after try number `attempt` (from 1): doubled each time, less up to half by
+    `chance` (0…1), plus what the server asked for, and never above LONGEST_PAUSE_S."""
     own = FIRST_PAUSE_S * 2.0 ** (attempt - 1) * (1 - chance / 2)
     return min(LONGEST_PAUSE_S, asked_s + own)
 

@@ -13,7 +13,7 @@ from recollect.settings import Embedding, Rerank
 
 
 class Absent(Struct, frozen=True):
-    """There is no model, and this is why: a clause that can stand after "because"."""
+    """There is no model; `reason` is a clause that can follow "because"."""
 
     reason: str
 
@@ -91,7 +91,7 @@ RERANKERS: dict[str, Callable[[Rerank, Mapping[str, str]], Reranker | Absent]] =
 
 
 def open_embedder(settings: Embedding, environment: Mapping[str, str]) -> Embedder | Absent:
-    """The embedder the settings ask for; UserError names the setting that is wrong."""
+    """The embedder that the settings name; UserError names a setting that is wrong."""
     if settings.dimensions < 0:
         raise UserError("embedding.dimensions must be 0 (all of them) or above.")
     factory = EMBEDDERS.get(settings.provider)
@@ -101,7 +101,7 @@ def open_embedder(settings: Embedding, environment: Mapping[str, str]) -> Embedd
 
 
 def open_reranker(settings: Rerank, environment: Mapping[str, str]) -> Reranker | Absent:
-    """The reranker the settings ask for; UserError names the setting that is wrong."""
+    """The reranker that the settings name; UserError names a setting that is wrong."""
     factory = RERANKERS.get(settings.provider)
     if factory is None:
         raise _unknown("rerank", RERANKERS)

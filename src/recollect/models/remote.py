@@ -38,7 +38,7 @@ FIRST_SERVER_ERROR = 500
 
 @dataclass(frozen=True)
 class Key:
-    """An API key and the environment variable that held it; only the latter is ever shown."""
+    """An API key and the environment variable it came from; only the variable is ever shown."""
 
     variable: str = ""
     secret: str = field(default="", repr=False)
@@ -65,7 +65,7 @@ class _BusyError(ProviderError):
 
 @dataclass(frozen=True)
 class Blamed:
-    """The settings that a sentence names when something is wrong with them."""
+    """The settings that an error message names as the cause."""
 
     url: str
     timeout: str
@@ -95,8 +95,8 @@ class Remote:
         hints: Mapping[int, str] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`blamed` names the settings to blame, `who` begins every error's sentence, `hints`
-        says what to do about a status."""
+        """`blamed` names the settings for error messages, `who` begins each message, `hints` says
+        what to do about a status code."""
         self._base = checked_url(base_url, blamed.url)
         if not 0 < timeout_s <= LONGEST_TIMEOUT_S:
             raise UserError(
@@ -132,7 +132,7 @@ class Remote:
         return self._decoded(self._once("GET", path, None, timeout_s), answer)
 
     def ready(self) -> None:
-        """Make the client that requests go through, which takes a moment; no request is sent."""
+        """Create the HTTP client, which takes a moment; no request is sent."""
         self._opened()
 
     def close(self) -> None:
@@ -172,14 +172,14 @@ class Remote:
         except httpx2.ConnectError as error:
             raise self._unconnected(error) from error
         except httpx2.TransportError as error:
-            raise _BusyError(f"{self._place} broke off the connection.") from error
+            raise _BusyError(f"{self._place} closed the connection before it answered.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:  # the last: "a..b"
             raise self._permanent(
-                f"cannot be asked ({type(error).__name__}); check {self._blamed.url}"
+                f"cannot be called ({type(error).__name__}); check {self._blamed.url}"
             ) from error
         except RuntimeError as error:  # how httpx2 says that another thread closed the client
             raise _BusyError(
-                f"{self._place} was asked while its connections were closed."
+                f"{self._place} was called while its connections were being closed; try again."
             ) from error
 
     def _opened(self) -> httpx2.Client:
@@ -249,13 +249,13 @@ class Remote:
                 "authority's certificate if it is your own server"
             )
         return _BusyError(
-            f"{self._place} cannot be connected to; is the server running, and is "
-            f"{self._blamed.url} right?"
+            f"{self._place} cannot be reached; check that the server is running and that "
+            f"{self._blamed.url} is right."
         )
 
     def _late(self) -> _BusyError:
         return _BusyError(
-            f"{self._place} did not answer in time; {self._blamed.timeout} may be raised."
+            f"{self._place} did not answer in time; you can raise {self._blamed.timeout}."
         )
 
     def _permanent(self, what: str) -> ProviderError:

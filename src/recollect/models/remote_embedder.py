@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # exists for type checkers only
 
 
 class RemoteEmbedder:
-    """Prefixes, batches, checks and the cut; a provider says how to ask for a batch of rows."""
+    """Prefixes, batches, checks and the cut; a subclass requests one batch of rows."""
 
     local = False
 
@@ -44,7 +44,7 @@ class RemoteEmbedder:
         self._remote.close()
 
     def _vectors(self, prefix: str, texts: Sequence[str]) -> Matrix:
-        # The cut is made here, not asked for: many servers refuse a field "dimensions".
+        # Cut here, not by the server: many servers refuse a field "dimensions".
         return vectors.in_batches(
             texts, prefix, self._rows, dimensions=self._settings.dimensions, who=self._who
         )

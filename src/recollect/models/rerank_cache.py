@@ -1,5 +1,4 @@
-"""A reranker that is not asked twice: whoever moves a weight, or types a query again, waits for no
-model."""
+"""A cache of rerank scores: a repeated query, or one with another weight, waits for no model."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ Key = bytes
 
 
 class RerankCache:
-    """The reranker's own scores, each computed once while it is remembered."""
+    """A reranker that computes a score once and keeps the last few thousand."""
 
     def __init__(self, reranker: Reranker, most: int = MOST) -> None:
         self._reranker = reranker
@@ -35,14 +34,14 @@ class RerankCache:
         known = self._recalled(keys)
         asked = [place for place, key in enumerate(keys) if key not in known]
         if asked:
-            said = self._reranker.scores(query, [documents[place] for place in asked])
-            fresh = {keys[place]: score for place, score in zip(asked, said, strict=True)}
+            scores = self._reranker.scores(query, [documents[place] for place in asked])
+            fresh = {keys[place]: score for place, score in zip(asked, scores, strict=True)}
             self._keep(fresh)
             known |= fresh
         return [known[key] for key in keys]
 
     def close(self) -> None:
-        """A remote reranker holds connections."""
+        """Close the connections of a remote reranker."""
         if hasattr(self._reranker, "close"):
             self._reranker.close()
 

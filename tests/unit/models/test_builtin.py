@@ -72,10 +72,10 @@ def test_an_unknown_name_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(UserError) as caught:
         open_embedder(Embedding(model="ms-marco-minilm-l-12-v2"), {})
     assert "embedding.model cannot be 'ms-marco-minilm-l-12-v2'" in str(caught.value)
-    assert str(caught.value).endswith("built in are: bge-small-en-v1.5.")
+    assert str(caught.value).endswith("allowed: bge-small-en-v1.5.")
     with pytest.raises(UserError) as caught:
         open_reranker(Rerank(model="../bge-small-en-v1.5"), {})
-    assert str(caught.value).endswith("built in are: ms-marco-minilm-l-12-v2.")
+    assert str(caught.value).endswith("allowed: ms-marco-minilm-l-12-v2.")
 
 
 def test_an_installation_without_weights_says_so(
@@ -83,7 +83,7 @@ def test_an_installation_without_weights_says_so(
 ) -> None:
     monkeypatch.setattr(box, "WEIGHTS", tmp_path)
     for name in ("", "bge-small-en-v1.5"):
-        with pytest.raises(ProviderError, match="holds no built-in model"):
+        with pytest.raises(ProviderError, match="has no built-in model"):
             builtin("embed", name)
 
 

@@ -370,7 +370,7 @@ class Asking:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("input_ids", "position_ids", "pixels"), "asks for position_ids, pixels."),
+        (("input_ids", "position_ids", "pixels"), "does not know: position_ids, pixels."),
         (("input_ids",), "failed on a text."),
     ],
 )

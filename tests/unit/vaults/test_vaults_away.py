@@ -318,7 +318,7 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
     with home(tmp_path / "home", OWN, dynamic("far", "http://127.0.0.1:9")) as memory:
         response = memory.search("harbor token")
     assert alone(response)
-    assert "cannot be connected to" in sentence(response, "far")
+    assert "cannot be reached" in sentence(response, "far")
 
 
 def test_a_token_that_no_header_can_carry_is_named_by_its_variable(tmp_path: Path) -> None:
