@@ -1,4 +1,4 @@
-"""What every ranking is compared with: grep, plain BM25, and the vectors alone."""
+"""The baselines of an evaluation: grep, plain BM25, and vectors alone."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ BASELINES = {recipe.name: recipe for recipe in (BM25, DENSE)}
 
 
 def grep(query: str, texts: Iterable[tuple[str, str]], limit: int) -> list[str]:
-    """What looking for each keyword as it stands would find: of the texts, (id, lower-cased text),
-    those that contain most of the keywords; ties by id."""
+    """The ids of the texts (id, lower-cased text) that contain most of the keywords literally; ties
+    by id."""
     wanted = set(keywords(query))
     counted = ((sum(word in text for word in wanted), id) for id, text in texts)
     found = sorted((-count, id) for count, id in counted if count)

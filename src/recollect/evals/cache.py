@@ -1,7 +1,6 @@
-"""What the models said in earlier evaluations: vectors, passages and rerank scores in one file.
+"""The cache of evaluations: vectors, passages and rerank scores in one file.
 
-Lost, damaged or not writable, the file costs time and nothing else: what is not kept is asked for
-again.
+A lost, damaged or read-only file costs only time: what is not in it is computed again.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from recollect.models.base import Matrix
 
 FILE = "eval.db"
-# A day for one question: no deadline, and still a number that a thread can wait for.
+# A day for one question: as good as no deadline, and still a time that a thread can wait for.
 UNHURRIED_MS = 86_400_000
-# What costs time and nothing else: closed by an interrupt, damaged, locked, on a full disk.
+# Errors that cost only time: closed by an interrupt, damaged, locked, on a full disk.
 LOST = (
     apsw.ConnectionClosedError,
     apsw.BusyError,
@@ -47,8 +46,8 @@ LOST = (
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
     """`RECOLLECT_CACHE`, else the platform's user cache directory."""
-    if told := environment.get("RECOLLECT_CACHE"):
-        return Path(told).expanduser()
+    if folder := environment.get("RECOLLECT_CACHE"):
+        return Path(folder).expanduser()
     from platformdirs import user_cache_path  # noqa: PLC0415  start-up time: rarely needed
 
     return Path(user_cache_path("recollect", appauthor=False))
@@ -75,7 +74,7 @@ class Cache:
             ) from error
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """What is kept under each key."""
+        """The cached value of each key."""
         found: list[bytes | None] = [None] * len(keys)
         with self._guard, suppress(*LOST):
             for place, key in enumerate(keys):
@@ -90,14 +89,13 @@ class Cache:
     def through(
         self, keys: Sequence[bytes], texts: Sequence[str], make: Callable[[list[str]], list[bytes]]
     ) -> list[bytes]:
-        """A value for each text: what is kept under its key, and what `make` makes of the others,
-        each once, kept at once."""
-        held = dict(zip(keys, self.get(keys), strict=True))
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if held[key] is None}
+        """A value for each text: the cached one, or what `make` makes of it, which is cached."""
+        cached = dict(zip(keys, self.get(keys), strict=True))
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if cached[key] is None}
         made = dict(zip(missing, make(list(missing.values())), strict=True)) if missing else {}
         if made:
             self.put(made.items())
-        return [made.get(key) or held[key] or b"" for key in keys]
+        return [made.get(key) or cached[key] or b"" for key in keys]
 
     def close(self) -> None:
         with self._guard:
@@ -105,7 +103,7 @@ class Cache:
 
 
 class CachedEmbedder:
-    """An embedder that embeds no text twice, and is not even loaded where nothing is new."""
+    """An embedder that embeds no text twice, and is not loaded where nothing is new."""
 
     def __init__(self, embedder: Embedder, cache: Cache) -> None:
         self._embedder = embedder
@@ -136,10 +134,10 @@ class CachedEmbedder:
 
 
 class CachedWindowed(CachedEmbedder):
-    """One that knows how much text the model takes in at once, without loading it."""
+    """A cached embedder that knows the model's window without loading the model."""
 
     def windows(self, text: str) -> list[Span]:
-        # The way of cutting is the program's: another version may cut otherwise.
+        # Another version of Recollect may cut otherwise.
         key = content_digest(f"{self.identity}\0windows {__version__}\0{text}", 20)
         [blob] = self._cache.through([key], [text], self._cut)
         numbers = struct.unpack(f"<{len(blob) // 8}q", blob)
@@ -152,7 +150,7 @@ class CachedWindowed(CachedEmbedder):
 
 
 class CachedReranker:
-    """A reranker that reads no question and text twice."""
+    """A reranker that scores no pair of question and text twice."""
 
     def __init__(self, reranker: Reranker, cache: Cache, known_as: str) -> None:
         self._reranker = reranker
@@ -161,7 +159,7 @@ class CachedReranker:
         self.identity = reranker.identity
 
     def ready(self) -> None:
-        """It is loaded when something is new: nobody waits for it here."""
+        """Nothing: the model is loaded when something is new."""
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         asked = f"{self._known_as}\0rerank\0{query}\0"
@@ -175,7 +173,7 @@ class CachedReranker:
 
 
 class CachedModels(ActiveModels):
-    """The settings' models with all the time they need, asked only for what is new."""
+    """The settings' models without a deadline, used only for what is not cached."""
 
     def __init__(self, settings: Settings, environment: Mapping[str, str], cache: Cache) -> None:
         super().__init__(settings, environment)
@@ -194,13 +192,13 @@ class CachedModels(ActiveModels):
     def reranker(self) -> Reranker:
         if self._kept_reranker is None:
             live = super().reranker()
-            known_as = f"{live.identity} {_told_apart(self._settings.rerank)}"
+            known_as = f"{live.identity} {_fingerprint(self._settings.rerank)}"
             self._kept_reranker = CachedReranker(live, self._cache, known_as)
         return self._kept_reranker
 
 
-def _told_apart(settings: Rerank) -> str:
-    """What tells a reranker from another of the same name: its files, or its address."""
+def _fingerprint(settings: Rerank) -> str:
+    """The files or the address of a reranker, which tell it from others of the same name."""
     with suppress(ProviderError):
         if settings.provider == "builtin":
             return builtin("rerank", settings.model).fingerprint()

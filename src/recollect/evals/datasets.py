@@ -3,7 +3,7 @@
 `corpus.jsonl` (`_id`, `title`, `text`), `queries.jsonl` (`_id`, `text`), `qrels.tsv` (query,
 document, grade); each may be compressed (`.gz`, `.xz`). Where documents have a `group`, a question
 searches its own group only; where there is `candidates.tsv` (query, document), its own candidates
-only. What is wrong with the data is counted, and never turned into a number.
+only. Problems with the data are counted and never become a figure.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def as_text(value: object) -> str | None:
     return str(value)
 
 
-# A document's further fields, and the fields of a memory that they become; what cannot be read is
-# left out. Who spoke stands in the titles already.
+# Further fields of a document and the memory's fields that they become; unreadable values are left
+# out. The speaker is in the titles already.
 MAPPED: tuple[tuple[str, tuple[str, ...], Callable[[object], object]], ...] = (
     ("group", ("space",), as_text),
     ("session", ("source",), as_text),
@@ -51,7 +51,7 @@ SNIPPET = "snippet500"
 
 
 class Question(Struct, frozen=True):
-    """What is asked, within which group, and when, where the data say so."""
+    """A question, its group, and the time it was asked, where the data have them."""
 
     id: str
     text: str
@@ -63,7 +63,7 @@ Grades = dict[str, dict[str, int]]
 
 
 class Dataset(Struct, frozen=True, kw_only=True):
-    """What was read, and what was wrong with it, counted by reason."""
+    """A data set, and the problems with it, counted by reason."""
 
     name: str
     documents: dict[str, Draft]
@@ -85,11 +85,13 @@ class Dataset(Struct, frozen=True, kw_only=True):
     @property
     def grouped(self) -> bool:
         """Whether documents have groups; where they have none, a question's means nothing."""
-        return not self.in_vault and any(one.fields.get("space") for one in self.documents.values())
+        return not self.in_vault and any(
+            document.fields.get("space") for document in self.documents.values()
+        )
 
 
 class Problems:
-    """What is wrong with the data: counted by reason, each with the first place it was met."""
+    """The problems with the data, counted by reason, each with its first place."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -142,8 +144,8 @@ def _documents(file: Path, problems: Problems) -> dict[str, Draft]:
     found: dict[str, Draft] = {}
     for number, row in rows(file):
         id = _id(file, number, row)
-        title, text = _said(file, number, row, "title"), _said(file, number, row, "text")
-        snippet = _said(file, number, row, SNIPPET)
+        title, text = _text(file, number, row, "title"), _text(file, number, row, "text")
+        snippet = _text(file, number, row, SNIPPET)
         fields = {"id": id, "title": title, "text": snippet or text, **_mapped(row)}
         if id in found:
             problems.add("documents with an id that came before: left out", id)
@@ -173,7 +175,7 @@ def read_questions(file: Path, problems: Problems) -> dict[str, Question]:
     """The questions by id, in the order of the file."""
     found: dict[str, Question] = {}
     for number, row in rows(file):
-        id, text = _id(file, number, row), _said(file, number, row, "text")
+        id, text = _id(file, number, row), _text(file, number, row, "text")
         if id in found:
             problems.add("questions with an id that came before: left out", id)
         elif not text.strip():
@@ -265,7 +267,7 @@ def _id(file: Path, number: int, row: Mapping[str, Any]) -> str:
     return id
 
 
-def _said(file: Path, number: int, row: Mapping[str, Any], name: str) -> str:
+def _text(file: Path, number: int, row: Mapping[str, Any], name: str) -> str:
     """A text, or a number as one; none, or null, is empty."""
     text = as_text(row.get(name) if row.get(name) is not None else "")
     if text is None:

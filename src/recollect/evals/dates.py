@@ -1,4 +1,4 @@
-"""Times as data sets write them."""
+"""Dates in the formats of data sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FORMATS = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%B-%d-%Y")
 
 
 def as_moment(value: object) -> datetime | None:
-    """The time that a field names, in UTC; None for what cannot be read as one."""
+    """The field's time in UTC; None where it cannot be read as one."""
     if not isinstance(value, str):
         return None
     for format in FORMATS:

@@ -1,4 +1,4 @@
-"""Asking a data set's questions twice: once for the quality, once for the time it takes."""
+"""One data set's evaluation: every question is asked for quality, some again for time."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ UNDATED = datetime(2026, 1, 1, tzinfo=UTC)
 def opened(
     folder: Path, settings: Settings, environment: Mapping[str, str], cache: Cache
 ) -> Iterator[Evaluation]:
-    """A gold set over the person's own vault; a data set in a vault that goes away again.
+    """Open a gold set over the user's own vault, or a data set in a temporary vault.
 
-    A data set has a clock that stands still, so that ages are the same in every run: at its newest
-    document.
+    The clock of a data set stands still at its newest document, so that ages are the same in every
+    run.
     """
     if is_gold(folder):
         with Recollect(settings=settings, environment=environment) as memory:
-            # What the models made of a locked vault must not lie in clear in a file.
+            # Vectors of a locked vault must not be in an unencrypted file.
             safe = Cache(None) if memory.store.database.locked else cache
             kept = CachedModels(settings, environment, safe)
             with _swapped(memory, kept) as live:
@@ -71,7 +71,7 @@ def opened(
 
 @contextmanager
 def _swapped(memory: Recollect, kept: ActiveModels) -> Iterator[ActiveModels]:
-    """The vault's own models, given back to it at the end, whichever it holds by then."""
+    """The vault's own models; at the end the vault gets them back."""
     live = memory.models
     try:
         yield live
@@ -81,13 +81,14 @@ def _swapped(memory: Recollect, kept: ActiveModels) -> Iterator[ActiveModels]:
 
 
 def _newest(dataset: Dataset) -> datetime:
-    """When the newest document was written; undated ones are saved as if written then, too."""
-    fields = (one.fields for one in dataset.documents.values())
-    return max((one["updated_at"] for one in fields if "updated_at" in one), default=UNDATED)
+    """The time of the newest document; documents without a time are saved with it."""
+    fields = [document.fields for document in dataset.documents.values()]
+    times = [field["updated_at"] for field in fields if "updated_at" in field]
+    return max(times, default=UNDATED)
 
 
 class Evaluation:
-    """A vault that holds a data set's documents, its models live and with what they said kept."""
+    """A vault with a data set's documents, with its live models and with cached ones."""
 
     def __init__(
         self, dataset: Dataset, memory: Recollect, live: ActiveModels, kept: ActiveModels
@@ -98,30 +99,30 @@ class Evaluation:
         self._kept = kept
         self._grouped = dataset.grouped
         self._texts = {
-            id: f"{one.fields.get('title', '')}\n{one.fields.get('text', '')}".lower()
-            for id, one in dataset.documents.items()
+            id: f"{document.fields.get('title', '')}\n{document.fields.get('text', '')}".lower()
+            for id, document in dataset.documents.items()
         }
         self._groups: dict[str, list[str]] = {}
-        for id, one in dataset.documents.items():
-            self._groups.setdefault(one.fields.get("space", ""), []).append(id)
+        for id, document in dataset.documents.items():
+            self._groups.setdefault(document.fields.get("space", ""), []).append(id)
 
     def models(self) -> dict[str, str | None]:
         """The identity of each model; None where there is none."""
         return self._live.identities()
 
-    def contestants(self, told: Sequence[str]) -> tuple[list[Contestant], dict[str, str]]:
-        """Those that were named, in order; else the default recipe and the baselines. And which
-        baseline is left out, and why."""
+    def contestants(self, names: Sequence[str]) -> tuple[list[Contestant], dict[str, str]]:
+        """The named contestants in order, or the default recipe and the baselines; and for each
+        baseline that is left out the reason."""
         absent = "" if self._live.embeds() else _reason(self._live.embedder)
-        if told:
-            if DENSE.name in told and absent:
+        if names:
+            if DENSE.name in names and absent:
                 raise UserError(f"dense needs an embedding model, and there is none: {absent}.")
-            return [self._contestant(name) for name in dict.fromkeys(told)], {}
+            return [self._contestant(name) for name in dict.fromkeys(names)], {}
         default = self.memory.recipe()
-        names = [GREP, *BASELINES]
+        baselines = [GREP, *BASELINES]
         if absent:
-            names.remove(DENSE.name)
-        chosen = [Contestant(default.name, default), *map(self._contestant, names)]
+            baselines.remove(DENSE.name)
+        chosen = [Contestant(default.name, default), *map(self._contestant, baselines)]
         return chosen, {DENSE.name: absent} if absent else {}
 
     def _contestant(self, name: str) -> Contestant:
@@ -136,19 +137,19 @@ class Evaluation:
             raise UserError(f"{error} The baselines are: {baselines}.") from error
 
     def questions(self, count: int | None, seed: int) -> list[Question]:
-        """All questions that have an answer, or so many of them, the same for the same seed."""
+        """The questions that have an answer, at most `count`; the same ones for the same seed."""
         return _sample(self.dataset.scored, count, seed)
 
     def prepare(self, progress: Progress, *, vectors: bool) -> dict[str, int]:
-        """Save the documents in their order, and embed them where vectors are asked for; returns
-        what went wrong. The vault of a gold set is used as it is."""
+        """Save the documents in order, embed them where vectors are asked for, and return the
+        problems. The vault of a gold set is used as it is."""
         documents = self.dataset.documents.values()
         if self.dataset.in_vault:
             return {}
         self.memory.models = self._kept
         with progress("Saving", len(documents)) as advance:
             self.memory.import_lines(
-                (Line(number, one, "", 1) for number, one in enumerate(documents, start=1)),
+                (Line(number, document, "", 1) for number, document in enumerate(documents, 1)),
                 progress=advance,
             )
         if not vectors or not self._kept.embeds():
@@ -163,7 +164,7 @@ class Evaluation:
     def quality(
         self, contestant: Contestant, asked: Sequence[Question], progress: Progress
     ) -> Answers:
-        """Ask every question; models have all the time they need, and what they said is kept."""
+        """Ask every question. The models have no deadline, and their output is cached."""
         self.memory.models = self._kept
         returned: dict[str, list[str]] = {}
         degraded: Counter[str] = Counter()
@@ -174,12 +175,12 @@ class Evaluation:
                 if refusal:
                     degraded[f"refused: {refusal}"] += 1
                 if response is not None:
-                    degraded.update(f"{one.channel}: {one.reason}" for one in response.degraded)
+                    degraded.update(f"{part.channel}: {part.reason}" for part in response.degraded)
                 advance(1)
         return Answers(returned, dict(degraded))
 
     def response(self, recipe: Recipe, question: Question, filter: Filter) -> Response:
-        """One answer as in the quality pass, with another filter than the question's own."""
+        """One response as in the quality pass, with `filter` instead of the question's own."""
         self.memory.models = self._kept
         return self.memory.run_recipe(
             recipe, question.text, limit=DEPTH, filter=filter, now=question.asked_at
@@ -188,7 +189,7 @@ class Evaluation:
     def latency(
         self, contestant: Contestant, asked: Sequence[Question], seed: int, progress: Progress
     ) -> Timing:
-        """Ask some of the questions of the live models, one after the other, nothing kept."""
+        """Ask some of the questions with the live models, one after the other, without cache."""
         self.memory.models = self._live
         timed = _sample(asked, TIMED, seed)
         chosen = {question.id for question in timed}
@@ -205,8 +206,8 @@ class Evaluation:
                 times[question.id] = (time.perf_counter() - start) * 1000
                 if response is not None:
                     stages.update(response.timings_ms)
-                    read, given = _reached(response)
-                    reached, candidates = reached + read, candidates + given
+                    read, offered = _reached(response)
+                    reached, candidates = reached + read, candidates + offered
                 advance(1)
         return Timing(
             times,
@@ -227,7 +228,7 @@ class Evaluation:
     def _asked(
         self, contestant: Contestant, question: Question
     ) -> tuple[list[str], Response | None, str]:
-        """The ids that are returned, the whole response of a recipe, and why it refused."""
+        """The returned ids, a recipe's whole response, and the reason where it refused."""
         if contestant.recipe is None:
             return self._grep(question), None, ""
         try:
@@ -243,7 +244,7 @@ class Evaluation:
         return _ids(response)[:DEPTH], response, ""
 
     def filter(self, question: Question) -> Filter:
-        """Where a question may look."""
+        """The filter of a question: its group and its candidates."""
         candidates = self.dataset.candidates
         return Filter(
             space=(question.group or None) if self._grouped else None,
@@ -260,12 +261,12 @@ class Evaluation:
 
 
 def _ids(response: Response) -> list[str]:
-    """What is returned, best first; memories shown as one with a result stand behind it."""
-    return [id for one in response for id in (one.id, *(twin.id for twin in one.same))]
+    """The returned ids, best first; near duplicates stand behind the result they belong to."""
+    return [id for hit in response for id in (hit.id, *(memory.id for memory in hit.same))]
 
 
 def _sample(questions: Sequence[Question], count: int | None, seed: int) -> list[Question]:
-    """So many of them, in their order; the same for the same seed."""
+    """At most `count` questions, in their order; the same for the same seed."""
     if count is None or count >= len(questions):
         return list(questions)
     places = random.Random(seed).sample(range(len(questions)), count)
@@ -273,9 +274,9 @@ def _sample(questions: Sequence[Question], count: int | None, seed: int) -> list
 
 
 def _reached(response: Response) -> tuple[int, int]:
-    """How many candidates the reranker read, and how many it was given."""
-    for one in response.degraded:
-        if cut := CUT_SHORT.search(one.reason):
+    """How many candidates the reranker read, and how many there were."""
+    for part in response.degraded:
+        if cut := CUT_SHORT.search(part.reason):
             return int(cut[1]), int(cut[2])
     read = response.counts["reranked"]
     assert isinstance(read, int)
@@ -283,7 +284,7 @@ def _reached(response: Response) -> tuple[int, int]:
 
 
 def _reason(model: Callable[[], Embedder]) -> str:
-    """Why there is no such model."""
+    """The reason why there is no such model."""
     try:
         model()
     except ProviderError as error:

@@ -1,4 +1,4 @@
-"""Reading a data set's files: plain or compressed, and every bad line an error with its number."""
+"""The files of a data set, plain or compressed; a bad line is an error with its number."""
 
 from __future__ import annotations
 

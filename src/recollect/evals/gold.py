@@ -60,14 +60,14 @@ Both files may be edited by hand.
 
 
 class Added(NamedTuple):
-    """What `add` did: the question's id, and how many judgements are new or changed."""
+    """The result of `add`: the question's id, and the number of new or changed judgements."""
 
     query: str
     judgements: int
 
 
 def gold_folder(home: Path) -> Path:
-    """Where a gold set lies when nobody says otherwise."""
+    """The default folder of a gold set."""
     return home / "gold"
 
 
@@ -76,11 +76,11 @@ def is_gold(folder: Path) -> bool:
 
 
 def init(folder: Path) -> None:
-    """Write an empty gold set; what is there already is never overwritten."""
+    """Write an empty gold set; existing files are never overwritten."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if taken := [name for name in TEMPLATE if (folder / name).exists()]:
-            raise UserError(f"{folder} has a {taken[0]} already; name a new folder.")
+            raise UserError(f"{folder} already has a {taken[0]}; name a new folder.")
         for name, text in TEMPLATE.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -90,8 +90,8 @@ def init(folder: Path) -> None:
 def add(memory: Recollect, folder: Path, query: str, ids: Sequence[str], grade: int = 1) -> Added:
     """Judge memories of the vault as answers to a question; the same question again adds to it.
 
-    The vault's write lock is held meanwhile, so that two processes that add do not overwrite each
-    other. Each file is replaced whole.
+    Takes the vault's write lock, so that two processes do not overwrite each other's judgements.
+    Each file is replaced as a whole.
     """
     text = " ".join(clean_query(query).split())
     if not text:
@@ -109,8 +109,8 @@ def add(memory: Recollect, folder: Path, query: str, ids: Sequence[str], grade: 
 def _question(file: Path, text: str) -> str:
     """The id of this question, which is added where it is new."""
     known = {str(row.get("_id")): row.get("text") for _, row in rows(file)}
-    for id, held in known.items():
-        if isinstance(held, str) and " ".join(held.split()) == text:
+    for id, question in known.items():
+        if isinstance(question, str) and " ".join(question.split()) == text:
             return id
     number = len(known) + 1
     while f"q{number}" in known:
@@ -122,18 +122,18 @@ def _question(file: Path, text: str) -> str:
 
 
 def _judge(file: Path, query: str, ids: Sequence[str], grade: int) -> int:
-    """Put these judgements into the file; returns how many it did not hold yet."""
+    """Write these judgements to the file and return the number of new ones."""
     judged = table(file, ("query", "memory", "grade"))
-    held = {(question, id): written for _, (question, id, written) in judged}
-    new = {(query, id): str(grade) for id in ids if held.get((query, id)) != str(grade)}
+    grades = {(question, id): written for _, (question, id, written) in judged}
+    new = {(query, id): str(grade) for id in ids if grades.get((query, id)) != str(grade)}
     if new:
-        lines = ["\t".join((*pair, grade)) + "\n" for pair, grade in (held | new).items()]
+        lines = ["\t".join((*pair, grade)) + "\n" for pair, grade in (grades | new).items()]
         _replace(file, HEADING + "".join(lines))
     return len(new)
 
 
 def _text(file: Path) -> str:
-    """What the file holds, its last line ended."""
+    """The file's text with a line end at its end."""
     text = file.read_text(encoding="utf-8")
     return text if text.endswith("\n") or not text else text + "\n"
 
@@ -159,8 +159,8 @@ def load_gold(folder: Path, memory: Recollect) -> Dataset:
         add = f"`recollect eval add QUERY ID --gold {folder}` adds to it"
         raise UserError(f"The gold set {folder} is empty; {add}.")
     documents = {
-        one.id: Draft({"id": one.id, "title": one.title, "text": one.text, "space": one.space})
-        for one in memory.export()
+        saved.id: Draft({name: getattr(saved, name) for name in ("id", "title", "text", "space")})
+        for saved in memory.export()
     }
     questions = read_questions(queries, problems)
     grades = read_grades(qrels, questions, documents, "the vault", problems)

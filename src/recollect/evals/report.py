@@ -1,4 +1,4 @@
-"""What an evaluation found, as data: figures with their intervals, comparisons, run files."""
+"""The report of an evaluation: figures with intervals, comparisons, run files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def report(
     models: dict[str, str | None],
     left_out: dict[str, str],
 ) -> dict[str, Any]:
-    """The whole of it, as `recollect eval --json` prints it."""
+    """The whole report, as `recollect eval --json` prints it."""
     asked = len(outcomes[0].per_query)
     recipes, comparisons = _figures(outcomes)
     return {
@@ -43,40 +43,40 @@ def report(
 def _figures(outcomes: Sequence[RecipeOutcome]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Each recipe's figures, and how the others differ from the first; one bootstrap for all."""
     values = {
-        (one.recipe, name): [found[name] for found in one.per_query.values()]
-        for one in outcomes
+        (outcome.recipe, name): [found[name] for found in outcome.per_query.values()]
+        for outcome in outcomes
         for name in MEASURES
     }
     first = outcomes[0].recipe
     differences = {
-        (one.recipe, name): [
+        (outcome.recipe, name): [
             mine - theirs
-            for mine, theirs in zip(values[one.recipe, name], values[first, name], strict=True)
+            for mine, theirs in zip(values[outcome.recipe, name], values[first, name], strict=True)
         ]
-        for one in outcomes[1:]
+        for outcome in outcomes[1:]
         for name in MEASURES
     }
     means = resampled([*values.values(), *differences.values()])
     sampled = dict(zip(values, means[: len(values)], strict=True))
     apart = dict(zip(differences, means[len(values) :], strict=True))
     recipes = {
-        one.recipe: {
-            **{name: _mean(values[one.recipe, name]) for name in MEASURES},
-            "ci95": {name: _bounds(sampled[one.recipe, name]) for name in MEASURES},
-            **_cost(one),
+        outcome.recipe: {
+            **{name: _mean(values[outcome.recipe, name]) for name in MEASURES},
+            "ci95": {name: _bounds(sampled[outcome.recipe, name]) for name in MEASURES},
+            **_cost(outcome),
         }
-        for one in outcomes
+        for outcome in outcomes
     }
     comparisons = [
         {
             "recipe": recipe,
             "against": first,
             "measure": name,
-            "difference": _mean(held),
+            "difference": _mean(apart_by),
             "ci95": _bounds(apart[recipe, name]),
             "p": round(chance(apart[recipe, name]), 4),
         }
-        for (recipe, name), held in differences.items()
+        for (recipe, name), apart_by in differences.items()
     ]
     return recipes, comparisons
 

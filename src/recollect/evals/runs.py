@@ -13,34 +13,34 @@ from recollect.recipes.base import Recipe
 
 
 class Contestant(NamedTuple):
-    """A name and its recipe; grep has none."""
+    """The name and the recipe of what is evaluated; grep has no recipe."""
 
     name: str
     recipe: Recipe | None
 
     @property
     def uses_vectors(self) -> bool:
-        """Only what is known to need none goes without."""
+        """True unless it is known to need none."""
         return self.recipe is not None and self.recipe is not BM25
 
 
 class Answers(Struct, frozen=True):
-    """What the quality pass found: ids by question, and what could not take part, how often."""
+    """The quality pass: the ids for each question, and how often which part was missing."""
 
     returned: dict[str, list[str]]
     degraded: dict[str, int]
 
 
 class Timing(Struct, frozen=True):
-    """What the latency pass measured. `reached` is the share of the candidates that the reranker
-    read within its budget; None where none was asked."""
+    """The latency pass. `reached` is the share of the candidates that the reranker read within its
+    budget; None without a reranker."""
 
     times_ms: dict[str, float]
     stages_ms: dict[str, float]
     reached: float | None
 
     def percentile(self, share: float) -> float:
-        """By nearest rank: a time that was really met."""
+        """The percentile by nearest rank: a time that was measured."""
         spent = sorted(self.times_ms.values())
         return spent[math.ceil(share * len(spent)) - 1]
 

@@ -22,7 +22,7 @@ def builtin(kind: Literal["embed", "rerank"], name: str) -> ModelFolder:
         raise UserError(f"{section}.model cannot be {name!r}; allowed: {', '.join(known)}.")
     if not known:
         raise ProviderError(
-            f"{WEIGHTS} has no {kind} model; install Recollect again.", transient=False
+            f"{WEIGHTS} has no built-in model to {kind}; install Recollect again.", transient=False
         )
     return ModelFolder(WEIGHTS / (name or known[0]), kind)
 

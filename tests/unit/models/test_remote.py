@@ -131,7 +131,7 @@ def test_a_refused_connection_asks_whether_the_server_runs(bench: Bench) -> None
     with ModelServer() as gone:
         url = gone.url
     message = bench.failure(bench.remote(url), transient=True)
-    assert "is the server running" in message
+    assert "that the server is running" in message
     assert "rerank.base_url" in message
     assert len(bench.pauses) == TRIES - 1
 

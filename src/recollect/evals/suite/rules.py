@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
 from recollect.types import Filter, Memory
 
-# What stands at each place, best first: a memory, and those that are shown as one with it.
+# The memories at each place, best first: a result and its near duplicates.
 Answer = Sequence[Sequence[Memory]]
 Steps = tuple[tuple[int, int], ...]
 MOST = 3  # points for one query
@@ -18,8 +19,8 @@ EQUAL = ("project", "source", "domain", "kind", "space")
 
 
 class SuiteQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One question of the suite. `wanted` are the ids that answer it; `outdated` those that did
-    once; `about` says what makes it hard."""
+    """One question of the suite. `wanted` are the ids that answer it, `outdated` those that
+    answered it once; `about` tells what makes it hard."""
 
     kind: str
     text: str
@@ -31,8 +32,8 @@ class SuiteQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Score(NamedTuple):
-    """The points, the place of the best wanted memory (from 1; None where there is none), and why
-    it is so many points."""
+    """The points, the place of the best wanted memory (from 1; None: not found), and the reason
+    for the points."""
 
     points: int
     rank: int | None
@@ -65,7 +66,7 @@ class TopicRule(Struct, frozen=True, forbid_unknown_fields=True):
     points_from: Steps
 
     def score(self, query: SuiteQuery, answer: Answer) -> Score:
-        found = sum(_has(query.wanted, held) for held in answer[: self.first])
+        found = sum(_has(query.wanted, memories) for memories in answer[: self.first])
         points = next((points for least, points in self.points_from if found >= least), 0)
         why = f"{found} of the first {self.first} on the topic"
         return Score(points, _place(query.wanted, answer), why)
@@ -80,17 +81,16 @@ class ScoringRules(Struct, frozen=True, forbid_unknown_fields=True):
 
     def score(self, query: SuiteQuery, answer: Answer) -> Score:
         """The points of an answer; an answer that holds what the filter forbids gets none."""
-        for held in answer:
-            for memory in held:
-                if not passes(query.filter, memory):
-                    return Score(0, None, f"{memory.id} breaks the filter")
+        for memory in chain.from_iterable(answer):
+            if not passes(query.filter, memory):
+                return Score(0, None, f"{memory.id} breaks the filter")
         rule: PlaceRule | TopicRule = getattr(self, query.rule)
         return rule.score(query, answer)
 
 
 def passes(filter: Filter, memory: Memory) -> bool:
-    """Whether the memory is what the filter asks for. Worked out here once more, and not by the
-    store, which is what is being tested."""
+    """Whether the memory passes the filter. Computed here and not by the store, since the store is
+    what is tested."""
     return (
         all(getattr(filter, name) in (None, getattr(memory, name)) for name in EQUAL)
         and {*filter.tags} <= {*memory.tags}
@@ -103,10 +103,11 @@ def _between(since: datetime | None, moment: datetime, until: datetime | None) -
 
 
 def _place(ids: Iterable[str], answer: Answer) -> int | None:
-    """The first place, from 1, that holds one of them."""
-    held = {*ids}
-    return next((rank for rank, one in enumerate(answer, start=1) if _has(held, one)), None)
+    """The first place, from 1, that has one of these ids."""
+    wanted = {*ids}
+    ranks = (rank for rank, memories in enumerate(answer, start=1) if _has(wanted, memories))
+    return next(ranks, None)
 
 
-def _has(ids: Iterable[str], held: Sequence[Memory]) -> bool:
-    return not {*ids}.isdisjoint(memory.id for memory in held)
+def _has(ids: Iterable[str], memories: Sequence[Memory]) -> bool:
+    return not {*ids}.isdisjoint(memory.id for memory in memories)

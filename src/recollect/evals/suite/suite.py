@@ -30,7 +30,7 @@ from recollect.types import Filter, Response
 
 
 class Suite(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked, when, and how it is scored."""
+    """The queries, the time they are asked at, and how answers are scored."""
 
     now: datetime
     limit: int
@@ -47,7 +47,7 @@ class Suite(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class QueryOutcome(NamedTuple):
-    """What a recipe answered and what that is worth; no response where it refused the query."""
+    """A recipe's response and its score; no response where it refused the query."""
 
     query: SuiteQuery
     response: Response | None
@@ -56,7 +56,7 @@ class QueryOutcome(NamedTuple):
 
 @cache
 def suite() -> Suite:
-    """The suite as its files say it."""
+    """The suite, read from its files."""
     return msgspec.convert(tomllib.loads(_file("queries.toml").decode()), Suite)
 
 
@@ -74,10 +74,10 @@ def _file(name: str) -> bytes:
 def opened(
     home: Path, settings: Settings, environment: Mapping[str, str], progress: Progress
 ) -> Iterator[SuiteVault]:
-    """The suite's memories in a vault that goes away again.
+    """The suite's memories in a temporary vault.
 
-    Of the settings only the models count, and of the home its recipes. The clock stands still, and
-    the reranker has all the time it needs: what comes out does not depend on the day or the load.
+    Only the settings' models and the home's recipes are used. The clock stands still and the
+    reranker has no deadline, so that the result depends neither on the day nor on the load.
     """
     rerank = msgspec.structs.replace(settings.rerank, budget_ms=UNHURRIED_MS)
     with (
@@ -94,15 +94,15 @@ def opened(
 
 
 def _filled(memory: Recollect, progress: Progress) -> str | None:
-    """Save and embed; why there are no vectors, where a model did not make them."""
-    lines = [Line(number, one, "", 1) for number, one in enumerate(memories(), start=1)]
+    """Save and embed the memories; return the reason where a model made no vectors."""
+    lines = [Line(number, draft, "", 1) for number, draft in enumerate(memories(), start=1)]
     memory.import_lines(lines, strict=True, redact=False)
     with progress("Embedding", memory.waiting()) as advance:
         return memory.embed_now(advance)
 
 
 class SuiteVault:
-    """The suite's vault, and what every recipe is asked."""
+    """The vault with the suite's memories, and the suite's queries."""
 
     def __init__(self, memory: Recollect, asked: Suite, problem: str | None) -> None:
         self.memory = memory
@@ -110,7 +110,7 @@ class SuiteVault:
         self.problem = problem
 
     def outcomes(self, recipe: str, asked: Iterable[SuiteQuery]) -> list[QueryOutcome]:
-        """What this recipe answers to each of these queries."""
+        """The outcome of each of these queries with this recipe."""
         return [self._outcome(recipe, query) for query in asked]
 
     def _outcome(self, recipe: str, query: SuiteQuery) -> QueryOutcome:
@@ -128,34 +128,34 @@ class SuiteVault:
 
 
 def answer_of(response: Response) -> Answer:
-    """What stands at each place; twins stand at one."""
-    return [(one.memory, *one.same) for one in response]
+    """The memories at each place; near duplicates share one."""
+    return [(result.memory, *result.same) for result in response]
 
 
 def points(outcomes: Iterable[QueryOutcome]) -> int:
-    return sum(one.score.points for one in outcomes)
+    return sum(outcome.score.points for outcome in outcomes)
 
 
 def degraded(outcomes: Iterable[QueryOutcome]) -> list[str]:
-    """What could not take part, each reason once."""
-    told = (
+    """The parts that were missing, each reason once."""
+    reasons = (
         f"{part.channel}: {part.reason}"
-        for one in outcomes
-        if one.response is not None
-        for part in one.response.degraded
+        for outcome in outcomes
+        if outcome.response is not None
+        for part in outcome.response.degraded
     )
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(reasons))
 
 
 def report(bench: SuiteVault, found: Mapping[str, Sequence[QueryOutcome]]) -> dict[str, Any]:
-    """The whole of it, as `recollect suite --json` prints it."""
+    """The whole report, as `recollect suite --json` prints it."""
     return {
-        "queries": [_told(query) for query in bench.suite.queries],
+        "queries": [_query_json(query) for query in bench.suite.queries],
         "recipes": {
             name: {
                 "points": points(outcomes),
                 "of": MOST * len(outcomes),
-                "queries": {one.query.kind: one.score._asdict() for one in outcomes},
+                "queries": {each.query.kind: each.score._asdict() for each in outcomes},
                 "degraded": degraded(outcomes),
             }
             for name, outcomes in found.items()
@@ -164,11 +164,11 @@ def report(bench: SuiteVault, found: Mapping[str, Sequence[QueryOutcome]]) -> di
     }
 
 
-def _told(query: SuiteQuery) -> dict[str, Any]:
+def _query_json(query: SuiteQuery) -> dict[str, Any]:
     return {
         "kind": query.kind,
         "text": query.text,
-        "filter": given(query.filter),
+        "filter": filter_json(query.filter),
         "rule": query.rule,
         "expected": query.wanted,
         "outdated": query.outdated,
@@ -176,7 +176,7 @@ def _told(query: SuiteQuery) -> dict[str, Any]:
     }
 
 
-def given(filter: Filter) -> dict[str, Any]:
-    """What the filter asks for, and nothing else."""
-    held = msgspec.structs.asdict(filter)
-    return {name: value for name, value in held.items() if value not in (None, ())}
+def filter_json(filter: Filter) -> dict[str, Any]:
+    """The fields of the filter that are set."""
+    fields = msgspec.structs.asdict(filter)
+    return {name: value for name, value in fields.items() if value not in (None, ())}

@@ -11,7 +11,7 @@ from recollect.evals.suite.suite import (
     QueryOutcome,
     SuiteVault,
     degraded,
-    given,
+    filter_json,
     opened,
     points,
     report,
@@ -113,7 +113,7 @@ def _print_queries(found: Found) -> None:
     for row in zip(*found.values(), strict=True):
         query = row[0].query
         narrowed = "".join(
-            f"  {name}: {_text(value)}" for name, value in given(query.filter).items()
+            f"  {name}: {_text(value)}" for name, value in filter_json(query.filter).items()
         )
         print(f"{styled(query.kind, CYAN)}  {styled(query.text, BOLD)}{narrowed}")
         print(f"  {query.about}")
