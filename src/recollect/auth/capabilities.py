@@ -1,7 +1,7 @@
-"""Who may do what: what can be allowed, who asks, and how a method declares what it needs.
+"""Who may do what: the capabilities, the caller, and how a method declares what it needs.
 
-No capability contains another. A token that may only repair the vault does not read memories, and one
-that may only save does not either; who may do several things is given several.
+No capability contains another. A token that may only repair the vault reads no memories, nor does
+one that may only save. A token that may do several things has several capabilities.
 """
 
 from __future__ import annotations
