@@ -10,15 +10,15 @@ class UserError(RecollectError):
 
 
 class NotFound(UserError):
-    """What the request names is not there: a memory, a recipe."""
+    """What the request names does not exist: a memory, a recipe."""
 
 
 class Exists(UserError):
-    """What would be made is there already, and stays as it is."""
+    """What should be created exists already and stays as it is."""
 
 
 class Changed(UserError):
-    """The memory is no longer as the caller last saw it, so nothing was written."""
+    """The memory has changed since the caller last read it, so nothing was written."""
 
 
 class Forbidden(RecollectError):
@@ -30,7 +30,7 @@ class StoreError(RecollectError):
 
 
 class Locked(StoreError):
-    """The vault is encrypted, and the key is missing or the wrong one."""
+    """The vault is encrypted, and the key is missing or wrong."""
 
 
 class ProviderError(RecollectError):

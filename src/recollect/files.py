@@ -1,4 +1,4 @@
-"""Files that others may write as well: read without being led astray, written whole or not."""
+"""Files that other processes may change: opened safely, written as a whole."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 
 def opened_regular(file: Path) -> BinaryIO | None:
-    """The file, to be read; None where it is none. It may have become a link or a pipe since it was
-    found: neither is followed or waited for."""
+    """The file, open for reading; None where it is not a regular file. It may have become a link or
+    a pipe since it was found: neither is followed or waited for."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     handle = os.open(file, flags | getattr(os, "O_BINARY", 0))
     if stat.S_ISREG(os.fstat(handle).st_mode):
@@ -20,8 +20,8 @@ def opened_regular(file: Path) -> BinaryIO | None:
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Whoever reads meanwhile sees the old one or the new one, never half: write beside it, make it
-    durable, put it in its place. A failure leaves nothing behind."""
+    """Replace the file's text. A reader sees the old text or the new one, never half: the text is
+    written to a file beside it, made durable, then renamed. A failure leaves nothing behind."""
     import tempfile  # noqa: PLC0415  start-up time: few commands write files
 
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.stem}-")

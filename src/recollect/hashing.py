@@ -4,19 +4,19 @@ from __future__ import annotations
 
 
 def content_digest(text: str, size: int) -> bytes:
-    """A digest of `size` bytes of what a text says, lone surrogates and all."""
+    """A digest of `size` bytes of a text, which may contain lone surrogates."""
     return bytes_digest(text.encode(errors="surrogatepass"), size)
 
 
 def bytes_digest(raw: bytes, size: int = 16) -> bytes:
-    """A digest of `size` bytes of what a file holds."""
+    """A digest of `size` bytes of a file's content."""
     import hashlib  # noqa: PLC0415  start-up time: a search hashes nothing
 
     return hashlib.blake2b(raw, digest_size=size).digest()
 
 
 def keyed_digest(key: bytes, text: str) -> bytes:
-    """HMAC-SHA-256: says nothing of the text to whoever lacks the key."""
+    """HMAC-SHA-256: without the key it reveals nothing about the text."""
     import hmac  # noqa: PLC0415  start-up time: a search without tags hashes nothing
 
     return hmac.digest(key, text.encode(), "sha256")

@@ -18,9 +18,9 @@ def memory_json(memory: Memory) -> dict[str, Any]:
 
 
 def revision(memory: Memory) -> str:
-    """Which state of the memory this is: another one whenever any field differs."""
-    told = msgspec.json.encode(memory_json(memory)).decode()
-    return content_digest(told, 12).hex()
+    """A hash of every field: it changes whenever the memory changes."""
+    encoded = msgspec.json.encode(memory_json(memory)).decode()
+    return content_digest(encoded, 12).hex()
 
 
 def _plain(value: object) -> object:

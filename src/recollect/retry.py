@@ -1,4 +1,4 @@
-"""Waiting for somebody else to be done, and not for ever."""
+"""Retrying while something is busy, for a limited time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST_PAUSE_S = 0.1
 def patiently(
     action: Callable[[], object], busy: tuple[type[Exception], ...], seconds: float
 ) -> None:
-    """Again while it raises one of `busy`, for so long; then it is raised here."""
+    """Run `action`; retry while it raises one of `busy`, up to `seconds`, then raise it."""
     give_up = time.monotonic() + seconds
     pause = FIRST_PAUSE_S
     while True:

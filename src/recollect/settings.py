@@ -1,7 +1,7 @@
 """Settings: `config.toml` in the home folder, each key also as an environment variable.
 
-Environment over file over default. An unknown key or a bad value is an error that names the
-place it stands in, the key, and what is allowed there.
+Environment over file over default. An unknown key or a bad value is an error that names the file
+or the environment, the key, and the allowed values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SemanticMode = Literal["auto", "always", "never"]
 VaultTier = Literal["agent", "project", "team", "dynamic"]
 OtherTier = Literal["project", "team", "dynamic"]
 
-# What a number may be; the text is what the error says is allowed.
+# The ranges of numbers; the description is what an error names as allowed.
 Seconds = Annotated[float, Meta(gt=0, le=3600, description="a number above 0 and at most 3600")]
 Dimensions = Annotated[
     int, Meta(ge=0, le=65536, description="a whole number from 0 (all of them) to 65536")
@@ -43,7 +43,7 @@ VaultName = Annotated[
     ),
 ]
 
-# It stands in the text where the secret was.
+# The name stands in the text where the secret was.
 PatternName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9 _-]{0,39}$")]
 Patterns = Annotated[
     dict[PatternName, str],
@@ -115,7 +115,7 @@ class Serve(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LockSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a locked vault is opened, and when a server lets go of it."""
+    """`[vault]`: how a locked vault is opened, and when a server locks it again."""
 
     passphrase_env: str = "RECOLLECT_PASSPHRASE"
     passphrase_file: str = ""
@@ -129,7 +129,7 @@ class Mirror(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is replaced before a memory is written; `patterns`: further ones, by name."""
+    """Which secrets are replaced before a memory is written; `patterns` adds some, by name."""
 
     redact: bool = True
     patterns: Patterns = msgspec.field(default_factory=dict)
@@ -150,8 +150,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
 def home_folder(environment: Mapping[str, str]) -> Path:
     """`RECOLLECT_HOME`, else the platform's user data directory."""
-    if told := environment.get("RECOLLECT_HOME"):
-        return Path(told).expanduser()
+    if folder := environment.get("RECOLLECT_HOME"):
+        return Path(folder).expanduser()
     from platformdirs import user_data_path  # noqa: PLC0415  start-up time: rarely needed
 
     return Path(user_data_path("recollect", appauthor=False))
@@ -203,10 +203,9 @@ def _laid_over(settings: Settings, values: dict[str, Any], place: str) -> Settin
         if section not in Settings.__struct_fields__:
             allowed = ", ".join(Settings.__struct_fields__)
             raise UserError(f"{place}: [{section}] is not a section; allowed are: {allowed}.")
-        held = getattr(settings, section)
         if not isinstance(keys, dict):
             raise UserError(f"{place}: [{section}] must be a table of keys.")
-        changed[section] = _section(held, section, keys, place)
+        changed[section] = _section(getattr(settings, section), section, keys, place)
     return msgspec.structs.replace(settings, **changed)
 
 
@@ -215,15 +214,15 @@ TABLES: dict[str, type[Struct]] = {"vaults": VaultSettings, "collections": Colle
 
 
 def _tables(section: str, tables: object, place: str) -> tuple[Struct, ...]:
-    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise UserError(f"{place}: {section} must be written as [[{section}]], one for each.")
     made = tuple(
         _table(TABLES[section], table, f"{place}: [[{section}]] number {number}")
         for number, table in enumerate(tables, start=1)
     )
-    for number, one in enumerate(made, start=1):
-        if isinstance(one, VaultSettings):
-            _check_place(one, f"{place}: [[vaults]] number {number}")
+    for number, table in enumerate(made, start=1):
+        if isinstance(table, VaultSettings):
+            _check_place(table, f"{place}: [[vaults]] number {number}")
     return made
 
 
@@ -252,8 +251,8 @@ def _table(kind: type[Struct], table: dict[str, Any], place: str) -> Struct:
     return msgspec.convert(table, kind)
 
 
-def _section(held: Struct, section: str, keys: dict[str, Any], place: str) -> Struct:
-    types = get_type_hints(type(held), include_extras=True)
+def _section(before: Struct, section: str, keys: dict[str, Any], place: str) -> Struct:
+    types = get_type_hints(type(before), include_extras=True)
     checked: dict[str, Any] = {}
     for key, value in keys.items():
         where = f"{place}: {section}.{key}"
@@ -268,11 +267,11 @@ def _section(held: Struct, section: str, keys: dict[str, Any], place: str) -> St
             raise UserError(f"{where} cannot be {value!r}; allowed: {allowed}.") from error
         if types[key] is Patterns:
             _check_patterns(checked[key], where)
-    return msgspec.structs.replace(held, **checked)
+    return msgspec.structs.replace(before, **checked)
 
 
 def _converted(value: object, kind: Any, *, strict: bool) -> object:
-    """A table is JSON where only strings can stand."""
+    """The value as its type; in the environment, a table is written as JSON."""
     if isinstance(value, str) and kind is Patterns:
         return msgspec.json.decode(value, type=kind)
     return msgspec.convert(value, kind, strict=strict)

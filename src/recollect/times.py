@@ -48,7 +48,7 @@ def _relative(text: str, now: datetime, direction: int, too_far: str) -> datetim
 
 
 def to_micros(moment: datetime) -> int:
-    """Whole microseconds since 1970: how the store keeps times."""
+    """Whole microseconds since 1970, as the store keeps times."""
     return (moment - EPOCH) // MICROSECOND
 
 

@@ -1,7 +1,8 @@
-"""What was written and what was refused: one line of JSON each, in `audit.jsonl` of the home.
+"""The audit log, `audit.jsonl` in the home: one line of JSON for each write and each refusal.
 
-A line says when, who, what, how many, in which vault. It never holds what a memory, a query or a
-token says. An id is made from a title's words, so it is told as a hash under the vault's own key.
+A line says when, who, what, how many, in which vault. It never contains the text of a memory, a
+query or a token. An id is made from a title's words, so it is written as a hash under the vault's
+own key.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ except ImportError:  # not on Windows; there two processes may shorten the log i
     fcntl = None  # type: ignore[assignment]
 
 NAME = "audit.jsonl"
-# Some 50,000 lines. The one before is kept beside it, so that twice as much is the most.
+# Some 50,000 lines. The previous file is kept beside it, so the log takes at most twice as much.
 LARGEST = 10_000_000
-# More ids than that say no more than their number does, and an import has any number.
+# Above this, the number of ids says enough: an import may have any number.
 MOST_MARKS = 20
-# A refusal that repeats is counted for so long: whoever is refused must not fill the log, and with
-# that push out what it says of others.
+# Repeated refusals are counted for this long and written once: a caller that is refused again and
+# again must not fill the log and push out other lines.
 QUIET_S = 10.0
 MOST_REPEATING = 1000
 
@@ -54,7 +55,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Audit:
-    """The log of one home; without a file nothing is noted."""
+    """The log of one home; without a file nothing is written."""
 
     def __init__(self, file: Path | None) -> None:
         self.file = file
@@ -69,19 +70,19 @@ class Audit:
         count: int,
         marks: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """Something was changed; `marks` makes the hashes of the ids, where there are few."""
+        """Log a change; `marks` makes the hashes of the ids, where there are few."""
         if self.file is None:
             return
-        told = tuple(marks()) if count <= MOST_MARKS else ()
+        ids = tuple(marks()) if count <= MOST_MARKS else ()
         self._append(
             AuditEntry(
                 time=_now(), caller=caller.name, token=caller.token, action=action, outcome="done",
-                count=count, vault=vault, ids=told,
+                count=count, vault=vault, ids=ids,
             )
         )  # fmt: skip
 
     def refused(self, caller: Caller, action: str, vault: str, why: str) -> None:
-        """Something was refused. The same again soon after is counted, and told with the next."""
+        """Log a refusal. A repetition soon after is counted and written with the next line."""
         if self.file is None:
             return
         count = self._due((caller.name, caller.token, action, vault, why))
@@ -94,7 +95,7 @@ class Audit:
             )  # fmt: skip
 
     def _due(self, key: tuple[str, ...]) -> int:
-        """How many refusals of this kind are to be told now; 0 while it was told a moment ago."""
+        """The number of refusals of this kind to write now; 0 while one was just written."""
         now = time.monotonic()
         with self._guard:
             last, counted = self._repeating.pop(key, (-QUIET_S, 0))
@@ -105,7 +106,7 @@ class Audit:
         return counted + 1 if due else 0
 
     def _append(self, entry: AuditEntry) -> None:
-        """What was done is done: a log that cannot be written is told, and undoes nothing."""
+        """Write the line; where that fails, warn. The logged change itself stays."""
         assert self.file is not None
         try:
             _append(self.file, msgspec.json.encode(entry) + b"\n")
@@ -117,12 +118,12 @@ class Audit:
 
 
 def _now() -> str:
-    """The real time, whatever RECOLLECT_NOW pretends."""
+    """The clock's time, not that of RECOLLECT_NOW."""
     return iso(datetime.now(UTC).replace(microsecond=0))
 
 
 def _append(file: Path, line: bytes) -> None:
-    """Put the line at the end, durably; only the owner can read it."""
+    """Append the line durably; only the owner can read the file."""
     handle = _opened(file)
     try:
         os.write(handle, line)
@@ -132,17 +133,17 @@ def _append(file: Path, line: bytes) -> None:
 
 
 def _opened(file: Path) -> int:
-    """The file, locked until it is closed; a large one is put aside first. Who waited for the lock
-    may hold what another process has put aside meanwhile, and looks again."""
+    """Open the file and lock it until it is closed; a large file is renamed first. While this
+    process waited for the lock, another may have renamed the file: then open it again."""
     while True:
         handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            held = os.fstat(handle)
-            if held.st_size < LARGEST and _same(file, held):
+            opened = os.fstat(handle)
+            if opened.st_size < LARGEST and _same(file, opened):
                 return handle
-            if _same(file, held):
+            if _same(file, opened):
                 file.replace(older(file))
         except BaseException:
             os.close(handle)
@@ -150,20 +151,20 @@ def _opened(file: Path) -> int:
         os.close(handle)
 
 
-def _same(file: Path, held: os.stat_result) -> bool:
+def _same(file: Path, opened: os.stat_result) -> bool:
     try:
-        return os.path.samestat(file.stat(), held)
+        return os.path.samestat(file.stat(), opened)
     except FileNotFoundError:
         return False
 
 
 def older(file: Path) -> Path:
-    """Where the log was put when it had become large."""
+    """The previous log, which had become too large."""
     return file.with_name(f"{file.name}.1")
 
 
 def entries(file: Path) -> Iterator[dict[str, Any]]:
-    """Every line there is, oldest first; what a power cut left of one is passed over."""
+    """Every entry, oldest first; a line that a power cut broke off is skipped."""
     for part in (older(file), file):
         with suppress(FileNotFoundError), part.open("rb") as stream:
             for line in stream:

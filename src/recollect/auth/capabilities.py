@@ -27,8 +27,8 @@ EVERYTHING = frozenset(CAPABILITIES)
 
 
 class Caller(Struct, frozen=True, kw_only=True):
-    """Who asks, and what they may do where. None stands for every vault, or every collection that a
-    search in the home's own vault fans out over."""
+    """Who calls, and what they may do where. None means every vault, or every collection that a
+    search in the home's own vault includes."""
 
     name: str
     capabilities: frozenset[str]
@@ -46,14 +46,16 @@ class Caller(Struct, frozen=True, kw_only=True):
         return self.collections is None or collection in self.collections
 
     def refusal(self, capabilities: tuple[str, ...], vault: str) -> str | None:
-        """Why this is refused, in one sentence that tells nothing of what is there."""
+        """Why the call is refused, in a sentence that reveals nothing; None where it is not."""
         if not self.sees(vault):
             return f"This caller may not use the vault {vault!r}."
-        lacking = [one for one in capabilities if one not in self.capabilities]
-        return f"This needs {lacking[0]}, which this caller may not do." if lacking else None
+        for capability in capabilities:
+            if capability not in self.capabilities:
+                return f"This needs {capability}, which this caller may not do."
+        return None
 
     def within(self, other: Caller) -> Caller:
-        """This caller, with no more than the other one may: acting for somebody adds nothing."""
+        """This caller with only what the other may do as well: acting for another adds nothing."""
         return Caller(
             name=self.name,
             capabilities=self.capabilities & other.capabilities,
@@ -74,13 +76,13 @@ def _both(some: frozenset[str] | None, others: frozenset[str] | None) -> frozens
 
 
 class Guarded(Protocol):
-    """What has a caller, and refuses for it."""
+    """An object that knows its caller and refuses what the caller may not do."""
 
     def require(self, *capabilities: str, action: str, anywhere: bool = False) -> None: ...
 
 
 Owner = TypeVar("Owner", bound=Guarded)
-Given = TypeVar("Given")
+Return = TypeVar("Return")
 Method = TypeVar("Method", bound=Callable[..., Any])
 P = ParamSpec("P")
 
@@ -88,16 +90,16 @@ P = ParamSpec("P")
 def needs(
     *capabilities: str,
     anywhere: bool = False,
-) -> Callable[[Callable[Concatenate[Owner, P], Given]], Callable[Concatenate[Owner, P], Given]]:
-    """Declares what a method needs, which is checked before anything in it runs. Without any
-    capability the vault must still be within the caller's reach; with `anywhere` it is enough that
-    one of the vaults is that a search spans, and the method sees to it that no other is used."""
+) -> Callable[[Callable[Concatenate[Owner, P], Return]], Callable[Concatenate[Owner, P], Return]]:
+    """Declare which capabilities a method needs; they are checked before it runs. The caller must
+    also be allowed to use the vault. With `anywhere`, one of the vaults that a search spans is
+    enough, and the method itself uses no other."""
 
     def declared(
-        method: Callable[Concatenate[Owner, P], Given],
-    ) -> Callable[Concatenate[Owner, P], Given]:
+        method: Callable[Concatenate[Owner, P], Return],
+    ) -> Callable[Concatenate[Owner, P], Return]:
         @wraps(method)
-        def checked(self: Owner, /, *args: P.args, **named: P.kwargs) -> Given:
+        def checked(self: Owner, /, *args: P.args, **named: P.kwargs) -> Return:
             self.require(*capabilities, action=method.__name__, anywhere=anywhere)
             return method(self, *args, **named)
 
@@ -108,6 +110,6 @@ def needs(
 
 
 def free(method: Method) -> Method:
-    """Declares that a method does not touch the vault for whoever calls it."""
+    """Declare that a method needs no capability, since it does not touch the vault."""
     method.needs = frozenset()  # type: ignore[attr-defined]
     return method

@@ -11,7 +11,7 @@ import msgspec
 
 from recollect.ingest.draft import Draft, draft
 
-# Ages in days → the field they stand for, and in which direction they count.
+# A field with an age in days → the memory's field, and the direction of time.
 RELATIVE = {
     "created_days_ago": ("created_at", -1),
     "updated_days_ago": ("updated_at", -1),

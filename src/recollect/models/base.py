@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from recollect.errors import ProviderError
 from recollect.types import Span
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
@@ -61,3 +62,8 @@ class Reranker(Protocol):
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         """One score in 0…1 per document, in the order given. Raises ProviderError alone."""
+
+
+def broken(message: str) -> ProviderError:
+    """The error of a model that does not keep its contract; another try would not help."""
+    return ProviderError(message, transient=False)

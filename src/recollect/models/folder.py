@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recollect.errors import ProviderError
+from recollect.models.base import broken
 
 Pooling = Literal["cls", "mean"]
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
@@ -48,13 +49,13 @@ class ModelFolder:
     def __init__(self, path: Path, kind: Literal["embed", "rerank"]) -> None:
         self.path = path
         if not path.is_dir():
-            raise _broken(f"There is no model folder {path}.")
+            raise broken(f"There is no model folder {path}.")
         self.model = _first(path, MODEL_FILES)
         self.tokenizer = path / TOKENIZER
         if self.model is None:
-            raise _broken(f"The model folder {path} has no {MODEL_FILES[0]}.")
+            raise broken(f"The model folder {path} has no {MODEL_FILES[0]}.")
         if not self.tokenizer.is_file():
-            raise _broken(f"The model folder {path} has no {TOKENIZER}.")
+            raise broken(f"The model folder {path} has no {TOKENIZER}.")
         self.declared = _declared(path, kind)
 
     def read(self, file: Path) -> bytes:
@@ -62,10 +63,10 @@ class ModelFolder:
         try:
             content = file.read_bytes()
         except OSError as error:
-            raise _broken(f"{file} cannot be read: {error.strerror}.") from error
+            raise broken(f"{file} cannot be read: {error.strerror}.") from error
         wanted = self.declared.sha256.get(file.name)
         if wanted is not None and hashlib.sha256(content).hexdigest() != wanted:
-            raise _broken(f"{file} is damaged: its SHA-256 is not the declared one.")
+            raise broken(f"{file} is damaged: its SHA-256 is not the declared one.")
         return content
 
     def model_bytes(self) -> bytes:
@@ -102,10 +103,10 @@ def _declared(path: Path, kind: Literal["embed", "rerank"]) -> Declared:
     try:
         declared = msgspec.convert({"kind": kind, "name": path.name} | written, Declared)
     except msgspec.ValidationError as error:
-        raise _broken(f"{path}/model.json is not valid: {error}.") from error
+        raise broken(f"{path}/model.json is not valid: {error}.") from error
     if declared.kind != kind:
         wanted = {"embed": "an embedding model", "rerank": "a reranker"}
-        raise _broken(f"{path} holds {wanted[declared.kind]}, not {wanted[kind]}.")
+        raise broken(f"{path} holds {wanted[declared.kind]}, not {wanted[kind]}.")
     return declared
 
 
@@ -127,12 +128,8 @@ def _json(file: Path) -> dict[str, Any] | None:
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError) as error:
-        raise _broken(f"{file} cannot be read as JSON: {error}.") from error
+        raise broken(f"{file} cannot be read as JSON: {error}.") from error
 
 
 def _first(path: Path, names: tuple[str, ...]) -> Path | None:
     return next((path / name for name in names if (path / name).is_file()), None)
-
-
-def _broken(message: str) -> ProviderError:
-    return ProviderError(message, transient=False)

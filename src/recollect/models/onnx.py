@@ -16,6 +16,7 @@ import numpy as np
 
 from recollect.errors import ProviderError
 from recollect.maths import logistic
+from recollect.models.base import broken
 from recollect.models.folder import ModelFolder
 from recollect.models.vectors import finished
 from recollect.settings import Embedding
@@ -72,7 +73,7 @@ class OnnxModel:
         except ProviderError:
             raise
         except Exception as error:  # onnxruntime has no common class for its errors
-            raise _broken(f"{self.folder.model} is not a usable ONNX model.") from error
+            raise broken(f"{self.folder.model} is not a usable ONNX model.") from error
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -82,7 +83,7 @@ class OnnxModel:
         try:
             tokenizer = Tokenizer.from_buffer(text)
         except Exception as error:  # tokenizers raises plain Exception
-            raise _broken(f"{self.folder.tokenizer} is not a usable tokenizer.") from error
+            raise broken(f"{self.folder.tokenizer} is not a usable tokenizer.") from error
         # A file may come with padding and truncation baked in; ours depend on the batch.
         tokenizer.no_padding()
         tokenizer.no_truncation()
@@ -140,14 +141,14 @@ class OnnxModel:
         try:
             output: NDArray[np.float32] = self.session.run(None, inputs)[0]
         except Exception as error:  # onnxruntime has no common class for its errors
-            raise _broken(f"The model {self.declared.name} failed on a text.") from error
+            raise broken(f"The model {self.declared.name} failed on a text.") from error
         return output
 
     @cached_property
     def _inputs(self) -> list[str]:
         names = [node.name for node in self.session.get_inputs()]
         if unknown := [name for name in names if name not in INPUTS]:
-            raise _broken(
+            raise broken(
                 f"The model {self.declared.name} asks for inputs that Recollect does not know: "
                 f"{', '.join(unknown)}."
             )
@@ -188,7 +189,7 @@ class OnnxEmbedder:
         if len(encoding.ids) <= room:
             return [Span(0, len(text))]
         if room < 1:
-            raise _broken(f"The document prefix leaves {self._declared.name} no room for a text.")
+            raise broken(f"The document prefix leaves {self._declared.name} no room for a text.")
         offsets, words = encoding.offsets, encoding.word_ids
         spans, first = [], 0
         while first + room < len(offsets):
@@ -218,7 +219,7 @@ class OnnxEmbedder:
         else:
             pooled = output[0, 0] if self._declared.pooling == "cls" else output[0].mean(axis=0)
         if pooled.size < FEWEST_NUMBERS:
-            raise _broken(f"The model {self._declared.name} gives scores, not vectors.")
+            raise broken(f"The model {self._declared.name} gives scores, not vectors.")
         return pooled
 
 
@@ -248,10 +249,10 @@ class OnnxReranker:
         encodings = self._model.encoded([(query, document) for document in documents])
         outputs = self._model.outputs(encodings)
         if any(output.size >= FEWEST_NUMBERS for output in outputs):
-            raise _broken(f"The model {self._declared.name} gives vectors, not scores.")
+            raise broken(f"The model {self._declared.name} gives vectors, not scores.")
         logits = [float(output.ravel()[-1]) for output in outputs]
         if not np.isfinite(logits).all():
-            raise _broken(f"The model {self._declared.name} gave a score that is not a number.")
+            raise broken(f"The model {self._declared.name} gave a score that is not a number.")
         return logits
 
 
@@ -280,7 +281,3 @@ def _word_start(words: Sequence[int | None], after: int, token: int) -> int:
 def _valid(text: str) -> str:
     """The text with a question mark for each lone surrogate, which has no UTF-8 form."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _broken(message: str) -> ProviderError:
-    return ProviderError(message, transient=False)

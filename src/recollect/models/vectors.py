@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.errors import ProviderError
+from recollect.models.base import broken
 from recollect.settings import Embedding
 
 if TYPE_CHECKING:  # these exist for type checkers only
@@ -30,16 +30,16 @@ def finished(
     of different dimensions, too few dimensions, NaN, infinity or a zero vector raises.
     """
     if len(raw) != expected_rows:
-        raise _broken(f"{who} gave {len(raw)} vectors for {expected_rows} texts.")
+        raise broken(f"{who} gave {len(raw)} vectors for {expected_rows} texts.")
     if expected_rows == 0:
         return np.zeros((0, dimensions), dtype=np.float32)
     rows = _cut(_numbers(raw, who), dimensions, who)
     if not np.isfinite(rows).all():
-        raise _broken(f"{who} gave a vector that holds NaN or infinity.")
+        raise broken(f"{who} gave a vector that holds NaN or infinity.")
     # Scaled by the largest part first: the squares of huge or tiny numbers leave float's range.
     largest = np.abs(rows).max(axis=1, keepdims=True)
     if not largest.all():
-        raise _broken(f"{who} gave a vector of zero length.")
+        raise broken(f"{who} gave a vector of zero length.")
     scaled = rows / largest
     unit: NDArray[np.float64] = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
     return unit.astype(np.float32)
@@ -61,7 +61,7 @@ def in_batches(
         batch = prepared[start : start + BATCH]
         rows = finished(ask(batch), expected_rows=len(batch), dimensions=dimensions, who=who)
         if parts and rows.shape[1] != parts[0].shape[1]:
-            raise _broken(
+            raise broken(
                 f"{who} gave vectors of {parts[0].shape[1]} and of {rows.shape[1]} dimensions."
             )
         parts.append(rows)
@@ -83,25 +83,21 @@ def identity(settings: Embedding) -> str:
 def _numbers(raw: Sequence[Sequence[float]] | Matrix, who: str) -> NDArray[np.float64]:
     widths = sorted({len(row) for row in raw})
     if len(widths) > 1:
-        raise _broken(f"{who} gave vectors of {widths[0]} and of {widths[-1]} dimensions.")
+        raise broken(f"{who} gave vectors of {widths[0]} and of {widths[-1]} dimensions.")
     if widths[0] == 0:
-        raise _broken(f"{who} gave a vector without dimensions.")
+        raise broken(f"{who} gave a vector without dimensions.")
     try:
         return np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise _broken(f"{who} gave a vector that holds something other than numbers.") from error
+        raise broken(f"{who} gave a vector that holds something other than numbers.") from error
 
 
 def _cut(rows: NDArray[np.float64], dimensions: int, who: str) -> NDArray[np.float64]:
     if dimensions <= 0:
         return rows
     if rows.shape[1] < dimensions:
-        raise _broken(
+        raise broken(
             f"{who} gave vectors of {rows.shape[1]} dimensions, which cannot be cut to the "
             f"{dimensions} that embedding.dimensions asks for."
         )
     return rows[:, :dimensions]
-
-
-def _broken(message: str) -> ProviderError:
-    return ProviderError(message, transient=False)
