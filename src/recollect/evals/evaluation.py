@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import tempfile
 import time
 from collections import Counter
@@ -276,7 +277,7 @@ def _sample(questions: Sequence[Question], count: int | None, seed: int) -> list
 def _reached(response: Response) -> tuple[int, int]:
     """How many candidates the reranker read, and how many there were."""
     for part in response.degraded:
-        if cut := CUT_SHORT.search(part.reason):
+        if cut := re.search(CUT_SHORT, part.reason):
             return int(cut[1]), int(cut[2])
     read = response.counts["reranked"]
     assert isinstance(read, int)
