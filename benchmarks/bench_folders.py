@@ -40,11 +40,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=6000)
     parser.add_argument("--burst", type=int, default=10_000)
-    told = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        taking_in(Path(place), told.files)
+        taking_in(Path(place), args.files)
     with tempfile.TemporaryDirectory() as place:
-        following(Path(place), told.burst)
+        following(Path(place), args.burst)
 
 
 def tree(folder: Path, files: int) -> int:
@@ -87,13 +87,13 @@ def taking_in(place: Path, files: int) -> None:
         again = min(timed(lambda: memory.add_folder(folder)) for _ in range(3))
         memories = memory.stats()["memories"]
     print(f"{files:,} files, {size / 1e6:.1f} MB, {memories:,} memories ({parts:,} parts)")
-    told("bare: read, hash, split, one FTS5 table", files / bare, 1.0)
-    told("recollect add, cold", files / cold, cold / bare)
-    told("bare: os.walk and stat", files / walked, 1.0)
-    told("recollect add, unchanged", files / again, again / walked)
+    report("bare: read, hash, split, one FTS5 table", files / bare, 1.0)
+    report("recollect add, cold", files / cold, cold / bare)
+    report("bare: os.walk and stat", files / walked, 1.0)
+    report("recollect add, unchanged", files / again, again / walked)
 
 
-def told(what: str, rate: float, ratio: float) -> None:
+def report(what: str, rate: float, ratio: float) -> None:
     print(f"{what:<40}{rate:>10,.0f} files/s{ratio:>8.2f} ×")
 
 

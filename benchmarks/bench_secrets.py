@@ -33,11 +33,11 @@ OFF = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "n
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--memories", type=int, default=100_000)
-    told = parser.parse_args()
+    args = parser.parse_args()
     finding()
     touching()
     speed()
-    importing(told.memories)
+    importing(args.memories)
 
 
 def finding() -> None:

@@ -135,7 +135,7 @@ class _Page:
             # It gets the number of the first line.
             self.lines[:0] = [self.title, ""]
             self._numbers[:0] = [self._numbers[0]] * 2
-            self._sections = [one._replace(line=one.line + 2) for one in self._sections]
+            self._sections = [start._replace(line=start.line + 2) for start in self._sections]
         return Document(
             "\n".join(self.lines),
             HTML,

@@ -172,8 +172,8 @@ def _files(raw: Mapping[str, object], inner: Mapping[str, object]) -> tuple[list
     names, more = [], []
     listed = (raw.get("attachments"), raw.get("files"), inner.get("attachments"))
     for file in (json_object(value) for values in listed for value in json_list(values) or []):
-        given = (text_of(file.get(name)) for name in ("file_name", "name", "file_uuid"))
-        names.append(next(filter(None, given), "without a name"))
+        named = (text_of(file.get(name)) for name in ("file_name", "name", "file_uuid"))
+        names.append(next(filter(None, named), "without a name"))
         if not empty(file.get("extracted_content")) or not empty(file.get("content")):
             more.append("extracted_content")
     return names, more

@@ -1,4 +1,4 @@
-"""From what someone hands in to a memory: validated by name, merged over what is there."""
+"""From the fields that a caller gives to a memory: checked by name, merged over what is stored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONGEST_ID = 200
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """The fields that were given, each already of the right type; null counts as not given."""
+    """The fields that a caller gave, each of the right type; null counts as not given."""
 
     fields: dict[str, Any]
 
@@ -38,10 +38,10 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 def draft(raw: Mapping[str, object], *, change: bool = False) -> Draft:
-    """Check every field that was given; refuse the first that is wrong, by name.
+    """Check every field; refuse the first that is wrong, by name.
 
-    `change` drafts an edit of a memory that is there: then neither title nor text is required,
-    and null puts a field back to its default.
+    `change`: the fields edit a stored memory. Then neither title nor text is required, and null
+    puts a field back to its default.
     """
     fields: dict[str, Any] = {}
     for name, value in raw.items():
@@ -58,14 +58,14 @@ def draft(raw: Mapping[str, object], *, change: bool = False) -> Draft:
     return Draft(fields)
 
 
-def complete(given: Draft, id: str, before: Memory | None, now: datetime) -> Memory:
-    """The memory `id` that results: the given fields over what was there, or over the defaults.
+def complete(draft: Draft, id: str, before: Memory | None, now: datetime) -> Memory:
+    """The memory `id` that results: the draft's fields over the stored ones, or over the defaults.
 
-    `updated_at` becomes now where something changes and no time is given.
+    `updated_at` becomes now if something changes and the draft has no time.
     """
-    fields = given.fields
+    fields = draft.fields
     if before is None:
-        # A memory made in the past and not changed since is as old as it was made.
+        # A memory that was made in the past and not changed since was last updated then.
         created = fields.get("created_at", fields.get("updated_at", now))
         times = {"created_at": created, "updated_at": created}
         return Memory(**(times | fields | {"id": id}))
@@ -81,7 +81,7 @@ def _checked(name: str, value: object) -> object:
     if isinstance(value, datetime) and name in TIMES:
         value = value.isoformat()
     if not isinstance(value, str):
-        raise UserError(f"{name} must be a text, not {_named(value)}.")
+        raise UserError(f"{name} must be a text, not {_type_name(value)}.")
     _check_text(name, value)
     if name in TIMES:
         return parse_time(value, name)
@@ -122,6 +122,6 @@ def _default(name: str) -> object:
     return DEFAULTS[name]
 
 
-def _named(value: object) -> str:
+def _type_name(value: object) -> str:
     names = {bool: "true or false", int: "a number", float: "a number", list: "a list"}
     return names.get(type(value), "an object")

@@ -14,7 +14,18 @@ LONGEST_SLUG = 48
 SUFFIX = 6
 LONG_SUFFIX = 20
 # The fields that tell one memory from another.
-SAID = ("title", "text", "context", "why", "impact", "details", "kind", "project", "space", "path")
+CONTENT = (
+    "title",
+    "text",
+    "context",
+    "why",
+    "impact",
+    "details",
+    "kind",
+    "project",
+    "space",
+    "path",
+)
 
 
 def slug(text: str) -> str:
@@ -27,9 +38,9 @@ def slug(text: str) -> str:
     return found[:LONGEST_SLUG].rpartition("-")[0] or found[:LONGEST_SLUG]
 
 
-def said(fields: Mapping[str, object]) -> str:
+def content_of(fields: Mapping[str, object]) -> str:
     """The content of a memory as one text; a field that is not given has its default."""
-    return "\0".join(str(fields.get(name, "fact" if name == "kind" else "")) for name in SAID)
+    return "\0".join(str(fields.get(name, "fact" if name == "kind" else "")) for name in CONTENT)
 
 
 def hash_letters(text: str, size: int = 20) -> str:
@@ -44,4 +55,4 @@ def made_id(fields: Mapping[str, object], suffix: int = SUFFIX) -> str:
     duplicates.
     """
     start = slug(str(fields.get("title") or fields.get("text") or "")) or "memory"
-    return f"{start}-{hash_letters(said(fields))[:suffix]}"
+    return f"{start}-{hash_letters(content_of(fields))[:suffix]}"

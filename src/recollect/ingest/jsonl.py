@@ -1,4 +1,4 @@
-"""Memories as JSON Lines: reading with every bad line named, writing loss-free."""
+"""Memories as JSON Lines: reading reports every bad line, writing loses nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.types import Memory
 
 
 class Line(NamedTuple):
-    """One line of the input: a draft, or the reason why it is none."""
+    """One line of the input: a draft, or the reason why there is none."""
 
     number: int
     draft: Draft | None
@@ -23,7 +23,7 @@ class Line(NamedTuple):
 
 
 def read_lines(raw: Iterable[bytes]) -> Iterator[Line]:
-    """One entry per line that holds something; numbers count from 1."""
+    """Each line that is not blank; numbers count from 1."""
     decoder = msgspec.json.Decoder()
     for number, line in enumerate(raw, start=1):
         text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
@@ -46,5 +46,5 @@ def _line(decoder: msgspec.json.Decoder[object], number: int, text: bytes) -> Li
 
 
 def as_line(memory: Memory) -> bytes:
-    """A memory as one line, every field in it."""
+    """A memory as one line, with every field."""
     return msgspec.json.encode(memory_json(memory)) + b"\n"

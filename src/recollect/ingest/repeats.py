@@ -1,4 +1,4 @@
-"""A memory that someone saves again, in nearly the same words: one, not two."""
+"""Finding the memory that a draft repeats in nearly the same words, so that there are not two."""
 
 from __future__ import annotations
 
@@ -13,74 +13,73 @@ from recollect.query.terms import keywords
 from recollect.store.base import COLUMNS, Store
 from recollect.types import Filter, Memory
 
-# Two memories are compared in each of these that both have.
-SAYING = ("title", "text", "context", "why", "impact", "details")
-# Where nothing else tells two memories apart, these do: given differently, they are two.
+# The texts that are compared, each where both have it.
+TEXTS = ("title", "text", "context", "why", "impact", "details")
+# Fields that tell two memories apart: with different values, they are two.
 VALIDITY = ("valid_from", "valid_until")
-TELLING = ("kind", "path", *VALIDITY)
-# A repetition shares nearly all its words with what it repeats, so it is among the best matches.
+DISTINGUISHING = ("kind", "path", *VALIDITY)
+# A repetition shares nearly all its words with the memory, which is among the best matches then.
 MOST_READ = 10
-# Enough to find it by; a text of a thousand words would match half the vault.
+# Words of the query: enough to find it by; a thousand words would match half the vault.
 MOST_ASKED = 24
 
 
-def repeated(store: Store, given: Draft) -> Memory | None:
-    """The live memory of the same project and space that the draft says again, if there is one."""
-    fields = given.fields
-    if given.id is not None:
+def repeated(store: Store, draft: Draft) -> Memory | None:
+    """The live memory of the same project and space that the draft repeats, if there is one."""
+    fields = draft.fields
+    if draft.id is not None:
         return None
     place = Filter(project=fields.get("project", ""), space=fields.get("space", ""))
     words = dict.fromkeys(keywords(f"{fields.get('title', '')} {fields.get('text', '')}"))
-    asked = any_of(list(words)[:MOST_ASKED])
+    query = any_of(list(words)[:MOST_ASKED])
     weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
-    found = store.keyword.match("stemmed", asked, weights, MOST_READ, place).matches
-    ids = (made_id(fields), *(one.memory_id for one in found))  # the same words first
-    held = store.memories.get(ids)
-    candidates = (held[id] for id in ids if id in held and _stands_in(held[id], fields))
-    return next((one for one in candidates if repeats(one, fields)), None)
+    found = store.keyword.match("stemmed", query, weights, MOST_READ, place).matches
+    ids = (made_id(fields), *(match.memory_id for match in found))  # the same words first
+    stored = store.memories.get(ids)
+    candidates = (stored[id] for id in ids if id in stored and _is_in_place(stored[id], fields))
+    return next((memory for memory in candidates if repeats(memory, fields)), None)
 
 
-def _stands_in(memory: Memory, fields: dict[str, Any]) -> bool:
-    """Whether they are of one project and space: an edit may have moved what had the made id."""
+def _is_in_place(memory: Memory, fields: dict[str, Any]) -> bool:
+    """Whether the project and the space are the same; an edit may have moved the memory."""
     return all(getattr(memory, name) == fields.get(name, "") for name in ("project", "space"))
 
 
 def repeats(memory: Memory, fields: dict[str, Any]) -> bool:
-    """Whether the fields say of the same thing what the memory says already.
+    """Whether the fields repeat the memory.
 
-    Each text that both have must be the same in the same order; title and text that only one has
-    make two memories of them.
+    Each text that both have must be nearly the same, in the same order. If only one of them has a
+    title or a text, they are two memories.
     """
-    if told_apart(memory, fields, TELLING):
+    if contradicts(memory, fields, DISTINGUISHING):
         return False
     if any(bool(getattr(memory, name)) != bool(fields.get(name)) for name in ("title", "text")):
         return False
     return all(
         same_in_order(getattr(memory, name), fields[name])
-        for name in SAYING
+        for name in TEXTS
         if getattr(memory, name) and fields.get(name)
     )
 
 
-def told_apart(memory: Memory, fields: dict[str, Any], names: Sequence[str]) -> bool:
-    """Whether one of these fields is given otherwise than the memory has it. What it does not have
-    at all can be added to it."""
+def contradicts(memory: Memory, fields: dict[str, Any], names: Sequence[str]) -> bool:
+    """Whether one of these fields has another value than the memory. A value that the memory lacks
+    does not count: it can be added."""
     return any(
         name in fields and getattr(memory, name) not in (None, fields[name]) for name in names
     )
 
 
 def merged(memory: Memory, fields: dict[str, Any]) -> dict[str, Any]:
-    """What an update of the memory by a repetition of it gives: of two texts the fuller one, the
-    tags of both, and of everything else what was said last. It stays as old as it is, and
-    nothing is emptied."""
-    told = {name: value for name, value in fields.items() if value != "" and name != "created_at"}
-    fuller = {
-        name: max((getattr(memory, name), told[name]), key=lambda text: len(spoken(text)))
-        for name in SAYING
-        if name in told
+    """The changes that a repetition makes to a memory: the longer of two texts, the tags of both,
+    and for everything else the new value. `created_at` stays, and nothing is emptied."""
+    new = {name: value for name, value in fields.items() if value != "" and name != "created_at"}
+    longer = {
+        name: max((getattr(memory, name), new[name]), key=lambda text: len(spoken(text)))
+        for name in TEXTS
+        if name in new
     }
-    if "updated_at" in told:
-        told["updated_at"] = max(memory.updated_at, told["updated_at"])
+    if "updated_at" in new:
+        new["updated_at"] = max(memory.updated_at, new["updated_at"])
     tags = tuple(dict.fromkeys((*memory.tags, *fields.get("tags", ()))))
-    return told | fuller | {"tags": tags}
+    return new | longer | {"tags": tags}

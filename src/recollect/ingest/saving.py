@@ -8,16 +8,16 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from recollect.ingest.draft import Draft, complete
-from recollect.ingest.ids import LONG_SUFFIX, SAID, made_id, said
-from recollect.ingest.repeats import VALIDITY, merged, told_apart
+from recollect.ingest.ids import CONTENT, LONG_SUFFIX, content_of, made_id
+from recollect.ingest.repeats import VALIDITY, contradicts, merged
 from recollect.store.base import Stored, WriteOutcome, Writing
 from recollect.types import Memory
 
 
 class Saved(NamedTuple):
-    """What became of one draft; `repeated`: it said again, in nearly the same words, what a memory
-    of its project says, and that one was updated. `redacted`: how many secrets of each kind were
-    replaced first."""
+    """The memory of a draft, and whether it was added, updated or unchanged. `repeated`: the draft
+    repeats a memory of its project in nearly the same words, and that one was updated. `redacted`:
+    how many secrets of each kind were replaced first."""
 
     memory: Memory
     outcome: WriteOutcome
@@ -26,61 +26,61 @@ class Saved(NamedTuple):
 
 
 def saved_json(saved: Saved) -> dict[str, object]:
-    """What to tell a program; of secrets only where there were any."""
-    told = {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
-    return told | ({"redacted": dict(saved.redacted)} if saved.redacted else {})
+    """The outcome for programs; `redacted` only where there were secrets."""
+    facts = {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
+    return facts | ({"redacted": dict(saved.redacted)} if saved.redacted else {})
 
 
 def save_drafts(write: Writing, drafts: Sequence[Draft], now: datetime) -> list[Saved]:
-    """Add, update, or leave alone, in order; the same id again updates."""
-    wanted = [given.id or made_id(given.fields) for given in drafts]
-    stored = write.find(set(wanted))
-    return [_save(write, stored, id, given, now) for id, given in zip(wanted, drafts, strict=True)]
+    """Add or update a memory for each draft, in order; the same id again updates."""
+    ids = [draft.id or made_id(draft.fields) for draft in drafts]
+    stored = write.find(set(ids))
+    return [_save(write, stored, id, draft, now) for id, draft in zip(ids, drafts, strict=True)]
 
 
-def save_again(write: Writing, given: Draft, memory: Memory, now: datetime) -> Saved:
+def save_again(write: Writing, draft: Draft, memory: Memory, now: datetime) -> Saved:
     """Update the memory that the draft repeats."""
     before = write.find([memory.id])[memory.id]
-    told = Draft(merged(before.memory, given.fields))
-    after = complete(told, memory.id, before.memory, now)
+    update = Draft(merged(before.memory, draft.fields))
+    after = complete(update, memory.id, before.memory, now)
     if after == before.memory:
         return Saved(after, "unchanged", repeated=True)
     write.replace(before, after)
     return Saved(after, "updated", repeated=True)
 
 
-def _save(write: Writing, stored: dict[str, Stored], id: str, given: Draft, now: datetime) -> Saved:
+def _save(write: Writing, stored: dict[str, Stored], id: str, draft: Draft, now: datetime) -> Saved:
     before = stored.get(id)
-    if before is not None and given.id is None and not _says_the_same(before.memory, given):
-        id, before = _another_place(write, given)
+    if before is not None and draft.id is None and not _is_same(before.memory, draft):
+        id, before = _other_id(write, draft)
     if before is None:
-        memory = complete(given, id, None, now)
+        memory = complete(draft, id, None, now)
         stored[id] = write.add(memory)
         return Saved(memory, "added")
-    memory = complete(given, id, before.memory, now)
+    memory = complete(draft, id, before.memory, now)
     if memory == before.memory and not before.forgotten:
         return Saved(memory, "unchanged")
     stored[id] = write.replace(before, memory)
     return Saved(memory, "updated")
 
 
-def _another_place(write: Writing, given: Draft) -> tuple[str, Stored | None]:
-    """A longer id, for a memory whose short one is taken: by chance, or by what it once said and
-    was edited since. The first that is free or already says the same."""
-    id = start = made_id(given.fields, LONG_SUFFIX)
+def _other_id(write: Writing, draft: Draft) -> tuple[str, Stored | None]:
+    """A longer id, for a draft whose short one is taken: by chance, or by a memory that had this
+    content before it was edited. The first id that is free or of a memory with this content."""
+    id = start = made_id(draft.fields, LONG_SUFFIX)
     number = 1
     while True:
         before = write.find([id]).get(id)
-        if before is None or _says_the_same(before.memory, given):
+        if before is None or _is_same(before.memory, draft):
             return id, before
         number += 1
         id = f"{start}-{number}"
 
 
-def _says_the_same(memory: Memory, given: Draft) -> bool:
-    """Whether a made id points at the memory it was made from, of the same time: what holds until
-    March and what holds until May are two."""
-    fields = given.fields
-    if told_apart(memory, fields, VALIDITY):
+def _is_same(memory: Memory, draft: Draft) -> bool:
+    """Whether the memory has the content and the validity of the draft: a fact until March and a
+    fact until May are two."""
+    fields = draft.fields
+    if contradicts(memory, fields, VALIDITY):
         return False
-    return said(fields) == said({name: getattr(memory, name) for name in SAID})
+    return content_of(fields) == content_of({name: getattr(memory, name) for name in CONTENT})

@@ -46,7 +46,7 @@ def walk(folder: Path) -> Iterator[MarkdownEntry]:
             if not entry.name.startswith(".")
         ]
         yield from inside
-        waiting += (one.path for one in reversed(inside) if one.folder and not one.problem)
+        waiting += (found.path for found in reversed(inside) if found.folder and not found.problem)
 
 
 def _entry(entry: os.DirEntry[str], path: str) -> MarkdownEntry:

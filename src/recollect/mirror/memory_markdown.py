@@ -84,7 +84,7 @@ def as_markdown(memory: Memory, extras: str = "") -> str:
         if name not in body and (name in ALWAYS or values[name] != DEFAULTS.get(name))
     ]
     sections = [_section(name, values[name]) for name in body]
-    return "".join(["---\n", *front, extras, "---\n", *(f"\n{one}\n" for one in sections)])
+    return "".join(["---\n", *front, extras, "---\n", *(f"\n{text}\n" for text in sections)])
 
 
 def front_line(name: str, value: object) -> str:
@@ -220,7 +220,7 @@ def _slow(every: Iterable[FieldLines], slow: Sequence[FieldLines]) -> tuple[str,
     becomes empty lines, so that a line that is named is the line in the file."""
     if any(not field.key and _has_content(field.lines) for field in slow):
         return NO_KEYS, {}
-    lines = (one.lines if one in slow else "\n" * one.lines.count("\n") for one in every)
+    lines = (field.lines if field in slow else "\n" * field.lines.count("\n") for field in every)
     found = split("---\n" + "".join(lines) + "---\n")
     return found.problem, found.fields
 

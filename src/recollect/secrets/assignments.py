@@ -1,7 +1,8 @@
-"""Credentials that only their place gives away: `password = "…"`, `API_KEY=…`, `://ada:…@host`.
+"""Credentials that only the name before them gives away: `password = "…"`, `API_KEY=…`,
+`://ada:…@host`.
 
-A value under a name that says secret is judged by how it looks. What only stands for one is left
-alone: placeholders, references to where the secret is kept, types, calls, words of prose.
+A value behind such a name is judged by how it looks. Placeholders, references to where a secret is
+kept, types, calls and words of prose are left alone.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import NamedTuple
 from recollect.secrets.detectors import SECRET, Detector, compiled, made_up
 from recollect.types import Span
 
-# A value is judged by so many characters: more would let a hostile text be read over and over.
+# Only so many characters of a value are judged: with more, a hostile text would be read over and
+# over.
 LONGEST_JUDGED = 120
 SHORTEST_PASSWORD = 6
 SHORTEST_TOKEN = 8
-# Letters of which every one of these is made show where a secret goes.
+# A value that consists of these words only is a placeholder.
 STAND_INS = frozenset(
     "abc api apikey bar baz changeit changeme default demo dummy fake foo foobar given here hidden"
     " key letmein me my mypassword mysecret mytoken new nil no none not null old pass passwd"
@@ -32,14 +34,14 @@ PLACEHOLDER = re.compile(
     | (?<![a-z])(?:your|insert|replace|dummy|fake|redacted|todo|fixme)(?![a-z])""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Where a secret is kept, rather than the secret.
+# A reference to where a secret is kept.
 REFERENCE = re.compile(
     r"""^(?:/|\./|\.\./|~/|[A-Za-z]:\\) | ://
     | ^(?:vault|ssm|arn|op|file|env|secretmanager|keyring|sops|sm|kms)[:/]
     | environ | getenv | process\.env | (?<![a-z])secrets?[./] | ^!\w | ^&\w | ^\*\w""",
     re.IGNORECASE | re.VERBOSE,
 )
-# How passwords are kept is no password.
+# The name of an algorithm is no password.
 ALGORITHM = re.compile(
     r"(?:sha|md|argon|bcrypt|scrypt|pbkdf|hmac|base|utf|aes|rsa|ed|x)[-_]?\d*[a-z]{0,3}$",
     re.IGNORECASE,
@@ -51,9 +53,9 @@ BETWEEN = re.compile(r"[-_./:@+=~%\s]+")
 TOKEN = re.compile(r"[A-Za-z0-9_./+=~:%@!$*-]+")
 
 
-class Value(NamedTuple):
-    """What stands where a secret could. `firm`: it is quoted, or stands alone behind a `=`, so
-    that it is no word of a sentence. `pattern`: what it was read with."""
+class AssignedValue(NamedTuple):
+    """A value that may be a secret. `firm`: it is quoted, or alone behind a `=`, so that it is no
+    word of a sentence. `pattern`: the one that it was read with."""
 
     text: str
     span: Span
@@ -62,50 +64,55 @@ class Value(NamedTuple):
     pattern: str
 
 
-def stands_in(value: str) -> bool:
-    """Whether it is not a secret, but shows where one goes or says where it is."""
+def is_stand_in(value: str) -> bool:
+    """Whether it is a placeholder, or a reference to where a secret is kept."""
     if PLACEHOLDER.search(value) or REFERENCE.search(value) or len(set(value)) < 4:
         return True
     words = re.findall(r"[a-z]+", value.lower())
     return bool(words) and all(word in STAND_INS for word in words)
 
 
-def like_a_name(value: str) -> bool:
+def is_like_a_name(value: str) -> bool:
     """Whether it reads as words and numbers, like `refresh-token-2` or `oauth2AccessToken`."""
     return all(PART.fullmatch(part) for part in BETWEEN.split(value) if part)
 
 
 def jumbled(value: str) -> bool:
-    """Whether letters change their case as they do by chance: long, and runs of two or three."""
+    """Whether it is long and its letters change their case at random, in runs of two or three."""
     runs = len(re.findall(r"[a-z]+|[A-Z]+", value))
     return len(value) >= 16 and value.isalnum() and value.isascii() and len(value) < 2.5 * runs
 
 
-def is_password(value: Value) -> bool:
+def is_password(value: AssignedValue) -> bool:
     text = value.text
     letters, digits = any(map(str.isalpha, text)), any(map(str.isdigit, text))
     signs = any(not sign.isalnum() and sign not in "_-./:" for sign in text)
-    if len(text) < SHORTEST_PASSWORD or stands_in(text):
+    if len(text) < SHORTEST_PASSWORD or is_stand_in(text):
         return False
     if ALGORITHM.match(text) or DATE.match(text):
         return False
     if not value.quoted and DOTTED.match(text):
         return False
-    if not value.firm and not signs and not text.isalnum() and like_a_name(text):
+    if not value.firm and not signs and not text.isalnum() and is_like_a_name(text):
         return False
     if digits and letters:
         return True
     return value.firm and (digits or (letters and signs) or jumbled(text))
 
 
-def is_token(value: Value) -> bool:
+def is_token(value: AssignedValue) -> bool:
     text = value.text
     letters, digits = any(map(str.isalpha, text)), any(map(str.isdigit, text))
-    if len(text) < SHORTEST_TOKEN or not TOKEN.fullmatch(text) or stands_in(text) or made_up(text):
+    if (
+        len(text) < SHORTEST_TOKEN
+        or not TOKEN.fullmatch(text)
+        or is_stand_in(text)
+        or made_up(text)
+    ):
         return False
     if DATE.match(text) or (not value.quoted and DOTTED.match(text)):
         return False
-    return (digits and letters and not like_a_name(text)) or jumbled(text)
+    return (digits and letters and not is_like_a_name(text)) or jumbled(text)
 
 
 # Reading the value behind a name
@@ -114,20 +121,20 @@ _QUOTE = re.compile(r"[rbfuRBFU]{0,2}(\\?[\"'`])")
 _PLAIN = r"[^\s\"'`<>,;|&()\[\]{}\\]"
 _BARE = rf"{_PLAIN}*+(?:&(?!\w{{1,40}}=){_PLAIN}*+)*+"  # an `&` that begins no parameter
 _WHOLE = r"\S++"
-# The name stands at the beginning of its line, with nothing but the rest of the name before it.
+# The name is at the beginning of its line, with nothing but the rest of the name before it.
 _LINE_START = re.compile(r"(?:^|\n)[ \t]*(?:(?:export|set|ENV|ARG)[ \t]+)?[A-Za-z0-9_]*$")
 # A call, an index, or an argument on a line of its own: code, where a line ends otherwise.
 _CODE = re.compile(r"[A-Za-z_][\w.]{0,80}(?:[(\[]|[,;)]+[ \t]*(?:#|//|\n|\Z))")
 _FLAG = re.compile(r"(?:^|\s)(?:--[A-Za-z0-9-]*|login[ ]+\S+[ ]+)$")
-LONGEST_NAME = 80  # what is looked at before the word that says secret
+LONGEST_NAME = 80  # characters of the name before the word that says secret
 
 
-def _read(found: re.Match[str]) -> Value | None:
-    """The value behind a match of a name and what joins them."""
+def _read(found: re.Match[str]) -> AssignedValue | None:
+    """The value behind a match of a name and the signs between them."""
     text, at, joint = found.string, found.end(), found["joint"].strip(" \t\"'\\])")
     before = text[max(0, found.start() - LONGEST_NAME) : found.start()]
     if not joint and not _FLAG.search(before):
-        return None  # a space joins a name and its value only behind `--`, and in a .netrc
+        return None  # a space alone counts only behind `--`, and in a .netrc
     if quote := _QUOTE.match(text, at):
         return _quoted(text, quote)
     tight = joint == "=" and found["joint"].endswith("=")
@@ -135,34 +142,32 @@ def _read(found: re.Match[str]) -> Value | None:
         return _unquoted(text, at, _WHOLE, firm=True)
     value = _unquoted(text, at, _BARE, firm=tight or joint in ("", ">"))
     if value is None or text[value.span.end : value.span.end + 1] in tuple("([{"):
-        return None  # a call or an index; what it gives is not here
+        return None  # a call or an index, whose value is not here
     if joint == ">" and not text.startswith("</", value.span.end):
-        return None  # no element, but `<password>` as a placeholder
-    said = value.text.rstrip(".:!?")
-    if value.firm or len(said) == len(value.text):
+        return None  # `<password>` as a placeholder, and no element
+    bare = value.text.rstrip(".:!?")
+    if value.firm or len(bare) == len(value.text):
         return value
-    return value._replace(text=said, span=Span(at, at + len(said)))
+    return value._replace(text=bare, span=Span(at, at + len(bare)))
 
 
-def _quoted(text: str, quote: re.Match[str]) -> Value | None:
+def _quoted(text: str, quote: re.Match[str]) -> AssignedValue | None:
     sign, at = re.escape(quote[1]), quote.end()
     pattern = rf"(?:(?!{sign})(?:\\.|[^\\\n]))++"
-    held = compiled(pattern).match(text, at, at + LONGEST_JUDGED)
-    if held is None or any(map(str.isspace, held[0])):
-        return (
-            None  # words: a sentence about passwords, or a passphrase, which only a mark can hide
-        )
-    return Value(held[0], Span(*held.span()), firm=True, quoted=True, pattern=pattern)
+    found = compiled(pattern).match(text, at, at + LONGEST_JUDGED)
+    if found is None or any(map(str.isspace, found[0])):
+        return None  # a sentence about passwords, or a passphrase, which only a mark can hide
+    return AssignedValue(found[0], Span(*found.span()), firm=True, quoted=True, pattern=pattern)
 
 
-def _unquoted(text: str, at: int, pattern: str, *, firm: bool) -> Value | None:
-    held = compiled(pattern).match(text, at, at + LONGEST_JUDGED)
-    if not held or not held[0]:
+def _unquoted(text: str, at: int, pattern: str, *, firm: bool) -> AssignedValue | None:
+    found = compiled(pattern).match(text, at, at + LONGEST_JUDGED)
+    if not found or not found[0]:
         return None
-    return Value(held[0], Span(*held.span()), firm, quoted=False, pattern=pattern)
+    return AssignedValue(found[0], Span(*found.span()), firm, quoted=False, pattern=pattern)
 
 
-def _named(judge: Callable[[Value], bool]) -> Callable[[re.Match[str]], Span | None]:
+def _named(judge: Callable[[AssignedValue], bool]) -> Callable[[re.Match[str]], Span | None]:
     def span(found: re.Match[str]) -> Span | None:
         value = _read(found)
         return _whole(found.string, value) if value is not None and judge(value) else None
@@ -170,9 +175,9 @@ def _named(judge: Callable[[Value], bool]) -> Callable[[re.Match[str]], Span | N
     return span
 
 
-def _whole(text: str, value: Value) -> Span:
-    """As far as the value goes, also where it is longer than what it was judged by. Only what is
-    replaced is read so far, so that nothing is twice."""
+def _whole(text: str, value: AssignedValue) -> Span:
+    """The whole value, even if it is longer than LONGEST_JUDGED. Only a value that is replaced is
+    read that far, so that nothing is read twice."""
     if len(value.text) < LONGEST_JUDGED:
         return value.span
     whole = compiled(value.pattern).match(text, value.span.start)
@@ -183,7 +188,7 @@ def _whole(text: str, value: Value) -> Span:
 
 _BEHIND = r"(?:[_-]?(?:prod(?:uction)?|dev|staging|live|base|value|raw|old|new|\d{1,3}))?+"
 _TYPE = r":[ \t]?[\w.]{2,30}(?:\[[\w., |]{1,40}\])?(?:[ \t]?\|[ \t]?\w{1,20})?[ \t]{0,4}=[ \t]{0,4}"
-# What joins a name and its value, the quote behind the name included.
+# The signs between a name and its value, with the quote behind the name.
 _JOINTS = (
     _TYPE,
     r"[ \t]{0,20}(?:=>|:=|={1,3}|:)[ \t]{0,20}",
@@ -201,7 +206,7 @@ _OF_KEYS = (
     "access", "account", "api", "app", "auth", "deploy", "encryption", "master", "private",
     "service", "shared", "signing", "storage",
 )  # fmt: skip
-# A key is a secret behind one of these words, written together, or with a sign between.
+# A `key` is a secret behind one of these words, with or without a sign between them.
 _KEY = "|".join(f"(?<={name})|(?<={name}[_. -])" for name in _OF_KEYS)
 _SECRETS = rf"(?<!publickey)token|secret(?:[_. -]?key)?+|credentials?+|(?:{_KEY})key"
 
@@ -210,15 +215,15 @@ _URL = r"://[^\s/:@\"'<>`]*+:(?P<secret>[^\s/\"'<>`]+)@(?=[\w\[])"
 
 
 def of_url(found: re.Match[str]) -> Span | None:
-    """The password before the host, unless it is one like `user:pass@`."""
+    """The password before the host, unless it is a placeholder, as in `user:pass@`."""
     value = found[SECRET]
     if "@" in value and not any(map(str.isdigit, value)):
         value = value.rpartition("@")[2] or value
-    return None if stands_in(value) else Span(*found.span(SECRET))
+    return None if is_stand_in(value) else Span(*found.span(SECRET))
 
 
 def of_user(found: re.Match[str]) -> Span | None:
-    return None if stands_in(found[SECRET]) else Span(*found.span(SECRET))
+    return None if is_stand_in(found[SECRET]) else Span(*found.span(SECRET))
 
 
 ASSIGNMENTS = (

@@ -1,6 +1,6 @@
-"""Secrets never reach the disk: they are replaced before anything is written.
+"""Replacing secrets before anything is written, so that they never reach the disk.
 
-Two things are replaced: what stands between redaction marks, and what looks like a credential.
+Two things are replaced: text between redaction marks, and text that looks like a credential.
 """
 
 from __future__ import annotations
@@ -15,34 +15,26 @@ from typing import NamedTuple
 from recollect.errors import UserError
 from recollect.ingest.draft import CHOICES, Draft
 from recollect.secrets.assignments import ASSIGNMENTS
-from recollect.secrets.detectors import (
-    BLOCKS,
-    READ,
-    TOKENS,
-    Detector,
-    compiled,
-    lowered,
-    of_group,
-    spans,
-)
+from recollect.secrets.detectors import Detector, compiled, lowered, of_group, spans
+from recollect.secrets.formats import BLOCKS, DECODED, TOKENS
 from recollect.types import Span
 
-# In this order: what says by itself what it is comes before what only its place gives away.
-DETECTORS: tuple[Detector, ...] = (*BLOCKS, *TOKENS, *READ, *ASSIGNMENTS)
+# In this order: a format of its own is a better sign than the name before a value.
+DETECTORS: tuple[Detector, ...] = (*BLOCKS, *TOKENS, *DECODED, *ASSIGNMENTS)
 MARKED = "marked"
 UNCLOSED = "unclosed mark"
 MARKS = re.compile(
     r"(?P<tag><redact>|</redact>)|(?P<bracket>\[\[redact\]\]|\[\[/redact\]\])", re.IGNORECASE
 )
 OPENING = ("<redact>", "[[redact]]")
-# Replacing one secret may uncover another beside it. Ours are done after two rounds; patterns of
-# one's own might go on for ever.
+# Replacing one secret may uncover another beside it. Our detectors need two rounds; a user's
+# patterns might go on for ever.
 MOST_ROUNDS = 10
-# A pattern of one's own sees so many characters of a line at a time: longer than any line that a
-# person writes. Secrets of the settings' patterns are hardly longer than where pieces overlap.
-LONGEST_PIECE = 2000
+# A user's pattern sees so many characters of a line at a time: more than any line that a person
+# writes. Windows overlap by more than a secret is long.
+WINDOW = 2000
 OVERLAP = 500
-# Not texts: one is checked otherwise, the others allow only a few words.
+# Fields without free text: the id is checked apart, and the others allow only a few words.
 NOT_TEXTS = frozenset({"id", *CHOICES})
 
 
@@ -50,30 +42,30 @@ def replacement(name: str) -> str:
     return f"[redacted: {name}]"
 
 
-class Own(NamedTuple):
-    """A pattern of the settings. Where it has a group `secret`, only that is replaced."""
+class CustomPattern(NamedTuple):
+    """A pattern of the settings. If it has a group `secret`, only that is replaced."""
 
     name: str
     pattern: str
 
 
 class SecretPatterns:
-    """What to look for: our detectors, then patterns of one's own, a name and a pattern each."""
+    """What to look for: our detectors, then the patterns of the settings, by name."""
 
-    def __init__(self, own: Mapping[str, str] = MappingProxyType({})) -> None:
-        self.every: tuple[Detector | Own, ...] = (
+    def __init__(self, custom: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.every: tuple[Detector | CustomPattern, ...] = (
             *DETECTORS,
-            *(Own(name, pattern) for name, pattern in own.items()),
+            *(CustomPattern(name, pattern) for name, pattern in custom.items()),
         )
-        self._own = {*range(len(DETECTORS), len(self.every))}
-        # How a text must look, as it is and in small letters, for each to be worth trying.
-        self._needles = _places_by([one.needles for one in DETECTORS])
-        self._words = _places_by([one.words for one in DETECTORS])
+        self._custom = {*range(len(DETECTORS), len(self.every))}
+        # What a text must contain, as it is and in lower case, for each to be worth trying.
+        self._needles = _places_by([detector.needles for detector in DETECTORS])
+        self._words = _places_by([detector.words for detector in DETECTORS])
 
     def suspect(self, text: str) -> bool:
-        """Whether a text deserves a closer look. This is all that ordinary memories cost."""
-        if self._own:
-            return True  # nobody has said what they begin with
+        """Whether a text deserves a closer look. Ordinary memories cost no more than this."""
+        if self._custom:
+            return True  # nobody knows what their secrets begin with
         for sign, needles in SUSPECT.items():
             if sign in text:
                 for needle in needles:
@@ -85,10 +77,10 @@ class SecretPatterns:
                 return True
         return False
 
-    def wanted(self, text: str) -> list[Detector | Own]:
-        """Those worth trying, in order."""
+    def worth_trying(self, text: str) -> list[Detector | CustomPattern]:
+        """The patterns that may match the text, in order."""
         low = text.lower()
-        places = {*self._own}
+        places = {*self._custom}
         for needle, those in self._needles.items():
             if needle in text:
                 places |= those
@@ -99,14 +91,14 @@ class SecretPatterns:
 
     @cached_property
     def replaced(self) -> re.Pattern[str]:
-        """What a replacement looks like. Only names that there are, else a secret could hide in
+        """The pattern of a replacement. Only existing names count, else a secret could hide in
         one."""
-        names = dict.fromkeys([MARKED, UNCLOSED, *(one.name for one in self.every)])
+        names = dict.fromkeys([MARKED, UNCLOSED, *(pattern.name for pattern in self.every)])
         return re.compile(rf"(\[redacted: (?:{'|'.join(map(re.escape, names))})\])")
 
 
 def _places_by(needles: Sequence[Sequence[str]]) -> dict[str, set[int]]:
-    """Where in the list each of the needles stands."""
+    """The positions in the list of each needle."""
     found: dict[str, set[int]] = {}
     for place, those in enumerate(needles):
         for needle in those:
@@ -115,26 +107,27 @@ def _places_by(needles: Sequence[Sequence[str]]) -> dict[str, set[int]]:
 
 
 def _shortest(words: set[str]) -> tuple[str, ...]:
-    """Without those that hold another one: where they are, that one is."""
+    """The words that contain no other one: where a longer one is, the shorter one is too."""
     return tuple(
-        sorted(word for word in words if not any(one in word for one in words if one != word))
+        sorted(word for word in words if not any(other in word for other in words - {word}))
     )
 
 
 def _by_sign(needles: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """By a sign that each of them holds: where the sign is not, none of them is. Those without
-    one of the signs are under the empty text, which is everywhere."""
+    """The needles by a sign that each contains: a text without the sign has none of them. Needles
+    without any of the signs are under the empty text, which every text contains."""
     found: dict[str, tuple[str, ...]] = {}
     for needle in needles:
-        sign = next((one for one in SIGNS if one in needle), "")
+        sign = next((sign for sign in SIGNS if sign in needle), "")
         found[sign] = (*found.get(sign, ()), needle)
     return found
 
 
-# What a text must hold, as it is or in small letters, to be worth a closer look at all.
-SIGNS = "_=JKz/x:9-"  # of what is in credentials that which is in the fewest texts, rarest first
-SUSPECT = _by_sign(_shortest({needle for one in DETECTORS for needle in one.needles}))
-SUSPECT_WORDS = _shortest({word for one in DETECTORS for word in one.words} | {*OPENING})
+# Signs of credentials that few texts contain, rarest first.
+SIGNS = "_=JKz/x:9-"
+# What a text must contain, as it is or in lower case, to deserve a closer look.
+SUSPECT = _by_sign(_shortest({needle for detector in DETECTORS for needle in detector.needles}))
+SUSPECT_WORDS = _shortest({word for detector in DETECTORS for word in detector.words} | {*OPENING})
 
 BUILT_IN = SecretPatterns()
 
@@ -144,27 +137,27 @@ def redacted(
 ) -> tuple[str, Counter[str]]:
     """The text without its secrets, and how many of each kind there were.
 
-    A text without any is returned as it is. Doing it again changes nothing. `keep_lines`: a secret
-    of several lines leaves as many behind, so that those after it keep their numbers.
+    A text without any is returned as it is, and doing it again changes nothing. `keep_lines`: a
+    secret of several lines leaves as many line ends, so that the lines after it keep their numbers.
     """
     counts: Counter[str] = Counter()
     text = _without_marked(text, counts, keep_lines=keep_lines)
     for _ in range(MOST_ROUNDS):
         before = counts.total()
-        for one in patterns.wanted(text):
-            text = _without(text, one, patterns.replaced, counts, keep_lines=keep_lines)
+        for pattern in patterns.worth_trying(text):
+            text = _without(text, pattern, patterns.replaced, counts, keep_lines=keep_lines)
         if counts.total() == before:
             break
     return text, counts
 
 
 def redact_draft(draft: Draft, patterns: SecretPatterns = BUILT_IN) -> tuple[Draft, dict[str, int]]:
-    """The draft with every text of it redacted, tags too, and how many secrets there were.
+    """The draft with all its texts and tags redacted, and how many secrets of each kind there were.
 
-    An id with a secret in it is refused: whoever gave it means to ask for it again.
+    An id with a secret in it is refused: changed, it could not be asked for again.
     """
     fields = draft.fields
-    texts = {name: held for name, held in fields.items() if isinstance(held, str)}
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
     everything = "\n".join([*texts.values(), *fields.get("tags", ())])
     if not patterns.suspect(everything):
         return draft, {}
@@ -177,14 +170,14 @@ def redact_draft(draft: Draft, patterns: SecretPatterns = BUILT_IN) -> tuple[Dra
             changed[name], found = redacted(text, patterns)
             counts += found
     if tags := fields.get("tags"):
-        told = [redacted(tag, patterns) for tag in tags]
-        changed["tags"] = tuple(dict.fromkeys(tag for tag, _ in told))
-        counts += sum((found for _, found in told), Counter[str]())
+        redacted_tags = [redacted(tag, patterns) for tag in tags]
+        changed["tags"] = tuple(dict.fromkeys(tag for tag, _ in redacted_tags))
+        counts += sum((found for _, found in redacted_tags), Counter[str]())
     return (Draft(fields | changed), dict(counts)) if counts else (draft, {})
 
 
-def told(counts: Mapping[str, int]) -> str:
-    """`2 secrets were replaced: github token, private key`, for people; empty without any."""
+def summary(counts: Mapping[str, int]) -> str:
+    """`2 secrets were replaced: github token, private key`; empty without any."""
     number = sum(counts.values())
     if not number:
         return ""
@@ -192,80 +185,82 @@ def told(counts: Mapping[str, int]) -> str:
     return f"{number:,} {were} replaced: {', '.join(sorted(counts))}"
 
 
-def _found(one: Detector | Own, text: str) -> Iterator[Span]:
-    return spans(one, text, lowered(text)) if isinstance(one, Detector) else _own_spans(one, text)
+def _found(pattern: Detector | CustomPattern, text: str) -> Iterator[Span]:
+    if isinstance(pattern, Detector):
+        return spans(pattern, text, lowered(text))
+    return _custom_spans(pattern, text)
 
 
-def _own_spans(own: Own, text: str) -> Iterator[Span]:
-    """Line by line, and long lines in pieces that overlap: a careless pattern must not take the
-    square of the whole text. Python has no way to stop one that is at work."""
-    held: Span | None = None
+def _custom_spans(custom: CustomPattern, text: str) -> Iterator[Span]:
+    """The matches of a user's pattern, line by line, and in long lines window by window: a careless
+    pattern must not take the square of the whole text, and Python cannot stop one at work."""
+    last: Span | None = None
     start = 0
     for line in text.splitlines(keepends=True):
-        for piece in _pieces(len(line)):
-            for found in compiled(own.pattern).finditer(line, *piece):
+        for window in _windows(len(line)):
+            for found in compiled(custom.pattern).finditer(line, *window):
                 span = Span(*(start + place for place in of_group(found)))
-                if held is not None and span.start < held.end:  # found in two pieces
-                    held = Span(held.start, max(held.end, span.end))
+                if last is not None and span.start < last.end:  # found in two windows
+                    last = Span(last.start, max(last.end, span.end))
                 elif span.end > span.start:
-                    if held is not None:
-                        yield held
-                    held = span
+                    if last is not None:
+                        yield last
+                    last = span
         start += len(line)
-    if held is not None:
-        yield held
+    if last is not None:
+        yield last
 
 
-def _pieces(length: int) -> Iterator[Span]:
-    for start in range(0, max(1, length - OVERLAP), LONGEST_PIECE - OVERLAP):
-        yield Span(start, min(length, start + LONGEST_PIECE))
+def _windows(length: int) -> Iterator[Span]:
+    for start in range(0, max(1, length - OVERLAP), WINDOW - OVERLAP):
+        yield Span(start, min(length, start + WINDOW))
 
 
 def _without(
     text: str,
-    one: Detector | Own,
+    pattern: Detector | CustomPattern,
     replaced: re.Pattern[str],
     counts: Counter[str],
     *,
     keep_lines: bool,
 ) -> str:
-    """The text without what this one finds between the replacements that are there."""
-    pieces: list[str] = []
-    for place, piece in enumerate(replaced.split(text)):
+    """The text without the matches of a pattern; replacements that are there are left alone."""
+    parts: list[str] = []
+    for place, part in enumerate(replaced.split(text)):
         if place % 2:  # a replacement
-            pieces.append(piece)
+            parts.append(part)
             continue
         last = 0
-        for span in _found(one, piece):
-            gone = piece[span.start : span.end] if keep_lines else ""
-            pieces += (piece[last : span.start], _instead(one.name, gone))
+        for span in _found(pattern, part):
+            secret = part[span.start : span.end] if keep_lines else ""
+            parts += (part[last : span.start], _instead(pattern.name, secret))
             last = span.end
-            counts[one.name] += 1
-        pieces.append(piece[last:])
-    return "".join(pieces)
+            counts[pattern.name] += 1
+        parts.append(part[last:])
+    return "".join(parts)
 
 
-def _instead(name: str, gone: str) -> str:
-    """What stands in place of a secret, with the ends of its lines."""
-    return replacement(name) + "\n" * gone.count("\n")
+def _instead(name: str, secret: str) -> str:
+    """The replacement of a secret, with as many line ends."""
+    return replacement(name) + "\n" * secret.count("\n")
 
 
 def _without_marked(text: str, counts: Counter[str], *, keep_lines: bool) -> str:
-    """The text without what is marked. A mark that is never closed hides everything behind it."""
+    """The text without its marked parts. A mark that is never closed hides everything behind it."""
     low = text.lower()
     if not any(needle in low for needle in OPENING):
         return text
-    pieces: list[str] = []
+    parts: list[str] = []
     last = 0
     for start, end, name in _marked(text):
-        pieces += (text[last:start], _instead(name, text[start:end] if keep_lines else ""))
+        parts += (text[last:start], _instead(name, text[start:end] if keep_lines else ""))
         last = end
         counts[name] += 1
-    return "".join([*pieces, text[last:]])
+    return "".join([*parts, text[last:]])
 
 
 def _marked(text: str) -> Iterator[tuple[int, int, str]]:
-    """Outermost pairs of marks of one kind, from left to right; a closing one alone is nothing."""
+    """The outermost pairs of marks, from left to right; a closing mark alone means nothing."""
     kind, depth, start = "", 0, 0
     for found in MARKS.finditer(text):
         closing = "/" in found[0]

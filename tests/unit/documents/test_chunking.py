@@ -59,7 +59,7 @@ def check(document: Document, chunks: list[Chunk] | None = None) -> None:
     assert chunks == chunked(document).chunks
 
 
-def test_a_short_file_is_one_cut_with_its_only_title_as_heading() -> None:
+def test_a_short_file_is_one_chunk_with_its_only_title_as_heading() -> None:
     text = "# Plan\n\nText.\n\n## First\n\nMore.\n\n## Second\n\nAnd more.\n"
     assert chunked(of(text)).chunks == [Chunk(text.strip(), "Plan", 1, 11)]
 
@@ -68,11 +68,11 @@ def test_a_short_file_of_several_titles_stands_under_none() -> None:
     assert [one.heading for one in chunked(of("# One\n\nText.\n\n# Two\n\nText.\n")).chunks] == [""]
 
 
-def test_a_file_of_blank_lines_has_no_cuts() -> None:
+def test_a_file_of_blank_lines_has_no_chunks() -> None:
     assert chunked(Document("\n\n  \n", "text")).chunks == []
 
 
-def test_a_long_file_is_cut_at_its_headings_and_these_cuts_do_not_overlap() -> None:
+def test_a_long_file_is_split_at_its_headings_and_these_chunks_do_not_overlap() -> None:
     sections = [f"## Part {n}\n\n{paragraphs(3, seed=n)}" for n in range(6)]
     document = of("# Book\n\n" + "\n\n".join(sections) + "\n")
     chunks = chunked(document).chunks
@@ -102,7 +102,7 @@ def test_a_short_last_section_goes_with_the_one_before_it() -> None:
     assert len(chunked(document).chunks) == 2
 
 
-def test_many_short_sections_are_neither_one_cut_each_nor_one_large_one() -> None:
+def test_many_short_sections_are_neither_one_chunk_each_nor_one_large_one() -> None:
     document = of("\n".join(f"## Word {n}\n\n{prose(120, n)}\n" for n in range(60)))
     check(document)
     sizes = [len(one.text) for one in chunked(document).chunks]
@@ -117,7 +117,7 @@ def test_a_heading_alone_goes_with_what_is_under_it_and_keeps_its_heading() -> N
     assert {one.heading for one in chunks} == {"Book > Long", "Book > Next"}
 
 
-def test_a_long_section_is_cut_at_paragraphs_each_with_the_end_of_the_one_before() -> None:
+def test_a_long_section_is_split_at_paragraphs_each_with_the_end_of_the_one_before() -> None:
     document = of(f"# Long\n\n{paragraphs(20)}\n")
     chunks = chunked(document).chunks
     check(document, chunks)
@@ -149,7 +149,7 @@ def test_a_block_of_code_stays_whole_in_a_long_section() -> None:
     assert any(code in one.text for one in chunked(document).chunks)
 
 
-def test_a_block_of_code_that_nothing_ends_is_cut_all_the_same() -> None:
+def test_a_block_of_code_that_nothing_ends_is_split_all_the_same() -> None:
     document = of("# Long\n\n```\n" + "\n\n".join(f"step {n} is here" for n in range(900)))
     check(document)
 
@@ -162,7 +162,7 @@ def test_a_hash_in_a_block_of_code_is_no_heading() -> None:
 
 
 @pytest.mark.parametrize("unit", ["word and ", "x", "漢字", "\t ", "a" * 300 + " "])
-def test_a_huge_line_is_cut_within(unit: str) -> None:
+def test_a_huge_line_is_split_within(unit: str) -> None:
     line = unit * (20_000 // len(unit))
     document = Document(f"before\n{line}\nafter", "text")
     chunks = [one for one in chunked(document).chunks if one.first_line == one.last_line == 2]
@@ -174,7 +174,7 @@ def test_a_huge_line_is_cut_within(unit: str) -> None:
         )
 
 
-def test_the_pieces_of_a_huge_line_hold_all_its_words() -> None:
+def test_the_chunks_of_a_huge_line_hold_all_its_words() -> None:
     words = [f"word{n}" for n in range(5_000)]
     pieces = chunked(Document(" ".join(words), "text")).chunks
     assert list(dict.fromkeys(word for one in pieces for word in one.text.split())) == words
@@ -194,7 +194,7 @@ def test_lines_of_a_document_that_has_none_of_its_own_are_where_they_come_from()
     assert chunked(document).chunks == [Chunk("One\n\nTwo", "", 7, 12)]
 
 
-def test_marks_that_are_out_of_place_are_passed_over() -> None:
+def test_sections_that_are_out_of_place_are_passed_over() -> None:
     sections = (
         SectionStart(5, 1, "Far"),
         SectionStart(0, 1, "First"),
@@ -206,7 +206,7 @@ def test_marks_that_are_out_of_place_are_passed_over() -> None:
     ]
 
 
-def test_more_cuts_than_a_file_may_have_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_chunks_than_a_file_may_have_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunking, "MOST_CHUNKS", 3)
     made = chunked(of("\n\n".join(f"# Part {n}\n\n{prose(1500, n)}" for n in range(5))))
     assert len(made.chunks) == 3
@@ -219,7 +219,7 @@ def book(sections: list[str]) -> str:
 
 @fast
 @given(st.integers(0, 7), st.integers(0, 100))
-def test_a_paragraph_more_in_one_section_leaves_the_cuts_of_the_others(
+def test_a_paragraph_more_in_one_section_leaves_the_chunks_of_the_others(
     where: int, seed: int
 ) -> None:
     sections = [paragraphs(2 + (seed + n) % 9, seed=n) for n in range(8)]
@@ -232,7 +232,7 @@ def test_a_paragraph_more_in_one_section_leaves_the_cuts_of_the_others(
     ] == others
 
 
-def test_after_an_edit_among_short_sections_the_cuts_are_soon_the_same_again() -> None:
+def test_after_an_edit_among_short_sections_the_chunks_are_soon_the_same_again() -> None:
     sections = [prose(150, n) for n in range(80)]
     before = {one.text for one in chunked(of(book(sections))).chunks}
     sections[0] = prose(390, 1000)
@@ -240,7 +240,7 @@ def test_after_an_edit_among_short_sections_the_cuts_are_soon_the_same_again() -
     assert sum(text not in before for text in after) <= 6
 
 
-def test_after_an_edit_in_a_text_without_headings_the_cuts_are_soon_the_same_again() -> None:
+def test_after_an_edit_in_a_text_without_headings_the_chunks_are_soon_the_same_again() -> None:
     text = paragraphs(100)
     before = {one.text for one in chunked(Document(text, "text")).chunks}
     after = [one.text for one in chunked(Document(f"{prose(200, 999)}\n\n{text}", "text")).chunks]
@@ -257,7 +257,7 @@ lines = st.one_of(
 
 @fast
 @given(st.lists(lines, max_size=60))
-def test_whatever_a_text_holds_every_line_is_in_a_cut(written: list[str]) -> None:
+def test_whatever_a_text_holds_every_line_is_in_a_chunk(written: list[str]) -> None:
     text = "\n".join(written)
     check(of(text))
     check(Document(text, "text"))
@@ -268,7 +268,7 @@ sections = st.tuples(st.integers(0, 80), st.integers(1, 5), st.sampled_from(["",
 
 @fast
 @given(st.lists(sections, max_size=30), st.integers(0, 50))
-def test_wherever_parts_begin_every_line_is_in_a_cut(
+def test_wherever_parts_begin_every_line_is_in_a_chunk(
     places: list[tuple[int, int, str]], n: int
 ) -> None:
     made = tuple(SectionStart(*place) for place in sorted(places))

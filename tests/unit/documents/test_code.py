@@ -112,14 +112,14 @@ def long_class() -> str:
     return f"import a\n\n\nclass Long:\n    name = 1\n\n{methods}\n\ndef alone():\n    return 1\n"
 
 
-def test_a_long_class_is_cut_at_its_methods() -> None:
+def test_a_long_class_is_split_at_its_methods() -> None:
     chunks = chunked(code.document(long_class(), "python")).chunks
     expected = ["", "Long", *(f"Long > method_{n}" for n in range(1, 6)), "alone"]
     assert [one.heading for one in chunks] == expected
     assert chunks[2].text.startswith("    def method_1(self):")
 
 
-def test_a_huge_function_is_cut_at_blank_lines_and_keeps_its_name() -> None:
+def test_a_huge_function_is_split_at_blank_lines_and_keeps_its_name() -> None:
     steps = "\n\n".join("    step(1)  # some words on it\n" * 8 for _ in range(20))
     chunks = chunked(code.document(f"def huge():\n{steps}\n", "python")).chunks
     assert len(chunks) > 3
@@ -127,7 +127,7 @@ def test_a_huge_function_is_cut_at_blank_lines_and_keeps_its_name() -> None:
     assert all(one.first_line <= before.last_line for before, one in pairwise(chunks))
 
 
-def test_a_new_function_leaves_the_cuts_of_the_others() -> None:
+def test_a_new_function_leaves_the_chunks_of_the_others() -> None:
     text = long_class()
     before = chunked(code.document(text, "python")).chunks
     after = chunked(
@@ -167,7 +167,7 @@ def test_without_tree_sitter_there_is_no_parser(monkeypatch: pytest.MonkeyPatch)
     assert places(b"def f(): ...", "python")
 
 
-def test_a_file_that_is_too_much_is_cut_at_blank_lines_and_the_next_one_parsed(
+def test_a_file_that_is_too_much_is_split_at_blank_lines_and_the_next_one_parsed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(parser_process, "MOST_SECONDS", 0.2)

@@ -64,7 +64,7 @@ def test_a_name_says_what_a_file_is(name: str, file_type: str) -> None:
     assert file_types.type_of(name) == file_type
 
 
-def test_no_ending_is_both_a_form_and_binary() -> None:
+def test_no_ending_is_both_a_type_and_binary() -> None:
     assert not [name for name in file_types._ENDINGS if file_types.is_binary_name(f"a.{name}")]
 
 
@@ -149,7 +149,7 @@ def test_reading_in_two_steps_is_the_same(tmp_path: Path) -> None:
     assert parse(raw, "docs/a.md") == read(file, "docs/a.md")
 
 
-def test_a_file_of_one_line_of_a_megabyte_is_read_and_cut(tmp_path: Path) -> None:
+def test_a_file_of_one_line_of_a_megabyte_is_read_and_split(tmp_path: Path) -> None:
     found = document(tmp_path, "a.txt", "word " * 200_000)
     chunks = chunked(found).chunks
     assert 400 < len(chunks) < 1000

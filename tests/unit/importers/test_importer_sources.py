@@ -31,10 +31,10 @@ def all_rows(path: Path, table: str = "t") -> list[SourceRow]:
         return list(rows(connection, table, "id"))
 
 
-# --- pieces -------------------------------------------------------------------------------------
+# --- records -------------------------------------------------------------------------------------
 
 
-def test_what_is_neither_taken_nor_empty_is_homeless() -> None:
+def test_what_is_neither_taken_nor_empty_is_unmapped() -> None:
     raw: dict[str, object] = {
         "a": "A",
         "b": "B",
@@ -45,38 +45,38 @@ def test_what_is_neither_taken_nor_empty_is_homeless() -> None:
         "g": "[]",
         "h": b"\xff",
     }
-    piece = Record("here", raw, "i", "tool")
-    piece.take("title", "a")
-    assert piece.imported() == ImportedRecord(
+    record = Record("here", raw, "i", "tool")
+    record.take("title", "a")
+    assert record.imported() == ImportedRecord(
         "here", {"id": "i", "source": "tool", "title": "A"}, "", ("b", "f", "h")
     )
 
 
-def test_a_value_that_does_not_fit_its_field_is_homeless() -> None:
+def test_a_value_that_does_not_fit_its_field_is_unmapped() -> None:
     raw = {"a": "A", "s": "huge", "t": "soon", "k": {}, "p": ["x"], "d": b"\xff"}
-    piece = Record("here", raw, "i", "tool")
+    record = Record("here", raw, "i", "tool")
     for field, called in (
         ("title", "a"), ("severity", "s"), ("created_at", "t"), ("kind", "k"), ("project", "p"),
         ("details", "d"),
     ):  # fmt: skip
-        piece.take(field, called)
-    found = piece.imported()
+        record.take(field, called)
+    found = record.imported()
     assert found.fields == {"id": "i", "source": "tool", "title": "A"}
     assert found.unmapped == ("s", "t", "p", "d")
 
 
 def test_tags_from_several_places_add_up() -> None:
-    piece = Record("here", {}, "i", "tool")
-    piece.put("tags", ["a", 1, True], "x")
-    piece.put("tags", "b, a,,", "y")
-    piece.put("title", "T", "z")
-    assert (piece.imported().fields or {})["tags"] == ["a", "1", "true", "b"]
+    record = Record("here", {}, "i", "tool")
+    record.put("tags", ["a", 1, True], "x")
+    record.put("tags", "b, a,,", "y")
+    record.put("title", "T", "z")
+    assert (record.imported().fields or {})["tags"] == ["a", "1", "true", "b"]
 
 
 def test_texts_lose_what_no_memory_can_hold() -> None:
-    piece = Record("here", {"a": "x\0y\ud800"}, "i", "tool")
-    piece.take("title", "a")
-    assert (piece.imported().fields or {})["title"] == "xy?"
+    record = Record("here", {"a": "x\0y\ud800"}, "i", "tool")
+    record.take("title", "a")
+    assert (record.imported().fields or {})["title"] == "xy?"
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,13 @@ def test_tags_are_read_from_lists_and_texts(value: object, expected: list[object
     assert tags(value) == expected
 
 
-def test_a_second_piece_of_the_same_id_is_named() -> None:
-    pieces = [
+def test_a_second_record_of_the_same_id_is_named() -> None:
+    records = [
         ImportedRecord("a", {"id": "x"}),
         ImportedRecord("b", None, "Bad."),
         ImportedRecord("c", {"id": "x"}),
     ]
-    assert [one.where for one in without_repeats(iter(pieces)) if one.fields is None] == ["b", "c"]
+    assert [one.where for one in without_repeats(iter(records)) if one.fields is None] == ["b", "c"]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_long_drawer_is_whole_again_whatever_the_order_of_its_rows(tmp_path: P
     assert str(fields(IMPORTER, other)[2]["text"]).startswith("wer. A long drawer.")
 
 
-def test_a_mined_piece_says_which_part_of_its_file_it_is(tmp_path: Path) -> None:
+def test_a_mined_drawer_says_which_part_of_its_file_it_is(tmp_path: Path) -> None:
     first, second = taken(IMPORTER, built(tmp_path / "sqlite_exact.sqlite3", EXACT))
     assert first.fields is not None
     assert second.fields is not None

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from recollect.ingest.ids import LONGEST_SLUG, SAID, SUFFIX, made_id, slug
+from recollect.ingest.ids import CONTENT, LONGEST_SLUG, SUFFIX, made_id, slug
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_same_memory_gets_the_same_id_in_every_process() -> None:
     assert made_id({"title": "Rotate the keys"}) == "rotate-the-keys-3j6lkt"
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", CONTENT)
 def test_each_thing_a_memory_says_counts(name: str) -> None:
     plain = {"title": "Rotate the keys"}
     letters = {made_id(plain)[-SUFFIX:], made_id({**plain, name: "else"})[-SUFFIX:]}

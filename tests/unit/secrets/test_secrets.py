@@ -38,12 +38,12 @@ from recollect.secrets.assignments import LONGEST_JUDGED
 from recollect.secrets.detectors import compiled, lowered, spans
 from recollect.secrets.redaction import (
     DETECTORS,
-    LONGEST_PIECE,
+    WINDOW,
     SecretPatterns,
     redact_draft,
     redacted,
     replacement,
-    told,
+    summary,
 )
 from recollect.settings import load_settings
 
@@ -160,9 +160,9 @@ def test_secrets_are_counted_by_kind() -> None:
         "[redacted: password]"
     )
     assert counts == {"github token": 2, "password": 1}
-    assert told(counts) == "3 secrets were replaced: github token, password"
-    assert told({"jwt": 1}) == "1 secret was replaced: jwt"
-    assert told({}) == ""
+    assert summary(counts) == "3 secrets were replaced: github token, password"
+    assert summary({"jwt": 1}) == "1 secret was replaced: jwt"
+    assert summary({}) == ""
 
 
 # Marks
@@ -291,7 +291,7 @@ def test_a_pattern_of_ones_own_replaces_its_match_or_its_group() -> None:
 def test_it_sees_one_line_at_a_time_and_long_lines_in_pieces() -> None:
     assert clean("a1\nb2", x=r"a1\s+b2") == "a1\nb2"
     assert clean("a1\nb2", x=r"^b\d$") == "a1\n[redacted: x]"
-    for at in range(LONGEST_PIECE - 40, LONGEST_PIECE + 5):
+    for at in range(WINDOW - 40, WINDOW + 5):
         text = "." * at + "k" * 30 + "." * 3000
         assert clean(text, x="k{5,}") == "." * at + "[redacted: x]" + "." * 3000
 

@@ -108,9 +108,9 @@ def _tell(done: Mirrored, *, dry_run: bool) -> None:
 
 def _tell_redacted(done: Mirrored) -> None:
     if done.redacted:
-        from recollect.secrets.redaction import told  # noqa: PLC0415  start-up time: rarely needed
+        from recollect.secrets.redaction import summary  # noqa: PLC0415  start-up time: rarely needed
 
         print(
-            f"recollect: {told(done.redacted)}; only in the vault, the files are unchanged.",
+            f"recollect: {summary(done.redacted)}; only in the vault, the files are unchanged.",
             file=sys.stderr,
         )

@@ -130,9 +130,9 @@ def redacted_text(saved: Saved) -> str:
     """What was redacted, so that a model knows the secret is not kept; empty where nothing was."""
     if not saved.redacted:
         return ""
-    from recollect.secrets.redaction import told  # noqa: PLC0415  start-up time: rarely needed
+    from recollect.secrets.redaction import summary  # noqa: PLC0415  start-up time: rarely needed
 
-    return f" {told(saved.redacted)}."
+    return f" {summary(saved.redacted)}."
 
 
 def _heading(memory: Memory) -> str:
