@@ -20,7 +20,7 @@ demo: setup
 	$(BIN)/recollect demo
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 2
 
 lint: setup
 	$(BIN)/ruff check .

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Encoding
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from recollect.models.builtin import WEIGHTS
 from recollect.models.onnx import OnnxModel
 from recollect.vaults import keys
 
-TESTS = Path(__file__).parent
 pytest_plugins = ("browser_fixtures", "mcp_fixtures", "planned_search")
 
 # A new vault costs 40 ms on a disk, which must say each time that it is written, and 4 ms here.
@@ -29,6 +31,7 @@ MEMORY = Path("/dev/shm")
 ROOM = 2 << 30  # bytes, several times what a run needs; containers often have 64 MB there
 
 LOADED: dict[Path, Any] = {}  # sessions and tokenizers of bundled models
+SCORES: dict[tuple[Any, ...], Any] = {}  # what the bundled reranker said of a pair
 
 
 # Where the time goes: first, so that two workers end together.
@@ -53,19 +56,26 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, lambda number, frame: None)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    config.option.loadscopereorder = False  # but by `pytest_collection_modifyitems`
+    return ByFile(config, log)
+
+
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Each file, or folder, to one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((name for name in TOGETHER if f"/{name}/" in file), file)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each file, or folder, to one worker; the slowest first."""
-    for item in items:
-        path = item.path.relative_to(TESTS)
-        group = path.parts[0] if path.parts[0] in TOGETHER else path.as_posix()
-        item.add_marker(pytest.mark.xdist_group(group))
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=_place)
 
 
 def _place(item: pytest.Item) -> int:
-    parts = item.path.relative_to(TESTS).parts
+    parts = item.path.parts
     return min((SLOWEST.index(name) for name in parts if name in SLOWEST), default=len(SLOWEST))
 
 
@@ -77,11 +87,13 @@ def in_memory() -> bool:
 
 @pytest.fixture(autouse=True)
 def shared_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bundled model is loaded once by a test process, not by every vault and every command."""
+    """A bundled model is loaded once by a test process, not by every vault and every command; and
+    the reranker reads no pair twice: what it says of one does not depend on others."""
     for name in ("session", "tokenizer"):
         shared = cached_property(_loaded_once(name, OnnxModel.__dict__[name].func))
         shared.__set_name__(OnnxModel, name)
         monkeypatch.setattr(OnnxModel, name, shared)
+    monkeypatch.setattr(OnnxModel, "_output", _read_once(OnnxModel._output))
 
 
 def _loaded_once(name: str, load: Callable[[OnnxModel], Any]) -> Callable[[OnnxModel], Any]:
@@ -94,6 +106,18 @@ def _loaded_once(name: str, load: Callable[[OnnxModel], Any]) -> Callable[[OnnxM
         return LOADED[place]
 
     return loaded
+
+
+def _read_once(read: Callable[[OnnxModel, Encoding], Any]) -> Callable[[OnnxModel, Encoding], Any]:
+    def output(model: OnnxModel, encoding: Encoding) -> Any:
+        if model.folder.path.parent != WEIGHTS or model.declared.kind != "rerank":
+            return read(model, encoding)
+        pair = (model.folder.path, *encoding.ids, *encoding.type_ids)
+        if pair not in SCORES:
+            SCORES[pair] = read(model, encoding)
+        return SCORES[pair]
+
+    return output
 
 
 @pytest.fixture
