@@ -20,8 +20,8 @@ from recollect.recipes.base import AnyChannel, AnyFusion, AnyStage
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Settings
 from recollect.signals.registry import AnySignal
-from recollect.stages.bonus import Bonus
 from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.signal_sums import Bonus
 from recollect.types import Filter, Memory
 
 HELP: dict[str, Any] = runpy.run_path(str(DOCS / "update_help.py"))

@@ -18,7 +18,7 @@ from recollect.signals.tags import jaccard
 from recollect.signals.tfidf import cosine, idf, tfidf
 from recollect.signals.title import holds_all
 from recollect.stages.rerank_skip import Skip
-from recollect.stages.weighted_sum import Adaptive
+from recollect.stages.signal_sums import Adaptive
 from recollect.types import Memory
 
 fast = settings(max_examples=200, deadline=None, derandomize=True)

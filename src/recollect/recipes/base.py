@@ -18,7 +18,6 @@ from recollect.recall.recent import Recent
 from recollect.recall.topic import Topic
 from recollect.recall.vector import Vector
 from recollect.recipes.ranges import AtLeastOne, Count
-from recollect.stages.bonus import Bonus
 from recollect.stages.cross_encoder import CrossEncoder
 from recollect.stages.cut import Cut
 from recollect.stages.evidence import JudgeEvidence
@@ -29,8 +28,8 @@ from recollect.stages.kind_adjustments import DonePenalty, KindAdjust, KindBoost
 from recollect.stages.near_duplicates import NearDuplicates
 from recollect.stages.neighbours import Neighbours
 from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
-from recollect.stages.weighted_sum import WeightedSum
 from recollect.types import View
 
 # Tagged unions for msgspec: what a recipe may be made of.

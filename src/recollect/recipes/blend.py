@@ -16,13 +16,13 @@ from recollect.signals.proximity import Proximity
 from recollect.signals.tags import TagOverlap
 from recollect.signals.time_match import TimeMatch
 from recollect.signals.title import Title
-from recollect.stages.bonus import Bonus
 from recollect.stages.cut import Cut
 from recollect.stages.evidence import EvidenceRule, JudgeEvidence
 from recollect.stages.exact_floor import ExactFloor
 from recollect.stages.near_duplicates import NearDuplicates
 from recollect.stages.neighbours import Neighbours
 from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.signal_sums import Bonus
 from recollect.stages.supersede import Supersede
 
 DEPTH = Depth(per_result=3, at_least=100)

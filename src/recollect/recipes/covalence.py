@@ -13,7 +13,7 @@ from recollect.signals.title import Title
 from recollect.stages.cut import Cut
 from recollect.stages.fixed_scores import Browsed
 from recollect.stages.neighbours import Neighbours
-from recollect.stages.weighted_sum import WeightedSum
+from recollect.stages.signal_sums import WeightedSum
 
 DEPTH = Depth(per_result=1, at_least=100)
 RELEVANCE = 0.90

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recollect.recipes.base import Recipe
-from recollect.stages.weighted_sum import WeightedSum
+from recollect.stages.signal_sums import WeightedSum
 
 
 def learned_weights(

@@ -1,11 +1,9 @@
-"""Which signals there are, and what several of them need together."""
+"""Which signals there are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Union
 
-from recollect.context import ChannelRole
 from recollect.signals.cosine import Cosine
 from recollect.signals.decay import TemporalDecay
 from recollect.signals.domain import DomainMatch
@@ -44,13 +42,3 @@ AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
     Importance,
     Feedback,
 ]
-
-
-def channels_of(signals: Sequence[AnySignal]) -> tuple[str, ...]:
-    """The channels that these signals need, by name."""
-    return tuple(name for signal in signals for name in signal.channels)
-
-
-def roles_of(signals: Sequence[AnySignal]) -> tuple[ChannelRole, ...]:
-    """The channels that these signals need, by what they do."""
-    return tuple(role for signal in signals for role in signal.roles)

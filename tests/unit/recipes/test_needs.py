@@ -23,15 +23,14 @@ from recollect.recipes.related import RELATED
 from recollect.signals.cosine import Cosine
 from recollect.signals.rank import VectorRank
 from recollect.signals.registry import AnySignal
-from recollect.stages.bonus import Bonus
 from recollect.stages.cross_encoder import CrossEncoder
 from recollect.stages.cut import Cut
 from recollect.stages.evidence import JudgeEvidence
 from recollect.stages.floors import KeywordFloor, ScoreFloor
 from recollect.stages.kind_adjustments import KindAdjust
 from recollect.stages.neighbours import Neighbours
+from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
-from recollect.stages.weighted_sum import WeightedSum
 from recollect.types import Ranking
 
 Search = Callable[..., SearchContext]

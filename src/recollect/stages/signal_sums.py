@@ -1,4 +1,5 @@
-"""The stage that scores: a weighted sum of signals, with weights that may learn from feedback."""
+"""The stages that score by signals: a sum of its own, with weights that may learn from feedback, or
+one added to what is there."""
 
 from __future__ import annotations
 
@@ -7,10 +8,28 @@ from msgspec import Struct
 from recollect.context import ChannelRole, SearchContext
 from recollect.errors import UserError
 from recollect.recipes.ranges import AtLeastOne, Share
-from recollect.signals.base import NOTHING
-from recollect.signals.registry import AnySignal, channels_of, roles_of
+from recollect.signals.base import NOTHING, added
+from recollect.signals.registry import AnySignal
 from recollect.stages.base import Stage
 from recollect.types import Ranking, combine, weighted
+
+
+class SignalStage(Stage, frozen=True):
+    """A stage that weighs signals; it needs the channels that they need."""
+
+    signals: tuple[AnySignal, ...]
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return tuple(name for signal in self.signals for name in signal.channels)
+
+    @property
+    def roles(self) -> tuple[ChannelRole, ...]:
+        return tuple(role for signal in self.signals for role in signal.roles)
+
+    @property
+    def reads_time(self) -> bool:
+        return any(signal.reads_time for signal in self.signals)
 
 
 class Adaptive(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,24 +54,11 @@ class Adaptive(Struct, frozen=True, forbid_unknown_fields=True):
         return {name: settled.get(name, weights[name] * scale) for name in weights}
 
 
-class WeightedSum(Stage, frozen=True, tag="weighted_sum"):
+class WeightedSum(SignalStage, frozen=True, tag="weighted_sum"):
     """`Σ weight · signal`: every candidate scored afresh."""
 
-    signals: tuple[AnySignal, ...]
     adaptive: Adaptive | None = None
     name: str = "score"
-
-    @property
-    def channels(self) -> tuple[str, ...]:
-        return channels_of(self.signals)
-
-    @property
-    def roles(self) -> tuple[ChannelRole, ...]:
-        return roles_of(self.signals)
-
-    @property
-    def reads_time(self) -> bool:
-        return any(signal.reads_time for signal in self.signals)
 
     def check(self, where: str) -> None:
         """Weights that learn need names that are there, and others to take from and give to."""
@@ -105,6 +111,36 @@ class WeightedSum(Stage, frozen=True, tag="weighted_sum"):
                         weighted(name, weights[name], *values.get(hit.memory_id, NOTHING))
                         for name, values in by_signal.items()
                     ],
+                )
+            )
+            for hit in ranking
+        )
+
+
+class Bonus(SignalStage, frozen=True, tag="bonus"):
+    """`score + Σ weight · signal`. A signal that has nothing to say of any candidate, since the
+    query does not ask for it, is left out of the explanation."""
+
+    name: str = "bonus"
+
+    def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        ids = ranking.ids
+        by_signal = {signal: signal.values(context, ids) for signal in self.signals} if ids else {}
+        telling = {
+            signal: values
+            for signal, values in by_signal.items()
+            if any(value.raw for value in values.values())
+        }
+        if not telling:
+            return ranking
+        return ranking.resorted(
+            hit.rescored(
+                added(
+                    hit.why,
+                    *(
+                        weighted(signal.name, signal.weight, *values.get(hit.memory_id, NOTHING))
+                        for signal, values in telling.items()
+                    ),
                 )
             )
             for hit in ranking

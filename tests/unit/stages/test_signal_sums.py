@@ -13,7 +13,7 @@ from recollect.signals.exact import ExactMatch
 from recollect.signals.first_person import FirstPerson
 from recollect.signals.max_idf import MaxIdf
 from recollect.signals.proximity import Proximity
-from recollect.stages.bonus import Bonus
+from recollect.stages.signal_sums import Bonus
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute, weighted
 
 Search = Callable[..., SearchContext]
