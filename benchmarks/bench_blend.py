@@ -31,10 +31,10 @@ def main() -> None:
     cache_argument(parser)
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=200)
-    told = parser.parse_args()
-    asked = questions(told.data, told.queries + WARM_UP)
+    args = parser.parse_args()
+    asked = questions(args.data, args.queries + WARM_UP)
     with tempfile.TemporaryDirectory() as home:
-        fill(Path(home), told.data, told.cache, told.passages)
+        fill(Path(home), args.data, args.cache, args.passages)
         settings = Settings(rerank=Rerank(provider="none"))
         with Recollect(home=home, settings=settings) as memory:
             report(memory, asked)

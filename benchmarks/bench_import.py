@@ -25,8 +25,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     parser.add_argument("--passages", type=int, default=100_000)
-    told = parser.parse_args()
-    rows = passages(told.data, told.passages)
+    args = parser.parse_args()
+    rows = passages(args.data, args.passages)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "memories.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -55,9 +55,9 @@ def searches(places: dict[str, Path]) -> dict[str, dict[str, float]]:
     that whatever else the machine does disturbs both alike."""
     chance = random.Random(4)
     asked = [f"w{chance.randrange(3000):05} w{chance.randrange(3000):05}" for _ in range(QUERIES)]
-    told: dict[str, dict[str, float]] = {name: {} for name in places}
+    times_of: dict[str, dict[str, float]] = {name: {} for name in places}
     with ExitStack() as stack:
-        held = {
+        opened = {
             name: stack.enter_context(
                 Recollect(path, home=path.parent, settings=OFF, passphrase=PASSPHRASE)
             )
@@ -66,13 +66,13 @@ def searches(places: dict[str, Path]) -> dict[str, dict[str, float]]:
         for recipe in RECIPES:
             spent: dict[str, list[float]] = {name: [] for name in places}
             for query in asked:
-                for name, memory in held.items():
+                for name, memory in opened.items():
                     start = time.process_time()
                     memory.search(query, recipe=recipe)
                     spent[name].append(1000 * (time.process_time() - start))
             for name, times in spent.items():
-                told[name][f"{recipe}, ms"] = statistics.median(times)
-    return told
+                times_of[name][f"{recipe}, ms"] = statistics.median(times)
+    return times_of
 
 
 def saves(path: Path) -> float:
@@ -81,7 +81,7 @@ def saves(path: Path) -> float:
     return 1000 * statistics.median(spent)
 
 
-def imported(folder: Path, told: list[bytes], *, lock: bool) -> float:
+def imported(folder: Path, raw_lines: list[bytes], *, lock: bool) -> float:
     """Into a new vault, which stays for the searches."""
     path = folder / "vault.db"
     path.unlink(missing_ok=True)
@@ -89,18 +89,20 @@ def imported(folder: Path, told: list[bytes], *, lock: bool) -> float:
         lock_vault(path, Keys(OFF.vault, {}, PASSPHRASE), lambda: sealed_with(PASSPHRASE))
     with Recollect(path, home=folder, settings=OFF, passphrase=PASSPHRASE) as memory:
         start = time.process_time()
-        memory.import_lines(read_lines(told))
+        memory.import_lines(read_lines(raw_lines))
         return time.process_time() - start
 
 
 def main() -> None:
     memories = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    told = lines(memories)
+    raw_lines = lines(memories)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         places = {"open": Path(one) / "vault.db", "locked": Path(other) / "vault.db"}
         found: dict[str, dict[str, float]] = {}
         for name, path in places.items():
-            rounds = [imported(path.parent, told, lock=name == "locked") for _ in range(ROUNDS)]
+            rounds = [
+                imported(path.parent, raw_lines, lock=name == "locked") for _ in range(ROUNDS)
+            ]
             found[name] = {"import, s": min(rounds), "size, MB": path.stat().st_size / 1e6}
         for name, times in searches(places).items():
             found[name] |= times | {"save, wall, ms": saves(places[name])}

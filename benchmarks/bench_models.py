@@ -40,9 +40,9 @@ options.intra_op_num_threads = 1
 options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 session = onnxruntime.InferenceSession({model!r}, options, providers=["CPUExecutionProvider"])
 tokens = tokenizers.Tokenizer.from_file({tokenizer!r}).encode({query!r})
-given = dict(input_ids=tokens.ids, attention_mask=tokens.attention_mask,
+inputs = dict(input_ids=tokens.ids, attention_mask=tokens.attention_mask,
              token_type_ids=tokens.type_ids)
-session.run(None, {{name: numpy.array([value], numpy.int64) for name, value in given.items()}})
+session.run(None, {{name: numpy.array([value], numpy.int64) for name, value in inputs.items()}})
 """
 SERVING = """
 import resource, sys
@@ -63,16 +63,16 @@ def main() -> None:
     parser.add_argument("--memories", type=int, default=10_000, help="for the one-shot search")
     parser.add_argument("--serving", type=int, default=100_000, help="for the memory of a server")
     parser.add_argument("--runs", type=int, default=15)
-    told = parser.parse_args()
-    one_shot(told)
-    embedding_rate(told)
-    reranking(told)
-    serving(told)
+    args = parser.parse_args()
+    one_shot(args)
+    embedding_rate(args)
+    reranking(args)
+    serving(args)
 
 
-def one_shot(told: argparse.Namespace) -> None:
+def one_shot(args: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as home:
-        fill(home, told, told.memories)
+        fill(home, args, args.memories)
         folder = builtin("embed", "")
         bare = BARE.format(model=str(folder.model), tokenizer=str(folder.tokenizer), query=QUERY)
         command = [str(Path(sys.executable).with_name("recollect")), "search", QUERY, "--json"]
@@ -81,16 +81,16 @@ def one_shot(told: argparse.Namespace) -> None:
                 "bare": lambda: run([sys.executable, "-c", bare], home),
                 "recollect": lambda: run(command, home),
             },
-            told.runs,
+            args.runs,
         )
     tell("one-shot: bare load and one query", times["bare"])
-    tell(f"one-shot: search of {told.memories:,}", times["recollect"])
+    tell(f"one-shot: search of {args.memories:,}", times["recollect"])
     ratio("one-shot, ours / bare", times["recollect"], times["bare"], "at most 3")
 
 
-def embedding_rate(told: argparse.Namespace) -> None:
+def embedding_rate(args: argparse.Namespace) -> None:
     """By turns, 100 passages each: saved and embedded, and through the bare session."""
-    rows = passages(told.data, 900)
+    rows = passages(args.data, 900)
     spent = {"ours": 0.0, "bare": 0.0}
     with tempfile.TemporaryDirectory() as home, Recollect(home=home) as memory:
         model: Any = memory.models.embedder()
@@ -115,9 +115,9 @@ def embedding_rate(told: argparse.Namespace) -> None:
     print(f"{'rate, ours / bare':<38}{spent['bare'] / spent['ours']:>9.2f}  (at least 0.9)")
 
 
-def reranking(told: argparse.Namespace) -> None:
+def reranking(args: argparse.Namespace) -> None:
     reranker = OnnxReranker(builtin("rerank", ""), "builtin")
-    words = " ".join(row["text"] for row in passages(told.data, 60)).split()
+    words = " ".join(row["text"] for row in passages(args.data, 60)).split()
     texts = [" ".join(words[75 * place : 75 * place + 75]) for place in range(20)]
     candidates = [(str(place), text) for place, text in enumerate(texts)]
     reranker.ready()
@@ -128,27 +128,27 @@ def reranking(told: argparse.Namespace) -> None:
             "bare": lambda: bare_outputs(reranker._model.session, encodings),
             "ours": lambda: RerankRun(reranker, QUERY, 8).by(60, candidates),
         },
-        told.runs,
+        args.runs,
     )
     tell(f"rerank 20 of {sum(lengths) // 20} tokens: bare", times["bare"])
     tell("rerank 20: through the stage", times["ours"])
     ratio("rerank, ours / bare", times["ours"], times["bare"], "at most 1.1")
 
 
-def serving(told: argparse.Namespace) -> None:
+def serving(args: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as home:
-        fill(home, told, told.serving)
+        fill(home, args, args.serving)
         script = SERVING.format(home=home, query=QUERY)
-        print(f"serving {told.serving:,} memories, both models (under 700 MB):")
+        print(f"serving {args.serving:,} memories, both models (under 700 MB):")
         subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def fill(home: str, told: argparse.Namespace, count: int) -> None:
+def fill(home: str, args: argparse.Namespace, count: int) -> None:
     """A vault of passages, with the vectors that `embeddings.py` keeps."""
-    vectors, _ = embedded(told.data, told.cache, count)
+    vectors, _ = embedded(args.data, args.cache, count)
     settings_off = os.environ | {"RECOLLECT_EMBEDDING__PROVIDER": "none"}
     with Recollect(home=home, environment=settings_off) as memory:
-        rows = passages(told.data, count)
+        rows = passages(args.data, count)
         for first in range(0, len(rows), 5000):
             memory.save_all([draft(row) for row in rows[first : first + 5000]])
         named = memory.store.database.rows("SELECT id, key FROM memories")
@@ -162,13 +162,13 @@ def bare_outputs(session: Any, encodings: Sequence[Any]) -> list[NDArray[np.floa
     names = [one.name for one in session.get_inputs()]
 
     def output(one: Any) -> NDArray[np.float32]:
-        given = {
+        values = {
             "input_ids": one.ids,
             "attention_mask": one.attention_mask,
             "token_type_ids": one.type_ids,
         }
         result: NDArray[np.float32] = session.run(
-            None, {name: np.array([given[name]], np.int64) for name in names}
+            None, {name: np.array([values[name]], np.int64) for name in names}
         )[0]
         return result
 

@@ -28,12 +28,12 @@ def main() -> None:
     data_argument(parser)
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=200)
-    told = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as home, Recollect(home=home, settings=SETTINGS) as memory:
-        rows = passages(told.data, told.passages)
+        rows = passages(args.data, args.passages)
         for first in range(0, len(rows), 5000):
             memory.save_all([draft(row) for row in rows[first : first + 5000]])
-        report(memory, questions(told.data, told.queries))
+        report(memory, questions(args.data, args.queries))
 
 
 def report(memory: Recollect, asked: list[str]) -> None:

@@ -71,15 +71,15 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=15.0, help="of load, for each side")
     parser.add_argument("--home", type=Path, help="a home that is filled already")
-    told = parser.parse_args()
-    asked = questions(told.data, told.queries + WARM_UP)
+    args = parser.parse_args()
+    asked = questions(args.data, args.queries + WARM_UP)
     report_start()
     with tempfile.TemporaryDirectory() as made:
-        home = told.home or Path(made)
-        if told.home is None:
-            fill(home, told.data, told.cache, told.passages)
+        home = args.home or Path(made)
+        if args.home is None:
+            fill(home, args.data, args.cache, args.passages)
         for provider in ("none", "builtin"):
-            report(home, provider, asked if provider == "none" else asked[: WARM_UP + 50], told)
+            report(home, provider, asked if provider == "none" else asked[: WARM_UP + 50], args)
 
 
 def report_start() -> None:
@@ -107,7 +107,7 @@ def report_start() -> None:
     print(f"{'MCP, start to first answer':<34}{median(started):>9.1f} ms  {ratio:>6.1f}")
 
 
-def report(home: Path, provider: str, asked: list[str], told: argparse.Namespace) -> None:
+def report(home: Path, provider: str, asked: list[str], args: argparse.Namespace) -> None:
     print(f"\n{'without rerank' if provider == 'none' else 'with rerank, budget 300 ms'}")
     environment = os.environ | {
         "RECOLLECT_HOME": str(home),
@@ -115,7 +115,7 @@ def report(home: Path, provider: str, asked: list[str], told: argparse.Namespace
     }
     with serving(environment) as port:
         anyio.run(one_client, home, provider, environment, port, asked)
-        many_clients(home, provider, port, asked, told.seconds)
+        many_clients(home, provider, port, asked, args.seconds)
         if provider == "none":
             page_weight(port, asked[0])
 
@@ -151,9 +151,9 @@ def search(connection: http.client.HTTPConnection, text: str) -> dict[str, Any]:
     body = json.dumps({"query": text, "limit": LIMIT})
     connection.request("POST", "/api/v1/search", body, {"Content-Type": "application/json"})
     answer = connection.getresponse()
-    said: dict[str, Any] = json.loads(answer.read())
-    assert answer.status == 200, said
-    return said
+    body: dict[str, Any] = json.loads(answer.read())
+    assert answer.status == 200, body
+    return body
 
 
 def many_clients(home: Path, provider: str, port: int, asked: list[str], seconds: float) -> None:
@@ -177,7 +177,7 @@ def many_clients(home: Path, provider: str, port: int, asked: list[str], seconds
         f"{served / together:>6.2f}  (at least 0.8)"
     )
     if provider != "none":
-        # A server that is asked the same again remembers what the reranker said, and under load a
+        # A server that is asked the same again remembers the rerank scores, and under load a
         # search is cut off at its budget: the two numbers above do not stand for the same work.
         here, there = sum(read) / sum(done), read_there
         print(f"{'candidates read, library and HTTP':<34}{there:>9.1f}  and {here:.1f} of 20")
@@ -190,10 +190,10 @@ def two_libraries(
     home: Path, provider: str, asked: list[str], seconds: float
 ) -> tuple[float, float]:
     """Searches a second, and how many candidates the reranker read for each."""
-    told = json.dumps([str(home), provider, seconds, asked])
+    task = json.dumps([str(home), provider, seconds, asked])
     both = [
         subprocess.Popen(
-            [sys.executable, "-c", ASK_FOREVER, told],
+            [sys.executable, "-c", ASK_FOREVER, task],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         for _ in range(2)
@@ -205,9 +205,9 @@ def two_libraries(
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    said = [list(map(int, process.communicate()[0].split())) for process in both]
-    done = sum(one[0] for one in said)
-    return done / seconds, sum(one[1] for one in said) / done
+    counts = [list(map(int, process.communicate()[0].split())) for process in both]
+    done = sum(searches for searches, _ in counts)
+    return done / seconds, sum(read for _, read in counts) / done
 
 
 def _client(

@@ -25,7 +25,7 @@ def main() -> None:
     data_argument(parser)
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=40)
-    told = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         environment = os.environ | {
             "RECOLLECT_HOME": home,
@@ -33,8 +33,8 @@ def main() -> None:
             "RECOLLECT_RERANK__PROVIDER": "none",
         }
         with Recollect(home=home, environment=environment) as memory:
-            memory.save_all([draft(row) for row in passages(told.data, told.memories)])
-        times = measured(environment, told.runs)
+            memory.save_all([draft(row) for row in passages(args.data, args.memories)])
+        times = measured(environment, args.runs)
     bare = median(times["python -c pass"])
     for name, spent in times.items():
         ratio = median(spent) / bare

@@ -41,11 +41,11 @@ def main() -> None:
     cache_argument(parser)
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=300)
-    told = parser.parse_args()
-    vectors, queries = embedded(told.data, told.cache, told.passages)
+    args = parser.parse_args()
+    vectors, queries = embedded(args.data, args.cache, args.passages)
     with tempfile.TemporaryDirectory() as folder:
         store = filled(Path(folder) / "vault.db", vectors)
-        report(store, vectors, queries[: told.queries])
+        report(store, vectors, queries[: args.queries])
         store.close()
 
 

@@ -71,13 +71,13 @@ def dot_panels(panels: Sequence[tuple[str, Sequence[Dot]]], *, columns: int = 5)
         for tick in ticks(across.low, across.high):
             parts.append(_line(across(tick), top, across(tick), bottom, GRID))
             parts.append(_text(across(tick), bottom + 15, f"{tick:.2f}", "middle", SOFT, 10.5))
-        held = {dot.name: dot for dot in dots}
+        by_name = {dot.name: dot for dot in dots}
         for row, name in enumerate(names):
             y = top + line * (row + 0.5)
             if place % columns == 0:
                 parts.append(_text(margin - 10, y + 4, name, "end"))
-            if name in held:
-                dot = held[name]
+            if name in by_name:
+                dot = by_name[name]
                 ends = across(dot.low), across(dot.high)
                 parts.append(_line(ends[0], y, ends[1], y, dot.colour, 2))
                 parts.append(_circle(across(dot.value), y, dot.colour, dot))
@@ -97,8 +97,8 @@ def scatter(spots: Sequence[Spot], across_title: str, up_title: str) -> str:
             x = across(power + math.log10(step))
             if left <= x <= width - right:
                 parts.append(_line(x, top, x, bottom, GRID))
-                told = f"{step * 10.0**power:g}"
-                parts.append(_text(x, bottom + 17, told, "middle", SOFT))
+                label = f"{step * 10.0**power:g}"
+                parts.append(_text(x, bottom + 17, label, "middle", SOFT))
     for tick in ticks(up.low, up.high):
         parts.append(_line(left, up(tick), width - right, up(tick), GRID))
         parts.append(_text(left - 8, up(tick) + 4, f"{tick:.2f}", "end", SOFT))
@@ -236,8 +236,8 @@ def _box(left: float, top: float, width: float, height: float) -> str:
 
 
 def _circle(x: float, y: float, colour: str, dot: Dot) -> str:
-    told = f"{dot.name}: {dot.value:.3f} ({dot.low:.3f}–{dot.high:.3f})"
+    label = f"{dot.name}: {dot.value:.3f} ({dot.low:.3f}–{dot.high:.3f})"
     return (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}">'
-        f"<title>{escape(told)}</title></circle>"
+        f"<title>{escape(label)}</title></circle>"
     )

@@ -148,28 +148,28 @@ def model_folder(
     folder: Path, kind: Literal["embed", "rerank"], max_length: int | None
 ) -> ModelFolder:
     """The folder as Recollect reads it, with a shorter window where one is asked for."""
-    held = ModelFolder(folder, kind)
-    shortest = min(max_length or held.declared.max_length, held.declared.max_length)
-    held.declared = msgspec.structs.replace(held.declared, max_length=shortest)
-    return held
+    model = ModelFolder(folder, kind)
+    shortest = min(max_length or model.declared.max_length, model.declared.max_length)
+    model.declared = msgspec.structs.replace(model.declared, max_length=shortest)
+    return model
 
 
 class Embedder(OnnxEmbedder):
     """Recollect's own, with the name and the window that the tables tell."""
 
     def __init__(self, folder: Path, max_length: int | None = None) -> None:
-        held = model_folder(folder, "embed", max_length)
-        super().__init__(held, Embedding(), "onnx")
-        self.name, self.max_length = folder.name, held.declared.max_length
+        model = model_folder(folder, "embed", max_length)
+        super().__init__(model, Embedding(), "onnx")
+        self.name, self.max_length = folder.name, model.declared.max_length
 
 
 class CrossEncoder(OnnxReranker):
     """Likewise."""
 
     def __init__(self, folder: Path, max_length: int | None = None) -> None:
-        held = model_folder(folder, "rerank", max_length)
-        super().__init__(held, "onnx")
-        self.name, self.max_length = folder.name, held.declared.max_length
+        model = model_folder(folder, "rerank", max_length)
+        super().__init__(model, "onnx")
+        self.name, self.max_length = folder.name, model.declared.max_length
 
 
 # --- rankings ---------------------------------------------------------------------------------

@@ -64,8 +64,8 @@ def main() -> None:
     data_argument(parser)
     cache_argument(parser)
     parser.add_argument("--passages", type=int, default=100_000)
-    told = parser.parse_args()
-    vectors, queries = embedded(told.data, told.cache, told.passages)
+    args = parser.parse_args()
+    vectors, queries = embedded(args.data, args.cache, args.passages)
     print(
         f"{vectors.shape[0]:,} passages and {len(queries)} queries, {vectors.shape[1]} dimensions"
     )

@@ -31,7 +31,7 @@ from recollect.types import Filter, Response
 
 RECIPE = BUILT_IN["blend"]
 RESULTS = Path(__file__).parent / "results" / "evidence.json"
-# Where the conversations, documents or haystacks are told apart.
+# Where the conversations, documents or haystacks are kept apart.
 SETS = ("locomo", "longmemeval-s-snippets", "beam-100k", "chroma-chunking")
 WAYS = {
     "read by the cross-encoder": Settings(),
@@ -62,15 +62,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     parser.add_argument("--questions", type=int, default=300, help="of each set, at most")
-    told = parser.parse_args()
+    args = parser.parse_args()
     cache = Cache(cache_folder(os.environ) / "eval.db")
     measured: dict[tuple[str, str], Measured] = {}
     for name in SETS:
-        if not (told.data / name).is_dir():
-            print(f"{name}: not in {told.data}, left out.")
+        if not (args.data / name).is_dir():
+            print(f"{name}: not in {args.data}, left out.")
             continue
         for way, settings in WAYS.items():
-            measured[name, way] = one = asked(told.data / name, settings, cache, told.questions)
+            measured[name, way] = one = asked(args.data / name, settings, cache, args.questions)
             print(f"{name}, {way}: {area(one.own, one.other):.3f}", flush=True)
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_bytes(
@@ -147,13 +147,13 @@ def report(measured: dict[tuple[str, str], Measured]) -> dict[str, Any]:
     curves: dict[str, Any] = {}
     levels: dict[str, Any] = {}
     for way in WAYS:
-        held = {name: one for (name, how), one in measured.items() if how == way}
-        own = [one for each in held.values() for one in each.own]
-        other = [one for each in held.values() for one in each.other]
-        empty = [one for each in held.values() for one in each.unanswerable]
+        sets = {name: one for (name, how), one in measured.items() if how == way}
+        own = [one for each in sets.values() for one in each.own]
+        other = [one for each in sets.values() for one in each.other]
+        empty = [one for each in sets.values() for one in each.unanswerable]
         curves[f"{way}: all sets, another conversation"] = _curve(own, other)
         curves[f"{way}: all sets, another conversation or no answer"] = _curve(own, other + empty)
-        for name, one in held.items():
+        for name, one in sets.items():
             curves[f"{way}: {name}, another conversation"] = _curve(one.own, one.other)
             if one.unanswerable:
                 curves[f"{way}: {name}, no answer"] = _curve(one.own, one.unanswerable)

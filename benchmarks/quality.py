@@ -144,8 +144,8 @@ class Measuring(NamedTuple):
 
 
 def main() -> int:
-    told = arguments()
-    if told.data is None:
+    args = arguments()
+    if args.data is None:
         print(
             "make eval DATA=FOLDER needs a folder of judged sets, each a sub-folder with "
             f"{CORPUS}, {QUERIES} and {QRELS[0]}, plain, .gz or .xz (docs/evaluation.md).",
@@ -153,7 +153,7 @@ def main() -> int:
         )
         return WRONG_USAGE
     try:
-        run(told)
+        run(args)
     except (UserError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -180,10 +180,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, metavar="FOLDER", help="write results and page there, for a trial"
     )
-    told = parser.parse_args()
-    if told.queries is not None and told.queries < 1:
+    args = parser.parse_args()
+    if args.queries is not None and args.queries < 1:
         parser.error("--queries must be at least 1")
-    return told
+    return args
 
 
 def contestants() -> list[Contestant]:
@@ -195,24 +195,24 @@ def contestants() -> list[Contestant]:
     return [Contestant(GREP, None), *(Contestant(recipe.name, recipe) for recipe in recipes)]
 
 
-def run(told: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> None:
     settings = load_settings(home_folder(os.environ))
     models = identities(settings)
-    folders, skipped = judged(told.data)
+    folders, skipped = judged(args.data)
     for name, reason in skipped.items():
         print(f"{name} is left out: {reason}.")
     able = [one for one in contestants() if models["embedding"] or one.name != DENSE.name]
     if not models["embedding"]:
         print("dense is left out: there is no embedding model.")
     code = code_digest()
-    depends = (code, models, msgspec.to_builtins(settings), told.queries, SEED)
-    store = Store(cache_folder(os.environ) / "quality", depends, told.whole)
+    depends = (code, models, msgspec.to_builtins(settings), args.queries, SEED)
+    store = Store(cache_folder(os.environ) / "quality", depends, args.whole)
     facts = {
         "version": __version__,
         **commit(),
         "code": code,
-        "queries": told.queries,
-        "whole": told.whole if told.queries else [],
+        "queries": args.queries,
+        "whole": args.whole if args.queries else [],
         "seed": SEED,
         "most": MOST,
         "models": models,
@@ -220,8 +220,8 @@ def run(told: argparse.Namespace) -> None:
         **machine(),
     }
     results, docs = quality_page.RESULTS, quality_page.DOCS
-    if told.out is not None:
-        results, docs = told.out, told.out
+    if args.out is not None:
+        results, docs = args.out, args.out
 
     def publish() -> None:
         found = assembled(folders, able, store)
@@ -230,17 +230,17 @@ def run(told: argparse.Namespace) -> None:
         written(results / "quality.json", as_json(found))
         quality_page.write(results, docs)
 
-    chosen_sets = [one for one in folders if not told.only or one.name in told.only]
-    for name in set(told.only or ()) - {one.name for one in folders}:
-        raise UserError(f"There is no judged set {name} in {told.data}.")
-    chosen = [one for one in able if not told.recipes or one.name in told.recipes]
+    chosen_sets = [one for one in folders if not args.only or one.name in args.only]
+    for name in set(args.only or ()) - {one.name for one in folders}:
+        raise UserError(f"There is no judged set {name} in {args.data}.")
+    chosen = [one for one in able if not args.recipes or one.name in args.recipes]
     cache = Cache(cache_folder(os.environ) / FILE)
-    measuring = Measuring(store, settings, cache, told.queries, told.whole, publish)
+    measuring = Measuring(store, settings, cache, args.queries, args.whole, publish)
     try:
         for folder in chosen_sets:
             quality_pass(folder, chosen, measuring)
-        for folder in [] if told.no_times else chosen_sets:
-            latency_pass(folder, chosen, measuring, again=told.retime)
+        for folder in [] if args.no_times else chosen_sets:
+            latency_pass(folder, chosen, measuring, again=args.retime)
     finally:
         cache.close()
     publish()
@@ -266,8 +266,8 @@ def quality_pass(folder: Path, chosen: Sequence[Contestant], now: Measuring) -> 
             now.store.put(folder, one, kept)
             mean = sum(found[BEST] for found in per_query.values()) / len(per_query)
             spent = time.perf_counter() - start
-            told = f"{mean:.4f}  {len(figures):>5} questions  {spent:>7.1f} s"
-            print(f"{folder.name:<26} {one.name:<18} {told}", flush=True)
+            line = f"{mean:.4f}  {len(figures):>5} questions  {spent:>7.1f} s"
+            print(f"{folder.name:<26} {one.name:<18} {line}", flush=True)
     now.publish()
 
 
@@ -292,8 +292,8 @@ def latency_pass(
                 None if timing.reached is None else round(timing.reached, 4),
             )
             now.store.put(folder, one, kept)
-            told = f"p50 {kept.p50_ms:>8.1f} ms  p95 {kept.p95_ms:>8.1f} ms"
-            print(f"{folder.name:<26} {one.name:<18} {told}", flush=True)
+            line = f"p50 {kept.p50_ms:>8.1f} ms  p95 {kept.p95_ms:>8.1f} ms"
+            print(f"{folder.name:<26} {one.name:<18} {line}", flush=True)
     now.publish()
 
 
@@ -399,8 +399,8 @@ def bootstrapped(figures: Mapping[str, PerQuery], seed: int) -> dict[Key, Mean]:
         if not ids:
             continue
         values = [[columns[key][id] for id in ids] for key in keys]
-        for key, held, means in zip(keys, values, resampled(values, seed), strict=True):
-            found[key] = Mean(sum(held) / len(held), means, len(ids))
+        for key, column, means in zip(keys, values, resampled(values, seed), strict=True):
+            found[key] = Mean(sum(column) / len(column), means, len(ids))
     return found
 
 

@@ -264,13 +264,13 @@ def floors(results: Results) -> str:
         rows.append([name, f"`{better}` {_bare(ran[better][BEST])}", *cells])
     if not rows or not checked:
         return ""
-    said = "; ".join(
+    verdicts = "; ".join(
         f"`{one}` {f'is under on {count} of {len(rows)}' if count else f'holds on all {len(rows)}'}"
         for one, count in under.items()
     )
     return (
         f"## Never worse than a simple way\n\nOn no set more than {ALLOWED} under the better of "
-        f"`bm25` and `dense`, in nDCG@10: {said}.\n\n"
+        f"`bm25` and `dense`, in nDCG@10: {verdicts}.\n\n"
         + table(["set", "the better one", *(f"`{one}`" for one in checked)], rows)
     )
 
@@ -314,16 +314,16 @@ def _stages(names: Sequence[str], timed: Sequence[Mapping[str, Any]]) -> str:
     stages = [stage for stage in (*FIRST, *channels, *LAST) if stage in met]
     rows = []
     for name in names:
-        held = [found[name] for found in timed if name in found]
-        if not held or not any(one["stages_ms"] for one in held):
+        timings = [found[name] for found in timed if name in found]
+        if not timings or not any(one["stages_ms"] for one in timings):
             continue  # grep has no stages
-        reached = [one["reached"] for one in held if one["reached"] is not None]
+        reached = [one["reached"] for one in timings if one["reached"] is not None]
         rows.append(
             [
                 f"`{name}`",
                 *(
-                    _ms(_mean([one["stages_ms"].get(stage, 0.0) for one in held]))
-                    if any(stage in one["stages_ms"] for one in held)
+                    _ms(_mean([one["stages_ms"].get(stage, 0.0) for one in timings]))
+                    if any(stage in one["stages_ms"] for one in timings)
                     else ""
                     for stage in [*stages, "total"]
                 ),

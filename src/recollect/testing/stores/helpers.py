@@ -55,7 +55,7 @@ def purge_everything(store: Store) -> None:
 
 def put(store: Store, identity: str, vectors: Mapping[str, Vector]) -> None:
     with store.writing() as write:
-        keys = {id: held.key for id, held in write.find(vectors).items()}
+        keys = {id: stored.key for id, stored in write.find(vectors).items()}
     width = len(next(iter(vectors.values())))
     store.vectors.put(identity, width, [(keys[id], row) for id, row in vectors.items()])
 
@@ -135,7 +135,7 @@ def check_vocabulary(store: Store) -> None:
 
 def check_waiting(store: Store, ids: Sequence[str], coverage: Coverage) -> None:
     with store.writing() as write:
-        keys = {held.key: id for id, held in write.find([f"m{n}" for n in range(6)]).items()}
+        keys = {stored.key: id for id, stored in write.find([f"m{n}" for n in range(6)]).items()}
     assert [keys[one.key] for one in store.vectors.waiting(MODEL, PLENTY)] == list(ids)
     assert store.vectors.coverage(MODEL) == coverage
 

@@ -30,10 +30,10 @@ class KeywordContract(Contract):
             for column in COLUMNS[index]:
                 id = f"{index}-{column}"
                 word = id.replace("-", "")
-                said: dict[str, Any] = {column: (word,) if column == "tags" else word}
-                held = memory(**{"id": id, "title": "t"} | said)
-                save(store, held)
-                assert matches(store, word, index) == [held.id], f"{column} of {index}"
+                fields: dict[str, Any] = {column: (word,) if column == "tags" else word}
+                stored = memory(**{"id": id, "title": "t"} | fields)
+                save(store, stored)
+                assert matches(store, word, index) == [stored.id], f"{column} of {index}"
 
     def test_the_stemmed_index_finds_other_forms_and_the_plain_one_does_not(self) -> None:
         store = self.store()
@@ -92,9 +92,9 @@ class KeywordContract(Contract):
 
     def test_changed_words_are_found_and_the_old_ones_are_not(self) -> None:
         store = self.store()
-        held = save(store, memory("a", text="lighthouse", tags=("beacon",)))["a"]
+        stored = save(store, memory("a", text="lighthouse", tags=("beacon",)))["a"]
         with store.writing() as write:
-            write.replace(held, memory("a", text="anchor", tags=("chain",)))
+            write.replace(stored, memory("a", text="anchor", tags=("chain",)))
         for index in WORD_INDEXES:
             assert matches(store, "anchor", index) == matches(store, "chain", index) == ["a"]
             assert matches(store, "lighthouse", index) == matches(store, "beacon", index) == []
@@ -121,9 +121,9 @@ class KeywordContract(Contract):
 
     def test_snippets_mark_the_match_and_leave_out_what_does_not_match(self) -> None:
         store = self.store()
-        held = [memory("a", text="drop the anchor here"), memory("b", text="set sail")]
+        stored = [memory("a", text="drop the anchor here"), memory("b", text="set sail")]
         for index in WORD_INDEXES:
-            snippets = store.keyword.snippets(index, '"anchor"', held)
+            snippets = store.keyword.snippets(index, '"anchor"', stored)
             assert snippets == {"a": "drop the <mark>anchor</mark> here"}
-        assert store.keyword.snippets("plain", "", held) == {}
+        assert store.keyword.snippets("plain", "", stored) == {}
         assert store.keyword.snippets("plain", '"anchor"', []) == {}

@@ -61,13 +61,13 @@ class MemoriesContract(Contract):
             save(store, *made)
             behind = _place(last)
             with store.writing() as write:
-                held = write.find([last.id])[last.id]
+                stored = write.find([last.id])[last.id]
                 if number % 3 == 0:
-                    write.forget(held, NOON)
+                    write.forget(stored, NOON)
                 elif number % 3 == 1:
-                    write.purge(held)
+                    write.purge(stored)
                 else:
-                    write.replace(held, memory(last.id, tier="core", updated_at=NOON + DAY))
+                    write.replace(stored, memory(last.id, tier="core", updated_at=NOON + DAY))
             assert store.memories.browse(EVERYTHING, PLENTY, behind) == made[number + 1 :]
             _purge_forgotten(store, last.id)
             purge_everything(store)
@@ -222,9 +222,9 @@ class MemoriesContract(Contract):
         assert store.feedback.counts() == other.feedback.counts() == (2, 1)
         store.feedback.add("anchor", "b", False, NOON)
         asked = "where is the anchor?"
-        said = [("a", asked, True), ("a", asked, False), ("a", asked, True)]
-        assert other.feedback.about(["a", "c"]) == said
-        assert store.feedback.about(["b", "a"]) == [*said, ("b", "anchor", False)]
+        feedback = [("a", asked, True), ("a", asked, False), ("a", asked, True)]
+        assert other.feedback.about(["a", "c"]) == feedback
+        assert store.feedback.about(["b", "a"]) == [*feedback, ("b", "anchor", False)]
         assert store.feedback.about([]) == []
 
 

@@ -67,13 +67,13 @@ class SubwordsContract(Contract):
         fields = ("id", "title", "text", "context", "tags", "why", "impact", "source")
         for name in fields:
             word = f"{name.title()}FieldName"
-            said: dict[str, Any] = {name: (word,) if name == "tags" else word}
-            held = memory(**{"id": f"has-{name}", "title": "t"} | said)
-            save(store, held)
+            fields: dict[str, Any] = {name: (word,) if name == "tags" else word}
+            stored = memory(**{"id": f"has-{name}", "title": "t"} | fields)
+            save(store, stored)
             column = name if name in COLUMNS["subwords"] else "other"
             asked = f"{column} : {subwords_query(word)}"
             match = store.keyword.match("subwords", asked, {column: 1.0}, 9, EVERYTHING)
-            assert [one.memory_id for one in match.matches] == [held.id], name
+            assert [one.memory_id for one in match.matches] == [stored.id], name
 
     def test_weights_of_title_and_text_decide(self) -> None:
         store = self.store()
@@ -110,9 +110,9 @@ class SubwordsContract(Contract):
     def test_one_write_may_change_the_subwords_many_times(self) -> None:
         store = self.store()
         with store.writing() as write:
-            held = write.add(memory("a", text="FileSync"))
-            held = write.replace(held, memory("a", text="UserGetter"))
-            write.forget(held, NOON)
+            stored = write.add(memory("a", text="FileSync"))
+            stored = write.replace(stored, memory("a", text="UserGetter"))
+            write.forget(stored, NOON)
             write.restore(write.find(["a"])["a"])
             write.purge(write.add(memory("b", text="UserGetter")))
         assert (found(store, "FileSync"), found(store, "UserGetter")) == ([], ["a"])
@@ -129,5 +129,5 @@ class SubwordsContract(Contract):
             purge_everything(store)
 
     def test_subwords_have_no_snippets(self) -> None:
-        held = memory("a", text="FileSync")
-        assert self.store().keyword.snippets("subwords", '"filesync"', [held]) == {}
+        stored = memory("a", text="FileSync")
+        assert self.store().keyword.snippets("subwords", '"filesync"', [stored]) == {}

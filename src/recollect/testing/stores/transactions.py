@@ -47,7 +47,7 @@ class TransactionContract(Contract):
         save(store, *odd.values())
         assert store.memories.get(list(odd)) == odd
         with store.writing() as write:
-            assert {id: held.memory for id, held in write.find(odd).items()} == odd
+            assert {id: stored.memory for id, stored in write.find(odd).items()} == odd
         listed = store.memories.browse(EVERYTHING, PLENTY)
         assert {made.id: made for made in listed} == odd
 
@@ -102,10 +102,10 @@ class TransactionContract(Contract):
 
     def test_replace_keeps_the_order_of_tags(self) -> None:
         store = self.store()
-        held = save(store, memory("a", tags=("x", "y", "z")))["a"]
+        stored = save(store, memory("a", tags=("x", "y", "z")))["a"]
         for tags in (("z", "y", "x"), ("y",), ("y", "q", "x"), ()):
             with store.writing() as write:
-                held = write.replace(held, memory("a", tags=tags))
+                stored = write.replace(stored, memory("a", tags=tags))
             assert store.memories.get(["a"])["a"].tags == tags
 
     def test_replace_brings_a_forgotten_memory_back(self) -> None:
@@ -140,7 +140,7 @@ class TransactionContract(Contract):
         forget(store, "a")
         with store.writing() as write:
             found = write.find(["a", "b"])
-        assert {id: held.forgotten for id, held in found.items()} == {"a": True, "b": False}
+        assert {id: stored.forgotten for id, stored in found.items()} == {"a": True, "b": False}
         assert found["a"].memory == full_memory("a")
 
     def test_restore_brings_a_memory_back_into_every_answer(self) -> None:

@@ -79,9 +79,9 @@ class VectorContract(Contract):
 
     def test_between_leaves_out_memories_in_passages(self) -> None:
         store = self.store()
-        held = save(store, memory("long"), memory("a"), memory("b"))
-        rows = [(held["long"].key, axis(0)), (held["long"].key, axis(1))]
-        rows += [(held["a"].key, axis(0)), (held["b"].key, axis(1))]
+        stored = save(store, memory("long"), memory("a"), memory("b"))
+        rows = [(stored["long"].key, axis(0)), (stored["long"].key, axis(1))]
+        rows += [(stored["a"].key, axis(0)), (stored["b"].key, axis(1))]
         spans = [Span(0, 5), Span(5, 9), Span(0, 5), Span(0, 5)]
         store.vectors.put(MODEL, WIDTH, rows, spans=spans)
         assert store.vectors.between(MODEL, ["long", "a", "b"]) == {("a", "b"): 0.0}
@@ -137,10 +137,10 @@ class VectorContract(Contract):
 
     def test_a_vector_of_another_dimension_is_refused_and_nothing_is_lost(self) -> None:
         store = self.store()
-        held = save(store, memory("a"), memory("b"))
+        stored = save(store, memory("a"), memory("b"))
         put(store, MODEL, {"a": axis(0)})
         for identity in (MODEL, OTHER):
-            rows = [(held["b"].key, axis(0, WIDTH + 1))]
+            rows = [(stored["b"].key, axis(0, WIDTH + 1))]
             refused = refusal(store.vectors.put, identity, WIDTH + 1, rows)
             assert (refused.stored, refused.offered) == (WIDTH, WIDTH + 1)
             assert str(WIDTH) in str(refused)

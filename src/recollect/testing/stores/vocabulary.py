@@ -13,21 +13,21 @@ class VocabularyContract(Contract):
         store = self.store()
         check_vocabulary(store)
         made = random_memories(60)
-        held = save(store, *made)
+        stored = save(store, *made)
         check_vocabulary(store)
-        for before in list(held.values())[:20]:
+        for before in list(stored.values())[:20]:
             with store.writing() as write:
                 after = msgspec.structs.replace(before.memory, text="w3 fresh", tags=("w1", "New"))
-                held[after.id] = write.replace(before, after)
+                stored[after.id] = write.replace(before, after)
         check_vocabulary(store)
-        forget(store, *list(held)[10:30])
+        forget(store, *list(stored)[10:30])
         check_vocabulary(store)
         with store.writing() as write:
-            for before in write.find(list(held)[10:20]).values():
+            for before in write.find(list(stored)[10:20]).values():
                 write.restore(before)
         check_vocabulary(store)
         with store.writing() as write:
-            for before in write.find(list(held)[15:25]).values():
+            for before in write.find(list(stored)[15:25]).values():
                 write.purge(before)
         check_vocabulary(store)
         assert store.vocabulary.documents() == 60 - 10 - 5
@@ -35,9 +35,9 @@ class VocabularyContract(Contract):
     def test_one_write_may_change_a_memory_many_times(self) -> None:
         store = self.store()
         with store.writing() as write:
-            held = write.add(memory("a", text="one two"))
-            held = write.replace(held, memory("a", text="two three"))
-            write.forget(held, NOON)
+            stored = write.add(memory("a", text="one two"))
+            stored = write.replace(stored, memory("a", text="two three"))
+            write.forget(stored, NOON)
             write.restore(write.find(["a"])["a"])
             write.purge(write.add(memory("b", text="three four")))
         check_vocabulary(store)

@@ -39,8 +39,8 @@ class WaitingContract(Contract):
 
     def test_what_waits_is_given_oldest_first_with_its_text(self) -> None:
         store = self.store()
-        held = save(store, *(memory(f"m{n}", text=f"t{n}", context=f"c{n}") for n in range(5)))
-        keys = [one.key for one in held.values()]
+        stored = save(store, *(memory(f"m{n}", text=f"t{n}", context=f"c{n}") for n in range(5)))
+        keys = [one.key for one in stored.values()]
         for identity in (MODEL, OTHER):
             waiting = store.vectors.waiting(identity, PLENTY)
             assert [one.key for one in waiting] == keys
@@ -65,8 +65,8 @@ class WaitingContract(Contract):
         change(store, "m1", text="new words")
         check_waiting(store, ["m1", "m5"], Coverage(2, 4))
         with store.writing() as write:
-            for held in write.find(["m0", "m4"]).values():
-                write.restore(held)
+            for stored in write.find(["m0", "m4"]).values():
+                write.restore(stored)
             write.purge(write.find(["m5"])["m5"])
         check_waiting(store, ["m0", "m1", "m4"], Coverage(2, 5))
         forget(store, "m2", "m4")
@@ -77,11 +77,11 @@ class WaitingContract(Contract):
 
     def test_a_vector_that_comes_too_late_is_dropped(self) -> None:
         store = self.store()
-        held = save(store, memory("forgotten"), memory("purged"), memory("live"))
+        stored = save(store, memory("forgotten"), memory("purged"), memory("live"))
         forget(store, "forgotten")
         with store.writing() as write:
-            write.purge(held["purged"])
-        rows = [(one.key, axis(0)) for one in held.values()]
+            write.purge(stored["purged"])
+        rows = [(one.key, axis(0)) for one in stored.values()]
         store.vectors.put(MODEL, WIDTH, rows)
         assert nearest(store, axis(0)) == ["live"]
         assert store.vectors.coverage(MODEL) == Coverage(1, 1)
