@@ -1,4 +1,4 @@
-"""A gold set of one's own: questions, and which memories of the vault answer them.
+"""A gold set: questions, and the memories of the user's vault that answer them.
 
 It is a data set without a corpus: the corpus is the vault. `gold.toml` marks the folder.
 """
@@ -139,7 +139,7 @@ def _text(file: Path) -> str:
 
 
 def _replace(file: Path, text: str) -> None:
-    """All of it or none: written beside its place, then moved there."""
+    """Replace the file: write a temporary one beside it, then rename that."""
     try:
         beside = file.with_name(f"{file.name}.part")
         try:

@@ -10,7 +10,7 @@ import apsw
 
 from recollect.errors import StoreError
 
-# A connection waits so long: enough for seven other writers and a large import batch to finish.
+# How long a connection waits: enough for seven other writers and a large import batch to finish.
 BUSY_SECONDS = 60.0
 
 

@@ -53,8 +53,8 @@ class MemoriesContract(Contract):
                 assert list(pages(store, filter, size)) == whole, f"{filter}, pages of {size}"
 
     def test_a_page_begins_behind_a_place_whose_memory_is_gone_or_moved(self) -> None:
-        """Whoever turns the page gets what stands below, even if the last one read was forgotten,
-        purged, or pinned meanwhile."""
+        """The next page begins below the last memory read, even if that one was forgotten, purged,
+        or pinned meanwhile."""
         store = self.store()
         made = browsing_memories()
         for number, last in enumerate(made):
