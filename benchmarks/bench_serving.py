@@ -151,9 +151,9 @@ def search(connection: http.client.HTTPConnection, text: str) -> dict[str, Any]:
     body = json.dumps({"query": text, "limit": LIMIT})
     connection.request("POST", "/api/v1/search", body, {"Content-Type": "application/json"})
     answer = connection.getresponse()
-    body: dict[str, Any] = json.loads(answer.read())
-    assert answer.status == 200, body
-    return body
+    found: dict[str, Any] = json.loads(answer.read())
+    assert answer.status == 200, found
+    return found
 
 
 def many_clients(home: Path, provider: str, port: int, asked: list[str], seconds: float) -> None:

@@ -399,8 +399,8 @@ def bootstrapped(figures: Mapping[str, PerQuery], seed: int) -> dict[Key, Mean]:
         if not ids:
             continue
         values = [[columns[key][id] for id in ids] for key in keys]
-        for key, column, means in zip(keys, values, resampled(values, seed), strict=True):
-            found[key] = Mean(sum(column) / len(column), means, len(ids))
+        for key, sampled, means in zip(keys, values, resampled(values, seed), strict=True):
+            found[key] = Mean(sum(sampled) / len(sampled), means, len(ids))
     return found
 
 

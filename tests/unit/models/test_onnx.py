@@ -392,5 +392,5 @@ def test_a_score_that_is_no_number_is_refused(
 ) -> None:
     output = np.array([[value]], np.float32)
     monkeypatch.setattr(reranker._model, "outputs", lambda encodings: [output])
-    with pytest.raises(ProviderError, match="no number"):
+    with pytest.raises(ProviderError, match="not a number"):
         reranker.scores(TUNING, [BREAD])

@@ -67,8 +67,8 @@ class SubwordsContract(Contract):
         fields = ("id", "title", "text", "context", "tags", "why", "impact", "source")
         for name in fields:
             word = f"{name.title()}FieldName"
-            fields: dict[str, Any] = {name: (word,) if name == "tags" else word}
-            stored = memory(**{"id": f"has-{name}", "title": "t"} | fields)
+            field: dict[str, Any] = {name: (word,) if name == "tags" else word}
+            stored = memory(**{"id": f"has-{name}", "title": "t"} | field)
             save(store, stored)
             column = name if name in COLUMNS["subwords"] else "other"
             asked = f"{column} : {subwords_query(word)}"
