@@ -43,7 +43,7 @@ def test_a_new_gold_set_explains_itself_and_is_empty(gold: Path, memory: Recolle
 
 
 def test_nothing_is_overwritten(gold: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"has a gold\.toml already"):
+    with pytest.raises(UserError, match=r"already has a gold\.toml"):
         init(gold)
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="cannot be made a gold set"):
