@@ -22,8 +22,8 @@ def browse(
     limit: int = 20,
     after: str | Place | None = None,
 ) -> list[Memory]:
-    """Browse: core, then capture, then file; newest first in each; behind a memory, or behind the
-    place where one stood."""
+    """Memories in browsing order: core, then capture, then file, the newest first in each. `after`
+    goes on behind a memory, or behind the place where it stood."""
     if isinstance(after, str):
         [memory] = show(session, [after])
         after = place_of(memory)
@@ -31,19 +31,19 @@ def browse(
 
 
 def facets(session: Session, filter: Filter = EVERYTHING) -> Facets:
-    """How many memories have each project, kind, source and tag, most first, and each age."""
+    """Memories counted by project, kind, source and tag, most first, and by age."""
     return session.store.memories.facets(checked_filter(filter), MOST_FACETS, session.clock())
 
 
 def dates(session: Session, filter: Filter = EVERYTHING) -> Dates:
-    """On which days memories were made, and on which they expire."""
+    """The days on which memories were made, and on which they expire, counted."""
     return session.store.memories.dates(checked_filter(filter))
 
 
 def expiring(
     session: Session, filter: Filter = EVERYTHING, limit: int = 20, *, within: timedelta
 ) -> Sequence[Memory]:
-    """What expires within that time from now, soonest first."""
+    """Memories that expire within that time from now, soonest first."""
     now = session.clock()
     return session.store.memories.expiring(
         checked_filter(filter), bounded(limit), since=now, until=now + within
@@ -51,7 +51,7 @@ def expiring(
 
 
 def expired(session: Session, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
-    """What has expired, latest first."""
+    """Memories that have expired, latest first."""
     return session.store.memories.expiring(
         checked_filter(filter), bounded(limit), until=session.clock()
     )
@@ -63,15 +63,16 @@ def opinions(session: Session) -> tuple[int, int]:
 
 
 def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
-    """What was said last of these memories as answers to this query: whether accepted."""
+    """Whether each of these memories was accepted, the last time that feedback on this query named
+    it; those it never named are left out."""
     events = session.store.feedback.about(named_ids(ids))
     kept = session.redaction.of_query(query) if events else ""
     return {id: accepted for id, asked, accepted in events if asked == kept}
 
 
 def learned(session: Session, recipe: str | None = None) -> dict[str, tuple[float, float]]:
-    """What feedback made of the recipe's weights: declared, and as they are now; empty for a recipe
-    whose weights do not learn."""
+    """The recipe's weights as declared and as feedback has made them; empty for a recipe whose
+    weights do not learn."""
     accepted, dismissed = opinions(session)
     vectors = session.models.embeds()
     return learned_weights(session.recipe(recipe), accepted, dismissed, vectors=vectors)

@@ -39,8 +39,8 @@ Answer = TypeVar("Answer")
 def method(
     function: Callable[Concatenate[Session, P], Answer], *capabilities: str, anywhere: bool = False
 ) -> Callable[Concatenate[Recollect, P], Answer]:
-    """A function of a room as a method of the door. The caller needs these capabilities, which is
-    checked before anything of it runs; see `needs`."""
+    """A room's function as a method of the door. That the caller has these capabilities is checked
+    before anything of it runs; see `needs`."""
 
     @needs(*capabilities, anywhere=anywhere)
     @wraps(function)
@@ -72,10 +72,13 @@ class Recollect:
         lasting: bool = False,
         passphrase: str | None = None,
     ) -> None:
-        """`brief` says that this process asks but once or twice: what pays off only for later
-        questions is not made. `lasting` says that it stays and is asked the same again:
-        then it lets go of a locked vault after a while. `passphrase` opens a locked vault; without
-        it the settings say where one is found, and a terminal is asked."""
+        """Open the vault.
+
+        `brief`: this process asks once or twice, so nothing is prepared for later searches.
+        `lasting`: this process stays; it keeps what the reranker said, and closes a locked vault
+        that nobody uses for a while. `passphrase` opens a locked vault; without it the settings
+        say where to find one, or the terminal is asked.
+        """
         self._enter(
             open_session(
                 path,
@@ -108,7 +111,7 @@ class Recollect:
 
     @free
     def acting_as(self, caller: Caller) -> Recollect:
-        """The same vault, store and models, for somebody who may do only so much."""
+        """The same vault, store and models for another caller, who may do no more than this one."""
         view = object.__new__(Recollect)
         view._enter(replace(self.session, caller=caller.within(self.caller), closing=()))
         return view
@@ -126,8 +129,8 @@ class Recollect:
 
     @free
     def close(self) -> None:
-        """Let go of the vault. Everything acknowledged is on the disk already. What `acting_as`
-        gave lets go of nothing: it is not the only one that uses it."""
+        """Close the vault. Everything acknowledged is on the disk already. On what `acting_as`
+        returned it does nothing: others use the vault, too."""
         self.session.close()
 
     @free
@@ -181,8 +184,8 @@ class Recollect:
         limit: int = 20,
         after: str | Place | None = None,
     ) -> list[Memory]:
-        """Browse: core, then capture, then file; newest first in each; behind a memory, or behind
-        the place where one stood."""
+        """Memories in browsing order: core, then capture, then file, the newest first in each.
+        `after` goes on behind a memory, or behind the place where it stood."""
         return browsing.browse(self.session, filter, limit, after)
 
     facets = method(browsing.facets, SEARCH)
@@ -217,8 +220,8 @@ class Recollect:
         stop: threading.Event,
         tell: Callable[[Mirrored | RecollectError], None],
     ) -> None:
-        """Mirror whenever the folder or the vault changes, until stopped; `tell` hears what was
-        done, and once what prevents it."""
+        """Mirror whenever the folder or the vault changes, until stopped. `tell` is called with
+        what was done, and once with the error that prevents it."""
         file_folders.follow_mirror(self.session, self, folder, stop, tell)
 
     # Upkeep

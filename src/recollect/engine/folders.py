@@ -30,8 +30,8 @@ def add_folder(
     redact: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Synced:
-    """Make memories of a folder's files; again, and they are brought up to date. `follow` says
-    whether its changes are to be followed from now on, None leaves that as it is."""
+    """Make memories of a folder's files, or bring them up to date. `follow`: whether its changes
+    are followed from now on; None leaves that as it is."""
     from recollect.mirror.state import STATE  # noqa: PLC0415  start-up time
 
     real = str(existing_folder(Path(path)))
@@ -79,7 +79,7 @@ def sync_folder(
 
 
 def _own_files(session: Session) -> Sequence[str]:
-    """What every write changes, by the names that a folder around it gives it."""
+    """The files that every write changes: a folder that holds the vault must not index them."""
     files = (os.path.realpath(session.path), os.path.realpath(session.home / AUDIT))
     return [file + end for file in files for end in ("", "-wal", "-shm", "-journal", ".1")]
 
@@ -111,7 +111,8 @@ def follow_folders(
     tell: Callable[[str], None] = lambda sentence: None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Follow the folders that are to be followed, until stopped; vectors are made beside it."""
+    """Index changes of the followed folders as they happen, until stopped. Vectors are made in the
+    background."""
     from recollect.folders.watch import Follower  # noqa: PLC0415  start-up time
 
     followed: list[Folder] = []

@@ -42,9 +42,9 @@ def import_lines(
     dry_run: bool = False,
     progress: Callable[[int], None] = lambda size: None,
 ) -> Imported:
-    """Save what the lines hold; bad lines are reported, the rest goes in.
+    """Save the memories of these lines. Bad lines are reported, and the others are saved.
 
-    `strict`: one bad line, and nothing goes in. `redact` as for `save_all`. `dry_run`: say what
+    `strict`: with one bad line nothing is saved. `redact` as for `save_all`. `dry_run`: say what
     would be done, and do nothing.
     """
     session.models.embeds()  # as for `save_all`
@@ -69,7 +69,7 @@ def import_lines(
 
 
 def _cleaned(session: Session, line: Line, *, redact: bool) -> Cleaned:
-    """The line without its secrets; with one where it cannot be replaced, a bad line."""
+    """The line without its secrets; a bad line if one cannot be replaced."""
     if line.draft is None:
         return line, {}
     try:

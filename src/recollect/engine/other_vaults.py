@@ -81,8 +81,8 @@ class OtherVaults:
         return self.collections.fanned(store, filter(caller.shares, self.collections.names()))
 
     def reached(self, caller: Caller) -> str:
-        """The home's own vault, or where that is out of the caller's reach another one that is
-        not."""
+        """A vault that the caller may use: the home's own, else the first of the others; the home's
+        own if there is none."""
         if not caller.sees(HOME) and self.federation is not None:
             for vault in self.federation.known:
                 if caller.sees(vault.name):

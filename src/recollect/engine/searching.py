@@ -1,4 +1,4 @@
-"""Searching: the query path with everything that the session adds to it, context and reading."""
+"""Searching this vault and others, the context of an agent, related and whole memories."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _federated(session: Session, recipe: Recipe, search: Search) -> Response:
 
 
 def _noting_untrusted(session: Session, found: Response) -> Response:
-    """A vault that would be used if it were trusted is named, and not silently passed over."""
+    """The response, with a note if a project vault is left out since it is not trusted."""
     if session.caller.token:
         return found  # where things are on this machine is not everybody's business
     project = session.others.untrusted()
@@ -165,7 +165,7 @@ def _context_recipe(session: Session, semantic: str) -> Recipe:
 
 
 def _within(memories: Sequence[Memory], max_tokens: int | None) -> list[Memory]:
-    """In order, each memory that still fits the budget; one that does not leaves room to others."""
+    """In order, each memory that still fits into the budget; a longer one is skipped."""
     if max_tokens is None:
         return list(memories)
     if max_tokens < 1:

@@ -115,7 +115,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         return self.fanned() or self.store
 
     def elsewhere(self, id: str) -> FoundElsewhere | None:
-        """A memory of another vault: what a search found there can be looked at."""
+        """The memory of that id in another vault, and which; None if no other has it."""
         federation = self.others.federation
         return None if federation is None else federation.show(id, self.caller.sees)
 
@@ -131,7 +131,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             )
 
     def mark(self, id: str) -> str:
-        """How the audit log calls a memory: a hash that only this vault can make."""
+        """The name of a memory in the audit log: a hash that only this vault can make."""
         exact = id.encode(errors="surrogatepass").hex()  # a topic is hashed in small letters
         return self.store.topics.hashed(f"audit:{exact}").hex()[:12]
 
@@ -142,7 +142,8 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         return Memory(id=memory.id, created_at=memory.created_at, updated_at=memory.updated_at)
 
     def embed_soon(self) -> None:
-        """A local model embeds at once; a remote one in the background, so that no save waits."""
+        """Embed what was saved: at once with a local model, in the background with a remote one, so
+        that no save waits."""
         if not self.models.embeds():
             return
         if self.models.embedder().local:
@@ -151,7 +152,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             self.background.wake()
 
     def embed_now(self, progress: Callable[[int], None] = lambda done: None) -> str | None:
-        """Embed what waits, now; the reason when the model did not deliver, else None."""
+        """Embed what has no vector yet; returns the reason when the model failed, else None."""
         if not self.models.embeds():
             return None
         try:

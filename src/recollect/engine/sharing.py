@@ -14,8 +14,7 @@ from recollect.types import Memory
 
 
 def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
-    """Copy memories into a collection; again, and the copies are brought up to date. What others
-    share is not ours to hand on."""
+    """Copy memories of one's own vault into a collection, or bring the copies up to date."""
     memories = session.store.memories.get(named_ids(ids))
     for id in ids:
         if id not in memories:

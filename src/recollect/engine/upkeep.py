@@ -58,8 +58,8 @@ def doctor(session: Session, *, fix: bool = False) -> Sequence[Finding]:
 
 def warm_up(session: Session) -> None:
     """Load the models and the vectors, so that the next search waits for neither. What cannot be
-    loaded says so when it is asked for. A remote model is not asked: it is not ours to wake, and
-    each question may cost something."""
+    loaded is reported by the first search that needs it. A remote model is not asked: each question
+    may cost something."""
     with suppress(RecollectError):
         if session.models.embeds() and session.models.embedder().local:
             in_vault(session, RELATED, completed(session, WARMING_WORDS, limit=1))
@@ -69,7 +69,7 @@ def warm_up(session: Session) -> None:
 
 
 def coverage(session: Session) -> Coverage:
-    """How many memories have a vector of the active model, of how many; none without one."""
+    """How many memories there are, and how many have a vector of the active model."""
     if not session.models.embeds():
         return Coverage(0, session.store.vocabulary.documents())
     return session.store.vectors.coverage(session.models.embedder().identity)
@@ -102,7 +102,7 @@ def save_recipe(
     changes: Mapping[str, object],
     replace: bool = False,
 ) -> Recipe:
-    """Keep constants set otherwise as a recipe of one's own, under `recipes/NAME.toml`."""
+    """Save changed constants as a recipe of one's own, in `recipes/NAME.toml`."""
     session.recipes.save(name, extends, changes, replace=replace)
     session.wrote("save recipe")
     return session.recipes.get(name)

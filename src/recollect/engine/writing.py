@@ -22,16 +22,16 @@ from recollect.types import Memory
 
 
 def save(session: Session, /, **fields: object) -> Memory:
-    """Keep one memory; what it says again is updated. Durable when this returns."""
+    """Save one memory, or update the one that it repeats. It is on the disk when this returns."""
     [saved] = save_all(session, [draft(fields)])
     return saved.memory
 
 
 def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) -> list[Saved]:
-    """Keep these memories, all or none; then embed them, or let them be embedded.
+    """Save these memories, all or none, and embed them, at once or in the background.
 
-    One without an id that repeats a memory of its project updates that one. What looks like a
-    secret is replaced first; without `redact` it is kept.
+    A draft without an id that repeats a memory of its project updates that memory. What looks like
+    a secret is replaced first; without `redact` it is kept.
     """
     session.models.embeds()  # settings that name no model are refused before anything is kept
     clean = [session.redaction.of_draft(each, redact=redact) for each in drafts]
@@ -157,7 +157,7 @@ def _changing(session: Session, ids: Sequence[str]) -> Iterator[Writing]:
 
 
 def _other_vault(session: Session, id: str) -> str | None:
-    """The vault or collection that holds the memory which the home's own vault has not."""
+    """The vault or collection that holds a memory; None if it is in the home's own, or nowhere."""
     if id in session.store.memories.get([id]):
         return None
     fanned = session.fanned()
