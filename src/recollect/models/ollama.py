@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from recollect.errors import ProviderError, UserError
-from recollect.models.remote import Blamed, Remote
+from recollect.errors import ProviderError
 from recollect.models.remote_embedder import RemoteEmbedder
 from recollect.settings import Embedding
 
 DEFAULT_URL = "http://127.0.0.1:11434"
-WHO = "The embedding provider ollama"
 NO_KEY = "ollama is sent no key, but embedding.base_url may hold user:password@"
 # Connecting and answering may each take this long, so the question costs half a second at most.
 WARM_TIMEOUT_S = 0.25
@@ -37,24 +35,17 @@ class OllamaEmbedder(RemoteEmbedder):
     """
 
     def __init__(self, settings: Embedding, environment: Mapping[str, str]) -> None:
-        """Check the settings, without any request; UserError names the one that is wrong."""
-        if not settings.model:
-            raise UserError(
-                "embedding.model must name a model when embedding.provider is ollama, such as "
-                "nomic-embed-text."
-            )
-        remote = Remote(
-            settings.base_url or DEFAULT_URL,
-            blamed=Blamed.of("embedding"),
-            who=WHO,
-            timeout_s=settings.timeout_s,
+        super().__init__(
+            settings,
+            "ollama",
+            default_url=DEFAULT_URL,
+            example="nomic-embed-text",
             hints={
                 401: NO_KEY,
                 403: NO_KEY,
                 404: f"run `ollama pull {settings.model}`, or check embedding.base_url",
             },
         )
-        super().__init__(settings, remote, WHO)
 
     def warm(self) -> bool:
         """Whether the server runs and has the model loaded; False after half a second."""

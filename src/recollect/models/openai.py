@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from recollect.errors import UserError
-from recollect.models.remote import Blamed, Key, Remote, ordered
+from recollect.models.remote import Key, ordered
 from recollect.models.remote_embedder import RemoteEmbedder
 from recollect.settings import Embedding
 
 DEFAULT_URL = "https://api.openai.com/v1"
-WHO = "The embedding provider openai"
 
 
 class _EmbeddingItem(Struct):
@@ -28,24 +26,17 @@ class OpenAIEmbedder(RemoteEmbedder):
     """The model `embedding.model` at `embedding.base_url`; satisfies `Embedder`."""
 
     def __init__(self, settings: Embedding, environment: Mapping[str, str]) -> None:
-        """Check the settings, without any request; UserError names the one that is wrong."""
-        if not settings.model:
-            raise UserError(
-                "embedding.model must name a model when embedding.provider is openai, such as "
-                "text-embedding-3-small."
-            )
-        remote = Remote(
-            settings.base_url or DEFAULT_URL,
-            blamed=Blamed.of("embedding"),
-            who=WHO,
-            timeout_s=settings.timeout_s,
-            key=Key.read(environment, settings.api_key_env),
+        super().__init__(
+            settings,
+            "openai",
+            default_url=DEFAULT_URL,
+            example="text-embedding-3-small",
             hints={
                 400: "a text may be too long for the model",
                 404: "check embedding.model and embedding.base_url",
             },
+            key=Key.read(environment, settings.api_key_env),
         )
-        super().__init__(settings, remote, WHO)
 
     def _rows(self, texts: list[str]) -> list[list[float]]:
         body = {"model": self._settings.model, "input": texts, "encoding_format": "float"}
@@ -54,4 +45,4 @@ class OpenAIEmbedder(RemoteEmbedder):
             (place if item.index is None else item.index, item.embedding)
             for place, item in enumerate(answer.data)
         )
-        return ordered(numbered, count=len(texts), who=WHO)
+        return ordered(numbered, count=len(texts), who=self._who)

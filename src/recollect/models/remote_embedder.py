@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from recollect.errors import UserError
 from recollect.models import vectors
-from recollect.models.remote import Remote
+from recollect.models.remote import Blamed, Key, Remote
 from recollect.settings import Embedding
 
 if TYPE_CHECKING:  # exists for type checkers only
@@ -18,10 +19,33 @@ class RemoteEmbedder:
 
     local = False
 
-    def __init__(self, settings: Embedding, remote: Remote, who: str) -> None:
+    def __init__(
+        self,
+        settings: Embedding,
+        provider: str,
+        *,
+        default_url: str,
+        example: str,
+        hints: Mapping[int, str],
+        key: Key = Key(),  # noqa: B008  frozen
+    ) -> None:
+        """Check the settings, without any request; UserError names the one that is wrong. `example`
+        is a model's name, `hints` says what to do about a status code."""
+        if not settings.model:
+            raise UserError(
+                f"embedding.model must name a model when embedding.provider is {provider}, such as "
+                f"{example}."
+            )
         self._settings = settings
-        self._remote = remote
-        self._who = who
+        self._who = f"The embedding provider {provider}"
+        self._remote = Remote(
+            settings.base_url or default_url,
+            blamed=Blamed.of("embedding"),
+            who=self._who,
+            timeout_s=settings.timeout_s,
+            key=key,
+            hints=hints,
+        )
 
     @property
     def identity(self) -> str:
