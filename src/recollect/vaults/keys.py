@@ -85,7 +85,7 @@ class Keys:
         if self._asked:
             raise Locked(
                 f"The vault {path} is locked again, since nothing was asked of it for "
-                f"{self._settings.idle_minutes:g} minutes; start this process anew, with the "
+                f"{self._settings.idle_minutes:g} minutes; restart this process with the "
                 "passphrase."
             )
         if not on_terminal():
