@@ -255,7 +255,7 @@ def written(content: bytes) -> Callable[[BaseHTTPRequestHandler, Any], None]:
     [
         (hang, "in time"),
         (trickle, "in time"),
-        (hang_up, "broke off"),
+        (hang_up, "closed the connection"),
         (html, "not JSON"),
         (redirect, "302"),
         (status(401), "401"),
