@@ -11,6 +11,7 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, shortened, styled, width
 from recollect.interfaces.cli.results import explained
+from recollect.present import sentences
 from recollect.present.words import counted
 from recollect.recipes.registry import BUILT_IN
 from recollect.types import Response
@@ -109,8 +110,9 @@ def _print_why(answers: list[Response], id: str, default: str) -> None:
 
 
 def _print_degraded(answers: list[Response]) -> None:
-    for part in dict.fromkeys(part for answer in answers for part in answer.degraded):
-        print(styled(f"! {part.channel}: {part.reason}", YELLOW))
+    notes = (sentences.degraded(part, answer) for answer in answers for part in answer.degraded)
+    for sentence in dict.fromkeys(notes):
+        print(styled(sentence, YELLOW))
 
 
 def _print_next() -> None:
