@@ -167,7 +167,11 @@ def test_a_locked_vault_is_opened_by_its_own_passphrase(tmp_path: Path, locked: 
     [
         ("", {}, "passphrase_env in the settings names the variable"),
         ("TEAM_PASSPHRASE", {}, "put its passphrase into TEAM_PASSPHRASE"),
-        ("TEAM_PASSPHRASE", {"TEAM_PASSPHRASE": "a wrong one"}, "does not open with this"),
+        (
+            "TEAM_PASSPHRASE",
+            {"TEAM_PASSPHRASE": "a wrong one"},
+            "passphrase of the vault team is wrong",
+        ),
     ],
 )
 def test_a_locked_vault_is_named_and_the_rest_answers(
