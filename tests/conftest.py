@@ -6,6 +6,7 @@ where no two have the same name.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -32,7 +33,6 @@ ROOM = 2 << 30  # bytes, several times what a run needs; containers often have 6
 
 LOADED: dict[Path, Any] = {}  # sessions and tokenizers of bundled models
 SCORES: dict[tuple[Any, ...], Any] = {}  # what the bundled reranker said of a pair
-
 
 # Where the time goes: first, so that two workers end together.
 SLOWEST = (
@@ -67,6 +67,17 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         return next((name for name in TOGETHER if f"/{name}/" in file), file)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Thousands of tests and their modules stay: Python looks for none to remove among them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
