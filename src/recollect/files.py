@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO
+from zlib import crc32
+
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file can be neither removed nor renamed
+    fcntl = None  # type: ignore[assignment]
+
+NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+BINARY = getattr(os, "O_BINARY", 0)
 
 
 def opened_regular(file: Path) -> BinaryIO | None:
     """The file, open for reading; None where it is not a regular file. It may have become a link or
     a pipe since it was found: neither is followed or waited for."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    handle = os.open(file, flags | getattr(os, "O_BINARY", 0))
+    handle = os.open(file, os.O_RDONLY | NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | BINARY)
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return os.fdopen(handle, "rb")
     os.close(handle)
@@ -20,17 +31,88 @@ def opened_regular(file: Path) -> BinaryIO | None:
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Replace the file's text. A reader sees the old text or the new one, never half: the text is
-    written to a file beside it, made durable, then renamed. A failure leaves nothing behind."""
-    import tempfile  # noqa: PLC0415  start-up time: few commands write files
+    """Replace the file's text as `replacing` does."""
+    with replacing(file) as stream:
+        stream.write(text.encode())
 
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.stem}-")
+
+@contextmanager
+def replacing(file: Path) -> Iterator[BinaryIO]:
+    """A stream whose bytes become the file, mode 0600, when the block ends. A reader sees the old
+    file or the new one, never half: the bytes go to a file beside it with a name of its own, are
+    made durable, then renamed. A failure leaves nothing behind. A killed process leaves the file
+    beside it, unlocked: see `remove_leftovers`."""
+    beside, stream = _created(file)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+        with stream:
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        Path(name).replace(file)
+            if fcntl is None:
+                stream.close()
+            beside.replace(file)  # before the lock ends, or it might be taken for a leftover
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
+    sync_folder(file.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in the folder last through a power cut, where a folder can be opened."""
+    with suppress(OSError), _opened_folder(folder) as handle:
+        os.fsync(handle)
+
+
+def remove_leftovers(file: Path) -> None:
+    """Remove the files that killed processes left beside this one. Those of live processes are
+    locked, and stay."""
+    for beside in file.parent.glob(f"{_start(file)}*.part"):
+        with suppress(OSError):
+            if fcntl is None:
+                beside.unlink()
+            elif stream := opened_regular(beside):
+                with stream:
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    beside.unlink()
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Wait until no other process holds this lock on the folder; where a folder cannot be locked,
+    go on without."""
+    if fcntl is None:
+        yield
+        return
+    with _opened_folder(folder) as handle:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _created(file: Path) -> tuple[Path, BinaryIO]:
+    """A new file beside this one, locked for as long as it is open, and its stream."""
+    while True:
+        beside = file.with_name(f"{_start(file)}{token_hex(8)}.part")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | BINARY
+        stream = os.fdopen(os.open(beside, flags, 0o600), "wb")
+        if fcntl is None:
+            return beside, stream
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        if beside.exists():  # it may have been taken for a leftover before it was locked
+            return beside, stream
+        stream.close()
+
+
+def _start(file: Path) -> str:
+    """How the names of files beside this one begin; short, however long the file's name is."""
+    return f".recollect-{crc32(os.fsencode(file.name)):08x}-"
+
+
+@contextmanager
+def _opened_folder(folder: Path) -> Iterator[int]:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
+from recollect.ingest.checksum import write_export
 from recollect.ingest.jsonl import as_line
 from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.present.words import counted
@@ -59,30 +60,24 @@ def _folder(memory: Recollect, folder: Path) -> int:
 
 
 def _written(memory: Recollect, file: Path) -> int:
-    """Write beside the file first, so that an older export is never half overwritten. A pipe or a
-    device is written directly. Returns the number of memories."""
+    """Write the file and its checksum, and return the number of memories. A pipe or a device is
+    written directly."""
+    count = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal count
+        for saved in memory.export():
+            yield as_line(saved)
+            count += 1
+
     try:
         if file.exists() and not file.is_file():
-            return _write(memory, file)
-        target = file.resolve()  # a link stays a link
-        beside = target.with_name(target.name + ".part")
-        try:
-            count = _write(memory, beside)
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
+            with file.open("wb") as stream:
+                stream.writelines(lines())
+        elif file.is_symlink():
+            raise UserError(f"{file} is a link, and links are not followed. Name the file itself.")
+        else:
+            write_export(file, lines())
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from error
-    return count
-
-
-def _write(memory: Recollect, file: Path) -> int:
-    count = 0
-    with file.open("wb") as stream:
-        for saved in memory.export():
-            stream.write(as_line(saved))
-            count += 1
-        stream.flush()
-        if file.is_file():
-            os.fsync(stream.fileno())
     return count

@@ -14,6 +14,7 @@ from recollect.engine import Recollect
 from recollect.engine.importing import Imported
 from recollect.errors import UserError
 from recollect.importers import TOOLS, ForeignMemories, importer
+from recollect.ingest.checksum import verify
 from recollect.ingest.jsonl import Line, read_lines
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, standard_input
 from recollect.interfaces.cli.output import one_line, print_json, progress, visible
@@ -40,6 +41,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would happen; change nothing"
     )
     parser.add_argument("--strict", action="store_true", help="import nothing if any line is bad")
+    parser.add_argument(
+        "--no-verify", dest="verify", action="store_false",
+        help="import a file that differs from the checksum beside it (PATH.sha256)",
+    )  # fmt: skip
     add_no_embed(parser)
     add_redact(parser)
     add_json(parser)
@@ -49,6 +54,8 @@ def run(args: argparse.Namespace) -> int:
     if args.tool is not None:
         return _foreign(args)
     with Recollect() as memory, _opened(args.file) as (stream, size):
+        if args.verify and args.file != "-":
+            verify(Path(args.file), stream)
         done = _imported(memory, read_lines(stream), args, size)
         return _report(memory, args, done, {}, {})
 

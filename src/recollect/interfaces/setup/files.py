@@ -11,6 +11,7 @@ from secrets import token_hex
 from msgspec import Struct
 
 from recollect.errors import UserError
+from recollect.files import sync_folder
 
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
@@ -63,7 +64,7 @@ def replace(file: Path, before: FileText, after: FileText) -> None:
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
-        _settle(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from error
 
@@ -85,13 +86,3 @@ def _keep_rights(descriptor: int, file: Path, like: Path) -> None:
         with suppress(PermissionError):  # only root gives files away, and only root needs to
             os.fchown(descriptor, status.st_uid, status.st_gid)
     file.chmod(stat.S_IMODE(status.st_mode))
-
-
-def _settle(folder: Path) -> None:
-    """Make the new name last through a power cut, where a folder can be opened for that."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
