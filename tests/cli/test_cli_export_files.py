@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 import pytest
 from commandline import NOW, RECOLLECT, Home, lines, refused
@@ -192,3 +193,50 @@ def test_a_file_without_a_checksum_is_imported_as_it_is(home: Home, tmp_path: Pa
     file = tmp_path / "by-hand.jsonl"
     file.write_bytes(lines({"title": "One"}, {"title": "Two"}))
     assert home.call("import", str(file)).out == "2 added, 0 updated, 0 unchanged.\n"
+
+
+def test_all_moves_a_vault_with_what_is_forgotten_and_feedback(
+    home: Home, exported: Path, tmp_path: Path
+) -> None:
+    home.call("forget", "b", using={"RECOLLECT_NOW": "2026-02-03T04:05:06Z"})
+    for choice in ("--accept", "--accept", "--dismiss"):
+        assert home.call("feedback", "which note", "a", choice).code == 0
+    written = home.call("export", "--all", str(exported))
+    assert written.err.startswith("2 memories, 1 forgotten memory, 3 feedback entries written to")
+    raw = exported.read_bytes()
+    assert b'"forgotten_at":"2026-02-03T04:05:06Z"' in raw
+    assert home.call("export", "--all").out.encode() == raw
+
+    other = Home(tmp_path / "other", RECOLLECT_NOW=NOW)
+    done = other.call("import", str(exported))
+    assert done.out == "3 added, 0 updated, 0 unchanged, 3 feedback entries added.\n"
+    assert other.call("export", "--all").out.encode() == raw
+    assert other.call("import", str(exported)).out == "0 added, 0 updated, 3 unchanged.\n"
+    assert sorted(other.listed()) == ["a", "c"]
+    assert other.found("note", "--recipe", "vault") == home.found("note", "--recipe", "vault")
+    assert other.is_sound()
+    assert other.call("forget", "--undo", "b").code == 0
+    assert sorted(other.listed()) == ["a", "b", "c"]
+
+
+def test_what_is_no_forgotten_memory_and_no_feedback_is_a_bad_line(home: Home) -> None:
+    whole = {"query": "q", "id": "a", "accepted": True, "at": NOW}
+    bad: list[dict[str, Any]] = [
+        {"title": "x", "forgotten_at": NOW},
+        {"id": "x", "title": "x", "forgotten_at": 5},
+        {"id": "x", "title": "x", "forgotten_at": "yesterday"},
+        {"feedback": {name: whole[name] for name in ("query", "id", "at")}},
+        {"feedback": whole | {"accepted": 1}},
+        {"feedback": whole | {"query": " "}},
+        {"feedback": whole, "title": "x"},
+        {"feedback": "good"},
+    ]
+    done = home.bring_in(*bad, args=("--json",))
+    assert [line["line"] for line in json.loads(done.out)["bad"]] == [*range(1, len(bad) + 1)]
+    assert home.bring_in({"feedback": whole}).out.endswith("1 feedback entry added.\n")
+
+
+def test_all_is_refused_for_markdown(home: Home, tmp_path: Path) -> None:
+    done = home.call("export", "--all", "--format", "markdown", str(tmp_path / "notes"))
+    assert done.code == 2
+    assert "--all" in done.err

@@ -12,8 +12,10 @@ from typing import get_args
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from recollect.engine import Recollect
 from recollect.ingest.draft import complete
-from recollect.ingest.jsonl import as_line, read_lines
+from recollect.ingest.jsonl import as_line, read_lines, stored_line
+from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory, Severity, Tier
 
@@ -64,6 +66,15 @@ def new_store() -> Iterator[SqliteStore]:
             store.close()
 
 
+@contextmanager
+def new_engine() -> Iterator[Recollect]:
+    with tempfile.TemporaryDirectory() as folder:
+        off = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+        with Recollect(home=folder, settings=off, environment={}) as engine:
+            yield engine
+            assert [finding for finding in engine.session.store.examine() if finding.problem] == []
+
+
 @UNHURRIED
 @given(BATCHES)
 def test_memories_come_back_as_they_were_saved(batch: list[Memory]) -> None:
@@ -94,6 +105,32 @@ def test_a_memory_that_changes_is_always_what_it_was_changed_to(versions: list[M
                     [held] = write.find([held.memory.id]).values()
                 held = write.replace(held, after)
             assert store.memories.get([after.id]) == {after.id: after}
+
+
+@UNHURRIED
+@given(BATCHES, st.data())
+def test_a_vault_moves_whole(batch: list[Memory], data: st.DataObject) -> None:
+    """Live and forgotten memories and feedback, out of one vault and twice into another."""
+    with new_engine() as first, new_engine() as second:
+        for memory in batch:
+            at = data.draw(st.none() | MOMENTS)
+            with first.session.store.writing() as write:
+                stored = write.add(memory)
+                if at is not None:
+                    write.forget(stored, at)
+            for accepted in data.draw(st.lists(st.booleans(), max_size=3)):
+                query = data.draw(SAID.map(first.session.redaction.of_query).filter(str.strip))
+                moment = data.draw(st.sampled_from([datetime(2026, 1, 1, tzinfo=UTC)]) | MOMENTS)
+                first.session.store.feedback.add(query, memory.id, accepted, moment)
+        lines = [stored_line(item) for item in first.export_all()]
+        events = sum(first.opinions())
+        done = second.import_lines(read_lines(lines), redact=False)
+        assert done == (len(batch), 0, 0, [], {}, events)
+        assert [stored_line(item) for item in second.export_all()] == lines
+        again = second.import_lines(read_lines(lines), redact=False)
+        assert again == (0, 0, len(batch), [], {}, 0)
+        assert second.opinions() == first.opinions()
+        assert [*second.export()] == [*first.export()]
 
 
 @UNHURRIED

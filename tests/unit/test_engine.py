@@ -105,7 +105,7 @@ def test_an_export_can_be_imported_again_without_a_change(memory: Recollect) -> 
     for number in range(5):
         memory.save(id=f"n{number}", title=f"Note {number}", tags=["t"], severity="warning")
     again = memory.import_lines(read_lines([as_line(one) for one in memory.export()]))
-    assert again == (0, 0, 5, [], {})
+    assert again == (0, 0, 5, [], {}, 0)
 
 
 def test_limits_are_bounded_on_both_sides(memory: Recollect) -> None:

@@ -10,7 +10,7 @@ from recollect.engine.searching import EVERYTHING, show
 from recollect.engine.session import Session
 from recollect.pipeline import MOST_FACETS
 from recollect.recipes.learned import learned_weights
-from recollect.store.base import Dates, Facets
+from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
 from recollect.types import Filter, Memory, Place, place_of
 
 EXPORT_BATCH = 1000
@@ -81,8 +81,19 @@ def learned(session: Session, recipe: str | None = None) -> dict[str, tuple[floa
 def export(session: Session) -> Iterator[Memory]:
     """Every memory that is live when this begins, in browsing order, as it is when its turn comes;
     one that is forgotten meanwhile is left out."""
-    ids = session.store.memories.ids()
+    stored = _stored(session, session.store.memories.ids())
+    return (one.memory for one in stored if not one.forgotten)
+
+
+def export_all(session: Session) -> Iterator[Stored | FeedbackEvent]:
+    """Every memory, the forgotten ones after the others, then all feedback."""
+    yield from _stored(session, session.store.memories.ids(forgotten=True))
+    yield from session.store.feedback.every()
+
+
+def _stored(session: Session, ids: Sequence[str]) -> Iterator[Stored]:
+    """These memories, each as it is when its turn comes, without those purged meanwhile."""
     for first in range(0, len(ids), EXPORT_BATCH):
         batch = ids[first : first + EXPORT_BATCH]
-        found = session.store.memories.get(batch)
+        found = session.store.memories.find(batch)
         yield from (found[id] for id in batch if id in found)

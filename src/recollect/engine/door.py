@@ -196,6 +196,7 @@ class Recollect:
     judged = method(browsing.judged, SEARCH)
     learned = method(browsing.learned, SEARCH)
     export = method(browsing.export, SEARCH)
+    export_all = method(browsing.export_all, SEARCH, DELETE)
 
     # Folders
 

@@ -38,6 +38,26 @@ def save_drafts(write: Writing, drafts: Sequence[Draft], now: datetime) -> list[
     return [_save(write, stored, id, draft, now) for id, draft in zip(ids, drafts, strict=True)]
 
 
+def save_forgotten(
+    write: Writing, drafts: Sequence[tuple[Draft, datetime]], now: datetime
+) -> list[Saved]:
+    """Add or update a memory for each draft, which has an id, as one forgotten at that time."""
+    stored = write.find({draft.fields["id"] for draft, _ in drafts})
+    done = []
+    for draft, at in drafts:
+        id = draft.fields["id"]
+        before = stored.get(id)
+        memory = complete(draft, id, before and before.memory, now)
+        if before is not None and (memory, at) == (before.memory, before.forgotten_at):
+            done.append(Saved(memory, "unchanged"))
+            continue
+        after = write.replace(before, memory) if before else write.add(memory)
+        write.forget(after, at)
+        stored[id] = after._replace(forgotten_at=at)
+        done.append(Saved(memory, "updated" if before else "added"))
+    return done
+
+
 def save_again(write: Writing, draft: Draft, memory: Memory, now: datetime) -> Saved:
     """Update the memory that the draft repeats."""
     before = write.find([memory.id])[memory.id]

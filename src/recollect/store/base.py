@@ -74,7 +74,20 @@ class Stored(NamedTuple):
 
     key: int
     memory: Memory
-    forgotten: bool
+    forgotten_at: datetime | None = None
+
+    @property
+    def forgotten(self) -> bool:
+        return self.forgotten_at is not None
+
+
+class FeedbackEvent(NamedTuple):
+    """Whether a memory was the right result for a query, and when somebody said so."""
+
+    query: str
+    memory_id: str
+    accepted: bool
+    at: datetime
 
 
 # The names are those that the filter `since` takes.
@@ -196,8 +209,12 @@ class Memories(Protocol):
     def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
         """The stamps of the live memories among these ids."""
 
-    def ids(self) -> list[str]:
-        """Every live memory's id at one moment, in browsing order."""
+    def find(self, ids: Sequence[str]) -> dict[str, Stored]:
+        """The memories with these ids, forgotten ones included."""
+
+    def ids(self, *, forgotten: bool = False) -> list[str]:
+        """Every live memory's id at one moment, in browsing order; with `forgotten`, those of the
+        forgotten ones follow."""
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         """Core, then capture, then file, newest first in each; only what comes after `after`."""
@@ -231,6 +248,9 @@ class FeedbackLog(Protocol):
     def about(self, ids: Sequence[str]) -> list[tuple[str, str, bool]]:
         """The feedback on these memories: memory, query, whether it was accepted."""
 
+    def every(self) -> list[FeedbackEvent]:
+        """All feedback, in the order in which it came."""
+
 
 class Writing(Protocol):
     """One write transaction: durable when its context ends, undone when it raises."""
@@ -255,6 +275,10 @@ class Writing(Protocol):
 
     def purge(self, before: Stored) -> None:
         """Remove a memory for good."""
+
+    def complete_feedback(self, events: Iterable[tuple[FeedbackEvent, int]]) -> int:
+        """Record, in order, each event that is stored less often than its number says; returns how
+        many were added."""
 
 
 class Store(Protocol):

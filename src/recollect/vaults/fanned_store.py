@@ -17,6 +17,7 @@ from recollect.store.base import (
     Memories,
     MemoryStamp,
     Store,
+    Stored,
     TopicIndex,
     VectorIndex,
     Vocabulary,
@@ -90,8 +91,11 @@ class FannedMemories(Memories):
             found |= {collection.outward(id): stamp for id, stamp in theirs.items()}
         return found
 
-    def ids(self) -> list[str]:
-        return self._fan_out.personal.memories.ids()
+    def find(self, ids: Sequence[str]) -> dict[str, Stored]:
+        return self._fan_out.personal.memories.find(ids)
+
+    def ids(self, *, forgotten: bool = False) -> list[str]:
+        return self._fan_out.personal.memories.ids(forgotten=forgotten)
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         own = self._fan_out.personal.memories.browse(filter, limit, after)

@@ -77,6 +77,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "opinions": lambda memory: memory.opinions(),
     "learned": lambda memory: memory.learned(),
     "export": lambda memory: memory.export(),
+    "export_all": lambda memory: memory.export_all(),
     "context": lambda memory: memory.context("tides"),
     "coverage": lambda memory: memory.coverage(),
     "stats": lambda memory: memory.stats(),
@@ -538,3 +539,12 @@ def test_an_expiry_is_a_while_or_a_date(told: str, moment: datetime) -> None:
 def test_an_expiry_that_is_none_is_refused(told: str) -> None:
     with pytest.raises(UserError):
         parse_expiry(told, NOW, "--expires")
+
+
+def test_an_import_forgets_only_for_those_who_may(engine: Recollect) -> None:
+    lines = [b'{"id": "kept", "title": "Tides", "forgotten_at": "2026-01-01"}\n']
+    with pytest.raises(Forbidden):
+        engine.acting_as(caller(WRITE)).import_lines(read_lines(lines))
+    assert [memory.id for memory in engine.export()] == ["kept"]
+    engine.acting_as(caller(WRITE, DELETE)).import_lines(read_lines(lines))
+    assert [*engine.export()] == []

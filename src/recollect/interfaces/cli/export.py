@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.checksum import write_export
-from recollect.ingest.jsonl import as_line
+from recollect.ingest.jsonl import as_line, stored_line
 from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.present.words import counted
+from recollect.store.base import FeedbackEvent
 
 EXAMPLE = (
     "  recollect export backup.jsonl\n"
+    "  recollect export --all whole-vault.jsonl\n"
     "  recollect export | gzip > backup.jsonl.gz\n"
     "  recollect export --format markdown notes"
 )
@@ -36,20 +39,31 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="jsonl (default): one file, a line for each memory; markdown: a folder, a file for "
         "each memory",
     )
+    parser.add_argument(
+        "--all", action="store_true", help="write forgotten memories and feedback too"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     if args.format == "markdown" and args.file in (None, "-"):
         raise WrongUsage("Name a folder; --format markdown writes a file per memory.")
+    if args.format == "markdown" and args.all:
+        raise WrongUsage("--all writes JSON Lines; leave out --format markdown.")
     with Recollect() as memory:
         if args.format == "markdown":
-            count = _folder(memory, Path(args.file))
-        elif args.file in (None, "-"):
-            sys.stdout.buffer.writelines(as_line(saved) for saved in memory.export())
-            return 0
+            counts = Counter({"memory": _folder(memory, Path(args.file))})
         else:
-            count = _written(memory, Path(args.file))
-    print(f"{counted(count, 'memory')} written to {args.file}.", file=sys.stderr)
+            counts = Counter()
+            lines = _lines(memory, counts, everything=args.all)
+            if args.file in (None, "-"):
+                sys.stdout.buffer.writelines(lines)
+                return 0
+            _write(Path(args.file), lines)
+    shown = [counted(counts["memory"], "memory")]
+    if args.all:
+        shown.append(counted(counts["forgotten"], "forgotten memory"))
+        shown.append(counted(counts["feedback"], "feedback entry"))
+    print(f"{', '.join(shown)} written to {args.file}.", file=sys.stderr)
     return 0
 
 
@@ -59,25 +73,30 @@ def _folder(memory: Recollect, folder: Path) -> int:
     return write_folder(folder, memory.export())
 
 
-def _written(memory: Recollect, file: Path) -> int:
-    """Write the file and its checksum, and return the number of memories. A pipe or a device is
-    written directly."""
-    count = 0
-
-    def lines() -> Iterator[bytes]:
-        nonlocal count
+def _lines(memory: Recollect, counts: Counter[str], *, everything: bool) -> Iterator[bytes]:
+    """The lines of the export; `counts` counts them by what they are."""
+    if not everything:
         for saved in memory.export():
+            counts["memory"] += 1
             yield as_line(saved)
-            count += 1
+        return
+    for item in memory.export_all():
+        if isinstance(item, FeedbackEvent):
+            counts["feedback"] += 1
+        else:
+            counts["forgotten" if item.forgotten else "memory"] += 1
+        yield stored_line(item)
 
+
+def _write(file: Path, lines: Iterable[bytes]) -> None:
+    """Write the file and its checksum. A pipe or a device is written directly."""
     try:
         if file.exists() and not file.is_file():
             with file.open("wb") as stream:
-                stream.writelines(lines())
+                stream.writelines(lines)
         elif file.is_symlink():
             raise UserError(f"{file} is a link, and links are not followed. Name the file itself.")
         else:
-            write_export(file, lines())
+            write_export(file, lines)
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from error
-    return count

@@ -117,13 +117,17 @@ def _as_json(done: Imported, where: dict[int, str], waiting: int) -> dict[str, A
     return {
         "added": done.added, "updated": done.updated, "unchanged": done.unchanged, "bad": bad,
         "waiting": waiting,
-    } | ({"redacted": dict(done.redacted)} if done.redacted else {})  # fmt: skip
+    } | ({"redacted": dict(done.redacted)} if done.redacted else {}) | (
+        {"feedback": done.feedback} if done.feedback else {}
+    )  # fmt: skip
 
 
 def _say(done: Imported, dry_run: bool, not_imported: str) -> None:
     parts = [
         f"{done.added:,} added", f"{done.updated:,} updated", f"{done.unchanged:,} unchanged",
     ]  # fmt: skip
+    if done.feedback:
+        parts.append(f"{counted(done.feedback, 'feedback entry')} added")
     if done.bad:
         parts.append(not_imported or counted(len(done.bad), "bad line"))
     print(("Dry run: " if dry_run else "") + ", ".join(parts) + ".")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+import apsw
+
+from recollect.store.base import FeedbackEvent
 from recollect.store.sqlite.connection import Database, as_json_list
-from recollect.times import to_micros
+from recollect.times import from_micros, to_micros
+
+INSERT = "INSERT INTO feedback (query, memory_id, accepted, given_at) VALUES (?, ?, ?, ?)"
 
 
 class SqliteFeedback:
@@ -15,10 +21,7 @@ class SqliteFeedback:
 
     def add(self, query: str, memory_id: str, accepted: bool, at: datetime) -> None:
         with self._database.writing() as connection:
-            connection.execute(
-                "INSERT INTO feedback (query, memory_id, accepted, given_at) VALUES (?, ?, ?, ?)",
-                (query, memory_id, int(accepted), to_micros(at)),
-            )
+            connection.execute(INSERT, (query, memory_id, int(accepted), to_micros(at)))
 
     def about(self, ids: Sequence[str]) -> list[tuple[str, str, bool]]:
         rows = self._database.rows(
@@ -28,6 +31,15 @@ class SqliteFeedback:
         )
         return [(str(id), str(query), bool(accepted)) for id, query, accepted in rows]
 
+    def every(self) -> list[FeedbackEvent]:
+        rows = self._database.rows(
+            "SELECT query, memory_id, accepted, given_at FROM feedback ORDER BY key"
+        )
+        return [
+            FeedbackEvent(str(query), str(id), bool(accepted), from_micros(at))  # type: ignore[arg-type]
+            for query, id, accepted, at in rows
+        ]
+
     def counts(self) -> tuple[int, int]:
         [(accepted, events)] = self._database.rows(
             "SELECT coalesce(sum(accepted), 0), count(*) FROM feedback"
@@ -35,3 +47,20 @@ class SqliteFeedback:
         assert isinstance(accepted, int)
         assert isinstance(events, int)
         return accepted, events - accepted
+
+
+def complete_feedback(
+    connection: apsw.Connection, events: Iterable[tuple[FeedbackEvent, int]]
+) -> int:
+    """Record each event that is stored less often than its number says; returns how many."""
+    counted = connection.execute(
+        "SELECT query, memory_id, accepted, given_at, count(*) FROM feedback GROUP BY 1, 2, 3, 4"
+    )
+    stored = Counter({tuple(row): count for *row, count in counted})
+    before = stored.total()
+    for event, number in events:
+        row = (event.query, event.memory_id, int(event.accepted), to_micros(event.at))
+        if stored[row] < number:
+            connection.execute(INSERT, row)
+            stored[row] += 1
+    return stored.total() - before

@@ -10,9 +10,10 @@ import apsw
 import msgspec
 
 from recollect.hashing import content_digest
-from recollect.store.base import Dates, Facets, MemoryStamp, Stored
+from recollect.store.base import Dates, Facets, FeedbackEvent, MemoryStamp, Stored
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.facets import dates, facets
+from recollect.store.sqlite.feedback import complete_feedback
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.folders import SqliteFileWriting
 from recollect.store.sqlite.subwords import SubwordsChange
@@ -30,7 +31,7 @@ COLUMNS = (*TEXTS, *TIMES, "content_hash")
 HASHED = ("title", "text", "context", "why", "impact", "details", "kind")
 
 READ = f"""
-SELECT m.key, m.forgotten_at IS NOT NULL,
+SELECT m.key, m.forgotten_at,
        (SELECT json_group_array(t.name ORDER BY mt.position)
           FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key),
        {", ".join("m." + column for column in (*TEXTS, *TIMES))}
@@ -62,9 +63,12 @@ class SqliteMemories:
         self._topics = topics
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
-        with self._database.translated():
-            found = _find(self._database.connection(), ids)
+        found = self.find(ids)
         return {id: stored.memory for id, stored in found.items() if not stored.forgotten}
+
+    def find(self, ids: Sequence[str]) -> dict[str, Stored]:
+        with self._database.translated():
+            return _find(self._database.connection(), ids)
 
     def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
         rows = self._database.rows(
@@ -74,9 +78,10 @@ class SqliteMemories:
         )
         return {str(id): MemoryStamp(bytes(hash), int(at)) for id, hash, at in rows}  # type: ignore[arg-type]
 
-    def ids(self) -> list[str]:
-        order = f"{BROWSE_TIER}, m.updated_at DESC, m.id"
-        sql = f"SELECT m.id FROM memories m WHERE m.forgotten_at IS NULL ORDER BY {order}"
+    def ids(self, *, forgotten: bool = False) -> list[str]:
+        condition = "" if forgotten else "WHERE m.forgotten_at IS NULL"
+        order = f"m.forgotten_at IS NOT NULL, {BROWSE_TIER}, m.updated_at DESC, m.id"
+        sql = f"SELECT m.id FROM memories m {condition} ORDER BY {order}"
         return [str(id) for (id,) in self._database.rows(sql)]
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
@@ -140,7 +145,7 @@ class SqliteWriting:
         self._write_tags(key, memory.tags)
         self._connection.execute(INSERT, (key, *_values(memory)))
         self._now_live(key, memory)
-        return Stored(key, memory, forgotten=False)
+        return Stored(key, memory)
 
     def replace(self, before: Stored, after: Memory) -> Stored:
         if before.memory.tags != after.tags:
@@ -150,7 +155,7 @@ class SqliteWriting:
         if not before.forgotten:
             self._vocabulary.remove(before.memory)
         self._now_live(before.key, after)
-        return Stored(before.key, after, forgotten=False)
+        return Stored(before.key, after)
 
     def forget(self, before: Stored, at: datetime) -> None:
         sql = "UPDATE memories SET forgotten_at = ? WHERE key = ?"
@@ -168,6 +173,9 @@ class SqliteWriting:
         self._subwords.remove(before.key)
         if not before.forgotten:
             self._vocabulary.remove(before.memory)
+
+    def complete_feedback(self, events: Iterable[tuple[FeedbackEvent, int]]) -> int:
+        return complete_feedback(self._connection, events)
 
     def finish(self) -> None:
         """Write what is written once per transaction."""
@@ -228,13 +236,13 @@ def _values(memory: Memory) -> list[apsw.SQLiteValue]:
 
 
 def _stored(row: Sequence[apsw.SQLiteValue]) -> Stored:
-    key, forgotten, tags, *rest = row
+    key, forgotten_at, tags, *rest = row
     assert isinstance(key, int)
     fields: dict[str, object] = dict(zip(TEXTS, rest[: len(TEXTS)], strict=True))
     for name, value in zip(TIMES, rest[len(TEXTS) :], strict=True):
         fields[name] = None if value is None else _moment(value)
     memory = Memory(tags=tuple(msgspec.json.decode(str(tags))), **fields)  # type: ignore[arg-type]
-    return Stored(key, memory, bool(forgotten))
+    return Stored(key, memory, None if forgotten_at is None else _moment(forgotten_at))
 
 
 def _moment(micros: apsw.SQLiteValue) -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-from recollect.store.base import AGES, Dates, Facets, Store
+from recollect.store.base import AGES, Dates, Facets, FeedbackEvent, Store
 from recollect.testing.stores.helpers import (
     Contract,
     forget,
@@ -226,6 +226,29 @@ class MemoriesContract(Contract):
         assert other.feedback.about(["a", "c"]) == feedback
         assert store.feedback.about(["b", "a"]) == [*feedback, ("b", "anchor", False)]
         assert store.feedback.about([]) == []
+
+    def test_forgotten_memories_are_found_with_their_time_and_listed_last(self) -> None:
+        store = self.store()
+        save(store, *(memory(id) for id in "abc"))
+        forget(store, "b")
+        assert store.memories.ids() == ["a", "c"]
+        assert store.memories.ids(forgotten=True) == ["a", "c", "b"]
+        found = store.memories.find(["b", "c", "none"])
+        assert {id: stored.forgotten_at for id, stored in found.items()} == {
+            "b": NOON + DAY, "c": None,
+        }  # fmt: skip
+        assert found["b"].memory == memory("b")
+
+    def test_feedback_is_completed_and_never_doubled(self) -> None:
+        store = self.store()
+        store.feedback.add("anchor", "a", True, NOON)
+        given = FeedbackEvent("anchor", "a", True, NOON)
+        others = [given._replace(at=NOON + DAY), given._replace(accepted=False)]
+        events = [(given, 1), (others[0], 1), (given, 2), (others[1], 1)]
+        for added in (3, 0):
+            with store.writing() as write:
+                assert write.complete_feedback(events) == added
+            assert store.feedback.every() == [given, others[0], given, others[1]]
 
 
 def _place(one: Memory) -> Place:
