@@ -7,7 +7,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
 from typing import BinaryIO
 from zlib import crc32
 
@@ -92,7 +91,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
 def _created(file: Path) -> tuple[Path, BinaryIO]:
     """A new file beside this one, locked for as long as it is open, and its stream."""
     while True:
-        beside = file.with_name(f"{_start(file)}{token_hex(8)}.part")
+        beside = file.with_name(f"{_start(file)}{os.urandom(8).hex()}.part")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | BINARY
         stream = os.fdopen(os.open(beside, flags, 0o600), "wb")
         if fcntl is None:
