@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "secrets"))
 
 from secret_samples import Positive, hard, later, leaked, ordinary, positives
+from service_samples import service_positives
 
 from recollect import Recollect
 from recollect.ingest.draft import Draft, draft
@@ -43,7 +44,7 @@ def main() -> None:
 def finding() -> None:
     """How many credentials are found, kind by kind."""
     print("found")
-    samples = [one for seed in SEEDS for one in positives(seed)]
+    samples = [one for seed in SEEDS for one in (*positives(seed), *service_positives(seed))]
     for group in sorted({one.group for one in samples}):
         _row(group, [one for one in samples if one.group == group])
     _row("all of these", samples)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from recollect.secrets.detectors import SECRET, Detector, compiled, made_up
+from recollect.secrets.detectors import SECRET, Detector, compiled, made_up, unless_made_up
 from recollect.types import Span
 
 # Only so many characters of a value are judged: with more, a hostile text would be read over and
@@ -46,6 +46,8 @@ ALGORITHM = re.compile(
     r"(?:sha|md|argon|bcrypt|scrypt|pbkdf|hmac|base|utf|aes|rsa|ed|x)[-_]?\d*[a-z]{0,3}$",
     re.IGNORECASE,
 )
+# A hash is made so that it may be seen.
+BCRYPT = re.compile(r"\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{53}")
 DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:[T ][\d:.]*(?:Z|[+-][\d:]+)?)?$")
 DOTTED = re.compile(r"[A-Za-z_$]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+$")
 PART = re.compile(r"[A-Za-z]+(?:\d{1,5}[A-Za-z]{3,})?\d{0,4}|\d+")
@@ -89,7 +91,7 @@ def is_password(value: AssignedValue) -> bool:
     signs = any(not sign.isalnum() and sign not in "_-./:" for sign in text)
     if len(text) < SHORTEST_PASSWORD or is_stand_in(text):
         return False
-    if ALGORITHM.match(text) or DATE.match(text):
+    if ALGORITHM.match(text) or DATE.match(text) or BCRYPT.match(text):
         return False
     if not value.quoted and DOTTED.match(text):
         return False
@@ -110,7 +112,7 @@ def is_token(value: AssignedValue) -> bool:
         or made_up(text)
     ):
         return False
-    if DATE.match(text) or (not value.quoted and DOTTED.match(text)):
+    if DATE.match(text) or BCRYPT.match(text) or (not value.quoted and DOTTED.match(text)):
         return False
     return (digits and letters and not is_like_a_name(text)) or jumbled(text)
 
@@ -226,7 +228,30 @@ def of_user(found: re.Match[str]) -> Span | None:
     return None if is_stand_in(found[SECRET]) else Span(*found.span(SECRET))
 
 
+_MAIL = re.compile(
+    r"(?<![a-z])(?:app|application|gmail|google|e?mail|smtp|imap)[a-z_. -]{0,20}$", re.IGNORECASE
+)
+_CONSONANTS = re.compile(r"[b-df-hj-np-tv-xz]{3}")
+
+
+def of_app(found: re.Match[str]) -> Span | None:
+    """The app password behind a name that says mail. Random letters have three consonants in a row
+    somewhere; words of four letters have not."""
+    before = found.string[max(0, found.start() - 40) : found.start()]
+    drawn = _CONSONANTS.search(found[SECRET]) and "abcd" not in found[SECRET]
+    return unless_made_up(found) if drawn and _MAIL.search(before) else None
+
+
 ASSIGNMENTS = (
+    Detector(
+        "app password",
+        (),
+        r"(?i:pass(?:word|wd)?)\\?[\"'`]?(?:[ ]{1,4}is[ ]|[ \t]{0,4}[:=])[ \t]{0,4}\\?[\"'`]?"
+        r"(?P<secret>[a-z]{4}(?: [a-z]{4}){3}|[a-z]{16})(?![\w-]|[ ][a-z])",
+        "support.google.com/accounts/answer/185833: 16 letters, shown in groups of four",
+        of_app,
+        ("pass",),
+    ),
     Detector(
         "password",
         ("sshpass ", "docker login "),

@@ -19,12 +19,18 @@ from recollect.types import Span
 SECRET = "secret"
 # A key of fewer different characters is a placeholder.
 FEWEST_CHARACTERS = 6
+# A placeholder shows early: random characters spell `your` too, if there are enough of them.
+LONGEST_PLACEHOLDER = 100
 MADE_UP = re.compile(r"example|xxxx|your|\*{3}|\.{3}|0{8}", re.IGNORECASE)
+# The shortest token of a service with a prefix of its own is as long as this.
+LONG_WORD = re.compile(r"[A-Za-z0-9_+/=-]{25}")
 
 
 def made_up(value: str) -> bool:
     """Whether it is a placeholder for a key: `ghp_xxxx…`, or AWS's own `AKIA…EXAMPLE`."""
-    return len(set(value)) < FEWEST_CHARACTERS or MADE_UP.search(value) is not None
+    if len(set(value)) < FEWEST_CHARACTERS:
+        return True
+    return MADE_UP.search(value, 0, LONGEST_PLACEHOLDER) is not None
 
 
 def of_group(found: re.Match[str]) -> Span:
@@ -42,6 +48,7 @@ class Detector(NamedTuple):
     - `needles`: how it begins; `words`: the same in lower case, for those that match in any case.
     - `span`: which part of a match is replaced, or None where a closer look shows no credential.
     - `source`: where the format is documented.
+    - `long`: it has a LONG_WORD in it, so that texts without one need no look.
     """
 
     name: str
@@ -50,6 +57,7 @@ class Detector(NamedTuple):
     source: str
     span: Callable[[re.Match[str]], Span | None] = unless_made_up
     words: tuple[str, ...] = ()
+    long: bool = False
 
 
 @cache

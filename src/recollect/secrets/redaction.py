@@ -15,12 +15,14 @@ from typing import NamedTuple
 from recollect.errors import UserError
 from recollect.ingest.draft import CHOICES, Draft
 from recollect.secrets.assignments import ASSIGNMENTS
-from recollect.secrets.detectors import Detector, compiled, lowered, of_group, spans
-from recollect.secrets.formats import BLOCKS, DECODED, TOKENS
+from recollect.secrets.detectors import LONG_WORD, Detector, compiled, lowered, of_group, spans
+from recollect.secrets.encoded import DECODED
+from recollect.secrets.formats import BLOCKS, TOKENS
+from recollect.secrets.prefixes import PREFIXED
 from recollect.types import Span
 
 # In this order: a format of its own is a better sign than the name before a value.
-DETECTORS: tuple[Detector, ...] = (*BLOCKS, *TOKENS, *DECODED, *ASSIGNMENTS)
+DETECTORS: tuple[Detector, ...] = (*BLOCKS, *TOKENS, *PREFIXED, *DECODED, *ASSIGNMENTS)
 MARKED = "marked"
 UNCLOSED = "unclosed mark"
 MARKS = re.compile(
@@ -59,14 +61,17 @@ class SecretPatterns:
         )
         self._custom = {*range(len(DETECTORS), len(self.every))}
         # What a text must contain, as it is and in lower case, for each to be worth trying.
-        self._needles = _places_by([detector.needles for detector in DETECTORS])
+        self._needles, self._long = (
+            _places_by([each.needles if long or not each.long else () for each in DETECTORS])
+            for long in (False, True)
+        )
         self._words = _places_by([detector.words for detector in DETECTORS])
 
     def suspect(self, text: str) -> bool:
         """Whether a text deserves a closer look. Ordinary memories cost no more than this."""
         if self._custom:
             return True  # nobody knows what their secrets begin with
-        for sign, needles in SUSPECT.items():
+        for sign, needles in (SUSPECT_LONG if LONG_WORD.search(text) else SUSPECT).items():
             if sign in text:
                 for needle in needles:
                     if needle in text:
@@ -81,7 +86,8 @@ class SecretPatterns:
         """The patterns that may match the text, in order."""
         low = text.lower()
         places = {*self._custom}
-        for needle, those in self._needles.items():
+        needles = self._long if LONG_WORD.search(text) else self._needles
+        for needle, those in needles.items():
             if needle in text:
                 places |= those
         for word, those in self._words.items():
@@ -126,7 +132,14 @@ def _by_sign(needles: Iterable[str]) -> dict[str, tuple[str, ...]]:
 # Signs of credentials that few texts contain, rarest first.
 SIGNS = "_=JKz/x:9-"
 # What a text must contain, as it is or in lower case, to deserve a closer look.
-SUSPECT = _by_sign(_shortest({needle for detector in DETECTORS for needle in detector.needles}))
+SUSPECT, SUSPECT_LONG = (
+    _by_sign(
+        _shortest(
+            {needle for each in DETECTORS if long or not each.long for needle in each.needles}
+        )
+    )
+    for long in (False, True)
+)
 SUSPECT_WORDS = _shortest({word for detector in DETECTORS for word in detector.words} | {*OPENING})
 
 BUILT_IN = SecretPatterns()

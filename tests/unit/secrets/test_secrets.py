@@ -26,6 +26,7 @@ from secret_samples import (
     positives,
     project_lines,
 )
+from service_samples import FORMS, ORDINARY, service_positives
 
 from recollect import Recollect
 from recollect.errors import UserError
@@ -47,7 +48,7 @@ from recollect.secrets.redaction import (
 )
 from recollect.settings import load_settings
 
-EVERY = positives()
+EVERY = [*positives(), *service_positives()]
 GITHUB = TOKENS["github token"](random.Random(1))
 OFF = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
 
@@ -63,6 +64,37 @@ def clean(text: str, **own: str) -> str:
 def test_every_kind_is_found_wherever_it_stands(group: str) -> None:
     missed = [one for one in EVERY if one.group == group and leaked(clean(one.text), one.secret)]
     assert missed == []
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_token_of_a_service_is_replaced_whole_and_nothing_beside_it(name: str) -> None:
+    form = FORMS[name]
+    for one in (one for one in EVERY if one.group == name):
+        assert clean(one.text) == one.text.replace(one.secret, replacement(form.kind))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_what_only_comes_near_to_a_token_of_a_service_stays(name: str) -> None:
+    near = FORMS[name].near
+    for text in (near, f"See {near}, it says.", f'"{near}"', f"({near})"):
+        assert clean(text) == text
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_a_word_with_the_prefix_of_a_service_stays(text: str) -> None:
+    assert clean(text) == text
+
+
+def test_a_key_in_base64_may_be_wrapped() -> None:
+    made = FORMS["kubeconfig"].make(random.Random(4))
+    lines = "\n    ".join(made[at : at + 76] for at in range(0, len(made), 76))
+    assert clean(f"client-key-data: |\n    {lines}\ntoken-file: x") == (
+        "client-key-data: |\n    [redacted: private key]\ntoken-file: x"
+    )
+
+
+def test_every_format_names_its_source() -> None:
+    assert [detector.name for detector in DETECTORS if not detector.source] == []
 
 
 def test_there_are_enough_samples_of_both_sorts() -> None:
@@ -253,7 +285,9 @@ HOSTILE = (
     "://a:b@", "://:@@@", "eyJ", "eyJhbGciOiJIUzI1NiJ9.", "ghp_", "sk-", "sk-a1A-", "xoxb-",
     "bearer ", "authorization: basic ", "curl -u a:", "curl a -u ", "<redact>",
     "[[redact]]</redact>", "[redacted: ", "[redacted: jwt]", "password ", "password\t",
-    "password: a.b.c[", "glpat-a.",
+    "password: a.b.c[", "glpat-a.", "LS0tLS1CRUdJTi", "LS0tLS1CRUdJTi" + "A" * 60 + "\n", "MTAw",
+    "cio", "EAA", "dapi0", "key-", "tskey-a", "tskey-auth-", "pscale_pw_a.", "tfp_=.", "xai-a1",
+    "AZDO", "figd_aA1", "app password: ", "app password: abcd", "/webhooks/1", "ops_eyJ", "fm2_",
     "accountkey=a1 ", "?sig=a", "Private-Lines: 1\nabcd\n", "password is ", "secret access key ",
     'password:"\\', "--password ", "-", "=", "A", "0123456789abcdef",
     "-----" + "BEGIN PRIVATE KEY-----",
