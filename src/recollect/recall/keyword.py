@@ -82,11 +82,16 @@ class Keyword(Channel, frozen=True, tag="keyword"):
         return (self.index, expression) if expression else None
 
     def recall(self, context: SearchContext) -> Ranking:
+        if self.correct_typos:
+            _note_corrections(context)
         narrowed = context.filter(kind=self.kind, without_kinds=self.without_kinds)
         asked = self.matches(context)
-        self._note(context)
         if asked is None or narrowed is None:
             return Ranking()
+        if len(TERMS[self.reading](context.search.query)) > fts5.MOST_TERMS:
+            context.note(
+                f"Long query: its first {fts5.MOST_TERMS} different words are the keywords."
+            )
         matched = context.store.keyword.match(
             *asked, self.columns, self.depth.at(context.limit), narrowed
         )
@@ -96,12 +101,9 @@ class Keyword(Channel, frozen=True, tag="keyword"):
             tuple(Hit(id, leaf(self.name, score, "bm25")) for id, score in matched.matches)
         )
 
-    def _note(self, context: SearchContext) -> None:
-        """Say where something else was searched for than was typed."""
-        if len(TERMS[self.reading](context.search.query)) > fts5.MOST_TERMS:
-            context.note(
-                f"Long query: its first {fts5.MOST_TERMS} different words are the keywords."
-            )
-        for word, others in context.understanding.corrections.items() if self.correct_typos else ():
-            if others:
-                context.note(f"No memory holds {word!r}: searched for {', '.join(others)} as well.")
+
+def _note_corrections(context: SearchContext) -> None:
+    """Say which words were searched for that nobody typed."""
+    for word, others in context.understanding.corrections.items():
+        if others:
+            context.note(f"No memory holds {word!r}: searched for {', '.join(others)} as well.")

@@ -14,6 +14,11 @@ from recollect.types import Family, Ranking
 Product = Literal["rrf", "reranking", "limit"]
 
 
+# More candidates than any recall finds, more words than any query has: a stage that waits for so
+# many asks no reranker.
+NEVER = 1_000_000
+
+
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     """Takes a ranking and returns another; the one it was given stays as it is. What it drops, it
     drops with a reason, which the response counts."""

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from recollect.context import SearchContext, scores_of
 from recollect.recipes.ranges import AtLeastOne, Count
-from recollect.stages.base import Stage
+from recollect.stages.base import NEVER, Stage
 from recollect.stages.rerank_deadline import rerank_scores
 from recollect.stages.rerank_skip import Skip
 from recollect.stages.rerank_text import whole
@@ -14,8 +14,6 @@ from recollect.types import Hit, Ranking, combine, leaf
 
 # What was not reached stands in order below the lowest verified score, even where that is 0.
 LEAST = 1e-6
-# More candidates than any recall finds: a stage with that many to wait for reads nothing.
-NEVER = 1_000_000
 
 
 class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):

@@ -12,14 +12,12 @@ from recollect.maths import logit
 from recollect.query.terms import words
 from recollect.recipes.ranges import AtLeastOne, Count, Weight
 from recollect.signals.base import added
-from recollect.stages.base import Stage
+from recollect.stages.base import NEVER, Stage
 from recollect.stages.rerank_deadline import rerank_scores
 from recollect.stages.rerank_text import focused
 from recollect.types import Hit, Ranking, weighted
 
 LETTER = re.compile("[A-Za-z]")
-# More words than any query has: a stage with that many to wait for reads nothing.
-NEVER = 1_000_000
 
 
 def readable(query: str) -> list[str]:
