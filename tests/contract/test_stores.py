@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from recollect.store.base import Store
-from recollect.store.sqlite.cipher import header_at
-from recollect.store.sqlite.rekey import Sealed, change_key, new_header
+from recollect.store.sqlite.cipher import Sealed, header_at
+from recollect.store.sqlite.rekey import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores import StoreContract
 

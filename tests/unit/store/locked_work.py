@@ -21,8 +21,8 @@ from recollect.ingest.jsonl import as_line, read_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite import rekey
-from recollect.store.sqlite.cipher import header_at
-from recollect.store.sqlite.rekey import Sealed, change_key
+from recollect.store.sqlite.cipher import Sealed, header_at
+from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import save
 from recollect.testing.stores.samples import memory

@@ -26,8 +26,8 @@ from recollect.memory_json import revision
 from recollect.present.response import as_json
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.sqlite import cipher, rekey
-from recollect.store.sqlite.cipher import header_at
-from recollect.store.sqlite.rekey import Sealed, change_key, new_header
+from recollect.store.sqlite.cipher import Sealed, header_at
+from recollect.store.sqlite.rekey import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import matches, put, save
 from recollect.testing.stores.samples import NOON, axis, full_memory, memory

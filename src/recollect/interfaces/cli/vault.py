@@ -11,9 +11,8 @@ from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.output import print_json
 from recollect.settings import home_folder, load_settings
-from recollect.store.sqlite.cipher import header_at, pending, real_path
+from recollect.store.sqlite.cipher import Sealed, header_at, pending, real_path
 from recollect.store.sqlite.errors import as_store_errors
-from recollect.store.sqlite.rekey import Sealed
 from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
 from recollect.vaults.keys import (
     Keys,

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 
@@ -23,6 +24,14 @@ KEY_BYTES = 32
 # Beside the vault, while its key is changed (see `rekey.py`):
 COPY = "-rekeying"  # an unfinished copy under the new key; of no use until it is renamed
 NEXT = "-rekeyed"  # the finished copy, whose content replaces the vault's
+
+
+class Sealed(NamedTuple):
+    """The key and the header that lock a vault."""
+
+    key: bytes
+    header: bytes
+
 
 # Returns the key for a vault's header, or raises Locked.
 KeySource = Callable[[Path, bytes], bytes]

@@ -15,7 +15,7 @@ import msgspec
 from recollect.errors import Locked, StoreError
 from recollect.retry import patiently
 from recollect.store.sqlite import cipher
-from recollect.store.sqlite.cipher import KeySource
+from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.errors import BUSY_SECONDS, as_store_errors
 from recollect.store.sqlite.schema import VERSION, checked_version, migrate
 
@@ -30,7 +30,7 @@ class Database:
         self.path = path
         self._real = cipher.real_path(path)
         self._keys = keys
-        self._key: tuple[bytes, bytes] | None = None  # with the header it belongs to
+        self._sealed: Sealed | None = None
         self._key_guard = threading.Lock()
         self._in_use = 0
         self._used_at = time.monotonic()
@@ -91,16 +91,16 @@ class Database:
     @property
     def locked(self) -> bool:
         """Whether this is an encrypted vault that is open at the moment."""
-        return self._key is not None
+        return self._sealed is not None
 
     def seal(self, idle_s: float) -> bool:
         """Forget the key and close every connection if the vault was not used for `idle_s` seconds.
         Return whether it did. The next call opens the vault again and needs the key again."""
         with self._guard:
             idle = not self._in_use and time.monotonic() - self._used_at >= idle_s
-            if not idle or self._key is None:
+            if not idle or self._sealed is None:
                 return False
-            self._key = None
+            self._sealed = None
             self._close_all()
             self._local = threading.local()
             return True
@@ -108,7 +108,7 @@ class Database:
     def close(self) -> None:
         with self._guard:
             self._close_all()
-            self._key = None
+            self._sealed = None
 
     def _close_all(self) -> None:
         for connection in self._opened:
@@ -212,12 +212,12 @@ class Database:
     def _key_for(self, header: bytes) -> bytes:
         """The key, asked for once for all threads."""
         with self._key_guard:
-            if self._key is not None and self._key[0] == header:
-                return self._key[1]
+            if self._sealed is not None and self._sealed.header == header:
+                return self._sealed.key
             if self._keys is None:
                 raise Locked(f"The vault {self.path} is locked, and there is no key for it here.")
             key = self._keys(self.path, header)
-            self._key = (header, key)
+            self._sealed = Sealed(key, header)
             return key
 
     def _version(self, connection: apsw.Connection, header: bytes | None) -> int:
@@ -226,7 +226,7 @@ class Database:
         except apsw.NotADBError as error:
             if header is None:
                 raise
-            self._key = None
+            self._sealed = None
             raise Locked(
                 f"The passphrase of the vault {self.path} is wrong; check it and try again."
             ) from error

@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
 
@@ -28,12 +27,14 @@ from recollect.store.sqlite.cipher import (
     HEADER_BYTES,
     MAGIC,
     NEXT,
+    Sealed,
     give_key,
     header_of,
     left_over,
     pending,
     real_path,
 )
+from recollect.store.sqlite.integrity import row_counts
 
 PAGE = 4096
 OPEN_MAGIC = b"SQLite format 3\x00"
@@ -47,13 +48,6 @@ FINISH_SECONDS = 60.0
 CHANGED = "Another process has just changed the key of the vault {path}; nothing was done here."
 # SQLite's own way to the disk, below the cipher.
 RAW_VFS = "win32" if os.name == "nt" else "unix"
-
-
-class Sealed(NamedTuple):
-    """The key and the header that lock a vault."""
-
-    key: bytes
-    header: bytes
 
 
 def new_header(scheme: int) -> bytes:
@@ -163,7 +157,7 @@ def _check(connection: apsw.Connection, copy: Path, new: Sealed | None) -> None:
             give_key(made, new.key)
         wrong = [str(row[0]) for row in made.execute("PRAGMA quick_check(20)")]
         wrong = [line for line in wrong if line != "ok" and "fts5" not in line.lower()]
-        if wrong or _rows(made) != _rows(connection):
+        if wrong or row_counts(made) != row_counts(connection):
             raise StoreError(
                 f"The copy {copy} of the vault is not complete ({'; '.join(wrong) or 'rows'}), so "
                 "nothing was changed; `recollect doctor` may say more."
@@ -171,17 +165,6 @@ def _check(connection: apsw.Connection, copy: Path, new: Sealed | None) -> None:
         made.pragma("journal_mode", "WAL")
     with copy.open("rb+") as stream:
         os.fsync(stream.fileno())
-
-
-def _rows(connection: apsw.Connection) -> list[tuple[str, int]]:
-    """The number of rows of each table."""
-    tables = connection.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name"
-    ).fetchall()
-    return [
-        (str(name), int(str(connection.execute(f'SELECT count(*) FROM "{name}"').get)))
-        for (name,) in tables
-    ]
 
 
 @contextmanager

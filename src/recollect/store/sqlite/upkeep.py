@@ -14,6 +14,7 @@ from recollect.query.terms import tokens
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
 from recollect.store.sqlite.keyword import TABLES, TOKENIZERS
 from recollect.store.sqlite.topics import SqliteTopics
 
@@ -95,23 +96,6 @@ def _counted(connection: apsw.Connection) -> Counter[str]:
     return counted
 
 
-def _file(connection: apsw.Connection) -> str | None:
-    """SQLite's own check, without the keyword indexes: they have checks of their own and can be
-    rebuilt."""
-    wrong = [line for line in _integrity(connection, "20") if "fts5" not in line.lower()]
-    return "; ".join(wrong) or None
-
-
-def _integrity(connection: apsw.Connection, what: str) -> list[str]:
-    found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({what})")]
-    return [] if found == ["ok"] else found
-
-
-def _references(connection: apsw.Connection) -> str | None:
-    broken = connection.execute("PRAGMA foreign_key_check").fetchall()
-    return f"{len(broken)} rows refer to rows that do not exist" if broken else None
-
-
 def _index(index: str) -> Callable[[apsw.Connection], str | None]:
     table = TABLES[index]
 
@@ -120,7 +104,7 @@ def _index(index: str) -> Callable[[apsw.Connection], str | None]:
         new index."""
         # An idle connection remembers the index as it was; only a search makes it read it again.
         connection.execute(f"SELECT 1 FROM {table} WHERE {table} MATCH '\"\"'").fetchall()
-        if broken := _integrity(connection, table):
+        if broken := integrity(connection, table):
             return "; ".join(broken)
         with closing(_made_anew(index, connection)) as anew:
             indexed, live = (
@@ -204,8 +188,8 @@ def _hashes(topics: SqliteTopics) -> Callable[[apsw.Connection], str | None]:
 
 
 CHECKS: tuple[tuple[str, Callable[[apsw.Connection], str | None], bool], ...] = (
-    ("file", _file, False),
-    ("references", _references, False),
+    ("file", file_problem, False),
+    ("references", references_problem, False),
     ("stemmed index", _index("stemmed"), True),
     ("plain index", _index("plain"), True),
     ("subwords index", _index("subwords"), True),
