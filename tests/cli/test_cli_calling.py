@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,22 @@ def home(tmp_path: Path) -> Home:
 def test_the_version_is_printed(home: Home) -> None:
     assert home.run("--version").out == f"recollect {__version__}\n"
     assert home.run("-V").out == f"recollect {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "unneeded"),
+    [
+        ("--version", "argparse contextlib msgspec typing"),
+        ("search note --json", "asyncio base64 httpx2 inspect numpy rich"),
+    ],
+)
+def test_what_a_command_does_not_need_it_does_not_import(
+    home: Home, args: str, unneeded: str
+) -> None:
+    ran = home.run(*args.split(), through=(sys.executable, "-X", "importtime"))
+    imported = {line.rpartition("|")[2].strip() for line in ran.err.splitlines()}
+    assert "recollect.interfaces.cli.main" in imported
+    assert imported & set(unneeded.split()) == set()
 
 
 @pytest.mark.parametrize("args", [(), ("--help",), ("-h",), ("help",)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from base64 import b32encode
 from collections.abc import Mapping
 
 from recollect.hashing import content_digest
@@ -45,6 +44,8 @@ def content_of(fields: Mapping[str, object]) -> str:
 
 def hash_letters(text: str, size: int = 20) -> str:
     """A hash of so many bytes, in small letters and digits: eight for five bytes."""
+    from base64 import b32encode  # noqa: PLC0415  start-up time
+
     return b32encode(content_digest(text, size)).decode().lower()
 
 

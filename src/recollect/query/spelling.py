@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from string import ascii_lowercase
-
 FEWEST_LETTERS = 5  # of shorter words, too many others are one slip away
 MOST_LETTERS = 40  # the number of slips grows with the length, and a longer one is no word
 
@@ -17,6 +15,8 @@ def one_slip_away(word: str) -> set[str]:
     """Every word at Damerau-Levenshtein distance 1: a letter added, left out or replaced, or two
     neighbours swapped. Letters are a to z and the word's own. The sharp s and its two plain ones,
     which capitals do not tell apart, count as one letter."""
+    from string import ascii_lowercase  # noqa: PLC0415  start-up time
+
     letters = {*ascii_lowercase, *word}
     splits = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     found = {left + right[1:] for left, right in splits}

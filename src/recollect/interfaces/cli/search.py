@@ -16,7 +16,6 @@ from recollect.interfaces.cli.arguments import (
     search_of,
 )
 from recollect.interfaces.cli.output import print_json
-from recollect.interfaces.cli.results import print_response
 from recollect.present.response import as_json, compact
 
 EXAMPLE = '  recollect search "how do we refresh tokens" --project harbor-api --explain'
@@ -59,5 +58,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(compact(response) if args.compact else as_json(response, args.explain))
     else:
+        from recollect.interfaces.cli.results import print_response  # noqa: PLC0415  start-up time
+
         print_response(response, now, explain=args.explain)
     return 0
