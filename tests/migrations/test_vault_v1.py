@@ -57,7 +57,8 @@ def schema(memory: Recollect) -> dict[str, str]:
     """Every table, index, view and trigger, white space, quotes and comments aside."""
     rows = memory.store.database.rows("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
     plain = {str(name): re.sub(r"--[^\n]*", "", str(sql)) for name, sql in rows}
-    return {name: " ".join(sql.replace('"', "").split()) for name, sql in plain.items()}
+    words = {name: " ".join(sql.replace('"', "").split()) for name, sql in plain.items()}
+    return {name: re.sub(r" ?([(),]) ?", r"\1", sql) for name, sql in words.items()}
 
 
 def test_every_memory_is_there_with_every_field(memory: Recollect) -> None:

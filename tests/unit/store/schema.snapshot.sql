@@ -1,4 +1,4 @@
--- version 4
+-- version 5
 
 -- index cuts_file
 CREATE INDEX cuts_file ON cuts (file, number);
@@ -49,7 +49,7 @@ CREATE TABLE files (key INTEGER PRIMARY KEY, folder INTEGER NOT NULL REFERENCES 
 CREATE TABLE folders (key INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, project TEXT NOT NULL, redact INTEGER NOT NULL CHECK (redact IN (0, 1)), followed INTEGER NOT NULL CHECK (followed IN (0, 1)), added_at INTEGER NOT NULL) STRICT;
 
 -- table memories
-CREATE TABLE memories (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, context TEXT NOT NULL, why TEXT NOT NULL, impact TEXT NOT NULL, details TEXT NOT NULL, kind TEXT NOT NULL, severity TEXT, domain TEXT NOT NULL, project TEXT NOT NULL, source TEXT NOT NULL, tier TEXT NOT NULL, space TEXT NOT NULL, path TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, valid_from INTEGER, valid_until INTEGER, content_hash BLOB NOT NULL, forgotten_at INTEGER) STRICT;
+CREATE TABLE memories (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, context TEXT NOT NULL, why TEXT NOT NULL, impact TEXT NOT NULL, details TEXT NOT NULL, kind TEXT NOT NULL, severity TEXT, domain TEXT NOT NULL, project TEXT NOT NULL, source TEXT NOT NULL, tier TEXT NOT NULL, space TEXT NOT NULL, path TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, valid_from INTEGER, valid_until INTEGER, content_hash BLOB NOT NULL, forgotten_at INTEGER, checksum BLOB NOT NULL DEFAULT x'') STRICT;
 
 -- table memory_tags
 CREATE TABLE memory_tags (memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED, tag INTEGER NOT NULL REFERENCES tags, position INTEGER NOT NULL, PRIMARY KEY (memory, tag)) WITHOUT ROWID, STRICT;

@@ -9,8 +9,15 @@ from operator import attrgetter
 import apsw
 import msgspec
 
-from recollect.hashing import content_digest
 from recollect.store.base import Dates, Facets, FeedbackEvent, MemoryStamp, Stored
+from recollect.store.sqlite.checksums import (
+    SAME_CONTENT,
+    TAGS,
+    TEXTS,
+    TIMES,
+    checksum,
+    content_hash,
+)
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.facets import dates, facets
 from recollect.store.sqlite.feedback import complete_feedback
@@ -22,18 +29,11 @@ from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import from_micros, to_micros
 from recollect.types import Filter, Memory, Place
 
-TEXTS = (
-    "id", "title", "text", "context", "why", "impact", "details", "kind", "severity", "domain",
-    "project", "source", "tier", "space", "path",
-)  # fmt: skip
-TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
-COLUMNS = (*TEXTS, *TIMES, "content_hash")
-HASHED = ("title", "text", "context", "why", "impact", "details", "kind")
+COLUMNS = (*TEXTS, *TIMES, "content_hash", "checksum")
 
 READ = f"""
 SELECT m.key, m.forgotten_at,
-       (SELECT json_group_array(t.name ORDER BY mt.position)
-          FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key),
+       {TAGS},
        {", ".join("m." + column for column in (*TEXTS, *TIMES))}
   FROM memories m"""
 INSERT = f"INSERT INTO memories (key, {', '.join(COLUMNS)}) VALUES (?{', ?' * len(COLUMNS)})"
@@ -45,14 +45,9 @@ BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
 TIERS = ("core", "capture", "file")
 
 
-_hashed = attrgetter(*HASHED)
+_same_content = attrgetter(*SAME_CONTENT)
 _texts = attrgetter(*TEXTS)
 _times = attrgetter(*TIMES)
-
-
-def content_hash(memory: Memory) -> bytes:
-    """A hash of the content: equal for two memories that say the same, in any vault."""
-    return content_digest("\0".join(_hashed(memory)), 16)
 
 
 class SqliteMemories:
@@ -143,7 +138,7 @@ class SqliteWriting:
     def add(self, memory: Memory) -> Stored:
         key = self._new_key()
         self._write_tags(key, memory.tags)
-        self._connection.execute(INSERT, (key, *_values(memory)))
+        self._connection.execute(INSERT, (key, *_values(key, memory)))
         self._now_live(key, memory)
         return Stored(key, memory)
 
@@ -151,21 +146,19 @@ class SqliteWriting:
         if before.memory.tags != after.tags:
             self._connection.execute("DELETE FROM memory_tags WHERE memory = ?", (before.key,))
             self._write_tags(before.key, after.tags)
-        self._connection.execute(UPDATE, (*_values(after), before.key))
+        self._connection.execute(UPDATE, (*_values(before.key, after), before.key))
         if not before.forgotten:
             self._vocabulary.remove(before.memory)
         self._now_live(before.key, after)
         return Stored(before.key, after)
 
     def forget(self, before: Stored, at: datetime) -> None:
-        sql = "UPDATE memories SET forgotten_at = ? WHERE key = ?"
-        self._connection.execute(sql, (to_micros(at), before.key))
+        self._set_forgotten(before, to_micros(at))
         self._vocabulary.remove(before.memory)
         self._subwords.remove(before.key)
 
     def restore(self, before: Stored) -> None:
-        sql = "UPDATE memories SET forgotten_at = NULL WHERE key = ?"
-        self._connection.execute(sql, (before.key,))
+        self._set_forgotten(before, None)
         self._now_live(before.key, before.memory)
 
     def purge(self, before: Stored) -> None:
@@ -181,6 +174,11 @@ class SqliteWriting:
         """Write what is written once per transaction."""
         self._vocabulary.apply(self._connection)
         self._subwords.apply()
+
+    def _set_forgotten(self, stored: Stored, at: int | None) -> None:
+        fields = (stored.key, *_fields(stored.memory), at)
+        sql = "UPDATE memories SET forgotten_at = ?, checksum = ? WHERE key = ?"
+        self._connection.execute(sql, (at, checksum(fields, stored.memory.tags), stored.key))
 
     def _now_live(self, key: int, memory: Memory) -> None:
         """Index what is derived in Python; the triggers do the rest."""
@@ -227,12 +225,16 @@ def _find(connection: apsw.Connection, ids: Iterable[str]) -> dict[str, Stored]:
     return {stored.memory.id: stored for stored in found}
 
 
-def _values(memory: Memory) -> list[apsw.SQLiteValue]:
-    return [
-        *_texts(memory),
-        *(None if moment is None else to_micros(moment) for moment in _times(memory)),
-        content_hash(memory),
-    ]
+def _values(key: int, memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
+    """The columns of a live memory."""
+    fields = _fields(memory)
+    check = checksum((key, *fields, None), memory.tags)
+    return *fields, content_hash(_same_content(memory)), check
+
+
+def _fields(memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
+    times = (None if moment is None else to_micros(moment) for moment in _times(memory))
+    return *_texts(memory), *times
 
 
 def _stored(row: Sequence[apsw.SQLiteValue]) -> Stored:

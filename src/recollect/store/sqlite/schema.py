@@ -8,12 +8,12 @@ from pathlib import Path
 import apsw
 
 from recollect.errors import StoreError
-from recollect.store.sqlite import subwords
+from recollect.store.sqlite import checksums, subwords
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
-VERSION = 4
+VERSION = 5
 # What SQL alone cannot migrate, by the version it belongs to.
-AFTERWARDS = {3: subwords.fill}
+AFTERWARDS = {3: subwords.fill, 5: checksums.fill}
 
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:

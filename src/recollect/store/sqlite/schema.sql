@@ -1,4 +1,4 @@
--- The vault, version 4. The memories are the truth; everything marked derived can be rebuilt from
+-- The vault, version 5. The memories are the truth; everything marked derived can be rebuilt from
 -- them by `recollect reindex` and is checked by `recollect doctor`.
 -- Times are whole microseconds since 1970-01-01 UTC. Texts never given are '' rather than NULL.
 
@@ -29,7 +29,8 @@ CREATE TABLE memories (
     valid_from   INTEGER,
     valid_until  INTEGER,
     content_hash BLOB NOT NULL,
-    forgotten_at INTEGER            -- NULL while the memory is live
+    forgotten_at INTEGER,           -- NULL while the memory is live
+    checksum     BLOB NOT NULL DEFAULT x''  -- of every field; see checksums.py
 ) STRICT;
 
 -- Browsing: core, then capture, then file; newest first in each.
