@@ -195,11 +195,30 @@ def test_what_was_asked_before_the_input_ends_is_answered(tmp_path: Path) -> Non
     assert json.loads(out)["result"]["structuredContent"]["results"] == []
 
 
-def test_lines_that_are_no_messages_are_passed_over(tmp_path: Path) -> None:
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+# A line that is no message → the id and the code of the answer.
+NO_MESSAGES = {
+    b"hello": (None, PARSE_ERROR),
+    b"\xff\xfe": (None, PARSE_ERROR),
+    b'{"id": 1': (None, PARSE_ERROR),
+    b"[" * 100_000: (None, PARSE_ERROR),
+    b'{"jsonrpc": "2.0", "id": 2, "method": "ping", "params": {"a": "\\ud800"}}': (2, PARSE_ERROR),
+    b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}': (None, PARSE_ERROR),
+    b"[]": (None, INVALID_REQUEST),
+    b'{"jsonrpc": "2.0"}': (None, INVALID_REQUEST),
+    b'{"jsonrpc": "2.0", "id": 0, "method": 5}': (0, INVALID_REQUEST),
+    b'{"jsonrpc": "2.0", "id": true, "method": 5}': (None, INVALID_REQUEST),
+}
+
+
+def test_a_line_that_is_no_message_gets_an_error_and_a_blank_one_none(tmp_path: Path) -> None:
     with running(tmp_path) as held:
         assert held.process.stdin is not None
-        for line in (b"hello", b"", b"[]", b'{"jsonrpc": "2.0"}', b"\xff\xfe", b'{"id": 1'):
-            held.process.stdin.write(line + b"\n")
+        for line, (id, code) in NO_MESSAGES.items():
+            held.process.stdin.write(b"\n" + line + b"\n")
+            held.process.stdin.flush()
+            answer = held.answer()
+            assert (answer["id"], answer["error"]["code"]) == (id, code), line[:80]
         held.send("ping", id=1)
         assert held.answer()["id"] == 1
         held.close_stdin()

@@ -173,6 +173,7 @@ class Recollect:
     context = method(searching.context, SEARCH)
     related = method(searching.related, SEARCH)
     show = method(searching.show, SEARCH, anywhere=True)
+    located = method(searching.located, SEARCH, anywhere=True)
     recipe = method(Session.recipe, SEARCH, anywhere=True)
 
     # Browsing

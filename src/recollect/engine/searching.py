@@ -22,7 +22,7 @@ from recollect.present.views import token_estimate
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
 from recollect.types import Context, Filter, Memory, Response, Search
-from recollect.vaults.known import HOME
+from recollect.vaults.known import HOME, FoundMemory
 
 CONTEXT_LIMIT = 10
 EVERYTHING = Filter()
@@ -106,15 +106,21 @@ def related(session: Session, id: str, limit: int | None = None) -> Response:
 
 def show(session: Session, ids: Sequence[str], *, federate: bool = True) -> list[Memory]:
     """Whole memories, in the order asked for; without `federate` from no other vault."""
-    found: dict[str, Memory] = {}
+    return [found.memory for found in located(session, ids, federate=federate)]
+
+
+def located(session: Session, ids: Sequence[str], *, federate: bool = True) -> list[FoundMemory]:
+    """The same, each with the name of its vault."""
+    found: dict[str, FoundMemory] = {}
     if session.caller.sees(HOME):
-        found = session.readable_store().memories.get(named_ids(ids))
+        own = session.readable_store().memories.get(named_ids(ids))
+        found = {id: FoundMemory(HOME, memory) for id, memory in own.items()}
     for id in named_ids(ids):
         if id not in found:
             elsewhere = session.elsewhere(id) if federate else None
             if elsewhere is None:
                 raise unknown_memory(id)
-            found[id] = elsewhere.memory
+            found[id] = elsewhere
     return [found[id] for id in ids]
 
 

@@ -27,12 +27,11 @@ from recollect.store.base import Store
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import parse_time
 from recollect.types import Memory
-from recollect.vaults.known import HOME
+from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.cipher import KeySource
     from recollect.vaults.fanned_store import FannedStore
-    from recollect.vaults.federation import FoundElsewhere
 
 # A remote model gets this long to take in what a command saved before the command ends.
 PATIENCE_S = 3.0
@@ -114,7 +113,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     def readable_store(self) -> Store:
         return self.fanned() or self.store
 
-    def elsewhere(self, id: str) -> FoundElsewhere | None:
+    def elsewhere(self, id: str) -> FoundMemory | None:
         """The memory of that id in another vault, and which; None if no other has it."""
         federation = self.others.federation
         return None if federation is None else federation.show(id, self.caller.sees)

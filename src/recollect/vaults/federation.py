@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -22,7 +22,7 @@ from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Degraded, Memory, Response, Search
 from recollect.vaults.answers import VaultAnswer, merged
 from recollect.vaults.keys import other_keys
-from recollect.vaults.known import HOME, KnownVault, known_vaults
+from recollect.vaults.known import HOME, FoundMemory, KnownVault, known_vaults
 from recollect.vaults.remote import RemoteVault
 from recollect.vaults.threads import VaultThreads
 
@@ -30,13 +30,6 @@ from recollect.vaults.threads import VaultThreads
 THREADS = 2
 
 Answer = TypeVar("Answer")
-
-
-class FoundElsewhere(NamedTuple):
-    """A memory, and the name of the vault that holds it."""
-
-    vault: str
-    memory: Memory
 
 
 class Federation:
@@ -144,7 +137,7 @@ class Federation:
                 f"The vault {vault.name} could not answer ({type(error).__name__})."
             ) from error
 
-    def show(self, id: str, sees: Callable[[str], bool]) -> FoundElsewhere | None:
+    def show(self, id: str, sees: Callable[[str], bool]) -> FoundMemory | None:
         """A memory that the home's own vault does not have, from the first vault that does among
         those that the caller `sees`."""
         start = time.perf_counter()
@@ -153,7 +146,7 @@ class Federation:
         for vault, future in asked:
             with suppress(RecollectError):  # a vault that is away has nothing to show
                 if (found := self._awaited(future, start)) is not None:
-                    return FoundElsewhere(vault.name, found)
+                    return FoundMemory(vault.name, found)
         return None
 
     def _shown(self, vault: KnownVault, id: str) -> Memory | None:

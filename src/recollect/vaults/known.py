@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from recollect.checks import sayable_path
 from recollect.errors import UserError
 from recollect.settings import Settings, VaultSettings, VaultTier
+from recollect.types import Memory
 from recollect.vaults.trust import Trusted, project_vault, same_file
 
 HOME = "agent"
@@ -30,6 +32,13 @@ class KnownVault(Struct, frozen=True):
     url: str = ""
     token_env: str = ""
     passphrase_env: str = ""
+
+
+class FoundMemory(NamedTuple):
+    """A memory, and the name of the vault that holds it."""
+
+    vault: str
+    memory: Memory
 
 
 def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) -> list[KnownVault]:

@@ -12,7 +12,8 @@ from recollect.auth.audit import NAME, entries
 from recollect.auth.tokens import real_time
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import add_json, add_limit
-from recollect.interfaces.cli.output import DIM, YELLOW, print_json, styled, visible
+from recollect.interfaces.cli.output import DIM, YELLOW, print_json, styled
+from recollect.present.visible import visible
 from recollect.settings import home_folder
 from recollect.times import parse_moment, parse_time
 

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, styled, visible
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, styled
 from recollect.interfaces.cli.tables import add_table, remove_table
+from recollect.present.visible import visible
 from recollect.settings import home_folder, load_settings
 from recollect.vaults.collections import Collections
 from recollect.vaults.known import known_vaults

@@ -7,10 +7,11 @@ import argparse
 from recollect.engine import Recollect
 from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
-from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, styled, visible
+from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, styled
 from recollect.interfaces.cli.results import about
 from recollect.present import sentences
 from recollect.present.response import context_json
+from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
 
 EXAMPLE = (
@@ -51,9 +52,9 @@ def run(args: argparse.Namespace) -> int:
         print_json(context_json(found))
         return 0
     for each in found.memories:
-        print(styled(visible(each.title or each.id), BOLD))
+        print(styled(one_line(each.title or each.id), BOLD))
         for line in each.text.splitlines():
-            print(visible(line))
+            print(f"  {visible(line)}")
         print(styled(about(each, now), DIM) + "\n")
     origins = f"{found.matched} found by search, {found.topped_up} newest"
     print(styled(f"{counted(len(found.memories), 'memory')}: {origins}", DIM))

@@ -26,8 +26,8 @@ from recollect.interfaces.cli.output import (
     say,
     styled,
     table_lines,
-    visible,
 )
+from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.settings import Rerank, home_folder, load_settings
 

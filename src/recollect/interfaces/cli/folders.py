@@ -9,8 +9,9 @@ from typing import Any
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
-from recollect.interfaces.cli.output import BOLD, one_line, print_json, say, styled
+from recollect.interfaces.cli.output import BOLD, print_json, say, styled
 from recollect.interfaces.cli.syncing import advancing, embed, follow, synced_json, tell
+from recollect.present.visible import one_line
 from recollect.present.words import counted
 
 EXAMPLE = (

@@ -17,9 +17,10 @@ from recollect.importers import TOOLS, ForeignMemories, importer
 from recollect.ingest.checksum import verify
 from recollect.ingest.jsonl import Line, read_lines
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, standard_input
-from recollect.interfaces.cli.output import one_line, print_json, progress, visible
+from recollect.interfaces.cli.output import print_json, progress
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.interfaces.cli.syncing import add_no_embed, embed, tell_waiting
+from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
 
 EXAMPLE = (

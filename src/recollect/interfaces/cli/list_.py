@@ -6,17 +6,10 @@ import argparse
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
-from recollect.interfaces.cli.output import (
-    BOLD,
-    DIM,
-    print_json,
-    shortened,
-    styled,
-    visible,
-    width,
-)
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, shortened, styled, width
 from recollect.interfaces.cli.results import about
 from recollect.memory_json import memory_json
+from recollect.present.visible import visible
 
 EXAMPLE = "  recollect list --project harbor-api --since 7d"
 DEFAULT = 20

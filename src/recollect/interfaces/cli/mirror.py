@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
-from recollect.interfaces.cli.output import print_json, visible
+from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.syncing import stopped_by_signals
+from recollect.present.visible import visible
 
 if TYPE_CHECKING:
     from recollect.mirror.report import Mirrored

@@ -11,19 +11,15 @@ from typing import Any
 import msgspec
 
 from recollect.present.snippet import pieces
+from recollect.present.visible import visible, visible_json
 
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
 MARK = "1;33"
-PICTURES = {
-    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
-    0x7F: 0x2421,
-    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
-}
 
 
 def print_json(value: Any) -> None:
     """One JSON value, readable, and the same every time."""
-    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    print(visible_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
 
 
 def say(as_json: bool, sentence: str, **facts: object) -> None:
@@ -43,16 +39,6 @@ def styled(text: str, style: str) -> str:
     if not on_terminal() or os.environ.get("NO_COLOR") or not text:
         return text
     return f"\x1b[{style}m{text}\x1b[0m"
-
-
-def visible(text: str) -> str:
-    """A memory's text with its control signs as pictures: raw, they would steer the terminal."""
-    return text.translate(PICTURES)
-
-
-def one_line(name: str) -> str:
-    """A name as it can be shown: the names of files may hold line breaks."""
-    return visible(" ".join(name.splitlines()))
 
 
 def marked(snippet: str) -> str:

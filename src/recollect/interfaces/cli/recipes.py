@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, styled, visible
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, styled
+from recollect.present.visible import visible
 from recollect.recipes.overrides import tree
 from recollect.recipes.registry import Recipes
 from recollect.recipes.show import as_toml, differences, facts

@@ -15,7 +15,6 @@ from recollect.interfaces.cli.output import (
     on_terminal,
     shortened,
     styled,
-    visible,
     width,
 )
 from recollect.memory_json import memory_json
@@ -23,6 +22,7 @@ from recollect.present import sentences
 from recollect.present.explain import as_lines, bar
 from recollect.present.response import summary
 from recollect.present.views import PreviewView
+from recollect.present.visible import visible
 from recollect.present.words import age, counted, place_in_file
 from recollect.types import Memory, Response, Result, Term
 from recollect.vaults.known import HOME
@@ -106,12 +106,13 @@ def memory_lines(memory: Memory) -> Iterator[str]:
     for name, value in memory_json(memory).items():
         if not value:
             continue
-        text = visible(", ".join(value) if isinstance(value, list) else str(value))
-        if "\n" in text or len(text) > width():
+        text = ", ".join(value) if isinstance(value, list) else str(value)
+        lines = text.splitlines()
+        if len(lines) > 1 or len(text) > width():
             yield styled(name, CYAN)
-            yield from (f"  {line}" for line in text.splitlines())
+            yield from (f"  {visible(line)}" for line in lines)
         else:
-            yield f"{styled(f'{name:<12}', CYAN)} {text}"
+            yield f"{styled(f'{name:<12}', CYAN)} {visible(text)}"
 
 
 def explained(term: Term) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, print_json, styled, visible
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, print_json, styled
 from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, known_client
 from recollect.interfaces.setup.registration import (
     FileChange,
@@ -18,6 +18,7 @@ from recollect.interfaces.setup.registration import (
     state,
     unplanned,
 )
+from recollect.present.visible import visible
 
 EXAMPLE = """\
   recollect setup --list

@@ -6,7 +6,8 @@ import argparse
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
-from recollect.interfaces.cli.output import CYAN, print_json, styled, visible
+from recollect.interfaces.cli.output import CYAN, print_json, styled
+from recollect.present.visible import visible
 
 EXAMPLE = "  recollect stats --json"
 LABELS = {"waiting": "no vector"}

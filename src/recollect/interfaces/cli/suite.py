@@ -28,10 +28,10 @@ from recollect.interfaces.cli.output import (
     shortened,
     styled,
     table_lines,
-    visible,
     width,
 )
 from recollect.interfaces.cli.results import explained
+from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.settings import home_folder, load_settings

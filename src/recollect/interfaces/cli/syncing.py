@@ -11,8 +11,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.output import DIM, one_line, print_json, progress, styled, visible
+from recollect.interfaces.cli.output import DIM, print_json, progress, styled
 from recollect.interfaces.cli.secrets import tell_redacted
+from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
     wrong_call,
 )
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled, visible
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled
+from recollect.present.visible import visible
 from recollect.settings import home_folder
 from recollect.times import iso, parse_expiry
 

@@ -12,8 +12,9 @@ from typing import Any
 from recollect.checks import sayable_path
 from recollect.errors import NotFound, UserError
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
-from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, say, styled, visible
+from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, say, styled
 from recollect.interfaces.cli.tables import add_table, remove_table
+from recollect.present.visible import visible
 from recollect.settings import home_folder, load_settings
 from recollect.vaults.known import KnownVault, known_vaults, untrusted_vault
 from recollect.vaults.trust import (

@@ -82,8 +82,10 @@ def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
 
 
 def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
-    found = served.engine.show(list(dict.fromkeys(args.ids)))
-    return ToolAnswer({"memories": [memory_json(memory) for memory in found]}, memories_text(found))
+    found = served.engine.located(list(dict.fromkeys(args.ids)))
+    return ToolAnswer(
+        {"memories": [memory_json(memory) for _, memory in found]}, memories_text(found)
+    )
 
 
 def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:

@@ -7,12 +7,13 @@ a line, nor one that waits for a remote model.
 
 from __future__ import annotations
 
+import json
 import logging
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -20,7 +21,16 @@ from typing import TYPE_CHECKING
 import anyio
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+)
+from pydantic import ValidationError
 
 from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import build, unexpected
@@ -70,7 +80,7 @@ async def _serve(served: Served) -> None:
     asks, asked = anyio.create_memory_object_stream[SessionMessage | Exception]()
     answers, answered = anyio.create_memory_object_stream[SessionMessage]()
     async with stdio_server() as (read, write), anyio.create_task_group() as relays:
-        relays.start_soon(unanswered.ask, read, asks)
+        relays.start_soon(unanswered.ask, read, asks, write)
         relays.start_soon(unanswered.answer, answered, write)
         await server.run(asked, answers, server.create_initialization_options())
 
@@ -87,10 +97,15 @@ class Unanswered:
         self,
         read: ReadStream[SessionMessage | Exception],
         asks: WriteStream[SessionMessage | Exception],
+        write: WriteStream[SessionMessage],
     ) -> None:
         async with asks:
             async for item in read:
-                if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCRequest):
+                if isinstance(item, Exception):  # the SDK would say nothing, and the client wait
+                    if refusal := _refusal(item):
+                        await write.send(SessionMessage(refusal))
+                    continue
+                if isinstance(item.message, JSONRPCRequest):
                     self._waiting.add(item.message.id)
                 await asks.send(item)
             with anyio.move_on_after(LAST_ANSWERS_S):
@@ -107,6 +122,32 @@ class Unanswered:
                 if isinstance(item.message, JSONRPCResponse | JSONRPCError):
                     self._waiting -= {item.message.id}
                     self._fewer.set()
+
+
+def _refusal(error: Exception) -> JSONRPCError | None:
+    """The answer to a line that is no message, with the line's id where one can be read; None for a
+    blank line."""
+    problems = error.errors() if isinstance(error, ValidationError) else []
+    if any(problem["input"] in ("\n", "\r\n") for problem in problems):
+        return None
+    ids = (_id_of(problem["input"]) for problem in problems)
+    refused = ErrorData(code=INVALID_REQUEST, message="The line is not a JSON-RPC 2.0 message.")
+    if any(problem["type"] == "json_invalid" for problem in problems):
+        sentence = "The line is not JSON, or has half of a surrogate pair."
+        refused = ErrorData(code=PARSE_ERROR, message=sentence)
+    id = next((id for id in ids if id is not None), None)
+    return JSONRPCError(jsonrpc="2.0", id=id, error=refused)
+
+
+def _id_of(refused: object) -> RequestId | None:
+    """The id in a line, or a part of one, that is no message. Python's reader takes lone
+    surrogates; the protocol's does not."""
+    with suppress(ValueError, RecursionError):
+        message = json.loads(refused) if isinstance(refused, str) else refused
+        id = message.get("id") if isinstance(message, dict) else None
+        if type(id) is int or (isinstance(id, str) and id.isprintable()):
+            return id
+    return None
 
 
 @contextmanager

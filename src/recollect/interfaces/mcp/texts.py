@@ -1,4 +1,8 @@
-"""Answers as short text, for models whose client shows them nothing else."""
+"""Answers as short text, for models whose client shows them nothing else.
+
+Whatever stands behind a `>` is a memory's own text, line by line, so that none can pass for two
+memories or for a message of the server.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,14 @@ from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.explain import as_lines
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
+from recollect.present.visible import one_line, quoted, visible
 from recollect.present.words import place_in_file
 from recollect.types import Context, Memory, Response, Result
+from recollect.vaults.known import HOME, FoundMemory
 
 # As long as a scan's first words: enough to distinguish memories without a title.
 HEADING = 120
+OWN = f"In vault {HOME}:"
 
 
 def response_text(response: Response, *, explain: bool) -> str:
@@ -29,15 +36,15 @@ def response_text(response: Response, *, explain: bool) -> str:
 
 def _result(place: int, result: Result, response: Response, *, explain: bool) -> Iterator[str]:
     memory = result.memory
-    yield f"{place}. {_heading(memory)} [{memory.id}] {result.score:.4g}"
+    yield f"{place}. {_named(memory, result.vault)}, score {result.score:.4g} > {_heading(memory)}"
     body = _shown(result)
     if body and (memory.title or response.view == "full"):
-        yield body
+        yield quoted(body)
     if result.file is not None:
-        yield f"   in {place_in_file(result.file)}"
-    yield from (f"   {sentence}" for sentence in sentences.others(result))
+        yield f"   in {one_line(place_in_file(result.file))}"
+    yield from (f"   {one_line(sentence)}" for sentence in sentences.others(result))
     if explain:
-        yield from (f"   {name} {value:.6g} = {how}" for name, value, how in
+        yield from (f"   {name} {value:.6g} = {one_line(how)}" for name, value, how in
                     as_lines(result.explain))  # fmt: skip
 
 
@@ -45,31 +52,28 @@ def _remarks(response: Response) -> Iterator[str]:
     if doubt := sentences.doubt(response):
         yield doubt
     yield from sentences.understood(response)
-    yield from response.notes
-    yield from (sentences.degraded(part, response) for part in response.degraded)
-
-
-def _indented(text: str) -> str:
-    return f"   {' '.join(text.split())}" if text.strip() else ""
+    yield from map(one_line, response.notes)
+    yield from (one_line(sentences.degraded(part, response)) for part in response.degraded)
 
 
 def _shown(result: Result) -> str:
     """What the view shows of a result below its heading."""
     match result.shown:
         case ScanView(snippet=snippet):
-            return _indented(snippet)
+            text = snippet
         case SnippetView(snippet=snippet):
-            return _indented(snippet or result.memory.text[:HEADING])
+            text = snippet or result.memory.text[:HEADING]
         case PreviewView(preview=preview):
-            return _indented(preview)
+            text = preview
         case PointerView(what=what, why=why, impact=impact):
             parts = (what, why and f"Why: {why}", impact and f"Impact: {impact}")
-            return _indented(" ".join(part for part in parts if part))
+            text = " ".join(part for part in parts if part)
         case _:
-            return memory_text(result.memory)
+            return _fields(result.memory)
+    return " ".join(text.split())
 
 
-def memory_text(memory: Memory) -> str:
+def _fields(memory: Memory) -> str:
     """Every field that holds something."""
     fields = {name: value for name, value in memory_json(memory).items() if value}
     return "\n".join(
@@ -78,22 +82,27 @@ def memory_text(memory: Memory) -> str:
     )
 
 
-def memories_text(memories: Sequence[Memory]) -> str:
-    return "\n\n".join(memory_text(memory) for memory in memories)
+def memories_text(memories: Sequence[FoundMemory]) -> str:
+    return "\n\n".join(
+        f"{_named(found.memory, found.vault)}\n{quoted(_fields(found.memory))}"
+        for found in memories
+    )
 
 
 def context_text(context: Context) -> str:
     """Titles and texts, then how many more there are."""
     parts = [
-        "\n".join(part for part in (f"{_heading(memory)} [{memory.id}]", _body(memory)) if part)
+        "\n".join(part for part in (_listed(memory), quoted(_body(memory))) if part)
         for memory in context.memories
     ]
-    if not parts:
+    if parts:
+        parts.insert(0, OWN)
+    else:
         parts = ["No memory here yet." if not context.left_out else "Nothing fits max_tokens."]
     if context.left_out:
         parts.append(f"{sentences.over_budget(context.left_out)}; memory_search finds them")
     if response := context.response:
-        parts += [sentences.degraded(part, response) for part in response.degraded]
+        parts += [one_line(sentences.degraded(part, response)) for part in response.degraded]
     return "\n\n".join(parts)
 
 
@@ -104,7 +113,7 @@ def _body(memory: Memory) -> str:
 
 
 def list_text(memories: Sequence[Memory], following: str | None) -> str:
-    lines = [f"{_heading(memory)} [{memory.id}]" for memory in memories] or ["No memory here."]
+    lines = [OWN, *map(_listed, memories)] if memories else ["No memory here."]
     return "\n".join([*lines, *([f"More: after={following}"] if following else [])])
 
 
@@ -122,8 +131,8 @@ REPEATED = {
 
 def saved_text(saved: Saved) -> str:
     sentence = (REPEATED if saved.repeated else SAVED)[saved.outcome]
-    named = f"“{_heading(saved.memory)}” [{saved.memory.id}]"
-    return sentence.format(named=named) + redacted_text(saved)
+    said = sentence.format(named=_named(saved.memory, HOME)) + redacted_text(saved)
+    return f"{said}\n> {_heading(saved.memory)}"
 
 
 def redacted_text(saved: Saved) -> str:
@@ -135,6 +144,14 @@ def redacted_text(saved: Saved) -> str:
     return f" {summary(saved.redacted)}."
 
 
+def _listed(memory: Memory) -> str:
+    return f"[{one_line(memory.id)}] > {_heading(memory)}"
+
+
+def _named(memory: Memory, vault: str) -> str:
+    return f"[{one_line(memory.id)}] in vault {one_line(vault)}"
+
+
 def _heading(memory: Memory) -> str:
-    text = " ".join((memory.title or memory.text).split())
+    text = " ".join(visible(memory.title or memory.text).split())
     return text if len(text) <= HEADING else f"{text[:HEADING]}…"
