@@ -23,7 +23,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         yield found
 
 
-CALLS = {
+CALLS: dict[str, dict[str, object]] = {
     "memory_search": {"query": "wombat"},
     "memory_context": {"query": "wombat"},
     "memory_list": {},
