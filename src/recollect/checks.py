@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
 from msgspec.structs import replace
 
 from recollect.errors import NotFound, UserError
+from recollect.times import in_utc
 from recollect.types import Filter, Search, View
 
+# Several pages: a longer text is a document, and every word of a query costs time.
+LONGEST_QUERY = 10_000
 # More than any vault can answer with; larger limits mean the same and overflow nothing.
 LARGEST_LIMIT = 1_000_000_000
 # What a filter's values are, where they are not texts.
@@ -23,11 +26,17 @@ FILTER_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def clean_query(text: str) -> str:
-    """A query as UTF-8 text; NUL, which no memory holds, separates words."""
+    """A query as UTF-8 text of at most LONGEST_QUERY characters; NUL, which no memory holds,
+    separates words. Every query of every interface is checked here."""
     if not isinstance(text, str):
         raise UserError("The query must be a text.")
     if not is_text(text):
         raise UserError("The query is not valid UTF-8 text.")
+    if len(text) > LONGEST_QUERY:
+        raise UserError(
+            f"The query has {len(text):,} characters; at most {LONGEST_QUERY:,} are allowed. "
+            "Search for the words that matter."
+        )
     return text.replace("\0", " ")
 
 
@@ -88,11 +97,6 @@ def bounded(limit: int) -> int:
     return min(limit, LARGEST_LIMIT)
 
 
-def zoned(moment: datetime) -> datetime:
-    """Times without a zone are UTC."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
 def checked_search(search: Search | str, /, **fields: Any) -> Search:
     """The search, or one of this query, with these fields of `Search` and of its `Filter` set. What
     cannot be is a UserError."""
@@ -108,7 +112,7 @@ def checked_search(search: Search | str, /, **fields: Any) -> Search:
         filter=checked_filter(narrowed(search.filter, narrow)),
         prefer_tags=several(search.prefer_tags, "prefer_tags"),
         vaults=several(search.vaults, "vaults"),
-        now=search.now and zoned(search.now),
+        now=search.now and in_utc(search.now, "now"),
     )
 
 
@@ -141,7 +145,7 @@ def checked_filter(filter: Filter) -> Filter:
             raise UserError(f"The filter {name} cannot be {value!r}.")
         sound[name] = tuple(value) if isinstance(value, list) else value
         if isinstance(value, datetime):
-            sound[name] = zoned(value)
+            sound[name] = in_utc(value, name)
     return Filter(**sound)
 
 

@@ -15,13 +15,35 @@ def parse_time(text: str, what: str, also: str = "") -> datetime:
     """An ISO 8601 date or time as a UTC datetime; `what` names the field in the error."""
     try:
         moment = datetime.fromisoformat(text.strip())
-        zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return zoned.astimezone(UTC)
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise UserError(
             f"{what} {text!r} is not a time; write it like 2026-03-01 or 2026-03-01T09:30:00Z"
             f"{also}."
         ) from error
+    return in_utc(moment, what)
+
+
+def in_utc(moment: datetime, what: str = "The time") -> datetime:
+    """The moment in UTC, which times without a zone are in. UserError where that is before the year
+    1 or after 9999: a calendar of the zone may have the moment, the one of UTC has not."""
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise UserError(
+            f"{what} {moment.isoformat()} is not within the years 1 to 9999 in UTC; "
+            "give a time that is."
+        ) from error
+
+
+def moved(moment: datetime, by: timedelta) -> datetime:
+    """The moment so much later, or earlier, and never out of the calendar."""
+    try:
+        return moment + by
+    except OverflowError:
+        end = datetime.max if by > timedelta(0) else datetime.min
+        return end.replace(tzinfo=UTC)
 
 
 def parse_moment(text: str, now: datetime, what: str) -> datetime:

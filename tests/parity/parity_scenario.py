@@ -13,6 +13,7 @@ from recollect.types import View
 
 NOW = "2026-03-01T12:00:00Z"
 QUESTION = "how do we refresh tokens"
+TOO_LONG = "x" * 10_001
 
 
 class Step(NamedTuple):
@@ -122,6 +123,15 @@ REFUSALS = (
     search("no such recipe", recipe="nonesuch"),
     search("a deep search with one word", "tokens", recipe="gnosis", deep=True, view="preview"),
     browse("no such time", since="2026-13-45"),
+    search("a query that is too long", TOO_LONG),
+    context("a context for what is too long", TOO_LONG),
+    context("a context for blanks that are too many", " " * 10_001),
+    Step(
+        "an opinion on what is too long",
+        "feedback",
+        {"query": TOO_LONG, "id": "sail-1", "accepted": True},
+    ),
+    browse("a time that UTC does not have", since="9999-12-31T23:59:59-12:00"),
 )
 STEPS = (*SAVING, *SEARCHES, *CHANGES, *REFUSALS)
 # Models make each search a hundred times as long; these show all that models can change.

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from recollect.ingest.draft import Draft, draft
+from recollect.times import moved
 
 # A field with an age in days → the memory's field, and the direction of time.
 RELATIVE = {
@@ -30,5 +31,5 @@ def sample(now: datetime) -> Iterator[Draft]:
 def _dated(raw: dict[str, Any], now: datetime) -> dict[str, Any]:
     for name, (field, direction) in RELATIVE.items():
         if name in raw:
-            raw[field] = now + direction * timedelta(days=raw.pop(name))
+            raw[field] = moved(now, direction * timedelta(days=raw.pop(name)))
     return raw

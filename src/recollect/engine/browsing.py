@@ -11,6 +11,7 @@ from recollect.engine.session import Session
 from recollect.pipeline import MOST_FACETS
 from recollect.recipes.learned import learned_weights
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
+from recollect.times import moved
 from recollect.types import Filter, Memory, Place, place_of
 
 EXPORT_BATCH = 1000
@@ -46,7 +47,7 @@ def expiring(
     """Memories that expire within that time from now, soonest first."""
     now = session.clock()
     return session.store.memories.expiring(
-        checked_filter(filter), bounded(limit), since=now, until=now + within
+        checked_filter(filter), bounded(limit), since=now, until=moved(now, within)
     )
 
 

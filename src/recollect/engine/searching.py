@@ -12,6 +12,7 @@ from recollect.checks import (
     bounded,
     checked_filter,
     checked_search,
+    clean_query,
     named_ids,
     unknown_memory,
 )
@@ -138,7 +139,7 @@ def context(
     limit, filter = bounded(limit), checked_filter(filter)
     response = None
     memories: list[Memory] = []
-    if query.strip():
+    if clean_query(query).strip():
         recipe = _context_recipe(session, semantic or session.settings.context.semantic)
         response = _federated(
             session, recipe, completed(session, query, limit=limit, filter=filter)

@@ -25,7 +25,7 @@ from recollect.recipes.registry import Recipes
 from recollect.settings import LockSettings, Settings, home_folder, load_settings
 from recollect.store.base import Store
 from recollect.store.sqlite.store import SqliteStore
-from recollect.times import parse_time
+from recollect.times import in_utc, parse_time
 from recollect.types import Memory
 from recollect.vaults.known import HOME, FoundMemory
 
@@ -192,7 +192,7 @@ def open_session(
         store=store,
         # A file of its own is not the home's vault, and what is done to it is not the home's news.
         audit=Audit(folder / AUDIT if path is None else None),
-        clock=clock or _clock(environment),
+        clock=_clock(environment) if clock is None else lambda: in_utc(clock()),
         background=BackgroundEmbedding(store.vectors, models.embedder),
         redaction=Redaction(settings.secrets),
         others=others,

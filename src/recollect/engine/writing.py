@@ -187,10 +187,10 @@ def _forgotten(found: Mapping[str, Stored], id: str) -> Stored:
 
 def feedback(session: Session, query: str, id: str, *, accept: bool) -> tuple[int, int]:
     """Say whether a result was right; returns how many were accepted and dismissed so far."""
-    if not query.strip():
+    kept = session.redaction.of_query(query)
+    if not kept.strip():
         raise UserError("Feedback needs the query that the result answered.")
     show(session, [id])
-    kept = session.redaction.of_query(query)
     session.store.feedback.add(kept, id, accept, session.clock())
     session.wrote("feedback", [id])
     return session.store.feedback.counts()

@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from recollect.checks import LONGEST_QUERY
 from recollect.errors import UserError
 from recollect.evals.dates import as_moment
 from recollect.evals.files import find, rows, table
@@ -180,6 +181,8 @@ def read_questions(file: Path, problems: Problems) -> dict[str, Question]:
             problems.add("questions with an id that came before: left out", id)
         elif not text.strip():
             problems.add("questions without a text: left out", id)
+        elif len(text) > LONGEST_QUERY:
+            problems.add(f"questions of more than {LONGEST_QUERY:,} characters: left out", id)
         else:
             group, asked_at = as_text(row.get("group")), as_moment(row.get("question_date"))
             found[id] = Question(id, text, group or "", asked_at)

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
+
+from recollect.checks import LONGEST_QUERY
 from recollect.times import parse_moment, parse_time
 from recollect.types import Filter, Search
+
+# Schemas state the longest query; `checks.clean_query` refuses a longer one.
+Query = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_QUERY})]
 
 
 def search_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Search:

@@ -117,10 +117,11 @@ class Understanding:
     def corrections(self) -> dict[str, list[str]]:
         """For each keyword that stands nowhere in the vault, in any form, the words that one typing
         error makes of it. A word that is there is never corrected, so that no likeness can outrank
-        it."""
+        it. Of a long query only the words that are searched for are looked at: each costs a search
+        and some thousand look-ups."""
         unknown = [
             word
-            for word in self.keywords
+            for word in self.keywords[: fts5.MOST_TERMS]
             if word not in self.frequencies and not self._has_form_of(word)
         ]
         return self._store.vocabulary.similar(unknown) if unknown else {}

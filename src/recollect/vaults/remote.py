@@ -16,13 +16,12 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from recollect.checks import zoned
-from recollect.errors import NotFound, ProviderError
+from recollect.errors import NotFound, ProviderError, UserError
 from recollect.models.remote import Blamed, Key, Remote
 from recollect.present.views import VIEWS, FullView
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
-from recollect.times import iso
+from recollect.times import in_utc, iso
 from recollect.types import (
     Degraded,
     Evidence,
@@ -147,7 +146,7 @@ class RemoteVault:
             raise self._wrong("answered with a result in an unexpected shape") from None
         if result.memory.id != result.id or not _follows(result.explain, result.score):
             raise self._wrong("answered with a score that does not follow from its explanation")
-        memory = _timed(result.memory)
+        memory = self._timed(result.memory)
         if isinstance(shown, FullView):
             shown = msgspec.structs.replace(shown, memory=memory)
         return Result(
@@ -168,7 +167,7 @@ class RemoteVault:
             raise NotFound(f"The vault {self._known.name} has no memory {id!r} to show.") from error
         if memory.id != id:
             raise self._wrong("answered with another memory than was asked for")
-        return _timed(memory)
+        return self._timed(memory)
 
     def close(self) -> None:
         self._remote.close()
@@ -204,6 +203,16 @@ class RemoteVault:
             raise self._wrong(f"cannot be asked with the recipe {recipe.name}, which is your own")
         return name, changes
 
+    def _timed(self, memory: Memory) -> Memory:
+        """The memory with its times in UTC."""
+        names = ("created_at", "updated_at", "valid_from", "valid_until")
+        times = {name: getattr(memory, name) for name in names}
+        try:
+            zones = {name: in_utc(moment) for name, moment in times.items() if moment is not None}
+        except UserError:
+            raise self._wrong("answered with a time that UTC does not have") from None
+        return msgspec.structs.replace(memory, **zones)
+
     def _wrong(self, what: str) -> ProviderError:
         return ProviderError(f"The vault {self._known.name} {what}.", transient=False)
 
@@ -225,14 +234,6 @@ def _sound(term: Term, left: int) -> bool:
     if left == 0 or not term.name.isprintable():
         return False
     return all(_sound(part, left - 1) for part in term.parts)
-
-
-def _timed(memory: Memory) -> Memory:
-    """Times without a zone are UTC, as everywhere."""
-    names = ("created_at", "updated_at", "valid_from", "valid_until")
-    times = {name: getattr(memory, name) for name in names}
-    zones = {name: zoned(moment) for name, moment in times.items() if moment is not None}
-    return msgspec.structs.replace(memory, **zones)
 
 
 def _line(text: str) -> str:

@@ -108,6 +108,7 @@ def test_bad_rows_are_counted_with_the_first_of_them(tmp_path: Path) -> None:
         {"_id": "nul", "text": "a\0b"},
     ]
     questions = [*QUESTIONS, QUESTIONS[0], {"_id": "q4", "text": "  "}]
+    questions.append({"_id": "q5", "text": "x" * 10_001})
     dataset = load(written(tmp_path, documents, questions))
     assert len(dataset.documents) == len(dataset.questions) == 3
     assert dataset.problems["documents without title and text: left out (first: empty)"] == 2
@@ -119,6 +120,7 @@ def test_bad_rows_are_counted_with_the_first_of_them(tmp_path: Path) -> None:
         f"{left_out}: text holds a NUL character, which text cannot hold.": 1,
         "questions with an id that came before: left out": 1,
         "questions without a text: left out": 1,
+        "questions of more than 10,000 characters: left out": 1,
     }
 
 

@@ -11,10 +11,9 @@ from starlette.datastructures import QueryParams
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.requests import filter_of, search_of
+from recollect.interfaces.requests import Query, filter_of, search_of
 from recollect.types import Filter, Response, View
 
-LONGEST_QUERY = 10_000
 MOST_RESULTS = 1000
 MOST_NAMES = 100
 
@@ -48,7 +47,7 @@ class FilterParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class SearchParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One search."""
 
-    query: Annotated[str, Meta(max_length=LONGEST_QUERY)]
+    query: Query
     recipe: Text | None = None
     view: View | None = None
     limit: Annotated[int, Meta(ge=1, le=MOST_RESULTS)] | None = None

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from recollect.interfaces.http.parameters import MOST_NAMES, Constants, FilterParameters, Text
+from recollect.interfaces.requests import Query
 from recollect.settings import SemanticMode
 from recollect.store.base import WriteOutcome
 from recollect.types import Degraded, Memory, Severity, Tier, View
@@ -118,7 +119,7 @@ class ForgetParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class ContextParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an agent is about to work on."""
 
-    query: Annotated[str, Meta(max_length=10_000)] = ""
+    query: Query = ""
     limit: Annotated[int, Meta(ge=1, le=1000)] = 10
     max_tokens: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
     semantic: SemanticMode | None = None
@@ -138,7 +139,7 @@ class ContextJson(Struct):
 class FeedbackBody(Struct, forbid_unknown_fields=True):
     """Whether a result was right for a query. `recipe`: the one whose weights are answered."""
 
-    query: Annotated[str, Meta(min_length=1, max_length=10_000)]
+    query: Annotated[Query, Meta(min_length=1)]
     id: Id
     accepted: bool
     recipe: Text | None = None

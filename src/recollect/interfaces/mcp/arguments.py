@@ -17,6 +17,7 @@ from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, LONGEST_ID
 from recollect.interfaces.cursor import decode_place
+from recollect.interfaces.requests import Query
 from recollect.recipes.registry import BUILT_IN
 from recollect.types import Place, Severity, Tier, View
 
@@ -75,7 +76,7 @@ FILTERS = FilterArguments.__struct_fields__
 
 
 class SearchArguments(FilterArguments, frozen=True, kw_only=True):
-    query: Annotated[str, Meta(description="A question, words, a name or an error message.")]
+    query: Annotated[Query, Meta(description="A question, words, a name or an error message.")]
     limit: Annotated[Limit, Meta(description="Maximum number of results.")] = SEARCH_LIMIT
     view: Annotated[
         View,
@@ -97,14 +98,14 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
 
 
 class DeepSearchArguments(FilterArguments, frozen=True, kw_only=True):
-    query: Annotated[str, Meta(description="A whole question, two keywords at least.")]
+    query: Annotated[Query, Meta(description="A whole question, two keywords at least.")]
     limit: Annotated[Limit, Meta(description="Maximum number of results.")] = DEEP_LIMIT
     view: Annotated[View, Meta(description="How much of each; as in memory_search.")] = "preview"
     explain: Annotated[bool, Meta(description="Also explain each score; long.")] = False
 
 
 class ContextArguments(FilterArguments, frozen=True, kw_only=True):
-    query: Annotated[str, Meta(description="What the work is about; empty: the newest.")] = ""
+    query: Annotated[Query, Meta(description="What the work is about; empty: the newest.")] = ""
     limit: Annotated[Limit, Meta(description="Maximum number of memories.")] = CONTEXT_LIMIT
     max_tokens: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)],
@@ -190,7 +191,7 @@ class ForgetArguments(Arguments, frozen=True, kw_only=True):
 
 class FeedbackArguments(Arguments, frozen=True, kw_only=True):
     query: Annotated[
-        Annotated[str, Meta(min_length=1)], Meta(description="The query that was asked.")
+        Annotated[Query, Meta(min_length=1)], Meta(description="The query that was asked.")
     ]
     id: Annotated[Id, Meta(description="The result it is about.")]
     accepted: Annotated[bool, Meta(description="true: it was what was needed; false: it was not.")]

@@ -159,7 +159,10 @@ def _alone(text: str, name: TimeName, now: datetime) -> Period | None:
         return None
     if name.rule == "vague" and role in ("before", "after", "until"):
         return None  # "until recently" is a past without dates
-    start, end = _bounds(reading, role)
+    try:
+        start, end = _bounds(reading, role)
+    except OverflowError:
+        return None  # the week of a day at the ends of the calendar
     return _period(text, name, name.end, start, end, _is_exact(name, reading))
 
 

@@ -9,7 +9,7 @@ import apsw
 
 from recollect.store.base import AGES, Dates, Facets
 from recollect.store.sqlite.connection import Database
-from recollect.times import to_micros
+from recollect.times import moved, to_micros
 
 DAY = 86_400_000_000  # microseconds
 EPOCH = date(1970, 1, 1)
@@ -61,7 +61,7 @@ def _ages(
     sql = f"SELECT count(*) FROM memories m WHERE {condition} AND m.updated_at >= ?"
     found = {}
     for name, span in AGES.items():
-        [(count,)] = database.rows(sql, *values, to_micros(now - span))
+        [(count,)] = database.rows(sql, *values, to_micros(moved(now, -span)))
         found[name] = int(str(count))
     return found
 
