@@ -57,7 +57,7 @@ def filled(path: Path, vectors: Floats) -> SqliteStore:
             Draft({"id": f"{place:06}", "title": "x", "project": "" if place % 100 else "rare"})
             for place in range(len(vectors))
         ]
-        save_drafts(write, drafts, EPOCH)
+        save_drafts(write, drafts, EPOCH, lambda: None)
     rows = store.database.rows("SELECT key, id FROM memories")
     store.vectors.put(
         MODEL,

@@ -118,7 +118,8 @@ def _save_memories(session: Session, write: Writing, lines: Sequence[Line]) -> I
     memories = [(line.draft, line.forgotten_at) for line in lines if line.draft is not None]
     for live, group in groupby(memories, lambda memory: memory[1] is None):
         if live:
-            yield from save_drafts(write, [draft for draft, _ in group], session.clock())
+            drafts = [draft for draft, _ in group]
+            yield from save_drafts(write, drafts, session.clock(), session.require_restore)
         else:
             session.require(DELETE, action="forget")
             forgotten = [(draft, at) for draft, at in group if at is not None]

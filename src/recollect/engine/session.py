@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
-from recollect.auth.capabilities import OWNER, SEARCH, Caller
+from recollect.auth.capabilities import DELETE, OWNER, SEARCH, Caller
 from recollect.checks import sayable_path
 from recollect.engine.other_vaults import OtherVaults
 from recollect.engine.redaction import Redaction
@@ -91,6 +91,13 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         if why is not None:
             self.audit.refused(self.caller, action, HOME, why)
             raise Forbidden(why)
+
+    def require_restore(self) -> None:
+        """Forbidden, unless the caller may bring back what was forgotten. Saving it does."""
+        try:
+            self.require(DELETE, action="restore")
+        except Forbidden as error:
+            raise Forbidden(f"Saving this would bring back a forgotten memory. {error}") from error
 
     def refusal(self, capabilities: tuple[str, ...], *, anywhere: bool) -> str | None:
         """Why the caller may not do that; None when it may."""

@@ -22,6 +22,8 @@ def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
     store = _collection(session, to, make=True)
     with store.writing() as write:
         stored = write.find(ids)
+        if any(copy.forgotten for copy in stored.values()):
+            session.require_restore()
         for id in dict.fromkeys(ids):
             if id not in stored:
                 write.add(memories[id])

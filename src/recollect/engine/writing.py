@@ -50,7 +50,7 @@ def _saved(session: Session, write: Writing, draft: Draft) -> Saved:
     before = repeated(session.store, draft)
     if before is not None:
         return save_again(write, draft, before, session.clock())
-    [saved] = save_drafts(write, [draft], session.clock())
+    [saved] = save_drafts(write, [draft], session.clock(), session.require_restore)
     return saved
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
@@ -31,11 +31,20 @@ def saved_json(saved: Saved) -> dict[str, object]:
     return facts | ({"redacted": dict(saved.redacted)} if saved.redacted else {})
 
 
-def save_drafts(write: Writing, drafts: Sequence[Draft], now: datetime) -> list[Saved]:
-    """Add or update a memory for each draft, in order; the same id again updates."""
+def save_drafts(
+    write: Writing, drafts: Sequence[Draft], now: datetime, allow_restore: Callable[[], object]
+) -> list[Saved]:
+    """Add or update a memory for each draft, in order; the same id again updates. `allow_restore`
+    is called before a forgotten memory comes back, and may raise."""
     ids = [draft.id or made_id(draft.fields) for draft in drafts]
     stored = write.find(set(ids))
-    return [_save(write, stored, id, draft, now) for id, draft in zip(ids, drafts, strict=True)]
+    saved = []
+    for id, draft in zip(ids, drafts, strict=True):
+        id, before = _placed(write, stored, id, draft)
+        if before is not None and before.forgotten:
+            allow_restore()
+        saved.append(_save(write, stored, id, before, draft, now))
+    return saved
 
 
 def save_forgotten(
@@ -69,10 +78,24 @@ def save_again(write: Writing, draft: Draft, memory: Memory, now: datetime) -> S
     return Saved(after, "updated", repeated=True)
 
 
-def _save(write: Writing, stored: dict[str, Stored], id: str, draft: Draft, now: datetime) -> Saved:
+def _placed(
+    write: Writing, stored: Mapping[str, Stored], id: str, draft: Draft
+) -> tuple[str, Stored | None]:
+    """The draft's id, and what is stored under it."""
     before = stored.get(id)
     if before is not None and draft.id is None and not _is_same(before.memory, draft):
-        id, before = _other_id(write, draft)
+        return _other_id(write, draft)
+    return id, before
+
+
+def _save(
+    write: Writing,
+    stored: dict[str, Stored],
+    id: str,
+    before: Stored | None,
+    draft: Draft,
+    now: datetime,
+) -> Saved:
     if before is None:
         memory = complete(draft, id, None, now)
         stored[id] = write.add(memory)

@@ -34,7 +34,7 @@ def short_ids(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def save(store: SqliteStore, *raw: dict[str, object], now: datetime = NOW) -> list[Saved]:
     with store.writing() as write:
-        return save_drafts(write, [draft(fields) for fields in raw], now)
+        return save_drafts(write, [draft(fields) for fields in raw], now, lambda: None)
 
 
 def edit(store: SqliteStore, id: str, text: str) -> None:
