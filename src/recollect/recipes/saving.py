@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from recollect.errors import Exists, UserError
-from recollect.files import write_whole
+from recollect.files import locked_folder, write_whole
 from recollect.recipes.overrides import Tree, nested_changes
 from recollect.recipes.show import toml_lines
 
@@ -29,10 +29,11 @@ def write_recipe(
     file = folder / f"{name}.toml"
     text = _as_toml({"extends": extends} | nested_changes(changes))
     try:
-        if file.exists() and not replace:
-            raise Exists(f"There is a recipe {name!r} already; say that it is to be replaced.")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(file, text)
+        with locked_folder(folder):
+            if file.exists() and not replace:
+                raise Exists(f"There is a recipe {name!r} already; say that it is to be replaced.")
+            write_whole(file, text)
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from error
     return file

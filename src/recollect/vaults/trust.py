@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from recollect.errors import UserError
-from recollect.files import write_whole
+from recollect.files import locked_folder, write_whole
 
 FOLDER = ".recollect"
 FILE = "vault.db"
@@ -76,14 +76,16 @@ class Trusted:
             raise UserError(
                 f"{vault} is a link that leads out of its project, so it cannot be trusted."
             )
-        self._write(sorted({*self.all(), str(_real(vault))}))
+        with locked_folder(self._file.parent):
+            self._write(sorted({*self.all(), str(_real(vault))}))
 
     def remove(self, vault: Path) -> bool:
         """Trust it no more; returns whether it was trusted."""
-        before = self.all()
-        left = [place for place in before if place != str(_real(vault))]
-        if len(left) < len(before):
-            self._write(left)
+        with locked_folder(self._file.parent):
+            before = self.all()
+            left = [place for place in before if place != str(_real(vault))]
+            if len(left) < len(before):
+                self._write(left)
         return len(left) < len(before)
 
     def _write(self, places: list[str]) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import NotFound, UserError
-from recollect.files import write_whole
+from recollect.files import locked_folder, write_whole
 from recollect.recipes.show import toml_lines
 
 Check = Callable[[], object]
@@ -24,16 +25,31 @@ BOM = "\ufeff"  # some editors begin a file with it
 def add_table(home: Path, table: str, fields: Mapping[str, Any], check: Check) -> Path:
     """Add a table at the end of the file; returns the file. `check` reads the settings: what it
     refuses is undone, and a file that it refuses already is left as it is."""
-    check()
-    before = _text(home)
-    ending = "\r\n" if "\r\n" in before else "\n"
-    block = ending.join([f"[[{table}]]", *toml_lines(dict(fields))]).rstrip() + ending
-    rest = before.rstrip("\r\n")
-    return _write(home, rest + (2 * ending if rest.strip(BOM).strip() else "") + block, check)
+    with _changing(home):
+        check()
+        before = _text(home)
+        ending = "\r\n" if "\r\n" in before else "\n"
+        block = ending.join([f"[[{table}]]", *toml_lines(dict(fields))]).rstrip() + ending
+        rest = before.rstrip("\r\n")
+        return _write(home, rest + (2 * ending if rest.strip(BOM).strip() else "") + block, check)
 
 
 def remove_table(home: Path, table: str, name: str, check: Check) -> Path:
     """Remove the table of that name; returns the file. Comments around it stay."""
+    with _changing(home):
+        return _write(home, _removed(home, table, name), check)
+
+
+@contextmanager
+def _changing(home: Path) -> Iterator[None]:
+    """One command at a time reads the file and writes it anew, so that none undoes another."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked_folder(home):
+        yield
+
+
+def _removed(home: Path, table: str, name: str) -> str:
+    """The file's text without the table of that name."""
     config = home / "config.toml"
     text = _text(home)
     data = _parsed(text, config)
@@ -50,7 +66,7 @@ def remove_table(home: Path, table: str, name: str, check: Check) -> Path:
         raise UserError(
             f"{config} does not write {name!r} as a [[{table}]] of its own. Remove it by hand."
         )
-    return _write(home, after, check)
+    return after
 
 
 def _name(table: object) -> object:
@@ -121,7 +137,6 @@ def _write(home: Path, text: str, check: Check) -> Path:
     config = home / "config.toml"
     there = config.exists()
     before, rights = _text(home), config.stat().st_mode & 0o777 if there else 0o600
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = config.resolve()
     write_whole(file, text)
     file.chmod(rights)

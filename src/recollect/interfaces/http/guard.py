@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Iterable
 from hashlib import sha256
 from ipaddress import ip_address
@@ -24,6 +25,9 @@ COOKIE = "recollect_token"
 # Answered without a token: whether the server is alive, how to log in, what that page needs.
 OPEN_PATHS = ("/healthz", "/login", "/static/")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# A name or an address, then a port. RFC 9110, 7.2, without what no server goes by: user names,
+# percent-encoding, other signs. What does not match as a whole names no host at all.
+HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?(?::[0-9]{1,5})?")
 LONGEST_ADDRESS = 16_384
 LARGEST_BODY = 16 << 20
 # Refusals that the audit log records; an invalid token is recorded with its owner.
@@ -43,14 +47,16 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def hostname(host: str) -> str:
-    """`localhost:7117` and `[::1]:7117` without the port, in lower case."""
-    name = host.lower()
-    if name.count(":") > 1 and not name.startswith("["):
-        return f"[{name}]"  # an IPv6 address as people write it
-    if name.startswith("["):
-        return name.partition("]")[0] + "]"
-    return name.partition(":")[0].rstrip(".")
+def hostname(host: str) -> str | None:
+    """`localhost:7117` and `[::1]:7117` without the port, in lower case; None where it is neither
+    a name nor an address."""
+    found = HOST.fullmatch(host.lower()) if host.isascii() else None
+    return found["name"] if found else None
+
+
+def _own_name(name: str) -> str | None:
+    """A name that the server goes by; an IPv6 address may stand without brackets."""
+    return hostname(f"[{name}]" if name.count(":") > 1 and not name.startswith("[") else name)
 
 
 class TokenCheck(NamedTuple):
@@ -123,7 +129,7 @@ class Guard:
         self._app = app
         self._problems = problems
         self._audit = audit
-        self._names = LOOPBACK | {hostname(name) for name in names}
+        self._names = LOOPBACK | set(filter(None, map(_own_name, names)))
         self._tokens = tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -11,7 +11,7 @@ from secrets import token_hex
 from msgspec import Struct
 
 from recollect.errors import UserError
-from recollect.files import sync_folder
+from recollect.files import locked_folder, sync_folder
 
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
@@ -58,9 +58,12 @@ def replace(file: Path, before: FileText, after: FileText) -> None:
         beside = target.with_name(f".{target.name}.{token_hex(4)}.tmp")
         try:
             _write(beside, after.encoded(), like=target if before.exists else None)
-            if read(file) != before:
-                raise UserError(f"{file} was changed by someone else meanwhile; run this again.")
-            beside.replace(target)
+            with locked_folder(target.parent):
+                if read(file) != before:
+                    raise UserError(
+                        f"{file} was changed by someone else meanwhile; run this again."
+                    )
+                beside.replace(target)
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
