@@ -29,7 +29,7 @@ def create_app(
     metrics = Metrics()
     tokens = Tokens() if tokens is None else tokens
     problems = ProblemResponses(problem_page)
-    mcp = http_app(service.own, warm=False, caller=caller_of)
+    mcp = http_app(service.own, warm=False, caller=caller_of, lanes=service.lanes)
     app = Starlette(
         routes=[
             *api.routes(service, metrics),

@@ -20,6 +20,7 @@ from recollect.auth.token_store import TokenStore
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http import logs
+from recollect.interfaces.http.connections import GRACE_S, server_config
 from recollect.interfaces.http.guard import Tokens, is_loopback
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.serving import create_app
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 EXAMPLE = "  recollect serve\n  recollect serve --port 8080 --watch"
 PORT = 7117
 SHORTEST_TOKEN = 16
-# How long requests under way may take to finish before they are cut off.
-GRACE_S = 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,12 +76,8 @@ def _serve(args: argparse.Namespace) -> None:
         app = create_app(Service(memory), names=names, tokens=tokens)
         logs.set_up()
         _tell(listening, memory)
-        config = uvicorn.Config(
-            app, log_config=None, ws="none", access_log=False, server_header=False, lifespan="on",
-            timeout_graceful_shutdown=GRACE_S,
-        )  # fmt: skip
         with following(memory) if args.watch else nullcontext():
-            uvicorn.Server(config).run([listening])
+            uvicorn.Server(server_config(app)).run([listening])
 
 
 @contextmanager

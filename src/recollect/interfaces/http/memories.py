@@ -14,6 +14,7 @@ from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.parameters import FilterParameters
+from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.memory_json import memory_json, revision
 from recollect.types import Memory, place_of
 
@@ -125,6 +126,7 @@ OPERATIONS = (
             ),
         },
         body=schemas.NewMemory | schemas.NewMemories, refuse=refuse_memories, needs=(WRITE,),
+        lane=WRITES,
         example={
             "title": "Switched to JWT", "text": "Sessions became signed tokens.",
             "tags": ["auth"], "kind": "decision", "project": "harbor-api",
@@ -154,22 +156,24 @@ OPERATIONS = (
         {200: ReplySpec("The memory as it is now.", Memory, headers={**ETAG, **REDACTED})},
         body=schemas.MemoryChange, example={"severity": "warning", "add_tags": ["auth"]},
         headers=IF_MATCH, problems=(404, 412), refuse=refuse_change, needs=(WRITE,),
+        lane=WRITES,
         details="A caller who may write but not search gets the id and the times alone.",
     ),
     Operation(
         "DELETE", f"{PREFIX}/memories/{{id:path}}", forget, "Forget a memory",
         {204: ReplySpec("Forgotten: no search finds it any more.")},
         parameters=schemas.ForgetParameters, headers=IF_MATCH, problems=(404, 412), needs=(DELETE,),
+        lane=WRITES,
         details=f"It can be restored by `{PREFIX}/restore/{{id}}`, unless it was purged.",
     ),
     Operation(
         "POST", f"{PREFIX}/restore/{{id:path}}", restore, "Restore a forgotten memory",
         {200: ReplySpec("The memory, restored.", Memory, headers=ETAG)}, problems=(404,),
-        needs=(DELETE, SEARCH),
+        needs=(DELETE, SEARCH), lane=WRITES,
     ),
     Operation(
         "GET", f"{PREFIX}/facets", common, "What memories have in common",
         {200: ReplySpec("Counts by project, kind, source, tag and age.", schemas.FacetCounts)},
-        parameters=FilterParameters,
+        parameters=FilterParameters, lane=SEARCHES,
     ),
 )  # fmt: skip

@@ -17,7 +17,8 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.parameters import from_parameters, sentence
-from recollect.interfaces.http.service import Service
+from recollect.interfaces.http.service import LANE, Service
+from recollect.interfaces.lanes import READS, Lane
 
 PREFIX = "/api/v1"
 JSON = "application/json"
@@ -70,6 +71,7 @@ class Operation(NamedTuple):
     # everybody is answered, and learns nothing of the vault.
     needs: tuple[str, ...] | None = (SEARCH,)
     anywhere: bool = False  # also for a caller who may only use other vaults than the home's own
+    lane: Lane = READS  # whose threads do its work
 
 
 def json_response(
@@ -93,6 +95,7 @@ def _route(
 ) -> Route:
     async def endpoint(request: Request) -> Response:
         operation = methods["GET" if request.method == "HEAD" else request.method]
+        LANE.set(operation.lane)
         if operation.needs is not None:
             service.engine.require(
                 *operation.needs, action=f"{operation.method} {path}", anywhere=operation.anywhere

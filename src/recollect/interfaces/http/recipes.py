@@ -11,6 +11,7 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
+from recollect.interfaces.lanes import WRITES
 from recollect.recipes.overrides import tree
 from recollect.recipes.show import as_toml, facts
 
@@ -64,7 +65,7 @@ OPERATIONS = (
         {201: ReplySpec("Saved.", schemas.RecipeDetails, headers={"Location": "Where it is."})},
         body=schemas.NewRecipe,
         example={"name": "mine", "extends": "blend", "set": {"fuse.weights.vector": 2.0}},
-        problems=(404, 409), needs=(ADMIN, SEARCH),
+        problems=(404, 409), needs=(ADMIN, SEARCH), lane=WRITES,
     ),
     Operation(
         "GET", f"{PREFIX}/recipes/{{name}}", recipe, "A ranking, with everything it declares",

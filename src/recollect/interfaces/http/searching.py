@@ -8,6 +8,7 @@ from recollect.auth.capabilities import SEARCH, WRITE
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.parameters import SearchParameters
+from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.present.response import as_json, context_json
 from recollect.present.schema import ResponseJson
 
@@ -58,12 +59,12 @@ FOUND = {200: ReplySpec("The results, best first.", ResponseJson)}
 OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/related/{{id:path}}", related, "Memories about the same thing",
-        FOUND, parameters=schemas.RelatedParameters, problems=(404,),
+        FOUND, parameters=schemas.RelatedParameters, problems=(404,), lane=SEARCHES,
     ),
     Operation(
         "POST", f"{PREFIX}/search", search, "Search", FOUND, body=SearchParameters,
         example={"query": "how do we refresh tokens", "limit": 5, "explain": True}, problems=(404,),
-        anywhere=True,
+        anywhere=True, lane=SEARCHES,
         details="`explain` adds to each result how its score came about; `facets` counts the "
         "values of everything that was found; `set` changes constants of the recipe for this "
         "search; `whole` adds the memory to each result, whatever the view; `vaults` searches only "
@@ -71,17 +72,17 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{PREFIX}/search", search, "Search, with the query in the address", FOUND,
-        parameters=SearchParameters, problems=(404,), anywhere=True,
+        parameters=SearchParameters, problems=(404,), anywhere=True, lane=SEARCHES,
     ),
     Operation(
         "GET", f"{PREFIX}/context", context, "What an agent should know when it starts",
         {200: ReplySpec("Memories, best first.", schemas.ContextJson)},
-        parameters=schemas.ContextParameters,
+        parameters=schemas.ContextParameters, lane=SEARCHES,
     ),
     Operation(
         "POST", f"{PREFIX}/feedback", feedback, "Say whether a result was right",
         {200: ReplySpec("Recorded.", schemas.FeedbackCounts)}, body=schemas.FeedbackBody,
         example={"query": "refresh tokens", "id": "auth-jwt-001", "accepted": True},
-        problems=(404,), needs=(WRITE, SEARCH),
+        problems=(404,), needs=(WRITE, SEARCH), lane=WRITES,
     ),
 )  # fmt: skip

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
+
 from starlette.responses import Response
 
 from recollect.errors import RecollectError
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.service import Service
+from recollect.interfaces.lanes import HEALTH
 from recollect.version import __version__
 
+# Whoever watches the server gives up soon after.
+LONGEST_CHECK_S = 2.0
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -20,19 +26,23 @@ async def health(call: Call) -> Response:
 
 async def ready(call: Call) -> Response:
     """Whether a search would be answered at once."""
-    reason = await call.service.ask(_unready, call.service)
+    reason = await _unready(call.service)
     if reason is None:
         return json_response(schemas.Health("ready", __version__))
     return json_response(schemas.Health("not ready", __version__, reason), 503)
 
 
-def _unready(service: Service) -> str | None:
+async def _unready(service: Service) -> str | None:
     if not service.warm.is_set():
         return "The models are being loaded."
+    # Whether it can be read, and nothing of what it holds.
+    check = service.lanes.run(HEALTH, partial(service.own.list, limit=1))
     try:
-        service.own.list(limit=1)  # whether it can be read, and nothing of what it holds
+        await asyncio.wait_for(check, LONGEST_CHECK_S)
     except RecollectError as error:
         return str(error)
+    except TimeoutError:
+        return f"The vault has not answered for {LONGEST_CHECK_S:g} seconds."
     return None
 
 

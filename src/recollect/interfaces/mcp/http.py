@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from recollect.auth.capabilities import Caller
 from recollect.engine import Recollect
+from recollect.interfaces.lanes import Lanes
 from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import Context, build
 
@@ -35,11 +36,15 @@ class PostOnly(StreamableHTTPASGIApp):
 
 
 def http_app(
-    engine: Recollect, *, warm: bool = True, caller: Callable[[Scope], Caller] | None = None
+    engine: Recollect,
+    *,
+    warm: bool = True,
+    caller: Callable[[Scope], Caller] | None = None,
+    lanes: Lanes | None = None,
 ) -> PostOnly:
     """An ASGI application for one path. `async with app.session_manager.run():` must surround the
     time in which it is called; it can be entered once. `caller` says of each request who sent it;
-    without, everybody is the owner."""
+    without, everybody is the owner. `lanes`: as of `build`."""
 
     def asking(ctx: Context) -> Recollect:
         if caller is None:
@@ -48,7 +53,7 @@ def http_app(
         return engine.acting_as(caller(ctx.request.scope))
 
     manager = StreamableHTTPSessionManager(
-        build(Served(engine), warm=warm, asking=asking),
+        build(Served(engine), warm=warm, asking=asking, lanes=lanes),
         json_response=True,
         stateless=True,
         security_settings=UNCHECKED,

@@ -1,16 +1,14 @@
 """The MCP server: the tools, resources and the prompt, put on the SDK's low-level server.
 
 The low-level one, because it hands out schemas and answers exactly as they are written here. Every
-call of the engine runs in one of a few threads of the server's own, since it blocks.
+call of the engine blocks, so it runs in a thread of its lane.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -26,14 +24,13 @@ from mcp.shared.exceptions import MCPError
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import Forbidden, NotFound, RecollectError
+from recollect.interfaces.lanes import READS, Lanes
 from recollect.interfaces.mcp import guidance, resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Tool, call
 from recollect.version import __version__
 
-# Each thread holds a connection to the vault for as long as it lives; a search keeps a core busy.
-THREADS = 4
 # Loading the models begins this long after the first answer, so that it does not delay that one.
 WARM_AFTER_S = 0.1
 # What is offered does not change while the server runs.
@@ -45,11 +42,16 @@ log = logging.getLogger("recollect.mcp")
 
 
 def build(
-    served: Served, *, warm: bool = True, asking: Callable[[Context], Recollect] | None = None
+    served: Served,
+    *,
+    warm: bool = True,
+    asking: Callable[[Context], Recollect] | None = None,
+    lanes: Lanes | None = None,
 ) -> Server[Any]:
     """The server. `warm`: the models are loaded in the background once a client is there. `asking`:
-    the engine with the rights of a message's sender; without, everybody is the owner."""
-    handlers = Handlers(served, asking or (lambda ctx: served.engine))
+    the engine with the rights of a message's sender; without, everybody is the owner. `lanes`: the
+    threads of a server around this one; without, it has its own."""
+    handlers = Handlers(served, asking or (lambda ctx: served.engine), lanes)
     server: Server[Any] = Server(
         "recollect",
         version=__version__,
@@ -76,29 +78,27 @@ def build(
 class Handlers:
     """The protocol's requests, answered by the engine."""
 
-    def __init__(self, served: Served, asking: Callable[[Context], Recollect]) -> None:
+    def __init__(
+        self, served: Served, asking: Callable[[Context], Recollect], lanes: Lanes | None
+    ) -> None:
         self._served = served
         self._asking = asking
-        self._threads: ThreadPoolExecutor | None = None
+        self._lanes = lanes or Lanes()
+        self._own_lanes = lanes is None
 
     @asynccontextmanager
     async def lifespan(self, server: Server[Any]) -> AsyncIterator[None]:
-        """The threads. The end does not wait for one that is still at work."""
-        self._threads = ThreadPoolExecutor(THREADS, "recollect-mcp")
+        """The end does not wait for a thread that is still at work."""
         try:
             yield
         finally:
-            self._threads.shutdown(wait=False, cancel_futures=True)
-
-    async def _blocking(self, work: Callable[[], Given]) -> Given:
-        """Run it in a thread. A cancelled request does not start, or its result is dropped."""
-        assert self._threads is not None, "the lifespan has begun"
-        return await asyncio.wrap_future(self._threads.submit(work))
+            if self._own_lanes:
+                self._lanes.close()
 
     async def _read(self, work: Callable[[], Given]) -> Given:
-        """The same for what is not a tool: an error becomes the protocol's error."""
+        """Run what is not a tool: an error becomes the protocol's error."""
         try:
-            return await self._blocking(work)
+            return await self._lanes.run(READS, work)
         except NotFound as error:
             raise MCPError(mcp.INVALID_PARAMS, one_line(error)) from error
         except Forbidden as error:
@@ -159,7 +159,7 @@ class Handlers:
         try:
             tool = BY_NAME[params.name]
             engine.require(*tool.needs, action=tool.name, anywhere=tool.anywhere)
-            return answered(await self._blocking(work))
+            return answered(await self._lanes.run(tool.lane, work))
         except RecollectError as error:
             return failed(one_line(error))
         except Exception as error:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
+from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.mcp import arguments, calls, schemas
 from recollect.interfaces.mcp.arguments import Arguments, checked
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
@@ -28,6 +29,7 @@ class Tool(NamedTuple):
     repeatable: bool = True
     needs: tuple[str, ...] = (SEARCH,)
     anywhere: bool = False  # also for a caller who may only use other vaults than the home's own
+    lane: Lane = SEARCHES  # whose threads do its work
 
 
 TOOLS: Sequence[Tool] = (
@@ -78,6 +80,7 @@ TOOLS: Sequence[Tool] = (
         calls.save,
         adds=True,
         needs=(WRITE,),
+        lane=WRITES,
     ),
     Tool(
         "memory_retrieve",
@@ -89,6 +92,7 @@ TOOLS: Sequence[Tool] = (
         calls.retrieve,
         reads=True,
         anywhere=True,
+        lane=READS,
     ),
     Tool(
         "memory_update",
@@ -99,6 +103,7 @@ TOOLS: Sequence[Tool] = (
         schemas.UPDATED,
         calls.update,
         needs=(WRITE, SEARCH),
+        lane=WRITES,
     ),
     Tool(
         "memory_forget",
@@ -110,6 +115,7 @@ TOOLS: Sequence[Tool] = (
         schemas.FORGOTTEN,
         calls.forget,
         needs=(DELETE,),
+        lane=WRITES,
     ),
     Tool(
         "memory_feedback",
@@ -122,6 +128,7 @@ TOOLS: Sequence[Tool] = (
         adds=True,
         repeatable=False,
         needs=(WRITE,),
+        lane=WRITES,
     ),
     Tool(
         "memory_list",
@@ -132,6 +139,7 @@ TOOLS: Sequence[Tool] = (
         schemas.LIST,
         calls.listing,
         reads=True,
+        lane=READS,
     ),
 )
 BY_NAME = {tool.name: tool for tool in TOOLS}

@@ -1,4 +1,4 @@
-"""All pages, the capabilities that each needs, and their static files."""
+"""All pages, the capabilities and the lane of each, and their static files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
-from recollect.interfaces.http.service import Service
+from recollect.interfaces.http.service import LANE, Service
+from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.web import browse, lab, memories, search, timeline, upkeep
 from recollect.interfaces.web.rendering import STATIC
 
@@ -31,6 +32,11 @@ MORE = {
     "/upkeep/repair": ADMIN,
     "/upkeep/embed": ADMIN,
 }
+# These search, or read every memory to count something.
+SEARCHING = frozenset({
+    "/", "/results", "/lab", "/lab/results", "/related/{id:path}", "/browse/filters", "/timeline",
+    "/timeline/filters", "/new/values", "/upkeep",
+})  # fmt: skip
 
 
 class KeptFiles(StaticFiles):
@@ -55,6 +61,11 @@ def needed(path: str) -> tuple[str, ...]:
     return (SEARCH, MORE[path]) if path in MORE else (SEARCH,)
 
 
+def lane(method: str, path: str) -> Lane:
+    """Whose threads do a page's work. What a form sends changes something."""
+    return WRITES if method == "POST" else SEARCHES if path in SEARCHING else READS
+
+
 def _guarded(service: Service, route: BaseRoute) -> Route:
     """The same page, which first checks whether the caller may see it."""
     assert isinstance(route, Route)
@@ -65,5 +76,6 @@ def _guarded(service: Service, route: BaseRoute) -> Route:
 async def _checked(service: Service, route: Route, request: Request) -> Response:
     action = f"{request.method} {route.path}"
     service.engine.require(*needed(route.path), action=action)
+    LANE.set(lane(request.method, route.path))
     response: Response = await route.endpoint(request)
     return response

@@ -1,0 +1,70 @@
+"""A server in a thread of the test's own process, set up as `recollect serve` sets it up."""
+
+from __future__ import annotations
+
+import io
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import uvicorn
+from http_server import LONGEST_S, environment
+
+from recollect import Recollect
+from recollect.interfaces.http import logs
+from recollect.interfaces.http.connections import server_config
+from recollect.interfaces.http.service import Service
+from recollect.interfaces.serving import create_app
+from recollect.settings import load_settings
+
+
+class ThreadServer:
+    """One that runs: its engine, its lanes, its address, and its log."""
+
+    def __init__(self, service: Service, port: int, log: io.StringIO) -> None:
+        self.engine, self.lanes = service.own, service.lanes
+        self.port = port
+        self.log = log
+        self.client = httpx2.Client(
+            base_url=f"http://127.0.0.1:{port}", timeout=LONGEST_S, trust_env=False, verify=False
+        )
+
+    def connected(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), LONGEST_S)
+
+
+@contextmanager
+def threaded_server(home: Path) -> Iterator[ThreadServer]:
+    told = environment(home)
+    with Recollect(home=home, settings=load_settings(home, told), environment=told) as engine:
+        service = Service(engine)
+        server = uvicorn.Server(server_config(create_app(service)))
+        with socket.create_server(("127.0.0.1", 0)) as held, _logging() as log:
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
+            thread.start()
+            running = ThreadServer(service, held.getsockname()[1], log)
+            try:
+                yield running
+            finally:
+                running.client.close()
+                server.should_exit = True
+                thread.join()
+
+
+@contextmanager
+def _logging() -> Iterator[io.StringIO]:
+    """What the server writes to its log; who listened before listens again afterwards."""
+    loggers = [logging.getLogger(name) for name in ("recollect", "uvicorn", "mcp")]
+    before = [(one.handlers, one.propagate, one.level) for one in loggers]
+    stream = io.StringIO()
+    logs.set_up(stream)
+    try:
+        yield stream
+    finally:
+        for one, (handlers, propagate, level) in zip(loggers, before, strict=True):
+            one.handlers, one.propagate = handlers, propagate
+            one.setLevel(level)
