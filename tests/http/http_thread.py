@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
-import uvicorn
 from http_server import LONGEST_S, environment
 
 from recollect import Recollect
 from recollect.interfaces.http import logs
-from recollect.interfaces.http.connections import server_config
+from recollect.interfaces.http.connections import Server
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.serving import create_app
 from recollect.settings import load_settings
@@ -42,7 +41,7 @@ def threaded_server(home: Path) -> Iterator[ThreadServer]:
     told = environment(home)
     with Recollect(home=home, settings=load_settings(home, told), environment=told) as engine:
         service = Service(engine)
-        server = uvicorn.Server(server_config(create_app(service)))
+        server = Server(create_app(service))
         with socket.create_server(("127.0.0.1", 0)) as held, _logging() as log:
             thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
             thread.start()

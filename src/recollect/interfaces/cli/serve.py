@@ -14,13 +14,11 @@ from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import uvicorn
-
 from recollect.auth.token_store import TokenStore
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http import logs
-from recollect.interfaces.http.connections import GRACE_S, server_config
+from recollect.interfaces.http.connections import GRACE_S, Server
 from recollect.interfaces.http.guard import Tokens, is_loopback
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.serving import create_app
@@ -77,7 +75,7 @@ def _serve(args: argparse.Namespace) -> None:
         logs.set_up()
         _tell(listening, memory)
         with following(memory) if args.watch else nullcontext():
-            uvicorn.Server(server_config(app)).run([listening])
+            Server(app).run([listening])
 
 
 @contextmanager

@@ -1,17 +1,137 @@
-"""Connections: how uvicorn serves the application."""
+"""Connections: how uvicorn serves the application, and how long a client may take to send."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import threading
+
+import h11
+import msgspec
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
+
+LOG = logging.getLogger("recollect.serve")
 # How long requests under way may take to finish before they are cut off.
 GRACE_S = 3
+# A client sends its headers at once; ten seconds are enough for the slowest network.
+HEADERS_S = 10.0
+# A body may take longer the larger it is, but must come at this rate: else a few clients that send
+# a byte now and then hold connections and memory for ever.
+BODY_S = 20.0
+SLOWEST = 16 << 10  # bytes a second
+LATE = "The request did not arrive in time: its {part} came too slowly, and the server gave up."
+# What the log says of a client that left before its answer. Source: nginx, which coined it.
+LEFT = 499
 
 
-def server_config(app: ASGIApp) -> uvicorn.Config:
-    """How the application is served."""
-    return uvicorn.Config(
-        app, log_config=None, ws="none", access_log=False, server_header=False, lifespan="on",
-        timeout_graceful_shutdown=GRACE_S,
-    )  # fmt: skip
+class TimedProtocol(H11Protocol):
+    """HTTP/1.1 with a deadline for the headers and for the body of each request. Between requests
+    uvicorn's own keep-alive time holds.
+
+    `scope["left"]` is the status for the log where no answer reaches the client.
+    """
+
+    _part: str | None = None  # of a request that is being waited for
+    _timer: asyncio.TimerHandle | None = None
+    _since = 0.0
+    _received = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._received += len(data)
+        self._expect()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.scope.setdefault("left", LEFT)  # type: ignore[typeddict-item]
+        super().connection_lost(exc)
+
+    def _expect(self) -> None:
+        """Begin to wait for the next part, unless it is the one that is waited for already."""
+        part = self._missing()
+        if part == self._part:
+            return
+        self._stop()
+        self._part, self._since, self._received = part, self.loop.time(), 0
+        if part is not None:
+            self._wait(HEADERS_S if part == "headers" else BODY_S)
+
+    def _missing(self) -> str | None:
+        """The part that the client has to send; None between requests and while it is answered."""
+        if self.conn.their_state is h11.SEND_BODY:
+            return "body"
+        begun = self.cycle is None or self.conn.trailing_data[0]
+        return "headers" if self.conn.their_state is h11.IDLE and begun else None
+
+    def _wait(self, seconds: float) -> None:
+        self._timer = self.loop.call_later(seconds, self._late)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        earned = BODY_S + self._received / SLOWEST - (self.loop.time() - self._since)
+        if self._part == "body" and (earned > 0 or self.flow.read_paused):
+            self._wait(max(earned, 0.1))  # it comes quickly enough, or the server does not read
+            return
+        self._cut()
+
+    def _cut(self) -> None:
+        """Answer 408 where something of a request came and nothing was answered; then close."""
+        LOG.info("cut off", extra={"fields": {"slow": self._part}})
+        begun = self._part == "body" or self.conn.trailing_data[0]
+        answered = self._part == "body" and self.cycle.response_started
+        if self._part == "body":
+            self.scope["left"] = 408  # type: ignore[typeddict-unknown-key]
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if begun and not answered:
+            self._answer_late()
+        self.transport.close()
+
+    def _answer_late(self) -> None:
+        detail = LATE.format(part=self._part)
+        asked = self.scope.get("request_id", "") if self._part == "body" else ""
+        body = msgspec.json.encode(Problem("Request Timeout", 408, detail, str(asked)))
+        headers = [
+            (b"content-type", MEDIA_TYPE.encode()),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        for event in (
+            h11.Response(status_code=408, headers=headers, reason=b"Request Timeout"),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+
+
+class Server(uvicorn.Server):
+    """Ends once `ended` is set, as if a signal had said so."""
+
+    def __init__(self, app: ASGIApp, ended: threading.Event | None = None) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app, http=TimedProtocol, log_config=None, ws="none", access_log=False,
+                server_header=False, lifespan="on", timeout_graceful_shutdown=GRACE_S,
+            )
+        )  # fmt: skip
+        self._ended = ended or threading.Event()
+
+    async def on_tick(self, counter: int) -> bool:
+        return self._ended.is_set() or await super().on_tick(counter)

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 import msgspec
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.interfaces.http.metrics import Metrics
@@ -44,11 +45,17 @@ def set_up(stream: TextIO = sys.stderr) -> None:
     """Send what the server and its libraries say to the stream; `Logged` writes the requests."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
+    handler.addFilter(_not_a_client_that_left)
     for name, level in (("recollect", "INFO"), ("uvicorn", "WARNING"), ("mcp", "WARNING")):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.propagate = False
         logger.setLevel(level)
+
+
+def _not_a_client_that_left(record: logging.LogRecord) -> bool:
+    """A library may call that an error; here the line of the request says it."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
 
 
 class Logged:
@@ -82,7 +89,8 @@ class Logged:
         except Exception:
             LOG.exception("error", extra={"fields": {"id": request_id}})
         finally:
-            self._tell(scope, status, time.perf_counter() - start)
+            # Where the client has left, what was answered reached nobody.
+            self._tell(scope, scope.get("left", status), time.perf_counter() - start)
 
     def _tell(self, scope: Scope, status: int, spent: float) -> None:
         """The route, not the path: an id is made from a title's words."""

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from recollect.errors import (
@@ -81,6 +81,7 @@ class ProblemResponses:
         return {
             RecollectError: self._known,
             HTTPException: self._refused,
+            ClientDisconnect: self._left,
             Exception: self._unexpected,
         }
 
@@ -94,6 +95,10 @@ class ProblemResponses:
         """What the framework refuses: no such route, no such method, too large a body."""
         detail = SENTENCES.get(error.status_code, str(error.detail))
         return self.response(request, error.status_code, detail, error.headers)
+
+    async def _left(self, request: Request, error: ClientDisconnect) -> Response:
+        """The client left while it was sending: nobody reads the answer, and nothing is wrong."""
+        return Response(status_code=400)
 
     async def _unexpected(self, request: Request, error: Exception) -> Response:
         """Anything else. Its text may quote a memory, so neither the answer nor the log has it."""
