@@ -21,6 +21,7 @@ from tokenizers import Encoding
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+import forked_commands
 from recollect.models.builtin import WEIGHTS
 from recollect.models.onnx import OnnxModel
 from recollect.vaults import keys
@@ -54,6 +55,15 @@ def pytest_configure() -> None:
         # A shell started the run in the background. What ignores a signal hands that on to the
         # processes it starts; what handles it does not.
         signal.signal(signal.SIGINT, lambda number, frame: None)
+    forked_commands.set_up()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    forked_commands.fork(item.get_closest_marker("installed") is None)
+
+
+def pytest_unconfigure() -> None:
+    forked_commands.tear_down()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:

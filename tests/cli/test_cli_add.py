@@ -28,6 +28,7 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.installed
 def test_the_installed_command_makes_memories_of_files(home: Home, notes: Path) -> None:
     done = home.run("add", str(notes))
     assert (done.code, done.err) == (0, "")

@@ -87,6 +87,7 @@ def test_odd_queries_find_what_they_name(home: Home, query: str, id: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["a quote left open", "a thousand words", "emoji", "empty"])
+@pytest.mark.installed
 def test_the_installed_command_takes_them_too(home: Home, name: str) -> None:
     done = home.run("search", QUERIES[name], "--json")
     assert (done.code, done.err) == (0, "")

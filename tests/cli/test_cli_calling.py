@@ -25,6 +25,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
+@pytest.mark.installed
 def test_the_version_is_printed(home: Home) -> None:
     assert home.run("--version").out == f"recollect {__version__}\n"
     assert home.run("-V").out == f"recollect {__version__}\n"
@@ -72,6 +73,7 @@ def test_every_command_that_prints_data_offers_json(home: Home, name: str) -> No
     assert "--json" in home.call(name, "--help").out
 
 
+@pytest.mark.installed
 def test_help_of_the_installed_command_is_plain_text_without_a_home(home: Home) -> None:
     shown = home.run("search", "--help")
     assert shown.code == 0
@@ -116,6 +118,7 @@ def test_an_unknown_command_is_answered_with_the_known_ones(home: Home) -> None:
     wrong_usage(home.run("sarch", "x"), "'sarch'", *COMMANDS)
 
 
+@pytest.mark.installed
 def test_wrong_usage_of_the_installed_command_makes_no_vault(home: Home) -> None:
     wrong_usage(home.run("search"), "usage: recollect search", "QUERY")
     assert not home.folder.exists()

@@ -53,6 +53,7 @@ def exported(home: Home) -> list[dict[str, Any]]:
     return [json.loads(line) for line in home.call("export").out.encode().split(b"\n") if line]
 
 
+@pytest.mark.installed
 def test_the_installed_command_brings_a_vault_to_another_home(home: Home, tmp_path: Path) -> None:
     """Out of one, into another, and out again: the very same bytes."""
     memories = [FULL, *({"title": f"Odd {place}", "text": text} for place, text in enumerate(ODD))]

@@ -91,6 +91,7 @@ def test_what_a_tool_has_written_goes_in_once(home: Home, tmp_path: Path, tool: 
     assert home.is_sound()
 
 
+@pytest.mark.installed
 def test_the_installed_command_says_what_was_done(home: Home, tmp_path: Path) -> None:
     path = str(markdown(tmp_path))
     done = home.run("import", "--from", "markdown", path, "--dry-run")

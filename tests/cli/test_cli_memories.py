@@ -25,6 +25,7 @@ def shown(home: Home, id: str) -> dict[str, Any]:
     return memory
 
 
+@pytest.mark.installed
 def test_save_prints_the_id_and_the_installed_command_finds_it(home: Home) -> None:
     """The first minute with Recollect, as a person spends it."""
     saved = home.run("save", "--title", "Switched to JWT", "--text", "Sessions became tokens.")

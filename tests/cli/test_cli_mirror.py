@@ -21,6 +21,7 @@ def notes(home: Home) -> Path:
     return home.folder.parent / "notes"
 
 
+@pytest.mark.installed
 def test_the_installed_command_mirrors_both_ways(home: Home, notes: Path) -> None:
     home.save("--id", "jwt", "--title", "Switched to JWT", "--project", "harbor")
     (notes / "Idea.md").write_text("An idea.\n", encoding="utf-8")

@@ -50,6 +50,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
 
 
+@pytest.mark.installed
 def test_the_installed_command_answers_in_the_promised_shape(demo: Home) -> None:
     answer = demo.run("search", QUERY, "--recipe", "vault", "--view", "full", "--json").json()
     assert set(KEYS) <= set(answer)

@@ -41,6 +41,7 @@ def test_a_wrong_file_stops_every_command_that_needs_it(home: Home, args: tuple[
     refused(home.call(*args), file, "embedding.provider", "'magic'", "openai, ollama, none")
 
 
+@pytest.mark.installed
 def test_a_wrong_file_is_one_line_of_the_installed_command(home: Home) -> None:
     file = configure(home, "[search\n")
     refused(home.run("stats"), file, "TOML")

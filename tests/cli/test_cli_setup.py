@@ -59,6 +59,7 @@ def test_a_broken_file_is_refused_for_each_client(home: Home, name: str) -> None
     assert row["registered"] == "unreadable"
 
 
+@pytest.mark.installed
 def test_the_installed_command_shows_the_change_the_file_and_the_next_step(home: Home) -> None:
     file = home.folder / ".cursor" / "mcp.json"
     file.parent.mkdir()

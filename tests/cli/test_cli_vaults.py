@@ -394,6 +394,7 @@ def test_a_context_spans_the_vaults_too(spanning: Home) -> None:
     assert {one["id"] for one in printed["memories"]} == {"mine", "theirs"}
 
 
+@pytest.mark.installed
 def test_the_installed_command_does_not_wait_for_a_server_that_hangs(home: Home) -> None:
     """Nothing listens to what it is asked; the deadline is short."""
     import socket

@@ -72,6 +72,7 @@ def test_a_short_answer_is_sent_at_once() -> None:
 # Ending
 
 
+@pytest.mark.installed
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)], ids=["SIGTERM", "SIGINT"]
 )

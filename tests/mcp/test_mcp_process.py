@@ -186,6 +186,7 @@ def test_a_client_that_no_longer_reads_does_not_keep_it(tmp_path: Path) -> None:
     assert (code, err) == (0, b"")
 
 
+@pytest.mark.installed
 def test_what_was_asked_before_the_input_ends_is_answered(tmp_path: Path) -> None:
     with running(tmp_path) as held:
         held.search("tokens", 1)

@@ -1,0 +1,221 @@
+"""`recollect` as a process of its own that starts at once.
+
+Whenever a test starts the installed command, or a Python script of the tests, it gets a fork of one
+process that has imported the package already: a real process, with its own environment, streams,
+signals and exit code, but without the tenth of a second that Python and the imports take, or the
+second of a server. The command itself is started where anything about the call is unusual (see
+`_unusual`), on other systems than Linux, and in tests marked `installed`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import inspect
+import os
+import pickle
+import runpy
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+TESTS = Path(__file__).parent
+RECOLLECT = str(Path(sys.executable).with_name("recollect"))
+SUBREAPER = 36  # of prctl(2): orphans become children of this process
+LENGTH = struct.Struct("=I")
+# What starts no thread: onnxruntime does.
+LIBRARIES = ("faiss", "httpx2", "numpy", "rich.console", "tokenizers")
+
+
+class Call(NamedTuple):
+    """What a new process is told beside its streams."""
+
+    arguments: list[bytes]
+    environment: dict[bytes, bytes]
+    folder: bytes
+    new_session: bool
+
+
+class Popen(subprocess.Popen[Any]):
+    """The standard library's, but that it forks for the installed command."""
+
+    forking = False
+
+    def _execute_child(self, *args: Any) -> None:
+        parent: Any = super()
+        asked = _SIGNATURE.bind(self, *args).arguments
+        if not self.forking or _unusual(asked):
+            parent._execute_child(*args)
+            return
+        environment = os.environ if asked["env"] is None else asked["env"]
+        call = Call(
+            [os.fsencode(argument) for argument in asked["args"]],
+            {os.fsencode(name): os.fsencode(value) for name, value in environment.items()},
+            os.fsencode(asked["cwd"] or Path.cwd()),
+            asked["start_new_session"],
+        )
+        streams = [asked[name] for name in ("p2cread", "c2pwrite", "errwrite")]
+        chosen = [own if stream == -1 else stream for own, stream in enumerate(streams)]
+        self.pid = _template().fork(call, chosen)
+        self._child_created = True
+        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        this: Any = self
+        this._close_pipe_fds(*(asked[name] for name in pipes))
+
+
+_SIGNATURE = inspect.signature(subprocess.Popen._execute_child)  # type: ignore[attr-defined]
+
+
+def _unusual(asked: dict[str, Any]) -> bool:
+    """Whether a fork would not be what was asked for."""
+    args, environment = asked["args"], asked["env"] or {}
+    return (
+        isinstance(args, str | bytes)
+        or not (os.fsdecode(args[0]) == RECOLLECT or _is_script(args))
+        or any(asked[name] for name in ("executable", "preexec_fn", "pass_fds", "shell"))
+        or any(asked[name] not in (None, -1) for name in ("gid", "gids", "uid", "process_group"))
+        or asked["umask"] >= 0
+        or any(
+            str(name).startswith("PYTHON") and os.environ.get(name) != value
+            for name, value in environment.items()
+        )
+        or not Path(os.fsdecode(asked["cwd"] or ".")).is_dir()
+    )
+
+
+def _is_script(args: Sequence[Any]) -> bool:
+    """Whether Python shall run a file of the tests."""
+    return len(args) > 1 and args[0] == sys.executable and TESTS in Path(args[1]).parents
+
+
+class _Template:
+    """The process that is forked; it ends with this one."""
+
+    def __init__(self) -> None:
+        self._channel, there = socket.socketpair()
+        with there:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__, str(there.fileno())],
+                pass_fds=[there.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+
+    def fork(self, call: Call, streams: list[int]) -> int:
+        """The id of a new process, which is a child of this one."""
+        message = pickle.dumps(tuple(call))
+        socket.send_fds(self._channel, [LENGTH.pack(len(message))], streams)
+        self._channel.sendall(message)
+        return int(LENGTH.unpack(_read(self._channel, LENGTH.size))[0])
+
+    def close(self) -> None:
+        self._channel.close()
+        self._process.wait()
+
+
+_templates: list[_Template] = []
+
+
+def _template() -> _Template:
+    if not _templates:
+        _templates.append(_Template())
+    return _templates[0]
+
+
+def set_up() -> None:
+    subprocess.Popen = Popen  # type: ignore[misc]
+
+
+def fork(wanted: bool) -> None:
+    """Whether the installed command is forked from now on."""
+    Popen.forking = wanted and sys.platform == "linux"
+
+
+def tear_down() -> None:
+    while _templates:
+        _templates.pop().close()
+
+
+def _read(channel: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = channel.recv(size - len(parts))
+        if not part:
+            raise EOFError
+        parts += part
+    return bytes(parts)
+
+
+def _serve(channel: socket.socket) -> None:
+    """Fork for each call, until the tests end. The one that asked becomes the parent: it adopts
+    what loses its own, as the fork of a fork that ends at once does."""
+    while True:
+        size, streams, *_ = socket.recv_fds(channel, LENGTH.size, 3)
+        if not size:
+            return
+        call = Call(*pickle.loads(_read(channel, LENGTH.unpack(size)[0])))
+        told, tell = os.pipe()
+        between = os.fork()
+        if not between:
+            child = os.fork()
+            if not child:
+                for unneeded in (told, tell, channel.detach()):
+                    os.close(unneeded)
+                _become(call, streams)
+            os.write(tell, LENGTH.pack(child))
+            os._exit(0)
+        os.waitpid(between, 0)
+        channel.sendall(os.read(told, LENGTH.size))
+        for done in (told, tell, *streams):
+            os.close(done)
+
+
+def _become(call: Call, streams: list[int]) -> NoReturn:
+    """What Python does when it starts, then the command."""
+    if call.new_session:
+        os.setsid()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(call.folder)
+    os.environ.clear()
+    os.environb.update(call.environment)
+    time.tzset()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
+    sys.argv = [os.fsdecode(argument) for argument in call.arguments]
+    if sys.argv[0] == RECOLLECT:
+        from recollect.interfaces.cli.main import entry
+
+        entry()
+    del sys.argv[0]
+    sys.path[0] = str(Path(sys.argv[0]).parent)
+    runpy.run_path(sys.argv[0], run_name="__main__")
+    sys.exit()
+
+
+def _import_all() -> None:
+    from recollect.interfaces.cli.main import COMMANDS
+
+    for module, _ in COMMANDS.values():
+        importlib.import_module(f"recollect.interfaces.cli.{module}")
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    gc.collect()
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the tests, which then end
+    with socket.socket(fileno=int(sys.argv[1])) as open_channel:
+        _import_all()
+        _serve(open_channel)
