@@ -37,23 +37,37 @@ def write_whole(file: Path, text: str) -> None:
 
 @contextmanager
 def replacing(file: Path) -> Iterator[BinaryIO]:
-    """A stream whose bytes become the file, mode 0600, when the block ends. A reader sees the old
-    file or the new one, never half: the bytes go to a file beside it with a name of its own, are
-    made durable, then renamed. A failure leaves nothing behind. A killed process leaves the file
-    beside it, unlocked: see `remove_leftovers`."""
-    beside, stream = _created(file)
+    """A stream whose bytes become the file, as `new_beside` does it."""
+    with new_beside(file) as (_, stream):
+        yield stream
+
+
+@contextmanager
+def new_beside(file: Path, name: str | None = None) -> Iterator[tuple[Path, BinaryIO]]:
+    """A new file and its stream, which become the file, mode 0600, when the block ends. A reader
+    sees the old file or the new one, never half: the new one stands beside it under a name of its
+    own, is made durable, then renamed. A failure leaves nothing behind. A killed process leaves the
+    file beside it, unlocked: see `remove_leftovers`. `name` is that of the file to which it then
+    belongs, where it is not this one's."""
+    beside, stream = _created(file.with_name(name or file.name))
     try:
         with stream:
-            yield stream
+            yield beside, stream
             stream.flush()
             os.fsync(stream.fileno())
             if fcntl is None:
                 stream.close()
             beside.replace(file)  # before the lock ends, or it might be taken for a leftover
     except BaseException:
-        beside.unlink(missing_ok=True)
+        remove_database(beside)
         raise
     sync_folder(file.parent)
+
+
+def remove_database(file: Path) -> None:
+    """Remove the file, and what SQLite may have put beside it."""
+    for ending in ("", "-journal", "-wal", "-shm"):
+        file.with_name(file.name + ending).unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
@@ -68,11 +82,11 @@ def remove_leftovers(file: Path) -> None:
     for beside in file.parent.glob(f"{_start(file)}*.part"):
         with suppress(OSError):
             if fcntl is None:
-                beside.unlink()
+                remove_database(beside)
             elif stream := opened_regular(beside):
                 with stream:
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    beside.unlink()
+                    remove_database(beside)
 
 
 @contextmanager

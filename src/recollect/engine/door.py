@@ -30,6 +30,7 @@ from recollect.types import Filter, Memory, Place
 from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
+    from recollect.engine.backups import Backup
     from recollect.mirror.report import Mirrored
 
 P = ParamSpec("P")
@@ -230,6 +231,25 @@ class Recollect:
 
     reindex = method(upkeep.reindex, ADMIN)
     doctor = method(upkeep.doctor, ADMIN)
+
+    @needs(ADMIN)
+    def backup(
+        self,
+        file: str | os.PathLike[str] | None = None,
+        *,
+        keep: int | None = None,
+        progress: Callable[[int], None] = lambda copied: None,
+    ) -> Backup:
+        """Copy the vault to a file, mode 0600, under the same key, while others write to it. The
+        file appears when the copy is verified: SQLite's check, the number of rows, each memory.
+
+        `file` may be a folder; without it, it is `backups` beside the vault. There the name has
+        the date and the time, and `keep` removes all but that many of these backups of this vault.
+        """
+        from recollect.engine.backups import backup  # noqa: PLC0415  start-up time
+
+        return backup(self.session, file, keep=keep, progress=progress)
+
     warm_up = method(upkeep.warm_up, ADMIN)
     embed_now = method(Session.embed_now, ADMIN)
     coverage = method(upkeep.coverage, SEARCH)

@@ -185,7 +185,7 @@ def open_session(
     models = ActiveModels(settings, environment, remember=lasting)
     file = sayable_path(Path(path) if path is not None else folder / "vault.db")
     if path is None:
-        _make_home(folder)
+        make_home(folder)
     store = SqliteStore(file, brief=brief, keys=_keys(settings.vault, environment, passphrase))
     # One file is meant, and no other, where a path is given.
     others = OtherVaults(settings, environment, folder, file, models, alone=path is not None)
@@ -227,7 +227,7 @@ def _idle_lock(store: SqliteStore, settings: LockSettings) -> Closable | None:
     return idle_lock(store, settings.idle_minutes)
 
 
-def _make_home(home: Path) -> None:
+def make_home(home: Path) -> None:
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

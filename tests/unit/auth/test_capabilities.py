@@ -88,6 +88,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     ),
     "reindex": lambda memory: memory.reindex(),
     "doctor": lambda memory: memory.doctor(),
+    "backup": lambda memory: memory.backup(),
     "warm_up": lambda memory: memory.warm_up(),
     "embed_now": lambda memory: memory.embed_now(),
     "mark": lambda memory: memory.mark("kept"),

@@ -33,6 +33,8 @@ COMMANDS = {
     "models": ("models", "show the bundled models: which are active, what they cost"),
     "reindex": ("reindex", "rebuild the indexes and compute missing vectors"),
     "doctor": ("doctor", "check the vault; --fix repairs it"),
+    "backup": ("backup", "copy the vault to a file, verified, while others use it"),
+    "restore": ("restore", "put a backup in place of the vault"),
     "stats": ("stats", "count what the vault holds"),
     "vault": ("vault", "encrypt the vault with a passphrase: lock, unlock, rekey, status"),
     "vaults": ("vaults", "search other vaults too: list, add, remove, trust"),

@@ -33,6 +33,8 @@ class Sealed(NamedTuple):
     header: bytes
 
 
+WRONG_PASSPHRASE = "The passphrase of the vault {path} is wrong; check it and try again."
+
 # Returns the key for a vault's header, or raises Locked.
 KeySource = Callable[[Path, bytes], bytes]
 

@@ -89,6 +89,11 @@ class Database:
                 self._used_at = time.monotonic()
 
     @property
+    def sealed(self) -> Sealed | None:
+        """The key of an encrypted vault that is open at the moment, and its header."""
+        return self._sealed
+
+    @property
     def locked(self) -> bool:
         """Whether this is an encrypted vault that is open at the moment."""
         return self._sealed is not None
@@ -202,12 +207,17 @@ class Database:
             )
         if version < VERSION:
             connection.execute("PRAGMA journal_mode = WAL")
-            migrate(connection, self.path)
+            migrate(connection, self.path, self._keep_as_it_was)
         elif not self.frozen and connection.pragma("journal_mode") != "wal":
             connection.execute("PRAGMA journal_mode = WAL")  # a change of the key was interrupted
         connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on the disk
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -32768")  # 32 MB; mapping the file gained nothing
+
+    def _keep_as_it_was(self, version: int) -> None:
+        from recollect.store.sqlite.snapshot import keep_as_it_was  # noqa: PLC0415  start-up time
+
+        keep_as_it_was(self.path, version, self._sealed)
 
     def _key_for(self, header: bytes) -> bytes:
         """The key, asked for once for all threads."""
@@ -227,9 +237,7 @@ class Database:
             if header is None:
                 raise
             self._sealed = None
-            raise Locked(
-                f"The passphrase of the vault {self.path} is wrong; check it and try again."
-            ) from error
+            raise Locked(cipher.WRONG_PASSPHRASE.format(path=self.path)) from error
 
 
 def as_json_list(values: Iterable[str | int]) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 import apsw
 
 from recollect.errors import StoreError
+from recollect.files import remove_database, sync_folder
 from recollect.store.sqlite.cipher import (
     CIPHER,
     COPY,
@@ -45,6 +46,14 @@ CHUNK = 1 << 16  # what SQLite writes at once is a page: 64 KiB at most
 ALONE_SECONDS = 5.0
 # As long as a command waits for others: the process that has the vault open sees the change soon.
 FINISH_SECONDS = 60.0
+IN_USE = (
+    "Another process is using the vault {path}; stop it (`recollect serve`, `recollect mcp`) and "
+    "try again."
+)
+BEING_CHANGED = (
+    "The key of the vault {path} is being changed, and another process has the vault open; stop "
+    "that process and try again."
+)
 CHANGED = "Another process has just changed the key of the vault {path}; nothing was done here."
 # SQLite's own way to the disk, below the cipher.
 RAW_VFS = "win32" if os.name == "nt" else "unix"
@@ -66,10 +75,10 @@ def change_key(path: Path, old: bytes | None, new: Sealed | None) -> None:
             _copy_under(connection, copy, new)
             _check(connection, copy, new)
         except BaseException:
-            _remove(copy)
+            remove_database(copy)
             raise
         copy.replace(real + NEXT)
-        _sync_folder(copy.parent)
+        sync_folder(copy.parent)
     finish(real)
 
 
@@ -78,16 +87,21 @@ def finish(real: str) -> None:
     if not pending(real):
         return
     coming = Path(real + NEXT)
-    with _exclusive(real) as vault:
+    with exclusive(real, FINISH_SECONDS, BEING_CHANGED) as vault:
         if not pending(real):  # another process has done it while we waited
             return
         _check_vault(coming)
-        for ending in ("-wal", "-shm", "-journal"):  # they belong to what the vault was
-            Path(real + ending).unlink(missing_ok=True)
-        _sync_folder(coming.parent)
-        _overwrite(vault, coming)
-        coming.unlink()
-        _sync_folder(coming.parent)
+        install(vault, real, coming)
+
+
+def install(vault: apsw.VFSFile, real: str, coming: Path) -> None:
+    """Copy the file over the vault, which is locked, and remove it."""
+    for ending in ("-wal", "-shm", "-journal"):  # they belong to what the vault was
+        Path(real + ending).unlink(missing_ok=True)
+    sync_folder(coming.parent)
+    _overwrite(vault, coming)
+    coming.unlink()
+    sync_folder(coming.parent)
 
 
 def _check_vault(coming: Path) -> None:
@@ -105,7 +119,7 @@ def tidy(real: str) -> None:
     """Remove the unfinished copy of an interrupted change. The caller has the vault open, so no
     other process is making one."""
     if left_over(real):
-        _remove(Path(real + COPY))
+        remove_database(Path(real + COPY))
 
 
 def _alone(path: Path, key: bytes | None) -> apsw.Connection:
@@ -132,15 +146,12 @@ def _alone(path: Path, key: bytes | None) -> apsw.Connection:
             connection.close()
             raise
         if time.monotonic() > deadline:
-            raise StoreError(
-                f"Another process is using the vault {path}; stop it (`recollect serve`, "
-                "`recollect mcp`) and try again."
-            )
+            raise StoreError(IN_USE.format(path=path))
         time.sleep(0.05)
 
 
 def _copy_under(connection: apsw.Connection, copy: Path, new: Sealed | None) -> None:
-    _remove(copy)
+    remove_database(copy)
     os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     key = "key=" if new is None else f"cipher={CIPHER}&key=raw:{(new.key + new.header).hex()}"
     connection.execute("VACUUM INTO ?", (f"{copy.as_uri()}?{key}",), can_cache=False)
@@ -168,18 +179,16 @@ def _check(connection: apsw.Connection, copy: Path, new: Sealed | None) -> None:
 
 
 @contextmanager
-def _exclusive(real: str) -> Iterator[apsw.VFSFile]:
-    """The vault's raw bytes under SQLite's exclusive lock, even where they are half a copy."""
+def exclusive(real: str, seconds: float, refusal: str) -> Iterator[apsw.VFSFile]:
+    """The vault's raw bytes under SQLite's exclusive lock, even where they are half a copy. Whoever
+    has the vault open holds a lock that excludes it: StoreError after `seconds`."""
     flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE
     vault = apsw.VFSFile(RAW_VFS, real, [flags, 0])
     try:
-        deadline = time.monotonic() + FINISH_SECONDS
+        deadline = time.monotonic() + seconds
         while not _take_exclusive_lock(vault):
             if time.monotonic() > deadline:
-                raise StoreError(
-                    f"The key of the vault {real} is being changed, and another process has the "
-                    "vault open; stop that process and try again."
-                )
+                raise StoreError(refusal.format(path=real))
             time.sleep(0.02)
         yield vault
     finally:
@@ -217,19 +226,3 @@ def _overwrite(vault: apsw.VFSFile, coming: Path) -> None:
     vault.xTruncate(after)
     vault.xWrite(first, 0)
     vault.xSync(apsw.SQLITE_SYNC_FULL)
-
-
-def _remove(copy: Path) -> None:
-    for ending in ("", "-journal", "-wal", "-shm"):
-        Path(f"{copy}{ending}").unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Write the folder to the disk: a renamed file is safe only then."""
-    if os.name == "nt":
-        return  # a folder cannot be opened there
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -36,8 +37,11 @@ def checked_version(connection: apsw.Connection, path: Path) -> int:
     return version
 
 
-def migrate(connection: apsw.Connection, path: Path) -> None:
-    """Bring the file to VERSION in one transaction; a second process finds it done."""
+def migrate(
+    connection: apsw.Connection, path: Path, before: Callable[[int], None] = lambda version: None
+) -> None:
+    """Bring the file to VERSION in one transaction; a second process finds it done. `before` is
+    called with the version of an older file, once nobody else can write."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = checked_version(connection, path)
@@ -45,6 +49,8 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
             connection.execute(_resource("schema.sql"))
             key = os.urandom(32).hex()
             connection.execute("INSERT INTO meta VALUES ('topic_key', ?)", (key,))
+        elif version < VERSION:
+            before(version)
         for step in range(max(version, 1) + 1, VERSION + 1 if version else 0):
             connection.execute(_resource(f"migrations/{step:04}.sql"))
             if step in AFTERWARDS:

@@ -1,0 +1,142 @@
+"""Backups of a vault: making them, checking them, putting one in the vault's place."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from recollect.auth.audit import NAME as AUDIT
+from recollect.auth.audit import Audit
+from recollect.auth.capabilities import OWNER
+from recollect.engine.session import Session, make_home
+from recollect.errors import StoreError, UserError
+from recollect.settings import home_folder, load_settings
+from recollect.store.sqlite.cipher import KeySource
+from recollect.store.sqlite.errors import as_store_errors
+from recollect.store.sqlite.replacement import replace_vault
+from recollect.store.sqlite.snapshot import (
+    Progress,
+    VaultFile,
+    VaultSummary,
+    backup_folder,
+    dated_name,
+    is_backup,
+    kept_aside,
+    problem,
+    reading,
+    write_copy,
+)
+from recollect.vaults.keys import Keys
+from recollect.vaults.known import HOME
+
+
+class Backup(Struct, frozen=True, kw_only=True):
+    """A backup that was made: its file, what it holds, and the older ones removed for it."""
+
+    file: Path
+    holds: VaultSummary
+    removed: Sequence[Path]
+
+
+class Restored(Struct, frozen=True, kw_only=True):
+    """What the vault holds now, and where the one that it was before is kept, if there was one."""
+
+    vault: Path
+    holds: VaultSummary
+    replaced: Path | None
+
+
+def backup(
+    session: Session,
+    file: str | os.PathLike[str] | None,
+    *,
+    keep: int | None,
+    progress: Progress,
+) -> Backup:
+    """See `Recollect.backup`."""
+    mark = session.mark("backup")[:8]  # which vault it is of: two may share a folder
+    target = Path(file) if file is not None else backup_folder(session.path)
+    dated = target.is_dir()
+    if keep is not None and keep < 1:
+        raise UserError("keep must be 1 or more.")
+    if keep is not None and not dated:
+        raise UserError(f"{target} is not a folder. Backups are kept and removed in a folder only.")
+    if dated:
+        target /= dated_name(session.path, mark, session.clock())
+    _check_target(target, session.path)
+    with session.store.database.translated():
+        source = VaultFile(session.store.database.connection(), session.store.database.sealed)
+        holds = write_copy(source, target, name=session.path.name, progress=progress)
+    session.wrote("backup")
+    removed = _rotated(target, keep) if keep is not None else []
+    return Backup(file=target, holds=holds, removed=removed)
+
+
+def check_backup(file: Path, *, environment: Mapping[str, str] = os.environ) -> VaultSummary:
+    """What the file holds, once everything in it is verified; StoreError for a damaged one. Nothing
+    is written, and the vault of the home is not needed."""
+    home = home_folder(environment)
+    with _opened(file, Keys(load_settings(home, environment).vault, environment)) as opened:
+        return opened.summary()
+
+
+def restore_vault(
+    file: Path,
+    *,
+    environment: Mapping[str, str] = os.environ,
+    progress: Progress = lambda copied: None,
+) -> Restored:
+    """Put a backup in the place of the home's vault, which may be missing or damaged, and keep what
+    was there. The backup is verified first. Refused while another process has the vault open."""
+    home = home_folder(environment)
+    vault = home / "vault.db"
+    keys = Keys(load_settings(home, environment).vault, environment)
+    if vault.exists() and file.exists() and vault.samefile(file):
+        raise UserError(f"{file} is the vault itself. Name a backup of it.")
+    with _opened(file, keys) as opened:
+        make_home(home)
+        aside = kept_aside(vault, "replaced")
+        with as_store_errors(vault):
+            replaced = replace_vault(vault, opened, aside, progress)
+        holds = opened.summary()
+    Audit(home / AUDIT).wrote(OWNER, "restore", HOME, holds.memories)
+    return Restored(vault=vault, holds=holds, replaced=replaced)
+
+
+@contextmanager
+def _opened(file: Path, keys: KeySource) -> Iterator[VaultFile]:
+    """The file, open for reading and verified."""
+    if not file.is_file():
+        raise UserError(f"{file} is not a file." if file.exists() else f"There is no file {file}.")
+    with as_store_errors(file), reading(file, keys) as opened:
+        if wrong := problem(opened.connection):
+            raise StoreError(f"{file} is damaged ({wrong}). Use another backup.")
+        yield opened
+
+
+def _check_target(file: Path, vault: Path) -> None:
+    """UserError where the file should not be replaced by a backup."""
+    if file.is_symlink():
+        raise UserError(f"{file} is a link, and links are not followed. Name the file itself.")
+    if not file.exists():
+        return
+    if file.samefile(vault):
+        raise UserError(f"{file} is the vault itself. Name another file.")
+    if not file.is_file() or not is_backup(file):
+        raise UserError(f"{file} is there and is not a backup, so it stays. Name another file.")
+
+
+def _rotated(newest: Path, keep: int) -> list[Path]:
+    """Remove the older backups of the same vault beside this one; returns those removed."""
+    before, _, _ = newest.stem.rpartition("-")
+    same = re.compile(rf"{re.escape(before)}-\d{{8}}T\d{{6}}Z\.db")
+    found = sorted(file for file in newest.parent.iterdir() if same.fullmatch(file.name))
+    older = [file for file in found[:-keep] if file != newest and not file.is_symlink()]
+    for file in older:
+        file.unlink()
+    return older

@@ -1,0 +1,222 @@
+"""Copies of a vault: made while others write, under the same key, and checked before they count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from itertools import chain, count
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from recollect.errors import Locked, StoreError
+from recollect.files import new_beside, remove_leftovers
+from recollect.store.sqlite.checksums import SAME_CONTENT, content_hash, differing
+from recollect.store.sqlite.cipher import (
+    CIPHER,
+    MAGIC,
+    WRONG_PASSPHRASE,
+    KeySource,
+    Sealed,
+    give_key,
+    header_of,
+)
+from recollect.store.sqlite.integrity import file_problem, references_problem, row_counts
+from recollect.store.sqlite.schema import APPLICATION_ID, checked_version
+
+STEP = 1024  # pages, 4 MB: what is copied between two reports of progress
+OPEN_MAGIC = b"SQLite format 3\x00"
+# https://www.sqlite.org/fileformat2.html, section 1.3; in clear in a locked vault as well.
+WRITE_VERSION_AT, WITHOUT_LOG = 18, 1
+APPLICATION_ID_AT = 68
+CHECKSUMS_SINCE = 5  # the version of the vault
+MOST_NAMED = 5  # ids in a message: it is one line
+
+Progress = Callable[[int], None]  # is called with the number of bytes copied since the last call
+Check = Callable[[apsw.Connection], str | None]
+
+
+class VaultSummary(NamedTuple):
+    """What a vault file holds."""
+
+    version: int
+    memories: int
+    forgotten: int
+    locked: bool
+
+
+class VaultFile(NamedTuple):
+    """A vault file that is open for reading only."""
+
+    connection: apsw.Connection
+    sealed: Sealed | None
+
+    def summary(self) -> VaultSummary:
+        [(memories, forgotten)] = self.connection.execute(
+            "SELECT count(*) - count(forgotten_at), count(forgotten_at) FROM memories"
+        ).fetchall()
+        return VaultSummary(
+            self.connection.pragma("user_version"),
+            memories,  # type: ignore[arg-type]
+            forgotten,  # type: ignore[arg-type]
+            self.sealed is not None,
+        )
+
+
+@contextmanager
+def reading(file: Path, keys: KeySource) -> Iterator[VaultFile]:
+    """The vault file, of any version, open without a change to it or beside it. One with a log is
+    read through its log."""
+    log = file.with_name(f"{file.name}-wal")
+    how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    with closing(apsw.Connection(f"{file.absolute().as_uri()}?{how}", flags)) as connection:
+        header, sealed = header_of(connection), None
+        if header is not None:
+            sealed = Sealed(keys(file, header), header)
+            give_key(connection, sealed.key)
+        try:
+            if not checked_version(connection, file):
+                raise StoreError(f"{file} is empty, not a vault.")
+        except apsw.NotADBError as error:
+            if sealed is None:
+                raise
+            raise Locked(WRONG_PASSPHRASE.format(path=file)) from error
+        yield VaultFile(connection, sealed)
+
+
+def problem(connection: apsw.Connection) -> str | None:
+    """The first thing that is wrong with the memories in the file; None where they are all as they
+    were saved. What is derived from them can be rebuilt and is not looked at."""
+    try:
+        return (
+            file_problem(connection)
+            or references_problem(connection)
+            or contents_problem(connection)
+        )
+    except (apsw.Error, UnicodeDecodeError) as error:
+        return " ".join(str(error).split())
+
+
+def contents_problem(connection: apsw.Connection) -> str | None:
+    """Which memories are not what was saved. A vault of before checksums has a hash of the texts
+    alone."""
+    columns = ", ".join(SAME_CONTENT)
+    if connection.pragma("user_version") < CHECKSUMS_SINCE:
+        rows = connection.execute(f"SELECT id, content_hash, {columns} FROM memories")
+        wrong = [str(id) for id, hash, *texts in rows if content_hash(texts) != hash]
+    else:
+        wrong = [memory.id for memory in differing(connection)]
+    more = ", …" if len(wrong) > MOST_NAMED else ""
+    return f"altered memories: {', '.join(wrong[:MOST_NAMED])}{more}" if wrong else None
+
+
+def write_copy(
+    source: VaultFile,
+    file: Path,
+    check: Check = problem,
+    *,
+    name: str | None = None,
+    progress: Progress = lambda copied: None,
+) -> VaultSummary:
+    """Replace the file by a copy of the vault as it is at this moment; others may write meanwhile.
+    Returns what it holds.
+
+    StoreError where `check` finds something, or the copy does not have the same rows: the file is
+    then as it was. `name`: see `new_beside`.
+    """
+    remove_leftovers(file.with_name(name or file.name))
+    with writing(file), new_beside(file, name) as (beside, _):
+        with source.connection:  # one moment: whatever others write now stays out
+            expected = row_counts(source.connection)
+            _copy_pages(source, beside, progress)
+        with reading(beside, _key_of(source.sealed)) as made:
+            same = made.sealed == source.sealed and row_counts(made.connection) == expected
+            wrong = check(made.connection) if same else "rows are missing"
+            summary = made.summary()
+        if wrong:
+            raise StoreError(
+                f"A copy of the vault would be damaged ({wrong}), so {file} was not written. "
+                "`recollect doctor` says more."
+            )
+    return summary
+
+
+@contextmanager
+def writing(file: Path) -> Iterator[None]:
+    """Raise what prevents writing the file as StoreError."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{file} cannot be written: {error.strerror}.") from error
+    except apsw.FullError as error:
+        raise StoreError(f"{file} cannot be written: the disk is full.") from error
+
+
+def _key_of(sealed: Sealed | None) -> KeySource:
+    return lambda path, header: b"" if sealed is None else sealed.key
+
+
+def _copy_pages(source: VaultFile, beside: Path, progress: Progress) -> None:
+    """Copy with SQLite's backup interface. The copy has no log, so that it is one file."""
+    with closing(apsw.Connection(str(beside), apsw.SQLITE_OPEN_READWRITE)) as made:
+        if source.sealed is not None:
+            made.pragma("cipher", CIPHER)
+            made.pragma("key", f"raw:{(source.sealed.key + source.sealed.header).hex()}")
+        made.pragma("journal_mode", "OFF")  # whoever fails removes it, and it is synced as a whole
+        made.pragma("synchronous", "OFF")
+        with made.backup("main", source.connection, "main") as copying:
+            size = source.connection.pragma("page_size")
+            copied = 0
+            while not copying.done:
+                copying.step(STEP)
+                done = copying.page_count - copying.remaining
+                progress((done - copied) * size)
+                copied = done
+        made.pragma("locking_mode", "EXCLUSIVE")  # no index of a log beside it
+        made.pragma("journal_mode", "DELETE")
+
+
+def backup_folder(vault: Path) -> Path:
+    """The folder that keeps a vault's backups: `backups`, beside it. It is made where needed."""
+    folder = vault.parent / "backups"
+    with writing(folder):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def dated_name(vault: Path, what: str, now: datetime) -> str:
+    return f"{vault.stem}-{what}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.db"
+
+
+def kept_aside(vault: Path, what: str) -> Path:
+    """A new name among the backups, for what no backup may replace or remove."""
+    first = backup_folder(vault) / dated_name(vault, what, datetime.now(UTC))
+    names = (first.with_stem(f"{first.stem}-{number}") for number in count(2))
+    return next(file for file in chain([first], names) if not file.exists())
+
+
+def is_backup(file: Path) -> bool:
+    """Whether the file looks like a copy that `write_copy` made; a vault in use has a log."""
+    # Through SQLite: to open and close a vault of this process beside it would drop its locks.
+    with closing(apsw.Connection(str(file), apsw.SQLITE_OPEN_READONLY)) as connection:
+        _, begin = connection.read("main", 0, 0, 100)
+    vault = begin.startswith(MAGIC) or (
+        begin.startswith(OPEN_MAGIC)
+        and begin[APPLICATION_ID_AT:][:4] == APPLICATION_ID.to_bytes(4, "big")
+    )
+    return len(begin) == 100 and vault and begin[WRITE_VERSION_AT] == WITHOUT_LOG
+
+
+def keep_as_it_was(vault: Path, version: int, sealed: Sealed | None) -> None:
+    """Copy a vault that is about to be migrated, and say so. The caller holds the write lock."""
+    import logging  # noqa: PLC0415  start-up time: rarely needed
+
+    file = kept_aside(vault, f"v{version}")
+    with reading(vault, _key_of(sealed)) as source:
+        # A damaged vault is copied as it is: the copy is no worse.
+        write_copy(source, file, lambda connection: None, name=vault.name)
+    log = logging.getLogger("recollect.store")
+    log.warning("The vault %s is migrated. A copy of it as it was: %s", vault, file)
