@@ -8,23 +8,18 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from recollect.documents.definitions import places
 from recollect.documents.document import Document, SectionStart
-from recollect.documents.parser_process import PARSERS, ParserStopped
 
 # Lines that end a block begin none.
 ENDS = ("}", ")", "]", "end", "fi", "done", "esac", "*/", "-->", "</")
 
 
 def document(text: str, language: str) -> Document:
-    notes: tuple[str, ...] = ()
-    try:
-        sections = PARSERS.sections(text, language)
-    except (ParserStopped, OSError):
-        sections = None
-        notes = ("Its parser did not finish: it is split at blank lines.",)
-    if sections is None:
-        sections = blocks(text)
-    return Document(text, language, notes=notes, sections=sections)
+    found = places(text.encode(), language)
+    if found is None:
+        return Document(text, language, sections=blocks(text))
+    return Document(text, language, sections=tuple(SectionStart(*place) for place in found))
 
 
 def blocks(text: str) -> tuple[SectionStart, ...]:

@@ -1,11 +1,7 @@
-"""Where the definitions of a source file begin, found by tree-sitter, in a process of its own.
+"""Where the definitions of a source file begin, found by tree-sitter.
 
-Grammars are C code that reads files nobody vouches for, and at some of them they take minutes, or
-all the memory there is. So `parser_process.py` runs this file as a program, with a limit on both,
-and goes on when it dies. It needs no other part of Recollect.
-
-A question is a line with the language and a number, then so many bytes of UTF-8. An answer is
-a line of JSON: a list of [line, level, title], or null where there is no parser for the language.
+Grammars are C code, and at some files they take minutes, or all the memory there is: files that
+nobody vouches for are read through `parser_process.py`.
 
 Lines are counted from bytes: asking a node for its points corrupts memory in tree-sitter 0.26.0
 (github.com/tree-sitter/py-tree-sitter, 466 and 472).
@@ -13,14 +9,12 @@ Lines are counted from bytes: asking a node for its points corrupts memory in tr
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -204,26 +198,3 @@ def _written(node: Node | None) -> str:
 
 def _short(name: str) -> str:
     return " ".join(name.split())[:LONGEST_NAME]
-
-
-def answer(questions: BinaryIO, answers: BinaryIO) -> None:
-    """Answer each question until there are no more."""
-    for header in iter(questions.readline, b""):
-        language, size = header.split()
-        found = places(questions.read(int(size)), language.decode("ascii"))
-        answers.write(json.dumps(found).encode("ascii") + b"\n")
-        answers.flush()
-
-
-def _limit_memory(most: int) -> None:
-    try:
-        import resource  # noqa: PLC0415  start-up time, and not on every system
-
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    except (ImportError, ValueError, OSError):
-        pass  # the limit on time still holds
-
-
-if __name__ == "__main__":
-    _limit_memory(int(sys.argv[1]))
-    answer(sys.stdin.buffer, sys.stdout.buffer)

@@ -24,6 +24,8 @@ BROKEN = LeftOut("corrupt", "it is not a Word document that can be read")
 MOST_UNPACKED = 200_000_000
 MOST_ENTRIES = 10_000
 MOST_CHARACTERS = 3_000_000
+# XML_ERR_NO_MEMORY of libxml2.
+NO_MEMORY = 2
 HEADING = re.compile(r"(?i)heading ([1-9])$")
 
 
@@ -38,7 +40,9 @@ def document(raw: bytes) -> Document | LeftOut:
     try:
         return _document(docx.Document(BytesIO(raw)))
     # On files that are broken, or made to break, it raises whatever its code runs into.
-    except Exception:
+    except Exception as error:
+        if isinstance(error, MemoryError) or getattr(error, "code", 0) == NO_MEMORY:
+            raise  # `parser_process` ends
         return BROKEN
 
 

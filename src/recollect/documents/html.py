@@ -65,6 +65,7 @@ class _Page:
         self._numbers: list[int] = []
         self._sections: list[SectionStart] = []
         self._words: list[str] = []  # of the line that is being read
+        self._blank = True  # whether all of them are white space
         self._number = 1
         self._apart = True
         self._literal = 0  # how many `pre` are open
@@ -84,19 +85,19 @@ class _Page:
             elif tag not in LEFT_OUT:
                 self._end(element, tag)
             if event == "end" and element.tail:
-                self._words.append(element.tail)
+                self._say(element.tail)
         self._flush()
 
     def _start(self, element: _Element, tag: str) -> None:
         if tag in BLOCKS:
             self._flush()
             self._apart = self._apart or tag in APART
-        if tag in CELLS and any(words.strip() for words in self._words):
-            self._words.append(" | ")
-        if not any(words.strip() for words in self._words):
+        if tag in CELLS and not self._blank:
+            self._say(" | ")
+        if self._blank:
             self._number = element.sourceline or self._number
         self._literal += tag == "pre"
-        self._words.append((element.get("alt") if tag == "img" else element.text) or "")
+        self._say((element.get("alt") if tag == "img" else element.text) or "")
 
     def _end(self, element: _Element, tag: str) -> None:
         if tag in HEADINGS:
@@ -110,10 +111,15 @@ class _Page:
         self._apart = self._apart or tag in APART
         self._literal -= tag == "pre"
 
+    def _say(self, words: str) -> None:
+        self._words.append(words)
+        self._blank = self._blank and not words.strip()
+
     def _flush(self) -> None:
         """Add the words so far as a line; in `pre` as the lines they are."""
         words = "".join(self._words)
         self._words.clear()
+        self._blank = True
         if not words.strip():
             return
         if self._apart and self.lines:

@@ -24,9 +24,9 @@ MOST_CHARACTERS = 3_000_000
 # Operators of all pages together: a page of text has some thousands. Forms that draw forms that
 # draw forms can go on for ever.
 MOST_OPERATORS = 5_000_000
-# Of processor time, ten times what a handbook takes. It is checked between pages, for files that
-# are slow in other ways.
-MOST_SECONDS = 60.0
+# Of processor time, less than `parser_process` allows: it is checked between pages, so that a file
+# that is slow in other ways is read in part.
+MOST_SECONDS = 20.0
 # The largest size of an uncompressed stream; that of a page full of text is 100 kB.
 MOST_STREAM = 20_000_000
 
@@ -62,6 +62,8 @@ def document(raw: bytes) -> Document | LeftOut:
             return _document(reader)
     except pypdf.errors.DependencyError:
         return LeftOut("unreadable", "it is encrypted in a way that cannot be read here")
+    except MemoryError:
+        raise  # `parser_process` ends
     # On files that are broken, or made to break, it raises whatever its code runs into.
     except Exception:
         return LeftOut("corrupt", "it is not a PDF that can be read")
@@ -81,6 +83,8 @@ def _document(reader: PdfReader) -> Document | LeftOut:
         number += 1
         try:
             text = _clean(reader.pages[number - 1].extract_text(visitor_operand_before=count))
+        except MemoryError:
+            raise
         except Exception:  # as above
             broken += 1
             continue

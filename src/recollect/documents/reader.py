@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from errno import ELOOP
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from recollect.documents import code, docx, file_types, html, markdown, notebook, pdf, rst
-from recollect.documents.decoding import Decoded, decoded
+from recollect.documents import code, file_types
+from recollect.documents.decoding import decoded
 from recollect.documents.document import Document, LeftOut, unreadable
+from recollect.documents.markdown import Structure
+from recollect.documents.parser_process import (
+    MOST_MEMORY,
+    MOST_SECONDS,
+    PARSERS,
+    ParserStopped,
+)
+from recollect.documents.parser_program import BINARY_PARSERS, STRUCTURE, TEXT_PARSERS, Answer
 from recollect.files import opened_regular
 
 # `@generated`, and what Go, protoc and many others write.
@@ -40,16 +47,15 @@ class SizeLimits(NamedTuple):
 
 
 DEFAULT = SizeLimits()
-TEXT_PARSERS: dict[str, Callable[[str], Document | LeftOut]] = {
-    file_types.MARKDOWN: markdown.document,
-    file_types.RST: rst.document,
-    file_types.HTML: html.document,
-    file_types.NOTEBOOK: notebook.document,
-}
-BINARY_PARSERS: dict[str, Callable[[bytes], Document | LeftOut]] = {
-    file_types.PDF: pdf.document,
-    file_types.DOCX: docx.document,
-}
+# Characters: the worst text of that size takes less than a second to parse, so that notes need no
+# process of their own.
+SMALL = 16_000
+SMALL_IN_PLACE = (STRUCTURE, file_types.MARKDOWN, file_types.RST)
+TOO_MUCH = LeftOut(
+    "too large",
+    f"reading it takes more than {MOST_SECONDS:.0f} seconds or {MOST_MEMORY >> 20:,} MB of memory",
+)
+NOT_FINISHED = "Its parser did not finish: it is split at blank lines."
 
 
 def read(path: Path, relative: str, limits: SizeLimits = DEFAULT) -> Document | LeftOut:
@@ -72,9 +78,29 @@ def read_bytes(path: Path, relative: str, limits: SizeLimits = DEFAULT) -> bytes
 def parse(raw: bytes, relative: str) -> Document | LeftOut:
     """The document in the bytes of a file of that name."""
     file_type = file_types.type_of(relative.rpartition("/")[2])
-    if file_type in BINARY_PARSERS:
-        return BINARY_PARSERS[file_type](raw)
-    return _parse_text(raw, file_type)
+    if file_type not in BINARY_PARSERS:
+        return _parse_text(raw, file_type)
+    try:
+        return cast("Document | LeftOut", PARSERS.parsed(file_type, raw))
+    except ParserStopped:
+        return TOO_MUCH
+
+
+def structure(text: str) -> Structure:
+    """Where the sections of a Markdown text begin, and its tags; none where its parser does not
+    finish."""
+    try:
+        return cast(Structure, _parsed(STRUCTURE, text))
+    except ParserStopped:
+        return Structure((), ())
+
+
+def _parsed(file_type: str, text: str) -> Answer:
+    """What the parser makes of the text, in a process of its own unless the text is small. Raises
+    ParserStopped."""
+    if file_type in SMALL_IN_PLACE and len(text) <= SMALL:
+        return TEXT_PARSERS[file_type](text)
+    return PARSERS.parsed(file_type, text.encode())
 
 
 def _limit(file_type: str, limits: SizeLimits) -> int:
@@ -125,18 +151,26 @@ def _parse_text(raw: bytes, file_type: str) -> Document | LeftOut:
         left_out = _generated(text.text)
         if left_out is not None:
             return left_out
-    document = _document(text, file_type)
+    document = _document(text.text, file_type)
     if isinstance(document, LeftOut):
         return document
     return document._replace(notes=(*text.notes, *document.notes)) if text.notes else document
 
 
-def _document(text: Decoded, file_type: str) -> Document | LeftOut:
-    if file_type in TEXT_PARSERS:
-        return TEXT_PARSERS[file_type](text.text)
-    if file_type in file_types.CODE:
-        return code.document(text.text, file_type)
-    return Document(text.text, file_type or file_types.TEXT)
+def _document(text: str, file_type: str) -> Document | LeftOut:
+    if file_type not in TEXT_PARSERS:
+        return _unparsed(text, file_type)
+    try:
+        return cast("Document | LeftOut", _parsed(file_type, text))
+    except ParserStopped:
+        if file_type in (file_types.HTML, file_types.NOTEBOOK):
+            return TOO_MUCH
+        return _unparsed(text, file_type)._replace(notes=(NOT_FINISHED,))
+
+
+def _unparsed(text: str, file_type: str) -> Document:
+    sections = code.blocks(text) if file_type in file_types.CODE else ()
+    return Document(text, file_type or file_types.TEXT, sections=sections)
 
 
 def _generated(text: str) -> LeftOut | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from recollect.documents.front_matter_fields import tag_list
-from recollect.documents.markdown import structure
+from recollect.documents.reader import structure
 from recollect.errors import UserError
 from recollect.importers.base import ImportedRecord, Importer, refused
 from recollect.importers.files import (

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from recollect.documents.document import main_title
 from recollect.documents.front_matter_fields import memory_fields, tag_list
-from recollect.documents.markdown import structure
+from recollect.documents.reader import structure
 from recollect.mirror.memory_markdown import ParsedFile
 
 

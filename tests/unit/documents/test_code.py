@@ -1,20 +1,17 @@
-"""Source code: split at definitions, with their names; safe from files that parsers cannot take."""
+"""Source code: split at definitions, with their names."""
 
 from __future__ import annotations
 
-import io
-import json
 import sys
 from itertools import pairwise
 
 import pytest
 
-from recollect.documents import code, definitions, parser_process
+from recollect.documents import code, definitions
 from recollect.documents.chunking import chunked
-from recollect.documents.definitions import GRAMMARS, answer, places
+from recollect.documents.definitions import GRAMMARS, places
 from recollect.documents.document import SectionStart
 from recollect.documents.file_types import CODE
-from recollect.documents.parser_process import PARSERS, Parsers, ParserStopped
 
 SAMPLES = {
     "python": (
@@ -146,16 +143,10 @@ def test_without_a_parser_a_part_begins_at_a_line_without_indentation_after_a_bl
     )
 
 
-def test_a_grammar_that_is_not_installed_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_grammar_that_is_not_installed_is_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(definitions.GRAMMARS, "zig", ("tree_sitter_nowhere", "language"))
-    parsers = Parsers()
-    try:
-        assert places(b"fn f() {}", "zig") is None
-        assert parsers.sections("fn f() {}", "zig") is None
-        assert parsers.sections("fn f() {}", "zig") is None
-        assert parsers.sections("x", "unheard of") is None
-    finally:
-        parsers.close()
+    assert places(b"fn f() {}", "zig") is None
+    assert places(b"x", "unheard of") is None
 
 
 def test_without_tree_sitter_there_is_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,49 +156,3 @@ def test_without_tree_sitter_there_is_no_parser(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.undo()
     definitions._grammar.cache_clear()
     assert places(b"def f(): ...", "python")
-
-
-def test_a_file_that_is_too_much_is_split_at_blank_lines_and_the_next_one_parsed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(parser_process, "MOST_SECONDS", 0.2)
-    found = code.document("'" * 300_000 + "\n\nnext\n", "typescript")
-    assert found.sections == (SectionStart(2, 1, ""),)
-    assert found.notes == ("Its parser did not finish: it is split at blank lines.",)
-    monkeypatch.undo()
-    assert code.document("function f() {}\n", "typescript").sections == (SectionStart(0, 1, "f"),)
-
-
-def test_a_process_that_ended_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsers = Parsers()
-    try:
-        assert parsers.sections("def f(): ...", "python") == (SectionStart(0, 1, "f"),)
-        process = parsers._process
-        assert process is not None
-        process.kill()
-        process.wait()
-        assert parsers.sections("def g(): ...", "python") == (SectionStart(0, 1, "g"),)
-        parsers.close()
-        parsers.close()
-        assert parsers.sections("def h(): ...", "python") == (SectionStart(0, 1, "h"),)
-        monkeypatch.setattr(parser_process, "PROGRAM", parser_process.PROGRAM.with_name("none.py"))
-        parsers.close()
-        with pytest.raises(ParserStopped):
-            parsers.sections("def f(): ...", "python")
-    finally:
-        parsers.close()
-
-
-def test_the_program_answers_until_there_are_no_more_questions() -> None:
-    questions = io.BytesIO(b"python 12\ndef f(): ...kotlin 1\nxpython 0\n")
-    answers = io.BytesIO()
-    answer(questions, answers)
-    said = [json.loads(line) for line in answers.getvalue().splitlines()]
-    assert said == [[[0, 1, "f"]], None, []]
-
-
-def test_one_process_answers_for_all() -> None:
-    code.document("def f(): ...", "python")
-    process = PARSERS._process
-    code.document("def g(): ...", "python")
-    assert PARSERS._process is process

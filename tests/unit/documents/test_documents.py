@@ -14,6 +14,7 @@ from recollect.documents import docx as word
 from recollect.documents import html, pdf
 from recollect.documents.chunking import chunked
 from recollect.documents.document import Document, LeftOut, SectionStart
+from recollect.documents.parser_program import parsed
 from recollect.documents.reader import parse
 
 
@@ -263,7 +264,7 @@ def test_without_its_library_a_document_names_what_to_install(
     name: str, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    found = parse(b"<p>text</p>", name)
+    found = parsed(name.removeprefix("a."), b"<p>text</p>")
     assert isinstance(found, LeftOut)
     assert found.reason == "needs an extra"
     assert "pip install 'recollect[documents]'" in found.detail
