@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("interfaces.serving",),
     ("interfaces.web",),
     ("interfaces.http", "interfaces.mcp", "interfaces.setup"),
-    ("interfaces.cursor", "interfaces.requests", "interfaces.lanes"),
+    ("interfaces.cursor", "interfaces.requests", "interfaces.lanes", "interfaces.fresh_process"),
     ("evals", "demo"),
     ("engine",),
     ("vaults", "importers"),

@@ -127,6 +127,6 @@ def test_the_server_is_not_ready_while_its_vault_cannot_be_read(
 ) -> None:
     service = Service(engine)
     service.warm.set()
-    monkeypatch.setattr(Recollect, "list", raising(StoreError("The vault is gone.")))
+    monkeypatch.setattr(Recollect, "probe", raising(StoreError("The vault is gone.")))
     answer = asked(create_app(service), "/readyz")
     assert (answer.status_code, answer.json()["reason"]) == (503, "The vault is gone.")

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from http_server import API, RECOLLECT, environment, serving
+from process_memory import occurrences, wait_until_fresh
 
 from recollect.engine import Recollect
 from recollect.errors import Locked
@@ -39,14 +40,25 @@ def sealed(path: Path) -> None:
     rekey_vault(path, keys, lambda: sealed_with(PASSPHRASE))
 
 
-def test_with_the_passphrase_in_the_environment_it_opens_again_by_itself(tmp_path: Path) -> None:
+@pytest.mark.installed  # it starts itself anew
+def test_after_the_idle_lock_no_memory_is_left_in_the_process(tmp_path: Path) -> None:
+    """With the passphrase in the environment, the next request opens the vault again."""
     home = locked(tmp_path / "home")
-    told = {"RECOLLECT_PASSPHRASE": PASSPHRASE, "RECOLLECT_VAULT__IDLE_MINUTES": IDLE}
+    told = {"RECOLLECT_PASSPHRASE": PASSPHRASE, "RECOLLECT_VAULT__IDLE_MINUTES": "0.05"}
     with serving(home, **told) as server:
-        assert server.show("jwt").status_code == 200
-        sealed(home / "vault.db")
-        assert server.show("jwt").status_code == 200
-        assert PASSPHRASE not in (tmp_path / "home.log").read_text()
+        pid = server.process.pid
+        notes = [{"id": f"n{n}", "text": f"zymurgical {n} " * 20} for n in range(20)]
+        assert server.post(f"{API}/memories", notes).status_code == 200
+        assert len(server.found("zymurgical", limit=20)) == 20
+        assert occurrences(pid, "zymurgical") >= 400
+        wait_until_fresh(pid)
+        assert server.get("/healthz").status_code == 200
+        assert occurrences(pid, "zymurgical") == 0
+        assert server.show("n7").status_code == 200
+        assert occurrences(pid, "zymurgical") > 0
+        assert PASSPHRASE not in server.log_text()
+        assert {line["level"] for line in server.log()} == {"info"}
+        assert server.stop() == 0
 
 
 def test_neither_files_nor_log_of_a_server_hold_a_word_of_a_memory(tmp_path: Path) -> None:
@@ -64,6 +76,7 @@ def test_neither_files_nor_log_of_a_server_hold_a_word_of_a_memory(tmp_path: Pat
         assert word.decode().encode("utf-16-le") not in held
 
 
+@pytest.mark.installed  # it starts itself anew
 def test_with_a_passphrase_that_was_typed_it_stays_locked(tmp_path: Path) -> None:
     home = locked(tmp_path / "home")
     here, there = pty.openpty()

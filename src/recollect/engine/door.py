@@ -72,13 +72,17 @@ class Recollect:
         brief: bool = False,
         lasting: bool = False,
         passphrase: str | None = None,
+        at_rest: bool = False,
+        on_idle_lock: Callable[[], None] = lambda: None,
     ) -> None:
         """Open the vault.
 
         `brief`: this process asks once or twice, so nothing is prepared for later searches.
         `lasting`: this process stays; it keeps what the reranker said, and closes a locked vault
         that nobody uses for a while. `passphrase` opens a locked vault; without it the settings
-        say where to find one, or the terminal is asked.
+        say where to find one, or the terminal is asked. `on_idle_lock` is called when a lasting
+        process has closed a locked vault; `at_rest` starts in that state: the first call opens the
+        vault, and the terminal is not asked.
         """
         self._enter(
             open_session(
@@ -90,6 +94,8 @@ class Recollect:
                 brief=brief,
                 lasting=lasting,
                 passphrase=passphrase,
+                at_rest=at_rest,
+                on_idle_lock=on_idle_lock,
             )
         )
 
@@ -252,6 +258,7 @@ class Recollect:
 
     warm_up = method(upkeep.warm_up, ADMIN)
     embed_now = method(Session.embed_now, ADMIN)
+    probe = method(upkeep.probe, ADMIN)
     coverage = method(upkeep.coverage, SEARCH)
     waiting = method(upkeep.waiting, SEARCH)
     stats = method(upkeep.stats, SEARCH)

@@ -178,6 +178,8 @@ def open_session(
     brief: bool,
     lasting: bool,
     passphrase: str | None,
+    at_rest: bool,
+    on_idle_lock: Callable[[], None],
 ) -> Session:
     """Open a vault for its owner; the arguments are those of `Recollect`."""
     folder = Path(home) if home is not None else home_folder(environment)
@@ -186,10 +188,11 @@ def open_session(
     file = sayable_path(Path(path) if path is not None else folder / "vault.db")
     if path is None:
         make_home(folder)
-    store = SqliteStore(file, brief=brief, keys=_keys(settings.vault, environment, passphrase))
+    keys = _keys(settings.vault, environment, passphrase, asked=at_rest)
+    store = SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest)
     # One file is meant, and no other, where a path is given.
     others = OtherVaults(settings, environment, folder, file, models, alone=path is not None)
-    idle = _idle_lock(store, settings.vault) if lasting else None
+    idle = _idle_lock(store, settings.vault, on_idle_lock) if lasting else None
     return Session(
         home=folder,
         path=file,
@@ -208,7 +211,7 @@ def open_session(
 
 
 def _keys(
-    settings: LockSettings, environment: Mapping[str, str], passphrase: str | None
+    settings: LockSettings, environment: Mapping[str, str], passphrase: str | None, *, asked: bool
 ) -> KeySource:
     """Where the key comes from, should the vault be locked."""
 
@@ -216,15 +219,17 @@ def _keys(
     def source() -> KeySource:
         from recollect.vaults.keys import Keys  # noqa: PLC0415  start-up time
 
-        return Keys(settings, environment, passphrase)
+        return Keys(settings, environment, passphrase, asked=asked)
 
     return lambda path, header: source()(path, header)
 
 
-def _idle_lock(store: SqliteStore, settings: LockSettings) -> Closable | None:
+def _idle_lock(
+    store: SqliteStore, settings: LockSettings, sealed: Callable[[], None]
+) -> Closable | None:
     from recollect.vaults.idle import idle_lock  # noqa: PLC0415  start-up time
 
-    return idle_lock(store, settings.idle_minutes)
+    return idle_lock(store, settings.idle_minutes, sealed)
 
 
 def make_home(home: Path) -> None:

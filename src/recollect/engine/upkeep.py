@@ -61,11 +61,21 @@ def warm_up(session: Session) -> None:
     loaded is reported by the first search that needs it. A remote model is not asked: each question
     may cost something."""
     with suppress(RecollectError):
-        if session.models.embeds() and session.models.embedder().local:
+        if not session.models.embeds() or not (embedder := session.models.embedder()).local:
+            pass
+        elif session.store.database.at_rest:
+            embedder.queries([WARMING_WORDS])  # the vault stays closed until somebody asks
+        else:
             in_vault(session, RELATED, completed(session, WARMING_WORDS, limit=1))
     with suppress(RecollectError):
         if session.settings.rerank.provider != "http":
             session.models.reranker().ready()
+
+
+def probe(session: Session) -> None:
+    """Raise what a search would raise if the vault cannot be read. That is not a use of the vault:
+    one that is locked and idle stays closed."""
+    session.store.database.probe()
 
 
 def coverage(session: Session) -> Coverage:

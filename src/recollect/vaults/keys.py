@@ -57,12 +57,17 @@ class Keys:
     has let go of the key must not stop to ask again."""
 
     def __init__(
-        self, settings: LockSettings, environment: Mapping[str, str], passphrase: str | None = None
+        self,
+        settings: LockSettings,
+        environment: Mapping[str, str],
+        passphrase: str | None = None,
+        *,
+        asked: bool = False,
     ) -> None:
         self._settings = settings
         self._environment = environment
         self._passphrase = passphrase
-        self._asked = False
+        self._asked = asked
 
     def __call__(self, path: Path, header: bytes) -> bytes:
         return _key(path, header, self._passphrase_of)

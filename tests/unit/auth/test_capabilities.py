@@ -90,6 +90,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "doctor": lambda memory: memory.doctor(),
     "backup": lambda memory: memory.backup(),
     "warm_up": lambda memory: memory.warm_up(),
+    "probe": lambda memory: memory.probe(),
     "embed_now": lambda memory: memory.embed_now(),
     "mark": lambda memory: memory.mark("kept"),
     "publish": lambda memory: memory.publish(["kept"], "shared"),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from recollect.auth.token_store import TokenStore
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
+from recollect.interfaces import fresh_process
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import GRACE_S, Server
 from recollect.interfaces.http.guard import Tokens, is_loopback
@@ -67,15 +68,30 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _serve(args: argparse.Namespace) -> None:
-    with Recollect(lasting=True) as memory:
+    """Serve until a signal says stop; after the idle lock, go on in a fresh process."""
+    handed_on, locked = fresh_process.resumed(), threading.Event()
+    with Recollect(
+        lasting=True,
+        at_rest=handed_on is not None,
+        on_idle_lock=locked.set if fresh_process.possible() else lambda: None,
+    ) as memory:
         tokens = _tokens(memory.settings, args.host, TokenStore(memory.home))
-        listening = _listening(args.host, args.port)
+        if handed_on is None:
+            listening = _listening(args.host, args.port)
+        else:
+            listening = socket.socket(fileno=int(handed_on))
+        kept = listening.dup()  # who connects meanwhile waits for the fresh process
+        kept.set_inheritable(True)
         names = [args.host, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
         app = create_app(Service(memory), names=names, tokens=tokens)
         logs.set_up()
-        _tell(listening, memory)
+        if handed_on is None:
+            _tell(listening, memory)
         with following(memory) if args.watch else nullcontext():
-            Server(app).run([listening])
+            Server(app, locked).run([listening])
+    if locked.is_set():
+        logging.getLogger("recollect.serve").info("locked")
+        fresh_process.replace(str(kept.fileno()))
 
 
 @contextmanager
@@ -152,7 +168,6 @@ def _listening(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UserError(f"Cannot listen on {host}, port {port}: {reason}.") from error
-    listening.set_inheritable(True)
     return listening
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 
 from starlette.responses import Response
 
@@ -35,10 +34,8 @@ async def ready(call: Call) -> Response:
 async def _unready(service: Service) -> str | None:
     if not service.warm.is_set():
         return "The models are being loaded."
-    # Whether it can be read, and nothing of what it holds.
-    check = service.lanes.run(HEALTH, partial(service.own.list, limit=1))
     try:
-        await asyncio.wait_for(check, LONGEST_CHECK_S)
+        await asyncio.wait_for(service.lanes.run(HEALTH, service.own.probe), LONGEST_CHECK_S)
     except RecollectError as error:
         return str(error)
     except TimeoutError:

@@ -3,6 +3,9 @@
 The event loop runs in a thread of its own and the main thread waits for it, for SIGTERM or for
 SIGINT, whichever comes first. So nothing can hold the process back: neither a thread that waits for
 a line, nor one that waits for a remote model.
+
+After the idle lock of a locked vault the process replaces itself by a fresh one, with the same
+standard input and output. The client notices nothing: its handshake is handed on and repeated.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -26,14 +29,18 @@ from mcp_types import (
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
     RequestId,
 )
 from pydantic import ValidationError
 
+from recollect.interfaces import fresh_process
 from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.server import build, unexpected
+from recollect.interfaces.mcp.wire import SETTLED_S, Wire
 
 if TYPE_CHECKING:  # not a public module
     from mcp.shared._stream_protocols import ReadStream, WriteStream
@@ -41,6 +48,9 @@ if TYPE_CHECKING:  # not a public module
 # A client that has closed standard input may still read, but not for long.
 LAST_ANSWERS_S = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+CANCELLED = "notifications/cancelled"  # the protocol answers no request that is cancelled
+# Gets the exit code when the server ends, and None when the idle lock has closed the vault.
+Ended = SimpleQueue[int | None]
 
 
 class Plain(logging.Formatter):
@@ -52,19 +62,31 @@ class Plain(logging.Formatter):
         return " ".join((f"{line} ({kind.__name__})" if kind else line).split())
 
 
-def serve(served: Served) -> int:
-    """Serve until the client closes standard input, or a signal says stop; the exit code."""
+def serve(served: Served, ended: Ended, handed_on: str | None = None) -> int:
+    """Serve until the client closes standard input, or a signal says stop; the exit code. After the
+    idle lock, go on in a fresh process, which gets what this one has `handed_on`."""
     _log_to_stderr()
-    ended: SimpleQueue[int] = SimpleQueue()
+    unanswered = Unanswered(handed_on or "")
+    wire = Wire() if fresh_process.possible() else None
+    locked = False
     with _stopping(ended):
-        threading.Thread(target=_run, args=(served, ended), daemon=True).start()
-        return ended.get()
+        threading.Thread(target=_run, args=(served, ended, unanswered, wire), daemon=True).start()
+        while True:
+            try:
+                code = ended.get(timeout=SETTLED_S if locked else None)
+            except Empty:
+                if wire is not None and unanswered.none():
+                    wire.go_on_afresh(unanswered.handshake)
+                continue
+            if code is not None:
+                return code
+            locked = wire is not None
 
 
-def _run(served: Served, ended: SimpleQueue[int]) -> None:
+def _run(served: Served, ended: Ended, unanswered: Unanswered, wire: Wire | None) -> None:
     code = 0
     try:
-        anyio.run(_serve, served)
+        anyio.run(_serve, served, unanswered, wire)
     except* OSError:
         pass  # the client has gone, and with it whoever would read an answer
     except* Exception as group:
@@ -74,12 +96,11 @@ def _run(served: Served, ended: SimpleQueue[int]) -> None:
         ended.put(code)
 
 
-async def _serve(served: Served) -> None:
+async def _serve(served: Served, unanswered: Unanswered, wire: Any) -> None:
     server = build(served)
-    unanswered = Unanswered()
     asks, asked = anyio.create_memory_object_stream[SessionMessage | Exception]()
     answers, answered = anyio.create_memory_object_stream[SessionMessage]()
-    async with stdio_server() as (read, write), anyio.create_task_group() as relays:
+    async with stdio_server(wire, wire) as (read, write), anyio.create_task_group() as relays:
         relays.start_soon(unanswered.ask, read, asks, write)
         relays.start_soon(unanswered.answer, answered, write)
         await server.run(asked, answers, server.create_initialization_options())
@@ -87,9 +108,15 @@ async def _serve(served: Served) -> None:
 
 class Unanswered:
     """The requests that wait for an answer. The SDK drops them where the input ends; here it ends
-    for the server only once they are answered, so that `recollect mcp < requests.jsonl` works."""
+    for the server only once they are answered, so that `recollect mcp < requests.jsonl` works.
 
-    def __init__(self) -> None:
+    `handshake` is the client's first request as JSON, for a fresh process to repeat; empty where
+    there was none, as since 2026.
+    """
+
+    def __init__(self, handshake: str) -> None:
+        self.handshake = handshake
+        self._repeated: RequestId | None = None
         self._waiting: set[RequestId] = set()
         self._fewer = anyio.Event()
 
@@ -100,26 +127,50 @@ class Unanswered:
         write: WriteStream[SessionMessage],
     ) -> None:
         async with asks:
+            if self.handshake:
+                await self._repeat(asks)
             async for item in read:
                 if isinstance(item, Exception):  # the SDK would say nothing, and the client wait
                     if refusal := _refusal(item):
                         await write.send(SessionMessage(refusal))
                     continue
-                if isinstance(item.message, JSONRPCRequest):
-                    self._waiting.add(item.message.id)
+                self._note(item.message)
                 await asks.send(item)
             with anyio.move_on_after(LAST_ANSWERS_S):
                 while self._waiting:
                     self._fewer = anyio.Event()
                     await self._fewer.wait()
 
+    def none(self) -> bool:
+        return not self._waiting
+
+    def _note(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, JSONRPCRequest):
+            self._waiting.add(message.id)
+            if message.method == "initialize":
+                self.handshake = message.model_dump_json(by_alias=True, exclude_unset=True)
+        elif isinstance(message, JSONRPCNotification) and message.method == CANCELLED:
+            self._waiting.discard((message.params or {}).get("requestId", ""))
+
+    async def _repeat(self, asks: WriteStream[SessionMessage | Exception]) -> None:
+        """The handshake, whose answer the client had from the process before this one."""
+        first = JSONRPCRequest.model_validate_json(self.handshake)
+        self._repeated = first.id
+        await asks.send(SessionMessage(first))
+        done = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+        await asks.send(SessionMessage(done))
+
     async def answer(
         self, answers: ReadStream[SessionMessage], write: WriteStream[SessionMessage]
     ) -> None:
         async with write:
             async for item in answers:
-                await write.send(item)
-                if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                if not isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                    await write.send(item)
+                elif item.message.id is not None and item.message.id == self._repeated:
+                    self._repeated = None  # the client has this answer already
+                else:
+                    await write.send(item)
                     self._waiting -= {item.message.id}
                     self._fewer.set()
 
@@ -151,7 +202,7 @@ def _id_of(refused: object) -> RequestId | None:
 
 
 @contextmanager
-def _stopping(ended: SimpleQueue[int]) -> Iterator[None]:
+def _stopping(ended: Ended) -> Iterator[None]:
     """Handle the signals that ask to stop; restore the earlier handlers at the end."""
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -23,14 +23,17 @@ from recollect.store.sqlite.schema import VERSION, checked_version, migrate
 class Database:
     """One vault file, with a connection for each thread that uses it.
 
-    `keys` returns the key of a locked vault; without it a locked vault does not open.
+    `keys` returns the key of a locked vault; without it a locked vault does not open. `at_rest`: as
+    the idle lock leaves it; the first call opens the vault.
     """
 
-    def __init__(self, path: Path, keys: KeySource | None = None) -> None:
+    def __init__(self, path: Path, keys: KeySource | None = None, *, at_rest: bool = False) -> None:
         self.path = path
         self._real = cipher.real_path(path)
         self._keys = keys
         self._sealed: Sealed | None = None
+        self._at_rest = at_rest
+        self._refused = False  # it could not be opened when that was tried last
         self._key_guard = threading.Lock()
         self._in_use = 0
         self._used_at = time.monotonic()
@@ -40,16 +43,22 @@ class Database:
         # Beside a vault in use stand its WAL and the WAL's index: the folder must be writable too.
         places = (path, path.parent)
         self.frozen = os.access(path, os.F_OK) and not all(os.access(p, os.W_OK) for p in places)
-        with self.translated():
-            self.connection()
+        if not at_rest:
+            with self.translated():
+                self.connection()
 
     def connection(self) -> apsw.Connection:
         """This thread's connection."""
         self._used_at = time.monotonic()
+        return self._connected()
+
+    def _connected(self) -> apsw.Connection:
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
+            self._refused = True
             connection = self._open()
             self._local.connection = connection
+            self._at_rest = self._refused = False
             with self._guard:
                 self._opened.append(connection)
         return connection
@@ -76,8 +85,9 @@ class Database:
                 raise
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
-        """Raise SQLite's errors as StoreError; the vault counts as in use meanwhile."""
+    def translated(self, *, counts: bool = True) -> Iterator[None]:
+        """Raise SQLite's errors as StoreError; the vault counts as in use meanwhile. What does not
+        count puts off the idle lock no longer than it takes."""
         with self._guard:
             self._in_use += 1
         try:
@@ -86,7 +96,20 @@ class Database:
         finally:
             with self._guard:
                 self._in_use -= 1
-                self._used_at = time.monotonic()
+                if counts:
+                    self._used_at = time.monotonic()
+
+    def probe(self) -> None:
+        """Raise what a search would raise. Whoever watches a server asks again and again: so this
+        neither opens a vault at rest, unless the last call could not, nor keeps one open."""
+        if not self.at_rest or self._refused:
+            with self.translated(counts=False):
+                self._connected().execute("SELECT 1 FROM memories LIMIT 1").fetchall()
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the idle lock has closed the vault: the next call opens it."""
+        return self._at_rest
 
     @property
     def sealed(self) -> Sealed | None:
@@ -108,6 +131,7 @@ class Database:
             self._sealed = None
             self._close_all()
             self._local = threading.local()
+            self._at_rest = True
             return True
 
     def close(self) -> None:

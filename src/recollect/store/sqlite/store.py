@@ -23,10 +23,17 @@ from recollect.store.sqlite.vocabulary import SqliteVocabulary
 
 class SqliteStore:
     """One vault file. `brief`: this process searches only once or twice, so what pays off later is
-    not made. `keys` returns the key of a locked vault."""
+    not made. `keys` returns the key of a locked vault. `at_rest`: as `seal` leaves it."""
 
-    def __init__(self, path: Path, *, brief: bool = False, keys: KeySource | None = None) -> None:
-        self.database = Database(path, keys)
+    def __init__(
+        self,
+        path: Path,
+        *,
+        brief: bool = False,
+        keys: KeySource | None = None,
+        at_rest: bool = False,
+    ) -> None:
+        self.database = Database(path, keys, at_rest=at_rest)
         self.topics = SqliteTopics(self.database)
         self.memories = SqliteMemories(self.database, self.topics)
         self.keyword = SqliteKeyword(self.database, self.topics)

@@ -1,0 +1,40 @@
+"""The memory of another process, as a debugger reads it."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from recollect.interfaces.fresh_process import STATE
+
+PLACE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r")
+LONGEST_S = 30
+
+
+def occurrences(pid: int, text: str) -> int:
+    """How often the text is in the memory of that process."""
+    count = 0
+    try:
+        process = Path("/proc") / str(pid)
+        with (process / "maps").open() as maps, (process / "mem").open("rb", 0) as memory:
+            for line in maps:
+                if (place := PLACE.match(line)) and "[v" not in line:  # the kernel's own pages
+                    start, end = (int(number, 16) for number in place.groups())
+                    memory.seek(start)
+                    count += memory.read(end - start).count(text.encode())
+    except FileNotFoundError:
+        pytest.skip("needs /proc/PID/mem, which Linux has")
+    except PermissionError:
+        pytest.skip("may not read the memory of its own child here")
+    return count
+
+
+def wait_until_fresh(pid: int) -> None:
+    """Wait until the process has replaced itself, as it does after the idle lock."""
+    give_up = time.monotonic() + LONGEST_S
+    while f"{STATE}=".encode() not in Path(f"/proc/{pid}/environ").read_bytes():
+        assert time.monotonic() < give_up, "It never did."
+        time.sleep(0.02)
