@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ except ImportError:  # Windows, where an open file can be neither removed nor re
 
 NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 BINARY = getattr(os, "O_BINARY", 0)
+LEFTOVER = re.compile(r"\.recollect-[0-9a-f]{8}-[0-9a-f]{16}\.part")  # as `_created` names it
 
 
 def opened_regular(file: Path) -> BinaryIO | None:
@@ -80,13 +82,24 @@ def remove_leftovers(file: Path) -> None:
     """Remove the files that killed processes left beside this one. Those of live processes are
     locked, and stay."""
     for beside in file.parent.glob(f"{_start(file)}*.part"):
-        with suppress(OSError):
-            if fcntl is None:
+        _remove_leftover(beside)
+
+
+def remove_leftovers_below(folder: Path) -> None:
+    """The same for every file in the folder and below; links are not followed."""
+    for beside in folder.rglob(".recollect-*.part"):
+        if LEFTOVER.fullmatch(beside.name):
+            _remove_leftover(beside)
+
+
+def _remove_leftover(beside: Path) -> None:
+    with suppress(OSError):
+        if fcntl is None:
+            remove_database(beside)
+        elif stream := opened_regular(beside):
+            with stream:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 remove_database(beside)
-            elif stream := opened_regular(beside):
-                with stream:
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    remove_database(beside)
 
 
 @contextmanager

@@ -242,3 +242,63 @@ def test_without_the_extra_the_keyring_says_what_to_install(
     done = home.call("vault", "lock", "--keyring")
     assert (done.code, "install recollect[keyring]" in done.err) == (1, True)
     assert header_at(home.vault) is None
+
+
+# Plain copies of what is locked
+
+
+def modes(folder: Path) -> set[int]:
+    return {file.stat().st_mode & 0o777 for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("told", "where"),
+    [
+        (["export"], "this output"),
+        (["export", "{copy}/vault.jsonl"], "{copy}/vault.jsonl"),
+        (["export", "--format", "markdown", "{copy}/notes"], "{copy}/notes"),
+        (["mirror", "{copy}"], "the mirror"),
+    ],
+)
+def test_a_copy_of_a_locked_vault_is_private_and_said_to_be_plain(
+    locked: Home, told: list[str], where: str
+) -> None:
+    copy = locked.folder.parent / "copy"
+    copy.mkdir()
+    done = locked.call(*(word.format(copy=copy) for word in told), using=WITH)
+    assert done.code == 0
+    where = where.format(copy=copy)
+    sentence = f"The vault is locked, but {where} is plain text: whoever can read it can read"
+    assert done.err.startswith(f"recollect: {sentence} the memories.\n")
+    assert modes(copy) <= {0o600}
+
+
+def test_a_file_that_a_mirror_of_a_locked_vault_writes_again_becomes_private(locked: Home) -> None:
+    copy = locked.folder.parent / "copy"
+    copy.mkdir()
+    note = copy / "note.md"
+    note.write_text("By hand.\n")
+    note.chmod(0o644)
+    assert locked.call("mirror", str(copy), using=WITH).code == 0
+    assert "By hand." in note.read_text()
+    assert modes(copy) == {0o600}
+
+
+def test_what_a_killed_mirror_left_is_gone_after_the_next_run(locked: Home) -> None:
+    copy = locked.folder.parent / "copy"
+    (copy / "inner").mkdir(parents=True)
+    left = [copy / inner / f".recollect-0badcafe-{'0' * 16}.part" for inner in ("", "inner")]
+    for file in left:
+        file.write_text("half a memory")
+    assert locked.call("mirror", str(copy), "--dry-run", using=WITH).code == 0
+    assert all(file.exists() for file in left)
+    assert locked.call("mirror", str(copy), using=WITH).code == 0
+    assert not any(file.exists() for file in left)
+
+
+def test_a_copy_of_an_open_vault_is_private_and_needs_no_warning(home: Home) -> None:
+    home.save("--id", "jwt", "--title", "Switched to JWT")
+    copy = home.folder.parent / "copy"
+    done = home.call("export", "--format", "markdown", str(copy))
+    assert done.err == f"1 memory written to {copy}.\n"
+    assert modes(copy) == {0o600}

@@ -147,6 +147,7 @@ def mirror(
         _mirror_folder(session, folder),
         identity=session.store.topics.hashed("recollect mirror").hex()[:32],
         clean=lambda draft: session.redaction.of_draft(draft)[0],
+        private=session.store.database.locked,
         dry_run=dry_run,
     )
 

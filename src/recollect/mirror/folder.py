@@ -3,6 +3,7 @@ change that was not seen."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
@@ -26,10 +27,11 @@ def digest_of(raw: bytes) -> str:
 
 class MirroredFolder:
     """A folder; paths are below it. A file is changed only if it is still as it was found, which
-    its digest tells."""
+    its digest tells. `private`: whatever is written, only its owner may read."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, private: bool = False) -> None:
         self.root = root
+        self._private = private
 
     def state(self, vault: str) -> State:
         """The state after the last run; an empty one in a new folder."""
@@ -56,14 +58,15 @@ class MirroredFolder:
         return digest_of(text.encode())
 
     def replace(self, path: str, digest: str, text: str) -> str:
-        """Write another text into a file that has this digest, and keep its permissions; returns
-        its new digest."""
+        """Write another text into a file that has this digest, and keep its permissions unless it
+        shall be private; returns its new digest."""
         file = self.root / path
         self._make_way(path)
         self._check_unchanged(path, digest)
         mode = file.stat().st_mode & 0o777
         write_whole(file, text)
-        file.chmod(mode)
+        if not self._private:
+            file.chmod(mode)
         return digest_of(text.encode())
 
     def move(self, path: str, digest: str, to: str) -> None:
@@ -80,7 +83,7 @@ class MirroredFolder:
         trash = self.root / TRASH
         if trash.is_symlink():
             raise UserError(f"{TRASH}: {LINK}")
-        trash.mkdir(exist_ok=True)
+        trash.mkdir(0o700, exist_ok=True)
         name = PurePosixPath(path)
         target, number = trash / name.name, 2
         while target.exists() or target.is_symlink():
@@ -94,7 +97,7 @@ class MirroredFolder:
             inner = inner / part
             if inner.is_symlink():
                 raise UserError(LINKED)
-            inner.mkdir(exist_ok=True)
+            inner.mkdir(0o700, exist_ok=True)
 
     def _check_free(self, path: str) -> None:
         if (self.root / path).exists() or (self.root / path).is_symlink():
@@ -106,17 +109,23 @@ class MirroredFolder:
 
 
 def write_folder(folder: Path, memories: Iterable[Memory]) -> int:
-    """Write every memory as a file of its own into a new or an empty folder; returns how many."""
+    """Write every memory as a file of its own into a new or an empty folder; returns how many. Only
+    the owner may read them."""
+
+    def private(path: str, flags: int) -> int:
+        return os.open(path, flags, 0o600)
+
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
         if next(folder.iterdir(), None) is not None:
             raise UserError(f"The folder {folder} is not empty; name a new or an empty one.")
         taken: set[str] = set()
         for memory in memories:
             path = free_path(memory, taken)
             taken.add(same_place(path))
-            (folder / path).parent.mkdir(exist_ok=True)
-            (folder / path).write_bytes(as_markdown(memory).encode())
+            (folder / path).parent.mkdir(0o700, exist_ok=True)
+            with open(folder / path, "xb", opener=private) as stream:
+                stream.write(as_markdown(memory).encode())
     except (FileExistsError, NotADirectoryError) as error:
         raise UserError(f"{folder} is a file; a folder is needed.") from error
     except OSError as error:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from recollect.checks import existing_folder
 from recollect.errors import RecollectError
+from recollect.files import remove_leftovers_below
 from recollect.ingest.draft import Draft
 from recollect.memory_json import revision
 from recollect.mirror.actions import Actions, MirroredVault
@@ -31,11 +32,14 @@ def mirror(
     *,
     identity: str,
     clean: Callable[[Draft], Draft],
+    private: bool = False,
     dry_run: bool = False,
 ) -> Mirrored:
     """Make a folder and a vault equal, once. `identity` tells vaults apart; `clean` takes secrets
-    out of a draft, as saving does."""
-    folder = MirroredFolder(existing_folder(path))
+    out of a draft, as saving does. `private`: only the owner may read what is written."""
+    folder = MirroredFolder(existing_folder(path), private=private)
+    if not dry_run:
+        remove_leftovers_below(folder.root)
     state = folder.state(identity)
     found = scan(folder.root, state.entries)
     actions = Actions(vault, folder, state.entries, found, clean, dry_run=dry_run)

@@ -501,7 +501,7 @@ def test_a_folder_that_cannot_be_read_forgets_nothing(
     scandir = os.scandir
 
     def refusing(path: Path) -> Any:
-        if path.name == "Sea":
+        if Path(path).name == "Sea":
             raise PermissionError(13, "Permission denied")
         return scandir(path)
 

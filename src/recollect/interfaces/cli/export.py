@@ -13,6 +13,7 @@ from recollect.errors import UserError
 from recollect.ingest.checksum import write_export
 from recollect.ingest.jsonl import as_line, stored_line
 from recollect.interfaces.cli.arguments import WrongUsage
+from recollect.interfaces.cli.output import warn_of_plain
 from recollect.present.words import counted
 from recollect.store.base import FeedbackEvent
 
@@ -50,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "markdown" and args.all:
         raise WrongUsage("--all writes JSON Lines; leave out --format markdown.")
     with Recollect() as memory:
+        warn_of_plain(memory, "this output" if args.file in (None, "-") else args.file)
         if args.format == "markdown":
             counts = Counter({"memory": _folder(memory, Path(args.file))})
         else:

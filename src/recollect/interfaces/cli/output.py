@@ -6,15 +6,19 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from recollect.present.snippet import pieces
 from recollect.present.visible import visible, visible_json
 
+if TYPE_CHECKING:
+    from recollect.engine import Recollect
+
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
 MARK = "1;33"
+PLAIN = "The vault is locked, but {where} is plain text: whoever can read it can read the memories."
 
 
 def print_json(value: Any) -> None:
@@ -28,6 +32,12 @@ def say(as_json: bool, sentence: str, **facts: object) -> None:
         print_json(facts)
     else:
         print(sentence)
+
+
+def warn_of_plain(memory: Recollect, where: str) -> None:
+    """Say on stderr that a copy of a locked vault is not locked."""
+    if memory.store.database.locked:
+        print(f"recollect: {PLAIN.format(where=where)}", file=sys.stderr)
 
 
 def on_terminal() -> bool:

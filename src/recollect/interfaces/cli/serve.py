@@ -18,6 +18,7 @@ from recollect.auth.token_store import TokenStore
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces import fresh_process
+from recollect.interfaces.cli.output import PLAIN
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import GRACE_S, Server
 from recollect.interfaces.http.guard import Tokens, is_loopback
@@ -117,6 +118,8 @@ def following(memory: Recollect) -> Iterator[None]:
             log.error("No longer following the mirror: %s", error)
 
     works = [follow, mirror] if memory.settings.mirror.folder else [follow]
+    if mirror in works and memory.store.database.locked:
+        log.warning("%s", PLAIN.format(where="the mirror"))
     threads = [
         threading.Thread(target=work, name="recollect-follow", daemon=True) for work in works
     ]
