@@ -4,7 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: setup demo test lint bench eval lock clean
+MINUTES ?= 10
+SEED   ?= 1
+
+.PHONY: setup demo test soak lint bench eval lock clean
 
 setup: $(VENV)/.ready
 
@@ -21,6 +24,11 @@ demo: setup
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2
+
+# Kills, damage and odd input for that long; a failure names the seed that shows it again.
+soak: setup
+	PYTHONPATH=tests:tests/http:tests/soak:tests/unit/store \
+	    $(BIN)/python tests/soak/soak.py --minutes $(MINUTES) --seed $(SEED)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -21,6 +21,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -99,6 +100,7 @@ class _Template:
     """The process that is forked; it ends with this one."""
 
     def __init__(self) -> None:
+        self._guard = threading.Lock()
         self._channel, there = socket.socketpair()
         with there:
             self._process = subprocess.Popen(
@@ -111,9 +113,10 @@ class _Template:
     def fork(self, call: Call, streams: list[int]) -> int:
         """The id of a new process, which is a child of this one."""
         message = pickle.dumps(tuple(call))
-        socket.send_fds(self._channel, [LENGTH.pack(len(message))], streams)
-        self._channel.sendall(message)
-        return int(LENGTH.unpack(_read(self._channel, LENGTH.size))[0])
+        with self._guard:
+            socket.send_fds(self._channel, [LENGTH.pack(len(message))], streams)
+            self._channel.sendall(message)
+            return int(LENGTH.unpack(_read(self._channel, LENGTH.size))[0])
 
     def close(self) -> None:
         self._channel.close()
@@ -123,9 +126,13 @@ class _Template:
 _templates: list[_Template] = []
 
 
+_guard = threading.Lock()
+
+
 def _template() -> _Template:
-    if not _templates:
-        _templates.append(_Template())
+    with _guard:
+        if not _templates:
+            _templates.append(_Template())
     return _templates[0]
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -98,14 +96,6 @@ def test_a_list_holds_one_memory_at_least_and_a_thousand_at_most(
 def test_an_unknown_field_is_refused_by_name(server: Server) -> None:
     problem(server.post(MEMORIES, {"title": "A", "colour": "red"}), 400, "colour")
     problem(server.patch(server.save(title="Red sails"), {"colour": "red"}), 400, "colour")
-
-
-def test_what_was_acknowledged_is_there_after_the_process_was_killed(tmp_path: Path) -> None:
-    with serving(tmp_path / "home") as server:
-        ids = [server.save(title=f"Kept {n}") for n in range(3)]
-        assert server.stop(signal.SIGKILL) == -signal.SIGKILL
-    with serving(tmp_path / "home") as server:
-        assert set(server.listed()) == set(ids)
 
 
 # Browsing

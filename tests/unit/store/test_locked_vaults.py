@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -406,24 +405,6 @@ def test_a_kill_at_any_moment_leaves_a_vault_that_opens_with_the_old_or_the_new_
         assert told["moments"] > 50
         assert told["before"] > 20
         assert told["after"] > 20
-
-
-def test_kills_at_random_moments_of_many_changes(tmp_path: Path) -> None:
-    path = locked(tmp_path / "vault.db", *(f"n{number}" for number in range(300)))
-    chance = random.Random(5)
-    for _ in range(6):
-        process = worker("rekey_often", path, 1_000_000)
-        alarm = threading.Timer(chance.uniform(0.2, 0.9), process.kill)
-        alarm.start()
-        _, errors = process.communicate(timeout=60)
-        alarm.join()
-        assert errors == ""
-        store = opened(path)
-        assert store.vocabulary.documents() == 300
-        assert not [one for one in store.examine() if one.problem]
-        store.close()
-        # Killed while it changes the way of its journal, SQLite may leave an empty one.
-        assert {file.name for file in tmp_path.iterdir()} <= {"vault.db", "vault.db-journal"}
 
 
 def test_a_vault_in_use_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

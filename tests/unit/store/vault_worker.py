@@ -6,7 +6,6 @@ A worker says `ready` when all is imported, waits for a line, and then does its 
 from __future__ import annotations
 
 import sys
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -68,18 +67,7 @@ def answer(path: str) -> None:
             say(*(result.id for result in memory.search(line.strip(), recipe="router")))
 
 
-def save_forever(path: str, worker: str) -> None:
-    """Save, edit, forget and restore without end, and say each id when it is safe."""
-    with opened(path) as memory:
-        for number in count():
-            id = save(memory, f"w{worker}n{number}")
-            say(id)
-            memory.edit(id, text=f"chain w{worker}n{number}", add_tags=["edited"])
-            memory.forget([id])
-            memory.forget([id], undo=True)
-
-
-TASKS = {task.__name__: task for task in (save_and_search, make_vaults, answer, save_forever)}
+TASKS = {task.__name__: task for task in (save_and_search, make_vaults, answer)}
 
 if __name__ == "__main__":
     say("ready")

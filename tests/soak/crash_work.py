@@ -1,0 +1,110 @@
+"""What the processes that the crash harness kills are told to do, and what is known of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from itertools import count
+from typing import NamedTuple
+
+State = tuple[str, bool]  # a memory's text, and whether it is live
+States = dict[str, State]
+
+# How often each is done.
+OPERATIONS = {"save": 10, "edit": 6, "forget": 2, "undo": 2, "import": 2, "backup": 1}
+IMPORTED = 20  # lines of an import, which is one transaction
+WORDS = "anchor chain harbour tide rope sail keel mast lantern storm".split()
+
+
+class Change(NamedTuple):
+    """One operation, and the memories as they are once it is acknowledged."""
+
+    operation: str
+    after: States
+
+
+class Author:
+    """Decides what to do next, always the same for one seed. It alone writes its memories."""
+
+    def __init__(self, name: str, seed: int, weights: Mapping[str, int] = OPERATIONS) -> None:
+        self._name = name
+        self._chance = random.Random(seed)
+        self._numbers = count()
+        self._weights = weights
+        self.states: States = {}  # as acknowledged
+
+    def next(self) -> Change:
+        chance = self._chance
+        [operation] = chance.choices([*self._weights], [*self._weights.values()])
+        live = [id for id, (_, is_live) in self.states.items() if is_live]
+        forgotten = [id for id, (_, is_live) in self.states.items() if not is_live]
+        if operation == "backup":
+            return Change("backup", {})
+        if operation == "import":
+            old = chance.sample(live, min(len(live), IMPORTED // 2))
+            new = [self._new_id() for _ in range(IMPORTED - len(old))]
+            return Change("import", {id: (self._text(), True) for id in old + new})
+        if operation == "undo" and forgotten:
+            id = chance.choice(forgotten)
+            return Change("undo", {id: (self.states[id][0], True)})
+        if operation == "forget" and live:
+            id = chance.choice(live)
+            return Change("forget", {id: (self.states[id][0], False)})
+        if operation == "edit" and live:
+            return Change("edit", {chance.choice(live): (self._text(), True)})
+        return Change("save", {self._new_id(): (self._text(), True)})
+
+    def _new_id(self) -> str:
+        return f"{self._name}-{next(self._numbers)}"
+
+    def _text(self) -> str:
+        """Words, at times more than a page of the file holds; no two texts say the same."""
+        words = self._chance.choices(WORDS, k=self._chance.choice((5, 20, 1000)))
+        return f"{self._chance.getrandbits(64):x} {' '.join(words)}"
+
+
+class Record:
+    """What is known of an author's memories, from outside: what was acknowledged, and the changes
+    that were under way when a process was killed."""
+
+    def __init__(self) -> None:
+        self.states: States = {}
+        self.unsure: list[Change] = []
+        self.writes = self.kills = 0
+        self.failures: list[str] = []
+
+    def done(self, change: Change) -> None:
+        self.states |= change.after
+        self.writes += 1
+
+    def problems(self, found: States) -> list[str]:
+        """What the vault should hold and does not. Of a change under way all happened or nothing."""
+        unsure = {id for change in self.unsure for id in change.after}
+        wrong = [
+            f"{id} is {_shown(found.get(id))} and was acknowledged as {_shown(state)}"
+            for id, state in self.states.items()
+            if id not in unsure and found.get(id) != state
+        ]
+        for change in self.unsure:
+            ids = change.after.keys()
+            now = {id: found[id] for id in ids if id in found}
+            before = {id: self.states[id] for id in ids if id in self.states}
+            if now not in (before, change.after):
+                wrong.append(f"half of an interrupted {change.operation} happened: {sorted(ids)}")
+        return wrong
+
+    def ids(self) -> set[str]:
+        return self.states.keys() | {id for change in self.unsure for id in change.after}
+
+
+def _shown(state: State | None) -> str:
+    if state is None:
+        return "missing"
+    return f"{'live' if state[1] else 'forgotten'} with the text {state[0][:20]}…"
+
+
+def drafts(change: Change) -> list[dict[str, str]]:
+    """The memories of a change, as JSON has them."""
+    return [
+        {"id": id, "title": f"About {id}", "text": text} for id, (text, _) in change.after.items()
+    ]

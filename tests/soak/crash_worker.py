@@ -1,0 +1,53 @@
+"""A program that uses the library until it is killed: `crash_worker.py NAME SEED`.
+
+It says each change as a line of JSON before it begins, and `done` when it is acknowledged.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+from crash_work import Author, Change, drafts
+
+from recollect.engine import Recollect
+from recollect.ingest.jsonl import read_lines
+
+MODEL = "toy:model"
+VECTOR = np.array([1, 0, 0, 0], np.float32)
+
+
+def work(name: str, seed: str) -> None:
+    author = Author(name, int(seed))
+    with Recollect() as memory:
+        while True:
+            change = author.next()
+            print(json.dumps(change), flush=True)
+            carry_out(memory, change)
+            author.states |= change.after
+            print("done", flush=True)
+
+
+def carry_out(memory: Recollect, change: Change) -> None:
+    match change.operation:
+        case "backup":
+            memory.backup(keep=2)
+        case "import":
+            lines = [json.dumps(draft).encode() for draft in drafts(change)]
+            assert not memory.import_lines(read_lines(lines)).bad
+        case "save":
+            [draft] = drafts(change)
+            memory.save(**draft)
+            with memory.store.writing() as write:
+                key = write.find([draft["id"]])[draft["id"]].key
+            memory.store.vectors.put(MODEL, 4, [(key, VECTOR)])
+        case "edit":
+            [(id, (text, _))] = change.after.items()
+            memory.edit(id, text=text)
+        case "forget" | "undo":
+            memory.forget([*change.after], undo=change.operation == "undo")
+
+
+if __name__ == "__main__":
+    work(*sys.argv[1:])

@@ -1,0 +1,126 @@
+"""The long round: `make soak MINUTES=10 SEED=1`.
+
+A part is a function of a seed and an empty folder that tries something for some seconds and returns
+a `Tally`. The parts take turns until the time is over, each with about the same time. A failure
+names the seed that shows it again; the table and the JSON have the sums.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from crash_harness import Place, Tally, crash_round
+from locked_work import OLD, key_of
+
+import forked_commands
+from recollect.interfaces.cli.output import table_lines
+from recollect.store.sqlite.rekey import change_key
+from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.helpers import save
+from recollect.testing.stores.samples import memory
+from recollect.vaults.keys import sealed_with
+
+Part = Callable[[int, Path], Tally]
+COLUMNS = ("writes", "kills", "inputs", "pages")
+PASSPHRASE = "correct horse battery"
+EVERY_LANE = (("library", 6), ("library", 6), ("commands", 8), ("server", 4))
+WITHOUT_COMMANDS = (("library", 8), ("library", 8), ("server", 6))  # each would make a key anew
+
+
+def crashes(seed: int, folder: Path) -> Tally:
+    """Killed processes on one vault, which grows; at first it is not there."""
+    tally = Tally()
+    for number in range(3):
+        tally.add(crash_round(Place(folder / "home"), seed + number, EVERY_LANE))
+    return tally
+
+
+def locked_crashes(seed: int, folder: Path) -> Tally:
+    """The same with a locked vault."""
+    place = Place(folder / "home", {"RECOLLECT_PASSPHRASE": PASSPHRASE})
+    place.home.mkdir()
+    SqliteStore(place.home / "vault.db").close()
+    change_key(place.home / "vault.db", None, sealed_with(PASSPHRASE))
+    return crash_round(place, seed, WITHOUT_COMMANDS)
+
+
+def key_changes(seed: int, folder: Path) -> Tally:
+    """A process that changes the key again and again, killed: the vault opens and is whole."""
+    tally, chance, path = Tally(), random.Random(seed), folder / "vault.db"
+    store = SqliteStore(path)
+    save(store, *(memory(f"n{number}") for number in range(300)))
+    store.close()
+    change_key(path, None, OLD)
+    for _ in range(10):
+        worker = Path(sys.modules["locked_work"].__file__ or "")
+        command = [sys.executable, str(worker), "rekey_often", str(path), "1000000"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0, 0.5))
+        process.kill()
+        _, errors = process.communicate()
+        tally.kills += 1
+        store = SqliteStore(path, keys=key_of)
+        wrong = [f"{check}: {problem}" for check, problem, *_ in store.examine() if problem]
+        if errors or wrong or store.vocabulary.documents() != 300:
+            tally.failures.append(f"seed {seed}: {errors.decode()} {wrong}")
+        store.close()
+    return tally
+
+
+PARTS: dict[str, Part] = {
+    "crashes": crashes,
+    "crashes, locked": locked_crashes,
+    "changes of the key": key_changes,
+}
+
+
+def soak(minutes: float, seed: int) -> dict[str, Tally]:
+    """Run the parts in turn for that long; returns what each has tried."""
+    tallies = {name: Tally() for name in PARTS}
+    spent: Counter[str] = Counter(dict.fromkeys(PARTS, 0))
+    end = time.monotonic() + 60 * minutes
+    forked_commands.set_up()
+    while time.monotonic() < end:
+        name = min(PARTS, key=lambda part: spent[part])
+        forked_commands.fork(seed % 2 == 0)  # else the installed command, which is slower
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="recollect-soak-") as folder:
+            tallies[name].add(PARTS[name](seed, Path(folder)))
+        spent[name] += round(1000 * (time.monotonic() - begun))
+        seed += 1000
+    forked_commands.tear_down()
+    return tallies
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    tallies = soak(args.minutes, args.seed)
+    total = Tally()
+    for tally in tallies.values():
+        total.add(tally)
+    rows = {
+        name: {column: getattr(tally, column) for column in COLUMNS}
+        | {"failures": len(tally.failures)}
+        for name, tally in (*tallies.items(), ("total", total))
+    }
+    shown = ([name, *(f"{number:,}" for number in row.values())] for name, row in rows.items())
+    print(*table_lines(("", *COLUMNS, "failures"), shown), sep="\n")
+    print(*total.failures[:20], sep="\n", file=sys.stderr)
+    print(json.dumps({"minutes": args.minutes, "seed": args.seed, "parts": rows}))
+    return 1 if total.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
