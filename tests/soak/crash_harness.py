@@ -91,8 +91,10 @@ def library(place: Place, name: str, chance: random.Random, kills: int) -> Recor
             lines.append(line)
         time.sleep(pause)
         process.kill()
-        rest, errors = process.communicate(timeout=LONGEST_S)
-        _read_lines(record, lines + rest.splitlines(keepends=True))
+        with process:
+            _read_lines(record, lines + process.stdout.readlines())
+            assert process.stderr is not None
+            errors = process.stderr.read()
         if process.returncode == KILLED:
             record.kills += 1
         if errors or process.returncode != KILLED:

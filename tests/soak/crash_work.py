@@ -75,10 +75,10 @@ class Record:
 
     def done(self, change: Change) -> None:
         self.states |= change.after
-        self.writes += 1
+        self.writes += len(change.after)
 
     def problems(self, found: States) -> list[str]:
-        """What the vault should hold and does not. Of a change under way all happened or nothing."""
+        """What the vault should hold and does not. Of a change under way it has all or none."""
         unsure = {id for change in self.unsure for id in change.after}
         wrong = [
             f"{id} is {_shown(found.get(id))} and was acknowledged as {_shown(state)}"

@@ -117,7 +117,8 @@ def main() -> int:
     }
     shown = ([name, *(f"{number:,}" for number in row.values())] for name, row in rows.items())
     print(*table_lines(("", *COLUMNS, "failures"), shown), sep="\n")
-    print(*total.failures[:20], sep="\n", file=sys.stderr)
+    for failure in total.failures[:20]:
+        print(failure, file=sys.stderr)
     print(json.dumps({"minutes": args.minutes, "seed": args.seed, "parts": rows}))
     return 1 if total.failures else 0
 

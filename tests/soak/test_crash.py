@@ -7,11 +7,28 @@ from pathlib import Path
 
 import pytest
 from crash_harness import Place, crash_round
+from crash_work import Change, Record
 
 LANES = (("library", 3), ("library", 2), ("commands", 3), ("server", 2))
 
 if sys.platform == "win32":
     pytest.skip("kill -9 is a matter of POSIX", allow_module_level=True)
+
+
+def test_the_harness_notices_what_is_lost_altered_or_half_there() -> None:
+    record = Record()
+    record.done(Change("save", {"a": ("one", True), "b": ("two", True)}))
+    record.unsure.append(Change("import", {"b": ("new", True), "c": ("new", True)}))
+    kept, imported = record.states, {"b": ("new", True), "c": ("new", True)}
+    assert record.problems(kept) == record.problems(kept | imported) == []
+    for found, why in (
+        ({"b": ("two", True)}, "a is missing"),
+        (kept | {"a": ("on", True)}, "a is live with the text on"),
+        (kept | {"a": ("one", False)}, "a is forgotten"),
+        (kept | {"c": ("new", True)}, "half of an interrupted import"),
+    ):
+        [problem] = record.problems(found)
+        assert why in problem
 
 
 @pytest.mark.parametrize("seed", [1, 2])
