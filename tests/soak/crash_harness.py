@@ -86,7 +86,7 @@ def library(place: Place, name: str, chance: random.Random, kills: int) -> Recor
             text=True,
         )
         assert process.stdout is not None
-        lines = []
+        lines: list[str] = []
         while lines.count("done\n") < wanted and (line := process.stdout.readline()):
             lines.append(line)
         time.sleep(pause)
