@@ -16,7 +16,7 @@ from recollect.version import __version__
 
 REFERENCE = "#/components/schemas/{name}"
 # What any route may answer; those that take a body may also find it too large or not JSON.
-ALWAYS = (400, 401, 403, 414, 421, 423, 500, 502, 503)
+ALWAYS = (400, 401, 403, 408, 414, 421, 423, 500, 502, 503)
 WITH_BODY = (413, 415)
 CONVERTOR = re.compile(r":\w+}")
 PROBLEMS = {
@@ -24,6 +24,7 @@ PROBLEMS = {
     401: "A token is needed, or this one is not valid.",
     403: "The token does not allow this, or a page of another origin called.",
     404: "What the request names does not exist.",
+    408: "The request came too slowly.",
     409: "It exists already.",
     412: "Somebody else changed it first, so nothing was written.",
     413: "The request is too large.",
