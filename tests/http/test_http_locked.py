@@ -57,7 +57,7 @@ def test_after_the_idle_lock_no_memory_is_left_in_the_process(tmp_path: Path) ->
         assert server.show("n7").status_code == 200
         assert occurrences(pid, "zymurgical") > 0
         assert PASSPHRASE not in server.log_text()
-        assert {line["level"] for line in server.log()} == {"info"}
+        assert "error" not in {line["level"] for line in server.log()}
         assert server.stop() == 0
 
 
