@@ -151,6 +151,7 @@ def test_a_copy_with_a_row_too_few_is_not_called_a_backup(
 
 @pytest.mark.usefixtures("cheap_keys")
 def test_a_backup_of_a_locked_vault_is_locked_with_the_same_passphrase(home: Path) -> None:
+    plain = backed_up(home, home / "plain.db").file
     change_key(home / "vault.db", None, sealed_with(PASSPHRASE))
     with opened(home, RECOLLECT_PASSPHRASE=PASSPHRASE) as memory:
         made = memory.backup()
@@ -162,6 +163,7 @@ def test_a_backup_of_a_locked_vault_is_locked_with_the_same_passphrase(home: Pat
     with pytest.raises(Locked, match=r"The passphrase of the vault .* is wrong"):
         checked(made.file, RECOLLECT_PASSPHRASE="another one")
     assert checked(made.file, RECOLLECT_PASSPHRASE=PASSPHRASE) == made.holds
+    assert restored(home, plain).unlocked
     (home / "vault.db").unlink()
     assert restored(home, made.file, RECOLLECT_PASSPHRASE=PASSPHRASE).holds == made.holds
     with opened(home, RECOLLECT_PASSPHRASE=PASSPHRASE) as memory:
@@ -385,6 +387,16 @@ def test_it_is_refused_while_another_process_has_the_vault_open(
         still_refused()
         away.replace(vault)
     assert restored(home, file).holds.memories == 1
+
+
+def test_a_restored_vault_counts_as_open_from_its_first_opening_on(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replacement, "ALONE_SECONDS", 0.0)
+    file = backed_up(home).file
+    restored(home, file)
+    with opened(home), pytest.raises(StoreError, match="Another process is using the vault"):
+        restored(home, file)
 
 
 def test_a_kill_in_between_is_finished_by_whoever_opens_the_vault(

@@ -16,7 +16,7 @@ from recollect.auth.capabilities import OWNER
 from recollect.engine.session import Session, make_home
 from recollect.errors import StoreError, UserError
 from recollect.settings import home_folder, load_settings
-from recollect.store.sqlite.cipher import KeySource
+from recollect.store.sqlite.cipher import KeySource, header_at
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.replacement import replace_vault
 from recollect.store.sqlite.snapshot import (
@@ -44,11 +44,13 @@ class Backup(Struct, frozen=True, kw_only=True):
 
 
 class Restored(Struct, frozen=True, kw_only=True):
-    """What the vault holds now, and where the one that it was before is kept, if there was one."""
+    """What the vault holds now, and where the one that it was before is kept, if there was one.
+    `unlocked`: that one was locked, and this one is not."""
 
     vault: Path
     holds: VaultSummary
     replaced: Path | None
+    unlocked: bool
 
 
 def backup(
@@ -105,7 +107,9 @@ def restore_vault(
             replaced = replace_vault(vault, opened, aside, progress)
         holds = opened.summary()
     Audit(home / AUDIT).wrote(OWNER, "restore", HOME, holds.memories)
-    return Restored(vault=vault, holds=holds, replaced=replaced)
+    was_locked = replaced is not None and header_at(replaced) is not None
+    unlocked = was_locked and not holds.locked
+    return Restored(vault=vault, holds=holds, replaced=replaced, unlocked=unlocked)
 
 
 @contextmanager

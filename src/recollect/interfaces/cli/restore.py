@@ -32,6 +32,8 @@ def run(args: argparse.Namespace) -> int:
     sentence = f"The vault is restored from {file}: {described(done.holds)}."
     if done.replaced is not None:
         sentence += f"\nThe vault as it was: {done.replaced}"
+    if done.unlocked:
+        sentence += "\nIt was locked and is not any more. To lock it: recollect vault lock"
     replaced = None if done.replaced is None else str(done.replaced)
     say(args.json, sentence, vault=str(done.vault), **facts(done.holds), replaced=replaced)
     return 0

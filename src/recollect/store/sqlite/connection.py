@@ -233,7 +233,9 @@ class Database:
             connection.execute("PRAGMA journal_mode = WAL")
             migrate(connection, self.path, self._keep_as_it_was)
         elif not self.frozen and connection.pragma("journal_mode") != "wal":
-            connection.execute("PRAGMA journal_mode = WAL")  # a change of the key was interrupted
+            # A restored backup, or a change of the key that was interrupted.
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.pragma("user_version")  # from the first read on, the vault counts as open
         connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on the disk
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -32768")  # 32 MB; mapping the file gained nothing
