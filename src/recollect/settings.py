@@ -16,7 +16,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recollect.errors import UserError
-from recollect.regex_safety import problem_of
 
 EmbeddingProvider = Literal["builtin", "onnx", "openai", "ollama", "none"]
 RerankProvider = Literal["builtin", "onnx", "http", "none"]
@@ -175,11 +174,11 @@ def _read(file: Path) -> dict[str, Any]:
         raise UserError(f"{file} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{file} cannot be read as TOML: it is not valid UTF-8 text.") from error
-    import tomllib  # noqa: PLC0415  start-up time: most homes have no config file
+    from recollect.toml_text import toml_values  # noqa: PLC0415  start-up time: few homes have one
 
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return toml_values(text)
+    except ValueError as error:
         raise UserError(f"{file} cannot be read as TOML: {error}.") from error
 
 
@@ -278,6 +277,8 @@ def _converted(value: object, kind: Any, *, strict: bool) -> object:
 
 
 def _check_patterns(patterns: Mapping[str, str], where: str) -> None:
+    from recollect.regex_safety import problem_of  # noqa: PLC0415  start-up time: few have any
+
     for name, pattern in patterns.items():
         reason = problem_of(pattern)
         if reason:

@@ -52,6 +52,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "regex_safety",
         "files",
         "retry",
+        "toml_text",
         "version",
     ),
 )

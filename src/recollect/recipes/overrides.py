@@ -6,7 +6,6 @@ A recipe is shown, overridden and compared as one tree of names: `recall.keyword
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -20,6 +19,7 @@ from recollect.recall.keyword import Reading
 from recollect.recall.vector import When
 from recollect.recipes.base import Recipe, check
 from recollect.store.base import KeywordIndexName
+from recollect.toml_text import toml_values
 from recollect.types import View
 
 Tree = dict[str, Any]
@@ -57,10 +57,10 @@ def flat(nested: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
 def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
     """The recipe the file declares; `find` gives the recipe it extends."""
     try:
-        asked = tomllib.loads(file.read_text(encoding="utf-8"))
+        asked = toml_values(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror}.") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except ValueError as error:  # of UTF-8 or of TOML
         raise UserError(f"{file} cannot be read as TOML: {error}.") from error
     parent = asked.pop("extends", None)
     if not isinstance(parent, str):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from recollect.errors import Exists, UserError
 from recollect.files import locked_folder, write_whole
 from recollect.recipes.overrides import Tree, nested_changes
 from recollect.recipes.show import toml_lines
+from recollect.toml_text import toml_values
 
 # Also a file's name, on every system, and a part of a URL.
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -43,7 +43,7 @@ def _as_toml(tree: Tree) -> str:
     """TOML has no null and few control characters: what could not be read again is refused."""
     text = "\n".join(toml_lines(tree)).rstrip() + "\n"
     try:
-        tomllib.loads(text.encode().decode())
-    except (UnicodeEncodeError, tomllib.TOMLDecodeError) as error:
+        toml_values(text.encode().decode())
+    except ValueError as error:  # of UTF-8 or of TOML
         raise UserError(f"These changes cannot be written as TOML: {error}.") from error
     return text

@@ -134,6 +134,9 @@ def test_an_overridden_recipe_searches(tmp_path: Path) -> None:
         ('extends = "mine"', ["mine.toml", "cannot extend itself"]),
         ('extends = "nowhere"', ["nowhere", "vault, echovault, gnosis, router, covalence"]),
         ("extends = ", ["mine.toml", "cannot be read as TOML"]),
+        ("x = " + "[" * 10_000, ["mine.toml", "nested deeper than 20 levels"]),
+        (".".join("a" * 30) + " = 1", ["mine.toml", "nested deeper than 20 levels"]),
+        ("#" * 200_001, ["mine.toml", "at most 200,000"]),
         (
             'extends = "vault"\ncolour = 1',
             ["mine.toml: colour", "allowed are: about, view, recall, fuse, stages, limits"],

@@ -7,7 +7,6 @@ of the last one it leaves `vaults = []` at the top. It also refuses a file that 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
@@ -17,6 +16,7 @@ from typing import Any
 from recollect.errors import NotFound, UserError
 from recollect.files import locked_folder, write_whole
 from recollect.recipes.show import toml_lines
+from recollect.toml_text import toml_values
 
 Check = Callable[[], object]
 BOM = "\ufeff"  # some editors begin a file with it
@@ -86,8 +86,8 @@ def _text(home: Path) -> str:
 
 def _parsed(text: str, config: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(text.removeprefix(BOM).replace("\r\n", "\n"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return toml_values(text.removeprefix(BOM).replace("\r\n", "\n"))
+    except ValueError as error:
         raise UserError(f"{config} cannot be read as TOML: {error}.") from error
 
 
