@@ -33,6 +33,14 @@ class Locked(StoreError):
     """The vault is encrypted, and the key is missing or wrong."""
 
 
+class Damaged(StoreError):
+    """Something in the vault cannot be read, or is not what was written."""
+
+
+class NotAVault(StoreError):
+    """The file is not a database, or its beginning is damaged."""
+
+
 class ProviderError(RecollectError):
     """A model provider did not deliver.
 

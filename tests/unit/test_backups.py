@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from recollect.auth.capabilities import SEARCH, WRITE, Caller
-from recollect.engine import Recollect
+from recollect.engine import Recollect, backups
 from recollect.engine.backups import Backup, Restored, check_backup, restore_vault
 from recollect.errors import Forbidden, Locked, RecollectError, StoreError, UserError
 from recollect.files import new_beside
@@ -410,7 +410,7 @@ def test_a_kill_in_between_is_finished_by_whoever_opens_the_vault(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(replacement, "write_copy", killed)
+        patch.setattr(backups, "write_copy", killed)
         with pytest.raises(KeyboardInterrupt):
             restored(home, file)
     assert ids(home) == ["ash", "oak"]

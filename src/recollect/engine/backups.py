@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -103,8 +104,9 @@ def restore_vault(
     with _opened(file, keys) as opened:
         make_home(home)
         aside = kept_aside(vault, "replaced")
+        write = partial(write_copy, opened, check=lambda connection: None, progress=progress)
         with as_store_errors(vault):
-            replaced = replace_vault(vault, opened, aside, progress)
+            replaced = replace_vault(vault, aside, write)
         holds = opened.summary()
     Audit(home / AUDIT).wrote(OWNER, "restore", HOME, holds.memories)
     was_locked = replaced is not None and header_at(replaced) is not None

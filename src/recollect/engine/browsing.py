@@ -8,6 +8,7 @@ from datetime import timedelta
 from recollect.checks import bounded, checked_filter, named_ids
 from recollect.engine.searching import EVERYTHING, show
 from recollect.engine.session import Session
+from recollect.engine.upkeep import salvage_notes
 from recollect.pipeline import MOST_FACETS
 from recollect.recipes.learned import learned_weights
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
@@ -90,6 +91,15 @@ def export_all(session: Session) -> Iterator[Stored | FeedbackEvent]:
     """Every memory, the forgotten ones after the others, then all feedback."""
     yield from _stored(session, session.store.memories.ids(forgotten=True))
     yield from session.store.feedback.every()
+
+
+def export_salvaged(session: Session) -> tuple[Iterator[Stored | FeedbackEvent], list[str]]:
+    """Everything that can be read of a damaged vault, as `export_all` gives it, and sentences about
+    what cannot. A memory that is not what was saved counts as forgotten."""
+    from recollect.store.sqlite.salvaged_vault import report  # noqa: PLC0415  start-up time
+
+    with session.store.salvaging() as salvage:
+        return salvage.stored(session.clock()), salvage_notes(report(salvage))
 
 
 def _stored(session: Session, ids: Sequence[str]) -> Iterator[Stored]:

@@ -74,6 +74,7 @@ class Recollect:
         passphrase: str | None = None,
         at_rest: bool = False,
         on_idle_lock: Callable[[], None] = lambda: None,
+        damaged: bool = False,
     ) -> None:
         """Open the vault.
 
@@ -82,7 +83,8 @@ class Recollect:
         that nobody uses for a while. `passphrase` opens a locked vault; without it the settings
         say where to find one, or the terminal is asked. `on_idle_lock` is called when a lasting
         process has closed a locked vault; `at_rest` starts in that state: the first call opens the
-        vault, and the terminal is not asked.
+        vault, and the terminal is not asked. `damaged`: open the vault whatever state it is in, to
+        repair or to salvage it.
         """
         self._enter(
             open_session(
@@ -96,6 +98,7 @@ class Recollect:
                 passphrase=passphrase,
                 at_rest=at_rest,
                 on_idle_lock=on_idle_lock,
+                damaged=damaged,
             )
         )
 
@@ -205,6 +208,7 @@ class Recollect:
     learned = method(browsing.learned, SEARCH)
     export = method(browsing.export, SEARCH)
     export_all = method(browsing.export_all, SEARCH, DELETE)
+    export_salvaged = method(browsing.export_salvaged, SEARCH, DELETE)
 
     # Folders
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -17,13 +17,17 @@ from recollect.checks import (
     unknown_memory,
 )
 from recollect.engine.session import Session
-from recollect.errors import NotFound, UserError
+from recollect.errors import Damaged, NotFound, UserError
 from recollect.pipeline import run, topics
 from recollect.present.views import token_estimate
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
-from recollect.types import Context, Filter, Memory, Response, Search
+from recollect.store.base import Store
+from recollect.types import Context, Degraded, Filter, Memory, Response, Search
 from recollect.vaults.known import HOME, FoundMemory
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.readable import ReadableStore
 
 CONTEXT_LIMIT = 10
 EVERYTHING = Filter()
@@ -84,10 +88,26 @@ def _noting_untrusted(session: Session, found: Response) -> Response:
 
 def in_vault(session: Session, recipe: Recipe, search: Search) -> Response:
     """The search in this vault and the collections behind it."""
-    fanned = session.fanned()
-    store = session.store if fanned is None else fanned
-    found = run(recipe, search, store=store, models=session.models)
+    try:
+        return _searched(session, recipe, search, session.store)
+    except Damaged:
+        store = readable(session)
+        found = _searched(session, recipe, search, store)
+        left_out = [Degraded("vault", problem) for problem in store.problems]
+        return replace(found, degraded=(*found.degraded, *left_out))
+
+
+def _searched(session: Session, recipe: Recipe, search: Search, store: Store) -> Response:
+    fanned = session.others.fanned(store, session.caller)
+    found = run(recipe, search, store=fanned or store, models=session.models)
     return found if fanned is None else fanned.labelled(found)
+
+
+def readable(session: Session) -> ReadableStore:
+    """What can be read of a damaged vault, to search in."""
+    from recollect.store.sqlite.readable import ReadableStore  # noqa: PLC0415  start-up time
+
+    return ReadableStore(session.store)
 
 
 def related(session: Session, id: str, limit: int | None = None) -> Response:
@@ -148,7 +168,10 @@ def context(
     found = {memory.id for memory in memories}
     topup = session.settings.context.topup_recent if topup_recent is None else topup_recent
     if topup and len(found) < limit:
-        newest = session.store.memories.newest(filter, limit)
+        try:
+            newest = session.store.memories.newest(filter, limit)
+        except Damaged:
+            newest = readable(session).memories.newest(filter, limit)
         fresh = [memory for memory in newest if memory.id not in found]
         memories += fresh[: limit - len(found)]
     kept = _within(memories, max_tokens)

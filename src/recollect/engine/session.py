@@ -180,6 +180,7 @@ def open_session(
     passphrase: str | None,
     at_rest: bool,
     on_idle_lock: Callable[[], None],
+    damaged: bool,
 ) -> Session:
     """Open a vault for its owner; the arguments are those of `Recollect`."""
     folder = Path(home) if home is not None else home_folder(environment)
@@ -189,7 +190,7 @@ def open_session(
     if path is None:
         make_home(folder)
     keys = _keys(settings.vault, environment, passphrase, asked=at_rest)
-    store = SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest)
+    store = SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest or damaged)
     # One file is meant, and no other, where a path is given.
     others = OtherVaults(settings, environment, folder, file, models, alone=path is not None)
     idle = _idle_lock(store, settings.vault, on_idle_lock) if lasting else None

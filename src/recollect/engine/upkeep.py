@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.engine.searching import completed, in_vault
 from recollect.engine.session import Session
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, StoreError
 from recollect.models.embedding_queue import TextsRefused, embed_waiting
+from recollect.present.words import counted
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
 from recollect.store.base import Coverage
 from recollect.store.sqlite.upkeep import Finding
 
+if TYPE_CHECKING:
+    from recollect.store.sqlite.mending import Mended
+    from recollect.store.sqlite.salvaged_vault import SalvageReport
+
+# The checks that find damage, and not only derived data that is out of date.
+DAMAGE = ("file", "memories")
 WARMING_WORDS = "warming up"
 
 
@@ -47,13 +54,48 @@ def reindex(
 
 
 def doctor(session: Session, *, fix: bool = False) -> Sequence[Finding]:
-    """Check everything that is derived; `fix` rebuilds it first where something is wrong."""
-    findings = [*session.store.examine()]
-    if fix and any(finding.problem and finding.fixable for finding in findings):
-        session.store.rebuild()
-        session.wrote("mend")
+    """Check the memories and everything that is derived from them; `fix` repairs what is wrong, and
+    says what that cost in the notes of the findings."""
+    try:
         findings = [*session.store.examine()]
+    except StoreError as error:
+        if not fix:
+            raise
+        findings = [Finding("file", str(error))]
+    wrong = [finding for finding in findings if finding.problem]
+    if fix and wrong:
+        mended = session.store.mend(session.clock())
+        session.wrote("mend")
+        notes = [Finding("repair", None, note=each) for each in repair_notes(mended)]
+        findings = [*session.store.examine(), *notes]
+    else:
+        damaged = [finding for finding in wrong if finding.check in DAMAGE]
+        session.store.database.note_damage(damaged[0].problem if damaged else None)
     return findings
+
+
+def repair_notes(mended: Mended) -> list[str]:
+    """What a repair cost, and where the damaged file is."""
+    notes = salvage_notes(mended.report)
+    if mended.kept is not None:
+        notes.append(f"The damaged vault is kept: {mended.kept}")
+    return notes
+
+
+def salvage_notes(report: SalvageReport) -> list[str]:
+    """What damage cost, in sentences."""
+    told = (
+        (report.lost, "could not be read and {are} lost"),
+        (report.altered, "{are} not what was saved, so {are} forgotten; to look at one: "
+         "recollect forget --undo ID"),
+        (report.untagged, "lost tags"),
+    )  # fmt: skip
+    return [
+        f"{counted(len(ids), 'memory')} {said.format(are='is' if len(ids) == 1 else 'are')} "
+        f"({', '.join(ids)})."
+        for ids, said in told
+        if ids
+    ] + report.others
 
 
 def warm_up(session: Session) -> None:

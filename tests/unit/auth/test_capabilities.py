@@ -78,6 +78,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "learned": lambda memory: memory.learned(),
     "export": lambda memory: memory.export(),
     "export_all": lambda memory: memory.export_all(),
+    "export_salvaged": lambda memory: memory.export_salvaged(),
     "context": lambda memory: memory.context("tides"),
     "coverage": lambda memory: memory.coverage(),
     "stats": lambda memory: memory.stats(),

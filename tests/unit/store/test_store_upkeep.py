@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from recollect.errors import Damaged
 from recollect.store.base import Coverage
 from recollect.store.sqlite.keyword import TABLES
 from recollect.store.sqlite.store import SqliteStore
@@ -26,8 +27,8 @@ from recollect.testing.stores.samples import (
 )
 
 CHECKS = [
-    "file", "references", "stemmed index", "plain index", "subwords index", "memory count",
-    "vocabulary", "vectors", "waiting vectors", "topic hashes",
+    "file", "references", "memories", "stemmed index", "plain index", "subwords index",
+    "memory count", "vocabulary", "vectors", "waiting vectors", "topic hashes",
 ]  # fmt: skip
 
 # What is damaged by hand, and the check that must say so.
@@ -125,7 +126,6 @@ def test_damage_is_named_and_a_rebuild_fixes_it(store: SqliteStore, damage: str)
     store.database.connection().execute(sql)
     found = problems(store)
     assert [one.check for one in found] == [check]
-    assert found[0].fixable
     store.rebuild()
     assert problems(store) == []
     assert state(store) == before
@@ -166,11 +166,14 @@ def test_a_tag_renamed_behind_the_stores_back_is_fixed(store: SqliteStore) -> No
     """The triggers keep the indexes of words; what SQL cannot make, the rebuild makes."""
     store.database.connection().execute("UPDATE tags SET name = 'Quay' WHERE name = 'harbor'")
     assert [one.check for one in problems(store)] == [
+        "memories",
         "subwords index",
         "vocabulary",
         "topic hashes",
     ]
-    store.rebuild()
+    with pytest.raises(Damaged, match="doctor --fix"):
+        store.rebuild()
+    assert store.mend(NOON).report.untagged == ["second", "third"]
     assert problems(store) == []
     assert [one.memory_id for one in store.topics.carrying(["quay"], 9, EVERYTHING)] == [
         "second",
@@ -206,12 +209,15 @@ def test_a_rebuild_loses_nothing(store: SqliteStore) -> None:
     assert problems(store) == []
 
 
-def test_a_row_that_points_at_nothing_is_named_as_beyond_a_rebuild(store: SqliteStore) -> None:
+def test_a_row_that_points_at_nothing_is_named_and_goes(store: SqliteStore) -> None:
+    before = state(store)
     connection = store.database.connection()
     connection.execute("PRAGMA foreign_keys = OFF")
-    connection.execute("INSERT INTO memory_tags VALUES (1, 77, 9)")
-    [found] = [one for one in problems(store) if not one.fixable]
-    assert found.check == "references"
+    connection.execute("INSERT INTO cuts VALUES (77, 78, 1, '', 1, 2)")
+    assert [one.check for one in problems(store)] == ["references"]
+    assert not store.mend(NOON).report.memories()
+    assert problems(store) == []
+    assert state(store) == before
 
 
 def test_a_broken_page_is_named_and_the_other_checks_still_run(tmp_path: Path) -> None:
@@ -233,7 +239,6 @@ def test_a_broken_page_is_named_and_the_other_checks_still_run(tmp_path: Path) -
     found = {one.check: one for one in store.examine()}
     assert list(found) == CHECKS
     assert found["file"].problem
-    assert not found["file"].fixable
     assert found["stemmed index"].problem is None
     store.close()
 

@@ -17,7 +17,7 @@ from recollect.store.base import COLUMNS
 from recollect.store.sqlite.keyword import TOKENIZERS
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import forget, save
-from recollect.testing.stores.samples import full_memory, memory
+from recollect.testing.stores.samples import NOON, full_memory, memory
 
 OF_WORDS = {index: COLUMNS[index] for index in ("stemmed", "plain")}
 TEXT_COLUMNS = tuple(column for column in COLUMNS["stemmed"] if column != "tags")
@@ -246,7 +246,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_parts_of_a_memory_that_plain_sql_changes_go(tmp_path: Path, what: str) -> None:
-    """What the store did not write may be missing until a rebuild, and is never out of date."""
+    """What the store did not write may be missing until a repair, and is never out of date."""
     store = SqliteStore(tmp_path / "vault.db")
     save(store, memory("named", text="FileSync", tags=("deepSea",)), memory("b", text="FileSync"))
     connection = apsw.Connection(str(tmp_path / "vault.db"))
@@ -255,6 +255,6 @@ def test_parts_of_a_memory_that_plain_sql_changes_go(tmp_path: Path, what: str) 
     connection.execute(CHANGES[what])
     assert finds(connection, "filesync OR deepsea", "parts") == {"b"}
     connection.close()
-    store.rebuild()
+    store.mend(NOON)
     assert [finding for finding in store.examine() if finding.problem] == []
     store.close()

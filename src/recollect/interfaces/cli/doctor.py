@@ -17,17 +17,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect() as memory:
+    with Recollect(damaged=args.fix) as memory:
         findings = memory.doctor(fix=args.fix)
     broken = [finding for finding in findings if finding.problem]
     if args.json:
-        print_json([{"check": finding.check, "problem": finding.problem} for finding in findings])
+        notes = ({"note": finding.note} if finding.note else {} for finding in findings)
+        plain = ({"check": finding.check, "problem": finding.problem} for finding in findings)
+        print_json([one | note for one, note in zip(plain, notes, strict=True)])
     else:
         for finding in findings:
-            problem = finding.problem
-            print(
-                f"{finding.check:<16} {styled(problem, YELLOW) if problem else styled('OK', GREEN)}"
-            )
-        if any(finding.fixable for finding in broken) and not args.fix:
+            told = styled(finding.problem or finding.note, YELLOW)
+            print(f"{finding.check:<16} {told or styled('OK', GREEN)}")
+        if broken and not args.fix:
             print("To repair: recollect doctor --fix")
     return 1 if broken else 0

@@ -15,11 +15,12 @@ from recollect.ingest.jsonl import as_line, stored_line
 from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.output import warn_of_plain
 from recollect.present.words import counted
-from recollect.store.base import FeedbackEvent
+from recollect.store.base import FeedbackEvent, Stored
 
 EXAMPLE = (
     "  recollect export backup.jsonl\n"
     "  recollect export --all whole-vault.jsonl\n"
+    "  recollect export --salvage rescued.jsonl\n"
     "  recollect export | gzip > backup.jsonl.gz\n"
     "  recollect export --format markdown notes"
 )
@@ -43,26 +44,43 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="write forgotten memories and feedback too"
     )
+    parser.add_argument(
+        "--salvage",
+        action="store_true",
+        help="of a damaged vault: write everything that can be read, forgotten memories and "
+        "feedback too, and say what cannot",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     if args.format == "markdown" and args.file in (None, "-"):
         raise WrongUsage("Name a folder; --format markdown writes a file per memory.")
-    if args.format == "markdown" and args.all:
-        raise WrongUsage("--all writes JSON Lines; leave out --format markdown.")
-    with Recollect() as memory:
+    if args.format == "markdown" and (args.all or args.salvage):
+        option = "--all" if args.all else "--salvage"
+        raise WrongUsage(f"{option} writes JSON Lines; leave out --format markdown.")
+    notes: list[str] = []
+    with Recollect(damaged=args.salvage) as memory:
+        if args.salvage:
+            stored, notes = memory.export_salvaged()
         warn_of_plain(memory, "this output" if args.file in (None, "-") else args.file)
         if args.format == "markdown":
             counts = Counter({"memory": _folder(memory, Path(args.file))})
         else:
             counts = Counter()
-            lines = _lines(memory, counts, everything=args.all)
+            lines = (
+                _stored_lines(stored, counts)
+                if args.salvage
+                else _lines(memory, counts, everything=args.all)
+            )
             if args.file in (None, "-"):
                 sys.stdout.buffer.writelines(lines)
-                return 0
-            _write(Path(args.file), lines)
+            else:
+                _write(Path(args.file), lines)
+    print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
+    if args.file in (None, "-"):
+        return 0
     shown = [counted(counts["memory"], "memory")]
-    if args.all:
+    if args.all or args.salvage:
         shown.append(counted(counts["forgotten"], "forgotten memory"))
         shown.append(counted(counts["feedback"], "feedback entry"))
     print(f"{', '.join(shown)} written to {args.file}.", file=sys.stderr)
@@ -82,7 +100,11 @@ def _lines(memory: Recollect, counts: Counter[str], *, everything: bool) -> Iter
             counts["memory"] += 1
             yield as_line(saved)
         return
-    for item in memory.export_all():
+    yield from _stored_lines(memory.export_all(), counts)
+
+
+def _stored_lines(items: Iterable[Stored | FeedbackEvent], counts: Counter[str]) -> Iterator[bytes]:
+    for item in items:
         if isinstance(item, FeedbackEvent):
             counts["feedback"] += 1
         else:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 from recollect.engine import Recollect
+from recollect.errors import StoreError
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.output import progress, say
 from recollect.present.words import counted
@@ -20,8 +22,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect() as memory:
-        total = memory.stats()["memories"] if args.all else memory.waiting()
+    with Recollect(damaged=True) as memory:
+        total = 0
+        with suppress(StoreError):  # a damaged vault is repaired first
+            total = memory.stats()["memories"] if args.all else memory.waiting()
         with progress("Embedding", total) as advance:
             made = memory.reindex(everything=args.all, progress=advance)
         waiting = memory.waiting()

@@ -25,6 +25,7 @@ SIZES = ("bytes", "kB", "MB", "GB", "TB")
 MOST_NAMED = 10  # kinds and projects; the rest is added up
 ABOUT = {
     "file": "The file itself, by SQLite's own check",
+    "memories": "Each memory, by its checksum",
     "references": "Rows that point at each other",
     "stemmed index": "Keyword index of word stems",
     "plain index": "Keyword index of whole words",
@@ -68,7 +69,7 @@ class Checked(NamedTuple):
 
     @property
     def repairable(self) -> bool:
-        return any(finding.problem and finding.fixable for finding in self.findings)
+        return any(finding.problem for finding in self.findings)
 
 
 class Upkeep:

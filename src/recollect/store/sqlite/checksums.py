@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import apsw
 import msgspec
@@ -17,11 +17,15 @@ TEXTS = (
 TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
 FIELDS = ("key", *TEXTS, *TIMES, "forgotten_at")  # what the first half of a checksum covers
 SAME_CONTENT = ("title", "text", "context", "why", "impact", "details", "kind")
+WIDTH = len(FIELDS)
 HALF = 8  # bytes: it is there to notice damage, not to resist anybody
 TAGS = """(SELECT json_group_array(t.name ORDER BY mt.position)
           FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key)"""
-EVERY = f"SELECT {', '.join('m.' + field for field in FIELDS)}, {TAGS}"
-_content = [FIELDS.index(field) for field in SAME_CONTENT]
+# As bytes: a damaged text may not be one any more.
+_BYTES = [f"CAST(m.{name} AS BLOB)" if name in TEXTS else f"m.{name}" for name in FIELDS]
+_READ = [*_BYTES, f"CAST({TAGS} AS BLOB)", "m.content_hash", "m.checksum"]
+RAW = f"SELECT {', '.join(_READ)} FROM memories m"
+_CONTENT = [FIELDS.index(field) for field in SAME_CONTENT]
 
 
 class Differing(NamedTuple):
@@ -30,7 +34,7 @@ class Differing(NamedTuple):
 
     key: int
     id: str
-    what: str
+    what: Literal["fields", "tags", "hash"]
 
 
 def checksum(fields: Sequence[apsw.SQLiteValue], tags: Sequence[str]) -> bytes:
@@ -40,7 +44,9 @@ def checksum(fields: Sequence[apsw.SQLiteValue], tags: Sequence[str]) -> bytes:
 
 
 def row_half(fields: Sequence[apsw.SQLiteValue]) -> bytes:
-    return bytes_digest(msgspec.msgpack.encode(fields), HALF)
+    """The half for the columns; texts may be given as their bytes."""
+    raw = [field.encode() if isinstance(field, str) else field for field in fields]
+    return bytes_digest(msgspec.msgpack.encode(raw), HALF)
 
 
 def tags_half(tags: Sequence[str]) -> bytes:
@@ -53,25 +59,59 @@ def content_hash(texts: Sequence[str]) -> bytes:
 
 
 def fill(connection: apsw.Connection) -> None:
-    """Give every memory its checksum."""
-    rows = [
-        (checksum(fields, msgspec.json.decode(tags)), fields[0])
-        for *fields, tags in connection.execute(f"{EVERY} FROM memories m")
+    """Give every memory its checksum, but for those whose text is not what its hash says: they stay
+    without one, and the doctor names them."""
+    signed = [
+        (row_half(row[:WIDTH]) + tags_half(msgspec.json.decode(row[WIDTH])), row[0])
+        for row in connection.execute(RAW)
+        if _content_of(row) == row[WIDTH + 1]
     ]
-    connection.executemany("UPDATE memories SET checksum = ? WHERE key = ?", rows)
+    connection.executemany("UPDATE memories SET checksum = ? WHERE key = ?", signed)
 
 
 def differing(connection: apsw.Connection) -> Iterator[Differing]:
     """Every memory, forgotten ones included, that is not what was written."""
-    width = len(FIELDS)
-    halves: dict[str, bytes] = {}  # most memories have the tags of others
-    for row in connection.execute(f"{EVERY}, m.content_hash, m.checksum FROM memories m"):
-        fields, (tags, content, stored) = row[:width], row[width:]
+    halves: dict[bytes, bytes] = {}  # most memories have the tags of others
+    for row in connection.execute(RAW):
+        tags, stored = row[WIDTH], row[WIDTH + 2]
         if tags not in halves:
-            halves[tags] = tags_half(msgspec.json.decode(tags))
-        if row_half(fields) != stored[:HALF]:
-            yield Differing(row[0], row[1], "fields")
+            halves[tags] = _half_of(tags)
+        what: Literal["fields", "tags", "hash"] = "hash"
+        if row_half(row[:WIDTH]) != stored[:HALF]:
+            what = "fields"
         elif halves[tags] != stored[HALF:]:
-            yield Differing(row[0], row[1], "tags")
-        elif content_hash([row[place] for place in _content]) != content:
-            yield Differing(row[0], row[1], "hash")
+            what = "tags"
+        elif _content_of(row) == row[WIDTH + 1]:
+            continue
+        yield Differing(row[0], row[1].decode(errors="replace"), what)
+
+
+def accept(connection: apsw.Connection, memories: Iterable[Differing], now: int) -> None:
+    """Give these memories the checksum of what they are now. One whose row is not what was written
+    is forgotten first, so that no search takes it for right."""
+    for key, _, what in memories:
+        row: Sequence[Any] = connection.execute(f"{RAW} WHERE m.key = ?", (key,)).fetchall()[0]
+        fields = [
+            field.decode(errors="replace") if isinstance(field, bytes) else field
+            for field in row[:WIDTH]
+        ]
+        if what == "fields" and fields[-1] is None:
+            fields[-1] = now
+        tags = msgspec.json.decode(row[WIDTH].decode(errors="replace"))
+        content = content_hash([str(fields[place]) for place in _CONTENT])
+        columns = ", ".join(f"{name} = ?" for name in FIELDS[1:])
+        connection.execute(
+            f"UPDATE memories SET {columns}, content_hash = ?, checksum = ? WHERE key = ?",
+            (*fields[1:], content, checksum(fields, tags), key),
+        )
+
+
+def _half_of(tags: bytes) -> bytes:
+    try:
+        return tags_half(msgspec.json.decode(tags))
+    except ValueError:  # not even a text any more
+        return b""
+
+
+def _content_of(row: Sequence[Any]) -> bytes:
+    return bytes_digest(b"\0".join([row[place] for place in _CONTENT]), 16)

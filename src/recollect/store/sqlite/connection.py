@@ -12,10 +12,11 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from recollect.errors import Locked, StoreError
+from recollect.errors import Damaged, Locked, StoreError
 from recollect.retry import patiently
 from recollect.store.sqlite import cipher
 from recollect.store.sqlite.cipher import KeySource, Sealed
+from recollect.store.sqlite.damage import note_damage, refuse_damaged, remove_note
 from recollect.store.sqlite.errors import BUSY_SECONDS, as_store_errors
 from recollect.store.sqlite.schema import VERSION, checked_version, migrate
 
@@ -69,10 +70,13 @@ class Database:
             return self.connection().execute(sql, values).fetchall()
 
     @contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
-        """A transaction that holds the write lock from its start and is durable at its end."""
+    def writing(self, *, repairing: bool = False) -> Iterator[apsw.Connection]:
+        """A transaction that holds the write lock from its start and is durable at its end. Into a
+        vault that is known to be damaged only a repair writes."""
         if self.frozen:
             raise StoreError(f"The vault {self.path} is read-only, so nothing can be written.")
+        if not repairing:
+            refuse_damaged(self._real)
         with self.translated():
             connection = self.connection()
             _patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
@@ -93,6 +97,9 @@ class Database:
         try:
             with as_store_errors(self.path):
                 yield
+        except Damaged as error:
+            self.note_damage(str(error))
+            raise
         finally:
             with self._guard:
                 self._in_use -= 1
@@ -110,6 +117,32 @@ class Database:
     def at_rest(self) -> bool:
         """Whether the idle lock has closed the vault: the next call opens it."""
         return self._at_rest
+
+    def note_damage(self, sentence: str | None) -> None:
+        """Note that the vault is damaged, or with None that it is not."""
+        if sentence is not None:
+            note_damage(self._real, sentence)
+        elif not self.frozen:
+            remove_note(self._real)
+
+    def reader(self, file: Path) -> apsw.Connection:
+        """A connection that reads a copy of this vault, or the vault itself, whatever state it is
+        in."""
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(f"{file.absolute().as_uri()}?mode=ro", flags)
+        header = cipher.header_of(connection)
+        if header is not None:
+            cipher.give_key(connection, self._key_for(header))
+        return connection
+
+    def release(self) -> None:
+        """Close every connection; the next call opens the vault again. StoreError while another
+        thread uses it."""
+        with self._guard:
+            if self._in_use:
+                raise StoreError(f"The vault {self.path} is being used; try again.")
+            self._close_all()
+            self._local = threading.local()
 
     @property
     def sealed(self) -> Sealed | None:

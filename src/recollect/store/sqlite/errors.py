@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from recollect.errors import StoreError
+from recollect.errors import Damaged, NotAVault, StoreError
 
 # How long a connection waits: enough for seven other writers and a large import batch to finish.
 BUSY_SECONDS = 60.0
@@ -19,25 +19,29 @@ def as_store_errors(path: Path) -> Iterator[None]:
     """Raise SQLite's errors about the vault at `path` as StoreError."""
     try:
         yield
+    except (apsw.CorruptError, UnicodeDecodeError) as error:
+        # SQLite does not check the texts it returns.
+        text = isinstance(error, UnicodeDecodeError)
+        reason = "a text is not valid UTF-8" if text else _reason(error)
+        raise Damaged(
+            f"The vault {path} is damaged ({reason}); `recollect doctor --fix` repairs it and "
+            "keeps everything that can be read."
+        ) from error
+    except apsw.NotADBError as error:
+        raise NotAVault(f"{path} is not a Recollect vault: it is not a SQLite database.") from error
     except apsw.Error as error:
         raise StoreError(_sentence(path, error)) from error
-    except UnicodeDecodeError as error:  # SQLite does not check the texts it returns
-        raise StoreError(_damaged(path, "a text is not valid UTF-8")) from error
 
 
 def _sentence(path: Path, error: apsw.Error) -> str:
-    reason = " ".join(str(error).split())[:200]  # SQLite may quote a statement of many lines
+    reason = _reason(error)
     match error:
-        case apsw.NotADBError():
-            return f"{path} is not a Recollect vault: it is not a SQLite database."
         case apsw.CantOpenError():
             return f"The vault {path} cannot be opened; check that its folder exists and is yours."
         case apsw.ReadOnlyError() | apsw.PermissionsError():
             return f"The vault {path} is read-only, so nothing can be written."
         case apsw.FullError():
             return f"The disk that holds {path} is full; nothing of this write was kept."
-        case apsw.CorruptError():
-            return _damaged(path, reason)
         case apsw.BusyError() | apsw.LockedError():
             return (
                 f"Another process has been writing to {path} for over {BUSY_SECONDS:.0f} seconds; "
@@ -50,5 +54,5 @@ def _sentence(path: Path, error: apsw.Error) -> str:
     return f"The vault {path} could not answer: {reason}."
 
 
-def _damaged(path: Path, what: str) -> str:
-    return f"The vault {path} is damaged ({what}); `recollect doctor` says more."
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]  # SQLite may quote a statement of many lines

@@ -51,9 +51,7 @@ class SqliteKeyword:
     ) -> KeywordMatches:
         if not expression or limit < 1 or self._nothing_is(filter.kind):
             return KeywordMatches([])
-        column_weights = ", ".join(repr(float(weights.get(name, 0.0))) for name in COLUMNS[index])
-        table = TABLES[index]
-        score = f"{self._scorer}({table}, {column_weights})"
+        table, score = self._scored(index, weights)
         with self._database.translated():
             try:
                 return KeywordMatches(self._best(table, score, expression, limit, filter))
@@ -61,6 +59,19 @@ class SqliteKeyword:
                 if f"no such function: {self._scorer}" not in str(error):
                     raise
             return KeywordMatches(self._best(table, "rank", expression, limit, filter), NO_BM25)
+
+    def scores(
+        self, index: KeywordIndexName, expression: str, weights: Mapping[str, float]
+    ) -> list[tuple[int, float]]:
+        """The key and the score of every match, without a look at the memories, best first."""
+        table, score = self._scored(index, weights)
+        sql = f"SELECT rowid, -{score} FROM {table} WHERE {table} MATCH ? ORDER BY 2 DESC"
+        return self._database.rows(sql, expression)  # type: ignore[return-value]
+
+    def _scored(self, index: KeywordIndexName, weights: Mapping[str, float]) -> tuple[str, str]:
+        """The table of an index, and the expression that scores its rows."""
+        column_weights = ", ".join(repr(float(weights.get(name, 0.0))) for name in COLUMNS[index])
+        return TABLES[index], f"{self._scorer}({TABLES[index]}, {column_weights})"
 
     def _nothing_is(self, kind: str | None) -> bool:
         """Whether the filter asks for a kind that no memory has: this lookup saves a match."""

@@ -8,7 +8,8 @@ there when it began.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
@@ -33,8 +34,12 @@ SELECT v.seq, v.memory, v.passage, v.start, v.stop, m.id, v.vector
 REMOVED = "SELECT seq, vector FROM vectors_removed WHERE seq > ? ORDER BY seq"
 LAST_REMOVED = "SELECT seq, 0 FROM vectors_removed WHERE seq > ? ORDER BY seq DESC LIMIT 1"
 COUNT = """
-SELECT count(*), max(length(v.vector)) / 4 FROM models o CROSS JOIN vectors v ON v.model = o.key
+SELECT (SELECT count(*) FROM vectors v WHERE v.model = o.key), o.dimensions FROM models o
  WHERE o.identity = ?"""
+SEQS = """
+SELECT v.seq FROM models o CROSS JOIN vectors v ON v.model = o.key AND v.seq > ?
+ WHERE o.identity = ? ORDER BY v.seq"""
+ONE = ADDED.replace("v.seq > ?", "v.seq = ?")
 
 
 class Sorted(NamedTuple):
@@ -50,11 +55,15 @@ class Matrix:
     """The vectors of one model, and how far in the file they were read.
 
     With `dimensions`, each vector is cut to that many and normalised again (Matryoshka). `brief`:
-    this process searches only once or twice, so no codes are made.
+    this process searches only once or twice, so no codes are made. `damaged`: the vault is, so that
+    vectors that cannot be read are left out.
     """
 
-    def __init__(self, identity: str, dimensions: int, *, brief: bool = False) -> None:
+    def __init__(
+        self, identity: str, dimensions: int, *, brief: bool = False, damaged: bool = False
+    ) -> None:
         self._brief = brief
+        self._damaged = damaged
         self._identity = identity
         self._dimensions = dimensions
         self._guard = threading.Lock()
@@ -159,8 +168,13 @@ class Matrix:
         self._read = self._dead = 0
 
     def _take_added(self, connection: apsw.Connection) -> None:
-        cursor = connection.execute(ADDED, (self._read, self._identity))
-        first = cursor.fetchone()
+        asked = (self._read, self._identity)
+        rows: Iterator[tuple[apsw.SQLiteValue, ...]] = (
+            _readable(connection, *asked)
+            if self._damaged
+            else iter(connection.execute(ADDED, asked))
+        )
+        first = next(rows, None)
         if first is None:
             return
         if self._stored is None:
@@ -168,7 +182,7 @@ class Matrix:
             self._width = width  # type: ignore[assignment]
             self._stored = vector_rows.with_room(count, self._cut_width())  # type: ignore[arg-type]
         batch = [first]
-        for row in cursor:
+        for row in rows:
             batch.append(row)
             if len(batch) == vector_rows.READ_ROWS:
                 self._append(batch)
@@ -213,3 +227,12 @@ class Matrix:
         lengths = np.linalg.norm(cut, axis=1, keepdims=True)
         unit: Vector = (cut / np.maximum(lengths, 1e-12)).astype(np.float32)
         return unit
+
+
+def _readable(
+    connection: apsw.Connection, after: int, identity: str
+) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
+    """The rows that can be read, each looked up by itself."""
+    for (seq,) in connection.execute(SEQS, (after, identity)).fetchall():
+        with suppress(apsw.CorruptError):
+            yield from connection.execute(ONE, (seq, identity)).fetchall()

@@ -36,6 +36,7 @@ SELECT m.key, m.forgotten_at,
        {TAGS},
        {", ".join("m." + column for column in (*TEXTS, *TIMES))}
   FROM memories m"""
+READ_UNTAGGED = READ.replace(TAGS, "'[]'")
 INSERT = f"INSERT INTO memories (key, {', '.join(COLUMNS)}) VALUES (?{', ?' * len(COLUMNS)})"
 UPDATE = (
     f"UPDATE memories SET {', '.join(f'{column} = ?' for column in COLUMNS)}, forgotten_at = NULL "
@@ -117,7 +118,7 @@ class SqliteMemories:
         sql = f"{READ} WHERE {condition} ORDER BY {order} LIMIT ?"
         rows = self._database.rows(sql, *values, limit)
         with self._database.translated():
-            return [_stored(row).memory for row in rows]
+            return [from_row(row).memory for row in rows]
 
 
 class SqliteWriting:
@@ -221,7 +222,7 @@ def _find(connection: apsw.Connection, ids: Iterable[str]) -> dict[str, Stored]:
     sql = READ.replace(
         "FROM memories m", "FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
     )
-    found = [_stored(row) for row in connection.execute(sql, (as_json_list(ids),))]
+    found = [from_row(row) for row in connection.execute(sql, (as_json_list(ids),))]
     return {stored.memory.id: stored for stored in found}
 
 
@@ -237,13 +238,23 @@ def _fields(memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
     return *_texts(memory), *times
 
 
-def _stored(row: Sequence[apsw.SQLiteValue]) -> Stored:
+def from_row(row: Sequence[apsw.SQLiteValue]) -> Stored:
     key, forgotten_at, tags, *rest = row
+    return as_stored(key, forgotten_at, msgspec.json.decode(str(tags)), rest)
+
+
+def as_stored(
+    key: apsw.SQLiteValue,
+    forgotten_at: apsw.SQLiteValue,
+    tags: Sequence[str],
+    rest: Sequence[apsw.SQLiteValue],
+) -> Stored:
+    """A row as a memory; `rest` are the columns TEXTS and TIMES."""
     assert isinstance(key, int)
     fields: dict[str, object] = dict(zip(TEXTS, rest[: len(TEXTS)], strict=True))
     for name, value in zip(TIMES, rest[len(TEXTS) :], strict=True):
         fields[name] = None if value is None else _moment(value)
-    memory = Memory(tags=tuple(msgspec.json.decode(str(tags))), **fields)  # type: ignore[arg-type]
+    memory = Memory(tags=tuple(tags), **fields)  # type: ignore[arg-type]
     return Stored(key, memory, None if forgotten_at is None else _moment(forgotten_at))
 
 

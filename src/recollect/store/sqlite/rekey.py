@@ -35,6 +35,7 @@ from recollect.store.sqlite.cipher import (
     pending,
     real_path,
 )
+from recollect.store.sqlite.damage import remove_note
 from recollect.store.sqlite.integrity import row_counts
 
 PAGE = 4096
@@ -100,6 +101,7 @@ def install(vault: apsw.VFSFile, real: str, coming: Path) -> None:
         Path(real + ending).unlink(missing_ok=True)
     sync_folder(coming.parent)
     _overwrite(vault, coming)
+    remove_note(real)
     coming.unlink()
     sync_folder(coming.parent)
 

@@ -1,4 +1,4 @@
-"""Putting a backup in the place of a vault.
+"""Putting another vault in the place of one: a backup, or what a repair made.
 
 As with a change of the key (`rekey.py`), the vault stays the same file: under SQLite's exclusive
 lock its content is replaced by that of a checked copy beside it, and whoever opens the vault after
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -17,7 +18,7 @@ from recollect.errors import StoreError
 from recollect.files import new_beside, sync_folder
 from recollect.store.sqlite.cipher import COPY, NEXT, real_path
 from recollect.store.sqlite.rekey import ALONE_SECONDS, CHUNK, IN_USE, exclusive, finish, install
-from recollect.store.sqlite.snapshot import Progress, VaultFile, write_copy, writing
+from recollect.store.sqlite.snapshot import writing
 
 try:
     import fcntl
@@ -29,9 +30,10 @@ except ImportError:  # Windows, where a file that is open can be neither removed
 LOG_IN_USE_AT = 128
 
 
-def replace_vault(path: Path, source: VaultFile, aside: Path, progress: Progress) -> Path | None:
-    """Replace the vault at `path`, whatever there is of it, by the open one; what it was is kept at
-    `aside`. Returns where, or None if there was nothing. No process may have the vault open."""
+def replace_vault(path: Path, aside: Path, write: Callable[[Path], object]) -> Path | None:
+    """Replace the vault at `path`, whatever there is of it, by the file that `write` makes under
+    the name it is given. What it was is first copied to `aside`; returns that, or None if there was
+    nothing. No process may have the vault open."""
     real = real_path(path)
     made = _created(real)
     try:
@@ -41,7 +43,7 @@ def replace_vault(path: Path, source: VaultFile, aside: Path, progress: Progress
                 raise StoreError(IN_USE.format(path=path))
             kept = _keep(vault, real, aside)
             copy = Path(real + COPY)
-            write_copy(source, copy, lambda connection: None, progress=progress)
+            write(copy)
             copy.replace(real + NEXT)
             sync_folder(copy.parent)
             install(vault, real, Path(real + NEXT))

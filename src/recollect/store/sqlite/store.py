@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.store.base import Writing
 from recollect.store.sqlite.cipher import KeySource
@@ -16,9 +17,13 @@ from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting
 from recollect.store.sqlite.stats import counts
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.store.sqlite.upkeep import Finding, examine, rebuild, scrub
+from recollect.store.sqlite.upkeep import Finding, examine, scrub
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.mending import Mended
+    from recollect.store.sqlite.salvage import Salvage
 
 
 class SqliteStore:
@@ -50,8 +55,27 @@ class SqliteStore:
             writing.finish()
 
     def rebuild(self) -> None:
-        """Make everything that is derived from the memories again, except vectors."""
-        rebuild(self.database, self.topics)
+        """Make everything that is derived from the memories again, except vectors. Damaged where a
+        memory cannot be read or is not what was saved; then nothing is changed."""
+        self._mended(None)
+
+    def mend(self, now: datetime) -> Mended:
+        """Repair the vault, whatever is wrong with it; returns what that cost. A memory that is not
+        what was saved counts as forgotten from now on."""
+        return self._mended(now)
+
+    def _mended(self, now: datetime | None) -> Mended:
+        from recollect.store.sqlite.mending import mend  # noqa: PLC0415  start-up time
+
+        mended = mend(self.database, self.topics.hashed, now)
+        self._forget()
+        return mended
+
+    def salvaging(self) -> AbstractContextManager[Salvage]:
+        """What can be read of the vault, in whatever state it is."""
+        from recollect.store.sqlite.mending import salvaging  # noqa: PLC0415  as above
+
+        return salvaging(self.database, self.database.path)
 
     def scrub(self) -> None:
         """Remove what is left of purged memories in the file."""
@@ -60,7 +84,7 @@ class SqliteStore:
     def examine(self) -> Iterator[Finding]:
         """Check everything that is derived from the memories."""
         with self.database.translated():
-            yield from examine(self.database, self.topics)
+            yield from examine(self.database.connection(), self.topics.hashed)
 
     def changes(self) -> int:
         """A number that changes whenever another connection has written."""
@@ -77,10 +101,13 @@ class SqliteStore:
         memory of it. Return whether it did."""
         if not self.database.seal(idle_s):
             return False
+        self._forget()
+        return True
+
+    def _forget(self) -> None:
         self.topics.forget()
         self.vectors.forget()
         self.vocabulary.forget()
-        return True
 
     def close(self) -> None:
         self.database.close()

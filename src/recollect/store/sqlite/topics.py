@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 
+from recollect.errors import Damaged
 from recollect.hashing import keyed_digest
 from recollect.store.base import Match
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.types import Filter
+
+
+def topic_hash(key: bytes, word: str) -> bytes:
+    """HMAC-SHA-256 of the lower-cased word."""
+    return keyed_digest(key, word.lower())
 
 
 class SqliteTopics:
@@ -18,8 +25,13 @@ class SqliteTopics:
 
     @cached_property
     def _key(self) -> bytes:
-        [(key,)] = self._database.rows("SELECT value FROM meta WHERE key = 'topic_key'")
-        return bytes.fromhex(str(key))
+        for (key,) in self._database.rows("SELECT value FROM meta WHERE key = 'topic_key'"):
+            with suppress(ValueError):
+                return bytes.fromhex(str(key))
+        raise Damaged(
+            f"The vault {self._database.path} is damaged (its key for topics is missing); "
+            "`recollect doctor --fix` repairs it."
+        )
 
     def forget(self) -> None:
         """Drop the vault's key for topics."""
@@ -27,7 +39,7 @@ class SqliteTopics:
 
     def hashed(self, word: str) -> bytes:
         """HMAC-SHA-256 of the lower-cased word under the vault's own key."""
-        return keyed_digest(self._key, word.lower())
+        return topic_hash(self._key, word)
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
         hashes = as_json_list(self.hashed(word).hex() for word in dict.fromkeys(words))

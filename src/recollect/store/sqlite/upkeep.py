@@ -13,10 +13,12 @@ from recollect.errors import StoreError
 from recollect.query.terms import tokens
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
+from recollect.store.sqlite.checksums import differing
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
 from recollect.store.sqlite.keyword import TABLES, TOKENIZERS
-from recollect.store.sqlite.topics import SqliteTopics
+
+TopicHash = Callable[[str], bytes]
 
 OF_WORDS = ("stemmed", "plain")  # what they hold of a memory is its columns as they are
 SEMANTIC = (
@@ -32,39 +34,39 @@ WAITING = """
 
 
 class Finding(NamedTuple):
-    """One check of the doctor: what is wrong (None: nothing), and whether a rebuild fixes it."""
+    """One check of the doctor: what is wrong (None: nothing). `note`: what a repair cost."""
 
     check: str
     problem: str | None
-    fixable: bool = True
+    note: str = ""
 
 
-def rebuild(database: Database, topics: SqliteTopics) -> None:
-    """Make the keyword indexes, the vocabulary, the memory count, the topic hashes and the list of
-    memories without a vector again. Vectors of a wrong size are removed and will be made again."""
-    with database.writing() as connection:
-        for index, columns in COLUMNS.items():
-            table = TABLES[index]
-            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
-            if index in OF_WORDS:
-                connection.execute(
-                    f"INSERT INTO {table} (rowid, {', '.join(columns)}) "
-                    f"SELECT key, {', '.join(columns)} FROM indexed"
-                )
-        subwords.fill(connection)
-        connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
-        connection.execute("DELETE FROM vocabulary")
-        connection.executemany(
-            "INSERT INTO vocabulary VALUES (?, ?)", sorted(_counted(connection).items())
-        )
-        names = connection.execute("SELECT name FROM tags").fetchall()
-        connection.executemany(
-            "UPDATE tags SET topic = ? WHERE name = ?",
-            [(topics.hashed(str(name)), name) for (name,) in names],
-        )
-        connection.execute(f"DELETE FROM vectors WHERE seq IN ({WRONG_VECTORS})")
-        connection.execute("DELETE FROM waiting")
-        connection.execute(f"INSERT INTO waiting {WAITING}")
+def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
+    """Within a transaction, make the keyword indexes, the vocabulary, the memory count, the topic
+    hashes and the list of memories without a vector again. Vectors of a wrong size are removed and
+    will be made again."""
+    for index, columns in COLUMNS.items():
+        table = TABLES[index]
+        connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
+        if index in OF_WORDS:
+            connection.execute(
+                f"INSERT INTO {table} (rowid, {', '.join(columns)}) "
+                f"SELECT key, {', '.join(columns)} FROM indexed"
+            )
+    subwords.fill(connection)
+    connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
+    connection.execute("DELETE FROM vocabulary")
+    connection.executemany(
+        "INSERT INTO vocabulary VALUES (?, ?)", sorted(_counted(connection).items())
+    )
+    names = connection.execute("SELECT name FROM tags").fetchall()
+    connection.executemany(
+        "UPDATE tags SET topic = ? WHERE name = ?",
+        [(hashed(str(name)), name) for (name,) in names],
+    )
+    connection.execute(f"DELETE FROM vectors WHERE seq IN ({WRONG_VECTORS})")
+    connection.execute("DELETE FROM waiting")
+    connection.execute(f"INSERT INTO waiting {WAITING}")
 
 
 def scrub(database: Database) -> None:
@@ -77,16 +79,17 @@ def scrub(database: Database) -> None:
     database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def examine(database: Database, topics: SqliteTopics) -> Iterator[Finding]:
+def examine(connection: apsw.Connection, hashed: TopicHash) -> Iterator[Finding]:
     """The finding of every check, one after the other."""
-    connection = database.connection()
-    for check, look, fixable in (*CHECKS, ("topic hashes", _hashes(topics), True)):
+    for check, look in (*CHECKS, ("topic hashes", _hashes(hashed))):
         try:
             with connection:  # what is compared is read at one moment
                 problem = look(connection)
+        except UnicodeDecodeError:
+            problem = "a text is not valid UTF-8"
         except (apsw.Error, StoreError) as error:
             problem = str(error)
-        yield Finding(check, problem, fixable)
+        yield Finding(check, problem)
 
 
 def _counted(connection: apsw.Connection) -> Counter[str]:
@@ -160,6 +163,12 @@ def _count(connection: apsw.Connection) -> str | None:
     return None if recorded == real else f"{recorded} are recorded, but there are {real}"
 
 
+def _memories(connection: apsw.Connection) -> str | None:
+    wrong = [memory.id for memory in differing(connection)]
+    what = "1 memory is" if len(wrong) == 1 else f"{len(wrong)} memories are"
+    return f"{what} not what was saved: {', '.join(wrong)}" if wrong else None
+
+
 def _vocabulary(connection: apsw.Connection) -> str | None:
     recorded = set(connection.execute("SELECT token, documents FROM vocabulary"))
     real = set(_counted(connection).items())
@@ -178,23 +187,24 @@ def _waiting(connection: apsw.Connection) -> str | None:
     return f"{wrong} memories are recorded wrongly as waiting or not waiting" if wrong else None
 
 
-def _hashes(topics: SqliteTopics) -> Callable[[apsw.Connection], str | None]:
+def _hashes(hashed: TopicHash) -> Callable[[apsw.Connection], str | None]:
     def look(connection: apsw.Connection) -> str | None:
         tags = connection.execute("SELECT name, topic FROM tags")
-        wrong = sum(topics.hashed(str(name)) != topic for name, topic in tags)
+        wrong = sum(hashed(str(name)) != topic for name, topic in tags)
         return f"{wrong} tags have a wrong hash" if wrong else None
 
     return look
 
 
-CHECKS: tuple[tuple[str, Callable[[apsw.Connection], str | None], bool], ...] = (
-    ("file", file_problem, False),
-    ("references", references_problem, False),
-    ("stemmed index", _index("stemmed"), True),
-    ("plain index", _index("plain"), True),
-    ("subwords index", _index("subwords"), True),
-    ("memory count", _count, True),
-    ("vocabulary", _vocabulary, True),
-    ("vectors", _vectors, True),
-    ("waiting vectors", _waiting, True),
+CHECKS: tuple[tuple[str, Callable[[apsw.Connection], str | None]], ...] = (
+    ("file", file_problem),
+    ("references", references_problem),
+    ("memories", _memories),
+    ("stemmed index", _index("stemmed")),
+    ("plain index", _index("plain")),
+    ("subwords index", _index("subwords")),
+    ("memory count", _count),
+    ("vocabulary", _vocabulary),
+    ("vectors", _vectors),
+    ("waiting vectors", _waiting),
 )

@@ -30,9 +30,19 @@ TEXT = "m.title || char(10) || m.text || char(10) || m.context"
 
 
 class SqliteVectors:
-    def __init__(self, database: Database, topics: SqliteTopics, *, brief: bool = False) -> None:
+    """`damaged`: the vault is, so that each vector is read by itself."""
+
+    def __init__(
+        self,
+        database: Database,
+        topics: SqliteTopics,
+        *,
+        brief: bool = False,
+        damaged: bool = False,
+    ) -> None:
         self._database = database
         self._brief = brief
+        self._damaged = damaged
         self._topics = topics
         self._matrices: dict[tuple[str, int], Matrix] = {}
         self._guard = threading.Lock()
@@ -152,7 +162,7 @@ class SqliteVectors:
         with self._guard, self._database.translated():
             matrix = self._matrices.get((identity, dimensions))
             if matrix is None:
-                matrix = Matrix(identity, dimensions, brief=self._brief)
+                matrix = Matrix(identity, dimensions, brief=self._brief, damaged=self._damaged)
                 self._matrices[identity, dimensions] = matrix
             matrix.follow(self._database.connection())
             return matrix

@@ -1,0 +1,375 @@
+"""Damage costs the rows it hit and no others; what is derived is made anew; nothing is hidden."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+from damage import FORGOTTEN, OFF, leaf, make, memories, noise, overwrite, places, replace_bytes
+
+from recollect.engine import Recollect
+from recollect.errors import Damaged, Locked, NotAVault, StoreError
+from recollect.store.base import FeedbackEvent, Stored
+from recollect.store.sqlite.damage import NOTE
+from recollect.store.sqlite.pages import SIZE
+from recollect.store.sqlite.rekey import change_key
+from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.samples import MODEL, memory
+from recollect.types import Filter, Memory
+from recollect.vaults.keys import sealed_with
+
+ALL = {one.id: one for one in memories()}
+LIVE = [id for id in ALL if id != FORGOTTEN]
+PASSPHRASE = "a long enough passphrase"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    make(folder / "vault.db")
+    return folder / "vault.db"
+
+
+@pytest.fixture
+def vault(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copyfile(made, tmp_path / "vault.db"))
+
+
+def opened(vault: Path, *, damaged: bool = False) -> Recollect:
+    return Recollect(vault, home=vault.parent, settings=OFF, passphrase=PASSPHRASE, damaged=damaged)
+
+
+def salvaged(vault: Path) -> tuple[dict[str, Memory], list[str]]:
+    """The memories that `export --salvage` writes, live ones alone, and what it says."""
+    with opened(vault, damaged=True) as engine:
+        items, notes = engine.export_salvaged()
+        stored = [item for item in items if isinstance(item, Stored)]
+    return {item.memory.id: item.memory for item in stored if not item.forgotten}, notes
+
+
+def repaired(vault: Path) -> tuple[dict[str, Memory], list[str]]:
+    """The live memories after `doctor --fix`, and what that says."""
+    with opened(vault, damaged=True) as engine:
+        findings = engine.doctor(fix=True)
+        assert [finding for finding in findings if finding.problem] == []
+        found = {one.id: one for one in engine.export()}
+        anchored = engine.store.keyword.match("stemmed", '"anchor"', {}, 99, Filter()).matches
+        assert {match.memory_id for match in anchored} == {
+            id for id, one in found.items() if "nchor" in one.title
+        }
+        engine.save(title="Saved after the repair")
+    return found, [finding.note for finding in findings if finding.note]
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        "stemmed_data", "plain_docsize", "parts_data", "stemmed_idx", "vocabulary", "corpus",
+        "memories_project", "memories_recent", "sqlite_autoindex_memories_1", "tags_topic",
+        "memory_tags_tag", "sqlite_autoindex_tags_1", "waiting", "sqlite_schema",
+    ],
+)  # fmt: skip
+def test_whatever_is_derived_is_mended_without_loss(vault: Path, owner: str) -> None:
+    overwrite(vault, leaf(vault, owner))
+    found, notes = repaired(vault)
+    assert found == {id: ALL[id] for id in LIVE}
+    assert [note for note in notes if "memor" in note and "kept" not in note] == []
+
+
+@pytest.mark.parametrize("owner", ["stemmed_data", "plain_docsize", "memories_project"])
+def test_reindex_mends_it_too(vault: Path, owner: str) -> None:
+    overwrite(vault, leaf(vault, owner))
+    with opened(vault, damaged=True) as engine:
+        engine.reindex()
+        assert [finding for finding in engine.doctor() if finding.problem] == []
+        assert {one.id for one in engine.export()} == set(LIVE)
+        engine.save(title="Saved after the repair")
+
+
+def test_reindex_costs_no_memory(vault: Path) -> None:
+    overwrite(vault, leaf(vault, "memories"))
+    before = vault.read_bytes()
+    with opened(vault, damaged=True) as engine, pytest.raises(Damaged, match="doctor --fix"):
+        engine.reindex()
+    assert vault.read_bytes() == before
+    assert not list((vault.parent / "backups").iterdir())
+
+
+def test_a_damaged_page_of_memories_costs_the_rows_on_it(vault: Path) -> None:
+    """They are named by their ids, which the index of ids still has."""
+    page = leaf(vault, "memories")
+    overwrite(vault, page)
+    kept, said = salvaged(vault)
+    found, notes = repaired(vault)
+    lost = set(LIVE) - set(found)
+    assert 0 < len(lost) < 12
+    assert kept == found == {id: ALL[id] for id in LIVE if id not in lost}
+    [sentence] = said
+    assert all(id in sentence for id in lost)
+    assert f"{len(lost)} memories could not be read" in sentence
+    assert notes[0] == sentence
+
+
+def test_a_row_whose_id_is_lost_too_is_named_by_its_number(vault: Path) -> None:
+    for owner in ("sqlite_autoindex_memories_1", "memories_recent", "memories"):
+        overwrite(vault, leaf(vault, owner))
+    _, said = salvaged(vault)
+    assert "row 2" in said[0]
+
+
+def test_a_page_that_leads_to_others_costs_nothing(vault: Path) -> None:
+    """The pages below it are found by what is on them."""
+    for owner in ("memories", "sqlite_schema"):
+        pages = [place.number for place in places(vault) if place.owner == owner and not place.leaf]
+        overwrite(vault, pages[0])
+        found, notes = repaired(vault)
+        assert found.keys() >= set(LIVE)
+        assert {id: found[id] for id in LIVE} == {id: ALL[id] for id in LIVE}
+        assert "kept" in notes[-1]
+
+
+def test_damaged_tags_are_read_from_their_index_in_the_right_order(vault: Path) -> None:
+    overwrite(vault, leaf(vault, "memory_tags"))
+    assert salvaged(vault) == ({id: ALL[id] for id in LIVE}, [])
+    assert repaired(vault)[0] == {id: ALL[id] for id in LIVE}
+
+
+def test_tags_that_cannot_be_read_at_all_are_named_and_cost_no_memory(vault: Path) -> None:
+    overwrite(vault, leaf(vault, "memory_tags"))
+    overwrite(vault, leaf(vault, "memory_tags_tag"))
+    found, notes = repaired(vault)
+    assert set(found) == set(LIVE)
+    untagged = [id for id in ALL if ALL[id].tags and (id not in found or not found[id].tags)]
+    assert f"{len(untagged)} memories lost tags ({', '.join(untagged)})." in notes
+
+
+def test_the_damaged_file_is_kept_and_only_its_owner_reads_it(vault: Path) -> None:
+    overwrite(vault, leaf(vault, "memories"))
+    vault.chmod(0o600)
+    before = vault.read_bytes()
+    _, notes = repaired(vault)
+    [kept] = (vault.parent / "backups").glob("*.db")
+    assert kept.read_bytes() == before
+    assert str(kept) in notes[-1]
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (kept, vault)] == [0o600, 0o600]
+
+
+def test_saving_is_refused_once_the_damage_is_known(vault: Path) -> None:
+    overwrite(vault, leaf(vault, "memories_project"))
+    with opened(vault) as engine:
+        assert [one.check for one in engine.doctor() if one.problem] == ["file"]
+    with opened(vault) as other:
+        for write in (
+            lambda: other.save(title="x"),
+            lambda: other.forget(["m01"]),
+            lambda: other.feedback("anchor", "m01", accept=True),
+        ):
+            with pytest.raises(Damaged, match="`recollect doctor --fix` first"):
+                write()
+        assert len(other.search("anchor", limit=5)) == 5
+    repaired(vault)
+    assert not Path(f"{vault}{NOTE}").exists()
+
+
+def test_a_doctor_who_finds_nothing_allows_writing_again(vault: Path) -> None:
+    Path(f"{vault}{NOTE}").write_text("It was damaged.")
+    with opened(vault) as engine:
+        with pytest.raises(Damaged):
+            engine.save(title="x")
+        engine.doctor()
+        engine.save(title="x")
+
+
+def test_a_search_goes_on_with_what_can_be_read_and_says_so(vault: Path) -> None:
+    overwrite(vault, leaf(vault, "memories"))
+    with opened(vault) as engine:
+        response = engine.search("anchor", limit=50)
+        shown = {result.id for result in response}
+        readable = set(salvaged(vault)[0])
+        assert shown == readable < set(LIVE)
+        [reason] = [one.reason for one in response.degraded if one.channel == "vault"]
+        assert "doctor --fix" in reason
+        narrowed = engine.search("anchor", limit=50, project="pier")
+        assert {result.id for result in narrowed} == {
+            id for id in readable if ALL[id].project == "pier"
+        }
+        assert {one.id for one in engine.context().memories} <= readable
+        with pytest.raises(Damaged):
+            engine.save(title="x")
+
+
+@pytest.mark.parametrize(
+    "owner", ["stemmed_data", "vocabulary", "memory_tags", "corpus", "feedback", "vectors"]
+)
+@pytest.mark.parametrize("recipe", ["blend", "vault", "router"])
+def test_a_search_survives_damage_anywhere(vault: Path, owner: str, recipe: str) -> None:
+    overwrite(vault, leaf(vault, owner))
+    with opened(vault) as engine:
+        response = engine.search("anchor", recipe=recipe, limit=50)
+        damaged = any(one.channel == "vault" for one in response.degraded)
+        assert damaged or {result.id for result in response} == set(LIVE)
+        if owner != "stemmed_data":
+            assert {result.id for result in response} == set(LIVE)
+
+
+def test_a_damaged_vector_costs_its_memory_its_vector_alone(vault: Path) -> None:
+    overwrite(vault, leaf(vault, "vectors"))
+    found, notes = repaired(vault)
+    assert found == {id: ALL[id] for id in LIVE}
+    assert "Some vectors may be missing; `recollect reindex` computes them." in notes
+    with opened(vault) as engine:
+        embedded, live = engine.store.vectors.coverage(MODEL)
+        assert 0 < embedded < 19
+        assert live == len(LIVE) + 1
+
+
+def test_a_flipped_bit_is_named_and_its_memory_set_aside(vault: Path) -> None:
+    replace_bytes(vault, b"Ship11 rides at", b"Ship11 ridgs at")
+    with opened(vault) as engine:
+        wrong = {one.check: one.problem for one in engine.doctor() if one.problem}
+        assert wrong["memories"] == "1 memory is not what was saved: m11"
+        with pytest.raises(Damaged):
+            engine.save(title="x")
+        with pytest.raises(Damaged, match="doctor --fix"):
+            engine.reindex()
+        notes = [one.note for one in engine.doctor(fix=True) if one.note]
+        assert "1 memory is not what was saved, so is forgotten" in notes[0]
+        assert len(engine.search("ridgs", recipe="router")) == 0
+        engine.forget(["m11"], undo=True)
+        assert engine.show(["m11"])[0].text.startswith("Ship11 ridgs")
+        assert [one for one in engine.doctor() if one.problem] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "severity = 'critical'", "project = 'x'", "created_at = created_at + 1", "tier = 'core'",
+        "details = 'x'", "valid_until = 5", "path = 'x'", "forgotten_at = 7", "checksum = x'00'",
+        "text = CAST(x'41ff42' AS TEXT)",
+    ],
+)  # fmt: skip
+def test_the_checksum_covers_every_field(vault: Path, change: str) -> None:
+    with opened(vault) as engine:
+        engine.store.database.connection().execute(f"UPDATE memories SET {change} WHERE id = 'm11'")
+        wrong = {one.check: one.problem for one in engine.doctor() if one.problem}
+        assert wrong["memories"] == "1 memory is not what was saved: m11"
+        findings = engine.doctor(fix=True)
+        assert [one for one in findings if one.problem] == []
+        assert any("(m11)" in one.note for one in findings)
+        assert "m11" not in {one.id for one in engine.export()}
+
+
+def test_a_wrong_hash_of_the_content_alone_is_made_again(vault: Path) -> None:
+    with opened(vault) as engine:
+        engine.store.database.connection().execute(
+            "UPDATE memories SET content_hash = x'00' WHERE id = 'm11'"
+        )
+        assert [one.check for one in engine.doctor() if one.problem] == ["memories"]
+        assert [one for one in engine.doctor(fix=True) if one.problem or one.note] == []
+        assert {one.id for one in engine.export()} == set(LIVE)
+
+
+@pytest.mark.usefixtures("cheap_keys")
+def test_a_locked_vault_is_salvaged_and_stays_locked(vault: Path, tmp_path: Path) -> None:
+    sealed = sealed_with(PASSPHRASE)
+    change_key(vault, None, sealed)
+    overwrite(vault, leaf(vault, "memories", sealed.key), noise(1))
+    with opened(vault) as engine:
+        response = engine.search("anchor", limit=50)
+        assert response.degraded
+        assert 0 < len(response) < len(LIVE)
+    found, notes = repaired(vault)
+    assert 0 < len(found) < len(LIVE)
+    assert "could not be read" in notes[0]
+    assert vault.read_bytes()[:16] == sealed.header
+    assert b"anchor" not in vault.read_bytes()
+    with pytest.raises(Locked):
+        Recollect(vault, home=tmp_path, settings=OFF, passphrase="another passphrase")
+
+
+def test_another_process_with_the_vault_open_is_waited_for_and_then_named(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.store.sqlite.replacement.ALONE_SECONDS", 0.0)
+    overwrite(vault, leaf(vault, "memories_project"))
+    before = vault.read_bytes()
+    with (
+        opened(vault),
+        opened(vault) as engine,
+        pytest.raises(StoreError, match="Another process is using the vault"),
+    ):
+        engine.doctor(fix=True)
+    assert vault.read_bytes() == before
+    assert not list((vault.parent / "backups").iterdir())
+    assert repaired(vault)[0] == {id: ALL[id] for id in LIVE}
+
+
+def test_a_file_that_never_was_a_vault_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "vault.db"
+    file.write_bytes(random.Random(1).randbytes(9 * SIZE))
+    before = file.read_bytes()
+    with opened(file, damaged=True) as engine:
+        with pytest.raises(NotAVault):
+            engine.doctor(fix=True)
+        with pytest.raises(NotAVault):
+            engine.export_salvaged()
+    assert file.read_bytes() == before
+
+
+def test_a_vault_of_an_older_version_is_salvaged(tmp_path: Path) -> None:
+    old = Path(__file__).parents[2] / "migrations" / "vault-v4.db"
+    vault = Path(shutil.copyfile(old, tmp_path / "vault.db"))
+    overwrite(vault, leaf(vault, "memories_kind"))
+    found, _ = repaired(vault)
+    assert {"jwt", "roadmap"} <= set(found)
+    assert found["jwt"].tags == ("auth", "tokens")
+
+
+def test_what_the_log_beside_the_vault_holds_is_salvaged(vault: Path) -> None:
+    """A killed process leaves a log, and the newest memories stand in it alone."""
+    store = SqliteStore(vault)
+    with store.writing() as write:
+        write.add(memory("newest", title="Anchor in the log"))
+    damaged = vault.parent / "copy" / "vault.db"
+    damaged.parent.mkdir()
+    for ending in ("", "-wal"):
+        shutil.copyfile(f"{vault}{ending}", f"{damaged}{ending}")
+    store.close()
+    overwrite(damaged, leaf(vault, "vocabulary"))
+    assert salvaged(damaged)[0].keys() == {*LIVE, "newest"}
+    assert repaired(damaged)[0].keys() == {*LIVE, "newest"}
+
+
+def test_a_kill_during_the_repair_leaves_the_old_vault_or_the_new(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overwrite(vault, leaf(vault, "memories_project"))
+    before = vault.read_bytes()
+
+    def killed(*of: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("mending.write_vault", "replacement.install"):
+        with monkeypatch.context() as patch, opened(vault, damaged=True) as engine:
+            patch.setattr(f"recollect.store.sqlite.{name}", killed)
+            with pytest.raises(KeyboardInterrupt):
+                engine.doctor(fix=True)
+        if name == "mending.write_vault":
+            assert vault.read_bytes() == before
+    with opened(vault) as engine:
+        assert [one for one in engine.doctor() if one.problem] == []
+        assert {one.id for one in engine.export()} == set(LIVE)
+
+
+def test_an_export_carries_forgotten_memories_and_feedback(vault: Path) -> None:
+    overwrite(vault, leaf(vault, "stemmed_data"))
+    with opened(vault, damaged=True) as engine:
+        items, notes = engine.export_salvaged()
+        every = list(items)
+    assert notes == []
+    forgotten = [one.memory.id for one in every if isinstance(one, Stored) and one.forgotten]
+    assert forgotten == [FORGOTTEN]
+    assert [one.query for one in every if isinstance(one, FeedbackEvent)] == ["anchor?"]
