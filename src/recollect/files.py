@@ -115,6 +115,28 @@ def locked_folder(folder: Path) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def exclusive(lock: Path) -> Iterator[bool]:
+    """Hold this lock file: True where no other process or thread has it. Where there are no locks
+    (Windows), and where the file cannot be made, everybody is alone."""
+    try:
+        handle = None if fcntl is None else os.open(lock, os.O_RDWR | os.O_CREAT | NOFOLLOW, 0o600)
+    except OSError:
+        handle = None
+    if handle is None:
+        yield True
+        return
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True
+    finally:
+        os.close(handle)
+
+
 def _created(file: Path) -> tuple[Path, BinaryIO]:
     """A new file beside this one, locked for as long as it is open, and its stream."""
     while True:

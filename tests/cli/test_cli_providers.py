@@ -148,11 +148,19 @@ def test_with_the_server_down_saving_goes_on_and_is_made_up_for(
     assert home.search("offline", "--recipe", "vault")["degraded"] == []
 
 
-def test_the_next_save_takes_in_what_waited(home: Home) -> None:
+def test_a_save_embeds_its_own_text_and_nothing_that_others_left(
+    home: Home, server: ModelServer
+) -> None:
     home.call("import", "-", "--no-embed", stdin=b'{"title": "Earlier"}')
-    assert waiting(home) == 1
     home.save("--title", "Later")
-    assert waiting(home) == 0
+    home.search("earlier", "--recipe", "vault")
+    sent = [text for request in server.requests for text in request.body["input"]]
+    assert sent == ["Later", "earlier"]
+    assert waiting(home) == 1
+    long = home.run("save", "--title", "Long", "--text", "word " * 1000, "--id", "long")
+    assert (long.code, long.out) == (0, "long\n")
+    assert "a running server makes it, or `recollect reindex`" in long.err
+    assert waiting(home) == 2
 
 
 def test_an_import_embeds_in_batches_of_a_hundred(home: Home, server: ModelServer) -> None:

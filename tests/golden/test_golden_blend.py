@@ -67,6 +67,7 @@ def filled(folder: Path, corpus: Corpus, models: Any) -> Recollect:
             for id, held in corpus.items()
         ]
     )
+    assert memory.embed_now() is None
     return memory
 
 

@@ -60,6 +60,7 @@ def collected(models: str, folder: Path) -> Answers:
     settings = load_settings(first, told)
     with Recollect(home=first, settings=settings, environment=told) as engine:
         engine.save_all(list(sample(engine.now())))
+        assert engine.embed_now() is None
     answers: Answers = {}
     for name, opened in DOORS.items():
         home = folder / name.replace(" ", "-")

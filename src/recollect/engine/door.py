@@ -156,6 +156,7 @@ class Recollect:
     @models.setter
     def models(self, models: ActiveModels) -> None:
         self.session = replace(self.session, models=models)
+        self.session.background.embedder = models.embedder
 
     @property
     @needs()

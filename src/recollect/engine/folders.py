@@ -126,7 +126,7 @@ def follow_folders(
     def sync(folder: Folder, scan: Scan | None) -> Synced:
         done = sync_folder(session, folder, scan)
         if done.changed and session.models.embeds():
-            session.background.wake()
+            session.background.wake(session.store.vectors)
         return done
 
     Follower(current, sync, tell, stop).run(ready)

@@ -88,6 +88,7 @@ def _noting_untrusted(session: Session, found: Response) -> Response:
 
 def in_vault(session: Session, recipe: Recipe, search: Search) -> Response:
     """The search in this vault and the collections behind it."""
+    session.background.settle()
     try:
         return _searched(session, recipe, search, session.store)
     except Damaged:

@@ -19,7 +19,8 @@ from recollect.engine.other_vaults import OtherVaults
 from recollect.engine.redaction import Redaction
 from recollect.errors import Forbidden, ProviderError, UserError
 from recollect.models.active import ActiveModels
-from recollect.models.embedding_queue import BackgroundEmbedding, embed_waiting
+from recollect.models.background_embedding import BackgroundEmbedding
+from recollect.models.embedding_queue import embed_waiting
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
 from recollect.settings import LockSettings, Settings, home_folder, load_settings
@@ -32,9 +33,6 @@ from recollect.vaults.known import HOME, FoundMemory
 if TYPE_CHECKING:
     from recollect.store.sqlite.cipher import KeySource
     from recollect.vaults.fanned_store import FannedStore
-
-# A remote model gets this long to take in what a command saved before the command ends.
-PATIENCE_S = 3.0
 
 
 class Closable(Protocol):
@@ -61,7 +59,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
 
     def close(self) -> None:
         if self.closing:
-            self.background.close(PATIENCE_S)
+            self.background.stop()
         for part in self.closing:
             part.close()
 
@@ -147,15 +145,11 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             return memory
         return Memory(id=memory.id, created_at=memory.created_at, updated_at=memory.updated_at)
 
-    def embed_soon(self) -> None:
-        """Embed what was saved: at once with a local model, in the background with a remote one, so
-        that no save waits."""
-        if not self.models.embeds():
-            return
-        if self.models.embedder().local:
-            self.embed_now()
-        else:
-            self.background.wake()
+    def embed_soon(self, memories: Sequence[Memory], store: SqliteStore | None = None) -> None:
+        """Take care of the vectors of what was saved, here or in another store: at once where that
+        is quick, else in the background, so that no save waits."""
+        if memories and self.models.embeds():
+            self.background.saved((store or self.store).vectors, memories)
 
     def embed_now(self, progress: Callable[[int], None] = lambda done: None) -> str | None:
         """Embed what has no vector yet; returns the reason when the model failed, else None."""
@@ -194,6 +188,9 @@ def open_session(
     # One file is meant, and no other, where a path is given.
     others = OtherVaults(settings, environment, folder, file, models, alone=path is not None)
     idle = _idle_lock(store, settings.vault, on_idle_lock) if lasting else None
+    background = BackgroundEmbedding(
+        models.embedder, own_only=brief, changed=_news(store) if lasting else None
+    )
     return Session(
         home=folder,
         path=file,
@@ -204,10 +201,10 @@ def open_session(
         # A file of its own is not the home's vault, and what is done to it is not the home's news.
         audit=Audit(folder / AUDIT if path is None else None),
         clock=_clock(environment) if clock is None else lambda: in_utc(clock()),
-        background=BackgroundEmbedding(store.vectors, models.embedder),
+        background=background,
         redaction=Redaction(settings.secrets),
         others=others,
-        closing=(others, models, *([] if idle is None else [idle]), store),
+        closing=(others, models, background, *([] if idle is None else [idle]), store),
     )
 
 
@@ -223,6 +220,18 @@ def _keys(
         return Keys(settings, environment, passphrase, asked=asked)
 
     return lambda path, header: source()(path, header)
+
+
+def _news(store: SqliteStore) -> Callable[[], bool]:
+    """Whether somebody has written since the last time. A vault at rest stays closed."""
+    seen = -1
+
+    def changed() -> bool:
+        nonlocal seen
+        before, seen = seen, seen if store.database.at_rest else store.changes()
+        return seen != before
+
+    return changed
 
 
 def _idle_lock(

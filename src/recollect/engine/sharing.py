@@ -8,7 +8,6 @@ from recollect.checks import named_ids, unknown_memory
 from recollect.engine.session import Session
 from recollect.engine.writing import live
 from recollect.errors import NotFound
-from recollect.models.embedding_queue import embed_waiting
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Memory
 
@@ -29,9 +28,8 @@ def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
                 write.add(memories[id])
             elif stored[id].forgotten or stored[id].memory != memories[id]:
                 write.replace(stored[id], memories[id])
-    if session.models.embeds() and session.models.embedder().local:
-        embed_waiting(store.vectors, session.models.embedder())
     session.wrote("publish", ids)
+    session.embed_soon([*memories.values()], store)
     return [memories[id] for id in ids]
 
 

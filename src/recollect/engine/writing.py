@@ -37,8 +37,9 @@ def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) 
     clean = [session.redaction.of_draft(each, redact=redact) for each in drafts]
     with session.store.writing() as write:
         every = [_saved(session, write, each)._replace(redacted=found) for each, found in clean]
-    session.wrote("save", [saved.memory.id for saved in every if saved.outcome != "unchanged"])
-    session.embed_soon()
+    changed = [saved.memory for saved in every if saved.outcome != "unchanged"]
+    session.wrote("save", [memory.id for memory in changed])
+    session.embed_soon(changed)
     # What is new was said by the caller; what was there before is for those who may read.
     return [
         saved if saved.outcome == "added" else saved._replace(memory=session.shown(saved.memory))
@@ -92,7 +93,7 @@ def edited(
             write.replace(before, after)
     same = after == before.memory
     session.wrote("edit", [] if same else [id])
-    session.embed_soon()
+    session.embed_soon([] if same else [after])
     outcome: WriteOutcome = "unchanged" if same else "updated"
     return Saved(session.shown(after), outcome, redacted=found)
 
@@ -135,7 +136,7 @@ def forget(
                 write.forget(live(found, id), session.clock())
     session.wrote("purge" if purge else "restore" if undo else "forget", ids)
     if undo:
-        session.embed_soon()
+        session.embed_soon([stored.memory for stored in found.values()])
     if purge:
         session.store.scrub()
 

@@ -11,21 +11,17 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from recollect.errors import RecollectError, StoreError
+from recollect.files import exclusive
 from recollect.folders.matcher import Matcher
 from recollect.folders.report import Synced
 from recollect.folders.scan import Scan, scan_paths
 from recollect.folders.selection import NEVER
 from recollect.folders.sync import NOT_THERE, Away
 from recollect.store.folders import Folder
-
-try:
-    import fcntl
-except ImportError:  # Windows: nobody is kept from following twice, which only costs time
-    fcntl = None  # type: ignore[assignment]
 
 # Changes that come within STEP_MS of each other are taken together, for GROUP_MS at most: an editor
 # writes a file in several steps, and a branch switch thousands.
@@ -217,22 +213,9 @@ def _changed_paths(roots: Iterable[str], stop: threading.Event) -> Iterator[set[
         yield {path for _, path in changes}
 
 
-@contextmanager
-def alone(home: Path) -> Iterator[bool]:
+def alone(home: Path) -> AbstractContextManager[bool]:
     """Hold the lock of this home's follower: True where no other process has it."""
-    if fcntl is None:
-        yield True
-        return
-    handle = os.open(home / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-            return
-        yield True
-    finally:
-        os.close(handle)
+    return exclusive(home / LOCK)
 
 
 def wait_until_alone(home: Path, stop: threading.Event) -> Iterator[None]:

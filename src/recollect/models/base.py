@@ -27,7 +27,7 @@ class Embedder(Protocol):
 
     @property
     def local(self) -> bool:
-        """Whether it runs in this process, so that a save may wait for it."""
+        """Whether it runs in this process, and cannot hang."""
 
     def warm(self) -> bool:
         """Whether it would answer at once: it is loaded, or a remote service."""
@@ -48,6 +48,15 @@ class Windowed(Protocol):
 
         A text that fits is one passage: the whole of it.
         """
+
+
+@runtime_checkable
+class Immediate(Protocol):
+    """An embedder that may be so quick that a save waits for its own vector."""
+
+    def at_once(self, texts: Sequence[str]) -> bool:
+        """Whether these texts are embedded within 50 ms on an ordinary machine: the model is
+        loaded, and they are few and short. Decided without embedding or loading anything."""
 
 
 class Reranker(Protocol):

@@ -1,12 +1,14 @@
-"""The embedding queue: memories without a vector of the active model get one, in batches."""
+"""The embedding queue: memories without a vector of the active model get one, the smallest first,
+so much text at a time as fits into memory and a second or two."""
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from recollect.errors import ProviderError, RecollectError
+from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Windowed
 from recollect.store.base import VectorIndex, Waiting
 from recollect.types import Span
@@ -16,6 +18,11 @@ if TYPE_CHECKING:  # exists for type checkers only
 
 # Source: the `vault` recipe, "Vectors": embedded in batches of 100.
 BATCH = 100
+# What a model gets at once has no more characters, however many texts wait and however long they
+# are: the built-in one takes a second or two for them.
+BATCH_SIZE = 50_000
+# How often to look whether the process that embeds has ended.
+LOOK_S = 0.05
 # No model refuses these texts. There are two, since some faults need more than one text.
 HARMLESS = ("a short text", "another short text")
 
@@ -32,6 +39,10 @@ class TextsRefused(ProviderError):
         self.count = count
 
 
+class Stopped(Exception):
+    """Ends work on a long text that nobody waits for any more."""
+
+
 def embed_waiting(
     vectors: VectorIndex,
     embedder: Embedder,
@@ -39,63 +50,149 @@ def embed_waiting(
     progress: Callable[[int], None] = lambda done: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Embed the memories that wait, oldest first, and return their number. Each batch is stored
-    before the next begins.
+    """Embed the memories that wait and return their number. Each batch is stored before the next
+    begins. While another process embeds, this one waits for its turn.
 
     Stops early when `stop` returns True. Raises ProviderError when the model does not deliver: what
     was stored stays, the rest goes on waiting. Texts that the model refuses do not stop the others:
     they go on waiting, and TextsRefused is raised at the end with their number.
     """
-    done = 0
-    refused: dict[int, str] = {}  # memory key → reason
-    while not stop():
-        # Refused memories still wait, and come first again.
-        waiting = vectors.waiting(embedder.identity, BATCH + len(refused))
-        batch = [memory for memory in waiting if memory.key not in refused][:BATCH]
-        if not batch:
-            break
-        for part, spans, made in _embedded(embedder, batch, refused):
-            keys = [key for (key, _), cuts in zip(part, spans, strict=True) for _ in cuts]
-            rows = zip(keys, made, strict=True)
-            flat = [span for cuts in spans for span in cuts]
-            vectors.put(embedder.identity, made.shape[1], rows, dict(part), flat)
-            done += len(part)
-            progress(len(part))
-    if refused:
-        raise TextsRefused(len(refused), next(iter(refused.values())))
-    return done
+    batches = Batches(vectors, embedder, progress=progress, stop=stop)
+    with _turn(vectors, stop):
+        while not stop() and batches.embed():
+            pass
+    if batches.refused:
+        raise TextsRefused(len(batches.refused), next(iter(batches.refused.values())))
+    return batches.done
 
 
-def _embedded(
-    embedder: Embedder, batch: Sequence[Waiting], refused: dict[int, str], *, parted: bool = False
-) -> Iterator[tuple[Sequence[Waiting], list[list[Span]], Matrix]]:
-    """The batch, the passages of each text, and a vector for each passage. A batch that the model
-    refuses is halved again and again, down to the single texts that it refuses.
+@contextmanager
+def _turn(vectors: VectorIndex, stop: Callable[[], bool]) -> Iterator[None]:
+    """Wait until no other process embeds; `stop` ends the wait, too."""
+    while True:
+        with vectors.lease() as free:
+            if free or stop():
+                yield
+                return
+        time.sleep(LOOK_S)
 
-    A transient failure, or one that has nothing to do with the texts, is raised.
-    """
-    try:
-        spans = [passages(embedder, text) for _, text in batch]
-        made = embedder.documents(
-            [
-                text[span.start : span.end]
-                for (_, text), cuts in zip(batch, spans, strict=True)
-                for span in cuts
-            ]
+
+class Batches:
+    """What waits in one vault, batch by batch. `refused`: why the model refused a memory's text, by
+    the memory's key; it is not asked again. `between` is called while a long text is under way, so
+    that what is urgent need not wait for it."""
+
+    def __init__(
+        self,
+        vectors: VectorIndex,
+        embedder: Embedder,
+        *,
+        progress: Callable[[int], None] = lambda done: None,
+        stop: Callable[[], bool] = lambda: False,
+        between: Callable[[], object] = lambda: None,
+        refused: dict[int, str] | None = None,
+    ) -> None:
+        self.done = 0
+        self.refused = {} if refused is None else refused
+        self._vectors = vectors
+        self._embedder = embedder
+        self._progress = progress
+        self._stop = stop
+        self._between = between
+        self._long: int | None = None  # the key of the long text under way
+
+    def embed(self, among: Sequence[str] | None = None) -> bool:
+        """Embed and store the smallest that wait, or those of the memories `among` that do; return
+        whether there were any."""
+        without = self.refused.keys() if self._long is None else {*self.refused, self._long}
+        batch = self._vectors.waiting(
+            self._embedder.identity, BATCH, size=BATCH_SIZE, among=among, without=without
         )
-    except ProviderError as error:
-        if error.transient:
-            raise
-        if not parted:
-            embedder.documents(HARMLESS)
-        if len(batch) == 1:
-            refused[batch[0].key] = str(error)
-            return
-        middle = len(batch) // 2
-        for half in (batch[:middle], batch[middle:]):
-            yield from _embedded(embedder, half, refused, parted=True)
-    else:
-        yield batch, spans, made
+        # A second long text waits until the first is done: one at a time is in memory.
+        if not batch or (self._long is not None and _size(batch[0].text) > BATCH_SIZE):
+            return False
+        return self.embed_batch(batch)
+
+    def embed_batch(self, batch: Sequence[Waiting]) -> bool:
+        """Embed and store these; False where it was stopped first."""
+        try:
+            for part, spans, made in self._embedded(batch):
+                if self._stop():
+                    return False
+                self._put(part, spans, made)
+        except Stopped:
+            return False
+        return True
+
+    def _put(self, part: Sequence[Waiting], spans: list[list[Span]], made: Matrix) -> None:
+        keys = [key for (key, _), cuts in zip(part, spans, strict=True) for _ in cuts]
+        rows = zip(keys, made, strict=True)
+        flat = [span for cuts in spans for span in cuts]
+        self._vectors.put(self._embedder.identity, made.shape[1], rows, dict(part), flat)
+        self.done += len(part)
+        self._progress(len(part))
+
+    def _embedded(
+        self, batch: Sequence[Waiting], *, parted: bool = False
+    ) -> Iterator[tuple[Sequence[Waiting], list[list[Span]], Matrix]]:
+        """The batch, the passages of each text, and a vector for each passage. A batch that the
+        model refuses is halved again and again, down to the single texts that it refuses.
+
+        A transient failure, or one that has nothing to do with the texts, is raised.
+        """
+        try:
+            spans = [passages(self._embedder, text) for _, text in batch]
+            made = self._made(batch, spans)
+        except ProviderError as error:
+            if error.transient:
+                raise
+            if not parted:
+                self._embedder.documents(HARMLESS)
+            if len(batch) == 1:
+                self.refused[batch[0].key] = str(error)
+                return
+            middle = len(batch) // 2
+            for half in (batch[:middle], batch[middle:]):
+                yield from self._embedded(half, parted=True)
+        else:
+            yield batch, spans, made
+
+    def _made(self, batch: Sequence[Waiting], spans: list[list[Span]]) -> Matrix:
+        """The vectors of all passages. Those of a long text are made in groups, and what is smaller
+        goes in between."""
+        texts = [
+            text[span.start : span.end]
+            for (_, text), cuts in zip(batch, spans, strict=True)
+            for span in cuts
+        ]
+        if len(batch) > 1 or _size(batch[0].text) <= BATCH_SIZE:
+            return self._embedder.documents(texts)
+        import numpy as np  # noqa: PLC0415  start-up time
+
+        self._long = batch[0].key
+        try:
+            return np.concatenate([*self._by_groups(texts)])
+        finally:
+            self._long = None
+
+    def _by_groups(self, texts: Sequence[str]) -> Iterator[Matrix]:
+        group: list[str] = []
+        left = BATCH_SIZE
+        for text in texts:
+            if group and left < _size(text):
+                yield self._embedder.documents(group)
+                self._let_others_pass()
+                group, left = [], BATCH_SIZE
+            group.append(text)
+            left -= _size(text)
+        yield self._embedder.documents(group)
+
+    def _let_others_pass(self) -> None:
+        self._between()
+        while not self._stop() and self.embed():
+            pass
+        if self._stop():
+            raise Stopped
 
 
 def passages(embedder: Embedder, text: str) -> list[Span]:
@@ -103,47 +200,5 @@ def passages(embedder: Embedder, text: str) -> list[Span]:
     return embedder.windows(text) if isinstance(embedder, Windowed) else [Span(0, len(text))]
 
 
-class BackgroundEmbedding:
-    """Embeds waiting memories in its own thread, so that no save waits for a remote model.
-
-    A failure ends the round; the next save, or `recollect reindex`, begins another.
-    """
-
-    def __init__(self, vectors: VectorIndex, embedder: Callable[[], Embedder]) -> None:
-        self._vectors = vectors
-        self._embedder = embedder
-        self._guard = threading.Lock()
-        self._again = False
-        self._closing = False
-        self._thread: threading.Thread | None = None
-        self.failure: str | None = None
-
-    def wake(self) -> None:
-        """Begin a round, unless one is running: then it continues with what is new."""
-        with self._guard:
-            self._again = True
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, daemon=True)
-                self._thread.start()
-
-    def close(self, patience_s: float) -> None:
-        """Let the running round finish, but wait no longer than `patience_s` seconds."""
-        thread = self._thread
-        if thread is not None:
-            thread.join(patience_s)
-        self._closing = True
-        if thread is not None and thread.is_alive():
-            thread.join(0.1)
-
-    def _work(self) -> None:
-        while True:
-            with self._guard:
-                if not self._again or self._closing:
-                    self._thread = None
-                    return
-                self._again = False
-            try:
-                embed_waiting(self._vectors, self._embedder(), stop=lambda: self._closing)
-                self.failure = None
-            except RecollectError as error:  # no model or no vault at the moment; the save is kept
-                self.failure = str(error)
+def _size(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))

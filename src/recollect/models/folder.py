@@ -73,11 +73,15 @@ class ModelFolder:
         assert self.model is not None
         return self.read(self.model)
 
+    def model_size(self) -> int:
+        assert self.model is not None
+        return self.model.stat().st_size
+
     def fingerprint(self) -> str:
         """A hash of the file's size, its two ends and how it is used: it tells models of the same
         name apart. Reading the whole file would take longer than a search."""
         assert self.model is not None
-        size = self.model.stat().st_size
+        size = self.model_size()
         with self.model.open("rb") as file:
             ends = [file.read(ENDS), (file.seek(max(0, size - ENDS)), file.read())[1]]
         used = msgspec.json.encode(self.declared)

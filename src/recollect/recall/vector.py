@@ -89,5 +89,5 @@ class Vector(Channel, frozen=True, tag="vector"):
             context.degrade(
                 self.name,
                 f"{memories - embedded} of {memories} memories have no vector yet; "
-                "`recollect reindex` makes them",
+                "a running server makes them, or `recollect reindex`",
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -168,8 +168,22 @@ class VectorIndex(Protocol):
         vector is dropped and the memory goes on waiting.
         """
 
-    def waiting(self, identity: str, limit: int) -> list[Waiting]:
-        """Live memories without a vector of this model, oldest first."""
+    def waiting(
+        self,
+        identity: str,
+        limit: int,
+        *,
+        size: int | None = None,
+        among: Sequence[str] | None = None,
+        without: Collection[int] = (),
+    ) -> list[Waiting]:
+        """Live memories without a vector of this model: the smallest first, the oldest of equal
+        ones. Those behind the first only as long as all together have at most `size` bytes. Only
+        those with the ids `among`; none with the keys `without`."""
+
+    def lease(self) -> AbstractContextManager[bool]:
+        """The right to embed what waits: True for one process at a time, and one thread of it. It
+        ends with the block, or with the process."""
 
     def coverage(self, identity: str) -> Coverage:
         """How many live memories have a vector of this model."""

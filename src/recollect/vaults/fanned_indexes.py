@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from recollect.store.base import (
@@ -116,8 +117,20 @@ class FannedVectors(VectorIndex):
     ) -> None:
         self._fan_out.personal.vectors.put(identity, dimensions, vectors, texts, spans)
 
-    def waiting(self, identity: str, limit: int) -> list[Waiting]:
-        return self._fan_out.personal.vectors.waiting(identity, limit)
+    def waiting(
+        self,
+        identity: str,
+        limit: int,
+        *,
+        size: int | None = None,
+        among: Sequence[str] | None = None,
+        without: Collection[int] = (),
+    ) -> list[Waiting]:
+        own = self._fan_out.personal.vectors
+        return own.waiting(identity, limit, size=size, among=among, without=without)
+
+    def lease(self) -> AbstractContextManager[bool]:
+        return self._fan_out.personal.vectors.lease()
 
     def adopt(self, identity: str, dimensions: int) -> None:
         self._fan_out.personal.vectors.adopt(identity, dimensions)

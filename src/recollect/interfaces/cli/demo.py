@@ -45,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
 def _demo(home: Path, query: str) -> None:
     with Recollect(home=home) as memory:
         saved = memory.save_all(list(sample(memory.now())))
+        memory.embed_now()
         print(f"A demo vault with {counted(len(saved), 'sample memory')}.\n")
         print(f"One query, {len(BUILT_IN)} rankings: {styled(query, BOLD)}\n")
         answers, refusals = _asked(memory, query)

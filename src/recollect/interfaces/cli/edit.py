@@ -15,6 +15,7 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
+from recollect.interfaces.cli.syncing import tell_later
 from recollect.memory_json import memory_json
 
 EXAMPLE = '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security'
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     if not (changes or args.add_tag or args.remove_tag):
         raise WrongUsage("Nothing to change. Name a field, such as --title.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
-    with Recollect() as memory:
+    with Recollect(brief=True) as memory:
         done = memory.edited(
             args.id,
             add_tags=args.add_tag,
@@ -50,9 +51,10 @@ def run(args: argparse.Namespace) -> int:
             redact=args.redact,
             **changes,
         )
-    if args.json:
-        print_json(memory_json(done.memory))
-    else:
-        print(done.memory.id)
-    tell_redacted(done.redacted)
+        if args.json:
+            print_json(memory_json(done.memory))
+        else:
+            print(done.memory.id)
+        tell_redacted(done.redacted)
+        tell_later(memory, done.memory)
     return 0

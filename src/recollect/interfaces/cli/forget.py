@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect() as memory:
+    with Recollect(brief=True) as memory:
         memory.forget(args.ids, undo=args.undo, purge=args.purge)
     done = "restored" if args.undo else "purged" if args.purge else "forgotten"
     ids = list(dict.fromkeys(args.ids))

@@ -12,7 +12,7 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.output import print_json, warn_of_plain
-from recollect.interfaces.cli.syncing import stopped_by_signals
+from recollect.interfaces.cli.syncing import embed, stopped_by_signals
 from recollect.present.visible import visible
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
             warn_of_plain(memory, "the mirror")
         done = memory.mirror(args.folder, dry_run=args.dry_run)
         code = _report(done, args)
+        if not (args.dry_run or args.watch):
+            embed(memory)
         if args.watch:
             stop = stopped_by_signals()
             print("Watching for changes. Press Ctrl+C to stop.", flush=True)

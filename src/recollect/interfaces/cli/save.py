@@ -11,6 +11,7 @@ from recollect.ingest.saving import saved_json
 from recollect.interfaces.cli.arguments import add_fields, add_json, fields_of
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
+from recollect.interfaces.cli.syncing import tell_later
 
 EXAMPLE = (
     '  recollect save --title "Switched to JWT" --text "Sessions became signed tokens." \\\n'
@@ -32,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     fields = fields_of(args) | {"tags": args.tag, "id": args.id}
-    with Recollect() as memory:
+    with Recollect(brief=True) as memory:
         [saved] = memory.save_all([draft(fields)], redact=args.redact)
         if args.json:
             print_json(saved_json(saved))
@@ -41,6 +42,5 @@ def run(args: argparse.Namespace) -> int:
             if saved.repeated and saved.outcome == "updated":
                 print(REPEATED, file=sys.stderr)
         tell_redacted(saved.redacted)
-        # Acknowledged before a remote model is waited for: closing the vault lets it finish.
-        sys.stdout.flush()
+        tell_later(memory, saved.memory)
     return 0

@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 from recollect.engine import Recollect
 from recollect.interfaces.cli.output import DIM, print_json, progress, styled
 from recollect.interfaces.cli.secrets import tell_redacted
+from recollect.models.background_embedding import SHORT, text_size
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
+from recollect.types import Memory
 
 if TYPE_CHECKING:
     from recollect.folders.report import Synced
 
 DONE = ("added", "changed", "renamed", "restored", "gone", "unchanged")
+LATER = (
+    "The text is long, so its vector is not made here: a running server makes it, or "
+    "`recollect reindex`."
+)
 MOST_NAMED = 10  # as many as fit below what was done; --json has more
 
 
@@ -42,6 +48,14 @@ def tell_waiting(waiting: int, failure: str | None = None) -> None:
         have = "has" if waiting == 1 else "have"
         why = f" ({failure})" if failure else ""
         print(f"{counted(waiting, 'memory')} {have} no vector yet{why}. To fix: recollect reindex")
+
+
+def tell_later(memory: Recollect, saved: Memory) -> None:
+    """Acknowledge before the model is waited for, which is when the vault is closed. A long text is
+    not embedded by a command that ends."""
+    if memory.models.embeds() and text_size([saved]) > SHORT:
+        print(f"recollect: {LATER}", file=sys.stderr)
+    sys.stdout.flush()
 
 
 class Advance(Protocol):

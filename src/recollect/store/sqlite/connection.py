@@ -113,6 +113,11 @@ class Database:
             with self.translated(counts=False):
                 self._connected().execute("SELECT 1 FROM memories LIMIT 1").fetchall()
 
+    def data_version(self) -> int:
+        """SQLite's own count of the writes that this thread's connection sees."""
+        with self.translated(counts=False):
+            return int(self._connected().pragma("data_version"))
+
     @property
     def at_rest(self) -> bool:
         """Whether the idle lock has closed the vault: the next call opens it."""

@@ -7,14 +7,17 @@ is new: vectors carry a growing `seq`, removals are logged.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from itertools import accumulate, combinations
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
 
 from recollect.errors import DimensionMismatch
+from recollect.files import exclusive
 from recollect.store.base import Coverage, VectorMatch, Waiting
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
 
 
 TEXT = "m.title || char(10) || m.text || char(10) || m.context"
+# In bytes, which SQLite knows without reading the text.
+SIZE = "octet_length(m.title) + octet_length(m.text) + octet_length(m.context)"
+# The end of the name of the lock file beside the vault: whoever holds it embeds.
+LEASE = "-embedding.lock"
 
 
 class SqliteVectors:
@@ -111,16 +118,33 @@ class SqliteVectors:
                 [(model, key, *passage) for key in current for passage in passages[key]],
             )
 
-    def waiting(self, identity: str, limit: int) -> list[Waiting]:
-        chosen = "FROM memories m WHERE m.forgotten_at IS NULL ORDER BY m.key"
-        model = self._database.rows("SELECT key FROM models WHERE identity = ?", identity)
-        if model:  # it has embedded something before, so what waits for it is kept in a table
-            chosen = """FROM waiting w CROSS JOIN memories m ON m.key = w.memory
-                WHERE w.model = ? ORDER BY w.memory"""
-        rows = self._database.rows(
-            f"SELECT m.key, {TEXT} {chosen} LIMIT ?", *(key for (key,) in model), limit
-        )
-        return [Waiting(key, str(text).strip()) for key, text in rows]  # type: ignore[arg-type]
+    def waiting(
+        self,
+        identity: str,
+        limit: int,
+        *,
+        size: int | None = None,
+        among: Sequence[str] | None = None,
+        without: Collection[int] = (),
+    ) -> list[Waiting]:
+        with self._database.translated():
+            connection = self._database.connection()
+            tables, values = _waiting_tables(connection, identity, among)
+            rows: list[tuple[int, int]] = connection.execute(
+                f"SELECT m.key, {SIZE} AS size FROM {tables} WHERE m.forgotten_at IS NULL "
+                "AND m.key NOT IN (SELECT value FROM json_each(?)) ORDER BY size, m.key LIMIT ?",
+                (*values, as_json_list(without), limit),
+            ).fetchall()  # type: ignore[assignment]
+            keys = [key for key, _ in rows]
+            if size is not None:
+                totals = accumulate(length for _, length in rows)
+                fitting = sum(total <= size for total in totals)
+                keys = keys[: max(fitting, 1)]
+            texts = _texts(connection, keys)
+        return [Waiting(key, texts[key]) for key in keys if key in texts]
+
+    def lease(self) -> AbstractContextManager[bool]:
+        return exclusive(Path(f"{self._database.path}{LEASE}"))
 
     def coverage(self, identity: str) -> Coverage:
         [(memories, model, waiting)] = self._database.rows(
@@ -199,6 +223,26 @@ def _by_memory(
         ]
         for key, passages in pieces.items()
     }
+
+
+def _waiting_tables(
+    connection: apsw.Connection, identity: str, among: Sequence[str] | None
+) -> tuple[str, list[apsw.SQLiteValue]]:
+    """The tables that hold what waits for this model, and the values they are asked with."""
+    tables = "memories m"
+    values: list[apsw.SQLiteValue] = []
+    if among is not None:
+        tables = "json_each(?) j CROSS JOIN memories m ON m.id = j.value"
+        values.append(as_json_list(among))
+    sql = "SELECT key FROM models WHERE identity = ?"
+    model = connection.execute(sql, (identity,)).fetchone()
+    if model is not None:  # it has embedded something before, so what waits is kept in a table
+        values.append(model[0])
+        if among is not None:
+            tables += " CROSS JOIN waiting w ON w.model = ? AND w.memory = m.key"
+        else:
+            tables = "waiting w CROSS JOIN memories m ON w.model = ? AND m.key = w.memory"
+    return tables, values
 
 
 def _stored_dimensions(connection: apsw.Connection) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from recollect.store.base import Coverage
 from recollect.testing.stores.helpers import (
     Contract,
@@ -37,7 +39,7 @@ class WaitingContract(Contract):
         assert nearest(store, axis(0)) == ["a"]
         assert store.vectors.coverage(MODEL) == Coverage(1, 1)
 
-    def test_what_waits_is_given_oldest_first_with_its_text(self) -> None:
+    def test_of_what_waits_the_oldest_of_equal_size_is_given_first_with_its_text(self) -> None:
         store = self.store()
         stored = save(store, *(memory(f"m{n}", text=f"t{n}", context=f"c{n}") for n in range(5)))
         keys = [one.key for one in stored.values()]
@@ -54,6 +56,35 @@ class WaitingContract(Contract):
         ]  # fmt: skip
         assert [one.key for one in store.vectors.waiting(OTHER, PLENTY)] == keys
 
+    def test_of_what_waits_the_smallest_is_given_first_up_to_a_size(self) -> None:
+        store = self.store()
+        texts = {"long": "x" * 300, "short": "y", "wide": "ä" * 100, "middle": "z" * 150}
+        stored = save(store, *(memory(id, title="", text=text) for id, text in texts.items()))
+        names = {one.key: id for id, one in stored.items()}
+
+        def waiting(identity: str, **narrowed: Any) -> list[str]:
+            given = store.vectors.waiting(identity, PLENTY, **narrowed)
+            return [names[one.key] for one in given]
+
+        save(store, memory("other"))
+        put(store, OTHER, {"other": axis(0)})
+        forget(store, "other")
+        for identity in (MODEL, OTHER):
+            assert waiting(identity) == ["short", "middle", "wide", "long"], "Sizes are in bytes."
+            assert waiting(identity, size=151) == ["short", "middle"]
+            assert waiting(identity, size=0) == ["short"], "The first is given, whatever its size."
+            assert waiting(identity, among=["long", "short", "gone"]) == ["short", "long"]
+            assert waiting(identity, among=[]) == []
+            assert waiting(identity, without={stored["short"].key}) == ["middle", "wide", "long"]
+            assert waiting(identity, without={stored["short"].key}, size=1) == ["middle"]
+
+    def test_one_at_a_time_has_the_right_to_embed(self) -> None:
+        vectors = self.store().vectors
+        with vectors.lease() as first, vectors.lease() as second:
+            assert (first, second) == (True, False)
+        with vectors.lease() as again:
+            assert again
+
     def test_coverage_and_what_waits_follow_every_change(self) -> None:
         store = self.store()
         save(store, *(memory(f"m{n}") for n in range(6)))
@@ -63,17 +94,17 @@ class WaitingContract(Contract):
         forget(store, "m0", "m4")
         check_waiting(store, ["m5"], Coverage(3, 4))
         change(store, "m1", text="new words")
-        check_waiting(store, ["m1", "m5"], Coverage(2, 4))
+        check_waiting(store, ["m5", "m1"], Coverage(2, 4))
         with store.writing() as write:
             for stored in write.find(["m0", "m4"]).values():
                 write.restore(stored)
             write.purge(write.find(["m5"])["m5"])
-        check_waiting(store, ["m0", "m1", "m4"], Coverage(2, 5))
+        check_waiting(store, ["m0", "m4", "m1"], Coverage(2, 5))
         forget(store, "m2", "m4")
         change(store, "m2", text="back again")
         check_waiting(store, ["m0", "m1", "m2"], Coverage(1, 4))
         assert store.vectors.remove(MODEL) == 1
-        check_waiting(store, ["m0", "m1", "m2", "m3"], Coverage(0, 4))
+        check_waiting(store, ["m0", "m3", "m1", "m2"], Coverage(0, 4))
 
     def test_a_vector_that_comes_too_late_is_dropped(self) -> None:
         store = self.store()

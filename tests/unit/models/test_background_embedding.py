@@ -1,0 +1,311 @@
+"""Saving waits for no model: vectors are made beside it, smallest first, a little at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from recollect.engine import Recollect
+from recollect.errors import ProviderError
+from recollect.ingest.draft import draft
+from recollect.models.background_embedding import SHORT
+from recollect.models.embedding_queue import BATCH, BATCH_SIZE, embed_waiting
+from recollect.settings import Embedding, Rerank, Settings
+from recollect.types import Span
+
+if TYPE_CHECKING:
+    from recollect.models.base import Matrix
+
+OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+QUICK = 100  # characters that the toy model embeds at once
+MIDDLING = "m" * (SHORT - 100)  # more than that, and still a short text
+LONG = "l" * (3 * BATCH_SIZE)
+PATIENCE_S = 20.0
+
+
+class Toy:
+    """A model in this process that notes what it is given, and waits before a text that holds
+    `blocked` until it is let go."""
+
+    identity = "toy:queue"
+    local = True
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+        self.blocked = "\0"
+        self.entered = threading.Event()
+        self.let_go = threading.Event()
+        self.loaded = True
+        self.problem: ProviderError | None = None
+
+    def warm(self) -> bool:
+        return True
+
+    def at_once(self, texts: Sequence[str]) -> bool:
+        return self.loaded and sum(map(len, texts)) <= QUICK
+
+    def windows(self, text: str) -> list[Span]:
+        return [Span(at, min(at + SHORT, len(text))) for at in range(0, len(text), SHORT)]
+
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        return np.ones((len(texts), 1), np.float32)
+
+    def documents(self, texts: Sequence[str]) -> Matrix:
+        self.calls.append([*texts])
+        if any(self.blocked in text for text in texts):
+            self.entered.set()
+            assert self.let_go.wait(PATIENCE_S)
+        if self.problem is not None:
+            raise self.problem
+        return self.queries(texts)
+
+    def close(self) -> None:
+        """As a model of this process does: it gives up what is under way."""
+        self.problem = ProviderError("It was closed.", transient=True)
+        self.let_go.set()
+
+    @property
+    def read(self) -> list[str]:
+        """Every text in the order in which it was embedded, by its first letters."""
+        return [text[:8] for texts in self.calls for text in texts]
+
+
+@pytest.fixture
+def toy() -> Iterator[Toy]:
+    made = Toy()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def open_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Recollect]:
+    """A vault with this model, or with none."""
+
+    def opened(model: Toy | None = None, **how: Any) -> Recollect:
+        memory = Recollect(
+            tmp_path / "vault.db", home=tmp_path, settings=OFF, environment={}, **how
+        )
+        if model is not None:
+            monkeypatch.setitem(memory.models.__dict__, "_embedder", model)
+        return memory
+
+    return opened
+
+
+Opener = Callable[..., Recollect]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "It never came true."
+        threading.Event().wait(0.002)
+
+
+def leave_waiting(open_with: Opener, texts: dict[str, str]) -> None:
+    with open_with() as quiet:
+        quiet.save_all([draft({"id": id, "text": text}) for id, text in texts.items()])
+
+
+def test_a_save_returns_while_the_model_is_busy_and_a_line_behind_a_long_text_comes_first(
+    open_with: Opener, toy: Toy
+) -> None:
+    toy.blocked = "ll"
+    with open_with(toy) as memory:
+        memory.save(id="long", text=LONG)
+        assert toy.entered.wait(PATIENCE_S)
+        memory.save(id="line", title="one line")
+        assert memory.waiting() == 1, "The line has its vector, the long text is under way."
+        assert toy.read[-1] == "one line"
+        toy.let_go.set()
+        until(lambda: memory.waiting() == 0)
+
+
+def test_a_text_that_is_not_quick_is_embedded_between_the_parts_of_a_long_one(
+    open_with: Opener, toy: Toy
+) -> None:
+    toy.blocked = "ll"
+    with open_with(toy) as memory:
+        memory.save(id="long", text=LONG)
+        assert toy.entered.wait(PATIENCE_S)
+        memory.save(id="middling", text=MIDDLING)
+        memory.save(id="larger", text="n" * (SHORT + 100))
+        memory.save(id="longer", text="o" * (4 * BATCH_SIZE))
+        toy.let_go.set()
+        until(lambda: memory.waiting() == 0)
+    kinds = [read[0] for read in dict.fromkeys("".join({text[0] for text in call}) + str(n)
+             for n, call in enumerate(toy.calls))]  # fmt: skip
+    assert "".join(kinds) == "lmnlloooo", "One long text at a time, whatever is smaller first."
+
+
+def test_what_waits_is_embedded_smallest_first(open_with: Opener, toy: Toy) -> None:
+    sizes = [700, 20, 45_000, 300, 9_000, 60_000, 1]
+    leave_waiting(open_with, {f"n{size}": "x" * size for size in sizes})
+    with open_with(toy) as memory:
+        memory.embed_now()
+        assert memory.waiting() == 0
+    assert [len(text) for call in toy.calls for text in call if len(text) < SHORT][:4] == [
+        1, 20, 300, 700,
+    ]  # fmt: skip
+    totals = [sum(map(len, call)) for call in toy.calls]
+    assert sum(totals) == sum(sizes)
+
+
+def test_what_a_model_is_given_at_once_is_bounded_in_number_and_size(
+    open_with: Opener, toy: Toy
+) -> None:
+    leave_waiting(open_with, {f"n{number}": f"note {number}" for number in range(BATCH + 50)})
+    leave_waiting(open_with, {f"w{number}": f"{number:04}" * 400 for number in range(100)})
+    leave_waiting(open_with, {"long": LONG, "wide": "ä" * BATCH_SIZE})
+    with open_with(toy) as memory:
+        given: list[int] = []
+        waiting = memory.store.vectors.waiting
+
+        def watched(*args: object, **narrowed: object) -> object:
+            batch = waiting(*args, **narrowed)  # type: ignore[arg-type]
+            given.append(sum(len(text.encode()) for _, text in batch))
+            return batch
+
+        memory.store.vectors.waiting = watched  # type: ignore[assignment]
+        memory.embed_now()
+        assert memory.waiting() == 0
+    assert max(map(len, toy.calls)) == BATCH
+    assert max(sum(len(text.encode()) for text in call) for call in toy.calls) <= BATCH_SIZE
+    assert sorted(given)[-1] == len(LONG), "Of long texts one is read at a time."
+    assert sum(size > BATCH_SIZE for size in given) < 10
+
+
+def test_a_command_that_ends_embeds_its_own_short_text_and_nothing_else(
+    open_with: Opener, toy: Toy
+) -> None:
+    leave_waiting(open_with, {"other": "left by others"})
+    toy.loaded = False
+    with open_with(toy, brief=True) as memory:
+        memory.save(id="own", text="its own")
+        memory.save(id="long", text=LONG)
+    assert toy.read == ["its own"]
+    with open_with(toy, brief=True) as memory:
+        [found] = memory.search("by others", recipe="vault").degraded
+        assert toy.read == ["its own"], "A search embeds nothing but its query."
+        assert found.reason == (
+            "2 of 3 memories have no vector yet; a running server makes them, or "
+            "`recollect reindex`"
+        )
+        assert memory.stats()["waiting"] == 2
+
+
+def test_a_process_that_stays_takes_what_was_left_and_what_others_write_later(
+    open_with: Opener, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.models.background_embedding.LOOK_S", 0.01)
+    leave_waiting(open_with, {"left": "left before"})
+    with open_with(toy, lasting=True) as memory:
+        memory.warm_up()
+        until(lambda: memory.waiting() == 0)
+        leave_waiting(open_with, {"later": LONG})
+        until(lambda: memory.waiting() == 0)
+    assert toy.read[0] == "left bef"
+
+
+def test_a_library_works_off_what_waits_once_it_saves(open_with: Opener, toy: Toy) -> None:
+    leave_waiting(open_with, {"left": "left before"})
+    with open_with(toy) as memory:
+        memory.list()
+        assert toy.calls == []
+        memory.save(id="line", title="one line")
+        until(lambda: memory.waiting() == 0)
+    assert toy.read == ["one line", "left bef"]
+
+
+def test_closing_waits_for_no_backlog_and_the_next_start_goes_on(
+    open_with: Opener, toy: Toy
+) -> None:
+    leave_waiting(open_with, {f"n{number}": "b" * 1000 for number in range(300)})
+    toy.blocked = "b"
+    with open_with(toy) as memory:
+        memory.save(id="line", title="one line")
+        assert toy.entered.wait(PATIENCE_S)
+    assert len(toy.calls) == 2, "The line, and the batch that was given up."
+    fresh = Toy()
+    with open_with(fresh, lasting=True) as memory:
+        assert memory.waiting() == 300
+        memory.warm_up()
+        until(lambda: memory.waiting() == 0)
+
+
+def test_a_remote_model_that_hangs_delays_neither_saving_nor_closing_for_long(
+    open_with: Opener, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.models.background_embedding.REMOTE_PATIENCE_S", 0.05)
+    toy.local, toy.loaded, toy.blocked = False, False, "line"
+    monkeypatch.setattr(toy, "close", lambda: None)
+    with open_with(toy) as memory:
+        memory.save(id="line", title="one line")
+        assert toy.entered.wait(PATIENCE_S)
+        memory.save(id="another", title="another line")
+        memory.search("line", recipe="vault")
+        assert memory.waiting() == 2
+    toy.let_go.set()
+    with open_with() as quiet:
+        assert len(quiet.list()) == 2
+
+
+def test_a_search_finds_by_meaning_what_was_saved_just_before(open_with: Opener, toy: Toy) -> None:
+    """The model is not loaded yet, so no save waits for it; the search does in any case."""
+    toy.loaded = False
+    with open_with(toy) as memory:
+        for number in range(5):
+            memory.save(id=f"n{number}", title=f"note {number}")
+        assert memory.search("something else", recipe="vault").degraded == ()
+
+
+def test_one_process_at_a_time_embeds_what_waits(open_with: Opener, toy: Toy) -> None:
+    leave_waiting(open_with, {f"n{number}": f"b{number:04}" * 40 for number in range(120)})
+    toy.blocked = "b0"
+    other = Toy()
+    with open_with(toy, lasting=True) as first, open_with(other) as second:
+        first.warm_up()
+        assert toy.entered.wait(PATIENCE_S)
+        looks = iter(range(10**6))
+        vectors = second.store.vectors
+        assert embed_waiting(vectors, other, stop=lambda: next(looks) > 3) == 0
+        assert other.calls == []
+        toy.let_go.set()
+        assert second.embed_now() is None
+        until(lambda: first.waiting() == 0)
+    read = [text for call in (*toy.calls, *other.calls) for text in call if text != "warming up"]
+    assert len(read) == len(set(read)) == 120, "None was embedded twice."
+
+
+def test_a_model_that_fails_keeps_no_save_and_is_asked_again_with_the_next(
+    open_with: Opener, toy: Toy
+) -> None:
+    toy.problem = ProviderError("It is not there.", transient=True)
+    with open_with(toy) as memory:
+        memory.save(id="line", title="one line")
+        until(lambda: memory.session.background.failure == "It is not there.")
+        assert memory.waiting() == 1
+        toy.problem = None
+        memory.save(id="another", text=MIDDLING)
+        until(lambda: memory.waiting() == 0)
+        until(lambda: memory.session.background.failure is None)
+
+
+def test_an_edit_and_a_restored_memory_get_their_vectors_in_the_same_way(
+    open_with: Opener, toy: Toy
+) -> None:
+    with open_with(toy) as memory:
+        memory.save(id="line", title="one line")
+        memory.edit("line", title="other words")
+        assert (toy.read, memory.waiting()) == (["one line", "other wo"], 0)
+        memory.forget(["line"])
+        memory.forget(["line"], undo=True)
+        assert (toy.read[2:], memory.waiting()) == (["other wo"], 0)
+        memory.edit("line", why="only that changes")
+        assert len(toy.calls) == 3
