@@ -105,9 +105,16 @@ def test_a_body_that_grows_too_large_is_refused_though_it_did_not_say_so(server:
 
 
 def test_a_large_body_within_the_limit_is_taken(server: Server) -> None:
-    id = server.save(title="Long", text="word " * (1 << 20))
-    assert len(server.show(id).json()["text"]) == 5 << 20
-    server.client.delete(f"{API}/memories/{id}", params={"purge": "true"})
+    long = [{"id": f"long-{number}", "text": f"{number}word" * 199_000} for number in range(5)]
+    assert server.post(f"{API}/memories", long).status_code == 201
+    for memory in long:
+        assert server.show(memory["id"]).json()["text"] == memory["text"]
+        server.client.delete(f"{API}/memories/{memory['id']}", params={"purge": "true"})
+
+
+def test_a_text_above_the_limit_is_refused_with_the_way_to_keep_it(server: Server) -> None:
+    answer = server.post(f"{API}/memories", {"text": "word " * 200_001})
+    problem(answer, 400, "recollect add FOLDER")
 
 
 def test_an_address_that_is_too_long_is_a_414(server: Server) -> None:

@@ -25,6 +25,12 @@ DEFAULTS: dict[str, object] = {
     if default is not msgspec.NODEFAULT
 }
 LONGEST_ID = 200
+# In bytes of UTF-8. A memory is read, indexed and shown as a whole: what is longer than a book is a
+# document, which a folder keeps in parts.
+LONGEST_TEXT = 1_000_000
+LONGEST_FIELD = 100_000
+# The fields that hold long texts; each other one has LONGEST_FIELD, and so have all tags together.
+LONG_FIELDS = ("text", "details")
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -99,6 +105,16 @@ def _check_text(name: str, value: str) -> None:
         raise UserError(f"{name} holds a NUL character, which text cannot hold.")
     if not is_text(value):
         raise UserError(f"{name} is not valid UTF-8 text.")
+    _check_size(name, len(value.encode()))
+
+
+def _check_size(name: str, size: int) -> None:
+    most = LONGEST_TEXT if name in LONG_FIELDS else LONGEST_FIELD
+    if size > most:
+        way = "Put it into a file in a folder, and run `recollect add FOLDER`."
+        if name not in LONG_FIELDS:
+            way = "Put what is long into the text."
+        raise UserError(f"{name} has {size:,} bytes of UTF-8; at most {most:,} are allowed. {way}")
 
 
 def _check_id(value: str) -> None:
@@ -113,6 +129,7 @@ def _tags(value: object) -> tuple[str, ...]:
         _check_text("a tag", tag)
         if not tag.strip():
             raise UserError("A tag cannot be empty.")
+    _check_size("tags", sum(len(tag.encode()) for tag in value))
     return tuple(dict.fromkeys(value))
 
 

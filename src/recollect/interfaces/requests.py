@@ -13,11 +13,22 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from recollect.checks import LONGEST_QUERY
+from recollect.ingest.draft import LONGEST_FIELD, LONGEST_TEXT
 from recollect.times import parse_moment, parse_time
 from recollect.types import Filter, Search
 
 # Schemas state the longest query; `checks.clean_query` refuses a longer one.
 Query = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_QUERY})]
+# The same for a memory's fields, which `ingest.draft` checks. It counts bytes, so no text that it
+# takes has more characters.
+LongText = Annotated[
+    str,
+    Meta(description="At most 1 MB of UTF-8.", extra_json_schema={"maxLength": LONGEST_TEXT}),
+]
+FieldText = Annotated[
+    str,
+    Meta(description="At most 100 kB of UTF-8.", extra_json_schema={"maxLength": LONGEST_FIELD}),
+]
 
 
 def search_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Search:

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
+from msgspec.json import schema_components
 
+from recollect import Recollect
 from recollect.errors import UserError
-from recollect.ingest.draft import FIELDS, LONGEST_ID, complete, draft
+from recollect.ingest.draft import (
+    FIELDS,
+    LONG_FIELDS,
+    LONGEST_FIELD,
+    LONGEST_ID,
+    LONGEST_TEXT,
+    complete,
+    draft,
+)
+from recollect.ingest.jsonl import read_lines
+from recollect.interfaces.http.schemas import MemoryChange, NewMemory
+from recollect.interfaces.mcp.arguments import SaveArguments, UpdateArguments
+from recollect.settings import Embedding, Settings
 from recollect.types import Memory
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -17,6 +33,10 @@ TEXTS = [
     name for name in FIELDS
     if name not in {"tags", "created_at", "updated_at", "valid_from", "valid_until"}
 ]  # fmt: skip
+LIMITED = (
+    "title", "context", "why", "impact", "kind", "domain", "project", "source", "space", "path",
+)  # fmt: skip
+OFF = Settings(embedding=Embedding(provider="none"))
 TIMES = ["created_at", "updated_at", "valid_from", "valid_until"]
 
 
@@ -235,3 +255,42 @@ def test_null_in_a_change_puts_a_field_back_to_its_default() -> None:
 def test_a_field_without_a_default_cannot_be_null_in_a_change(name: str) -> None:
     with pytest.raises(UserError, match=f"^{name} cannot be null.$"):
         draft({name: None}, change=True)
+
+
+def test_each_field_takes_so_many_bytes_of_utf_8_and_no_more() -> None:
+    most = dict.fromkeys(LIMITED, LONGEST_FIELD) | dict.fromkeys(LONG_FIELDS, LONGEST_TEXT)
+    assert most["text"] == 1_000_000
+    for name, size in most.items():
+        draft({"title": "T", name: "é" * (size // 2)})
+        with pytest.raises(UserError, match=f"^{name} has {size + 2:,} bytes of UTF-8; at most"):
+            draft({"title": "T", name: "é" * (size // 2 + 1)})
+    draft({"title": "T", "tags": ["x" * 50_000, "y" * 50_000]})
+    with pytest.raises(UserError, match=r"^tags has 100,001 bytes"):
+        draft({"title": "T", "tags": ["x" * 50_000, "y" * 50_001]})
+
+
+def test_what_is_too_long_is_refused_with_the_way_to_keep_it() -> None:
+    with pytest.raises(UserError, match="file in a folder, and run `recollect add FOLDER`"):
+        draft({"text": "x" * (LONGEST_TEXT + 1)})
+    with pytest.raises(UserError, match="into the text"):
+        draft({"title": "x" * (LONGEST_FIELD + 1)}, change=True)
+
+
+def test_a_line_that_is_too_long_is_reported_and_the_rest_is_imported(tmp_path: Path) -> None:
+    lines = [b'{"title": "one"}', b'{"text": "%s"}' % (b"x" * 1_000_001), b'{"title": "two"}']
+    with Recollect(tmp_path / "vault.db", settings=OFF, environment={}) as memory:
+        done = memory.import_lines(read_lines(lines))
+        assert (done.added, [number for number, _ in done.bad]) == (2, [2])
+        assert "recollect add FOLDER" in done.bad[0][1]
+
+
+@pytest.mark.parametrize("kind", [NewMemory, MemoryChange, SaveArguments, UpdateArguments])
+def test_the_schemas_of_http_and_mcp_state_how_long_a_field_may_be(kind: type[Struct]) -> None:
+    properties = schema_components([kind])[1][kind.__name__]["properties"]
+    for name in (*LIMITED, *LONG_FIELDS):
+        [text] = [
+            form
+            for form in properties[name].get("anyOf", [properties[name]])
+            if form["type"] == "string"
+        ]
+        assert text["maxLength"] == (LONGEST_TEXT if name in LONG_FIELDS else LONGEST_FIELD)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from recollect.interfaces.http.parameters import MOST_NAMES, Constants, FilterParameters, Text
-from recollect.interfaces.requests import Query
+from recollect.interfaces.requests import FieldText, LongText, Query
 from recollect.settings import SemanticMode
 from recollect.store.base import WriteOutcome
 from recollect.types import Degraded, Memory, Severity, Tier, View
@@ -15,7 +15,6 @@ from recollect.types import Degraded, Memory, Severity, Tier, View
 MOST_SAVED = 1000
 
 Id = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^\S+$")]
-Long = Annotated[str, Meta(description="A text of any length, without NUL.")]
 Tags = Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(max_length=MOST_NAMES)]
 Time = Annotated[str, Meta(description="ISO 8601; without a zone it is UTC.")]
 
@@ -24,21 +23,21 @@ class NewMemory(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A memory to keep. Only `title` or `text` is required; null counts as not given."""
 
     id: Id | None = None
-    title: Long | None = None
-    text: Long | None = None
-    context: Long | None = None
-    why: Long | None = None
-    impact: Long | None = None
-    details: Long | None = None
+    title: FieldText | None = None
+    text: LongText | None = None
+    context: FieldText | None = None
+    why: FieldText | None = None
+    impact: FieldText | None = None
+    details: LongText | None = None
     tags: Tags | None = None
-    kind: Annotated[str, Meta(min_length=1)] | None = None
+    kind: Annotated[FieldText, Meta(min_length=1)] | None = None
     severity: Severity | None = None
-    domain: Text | None = None
-    project: Text | None = None
-    source: Text | None = None
+    domain: FieldText | None = None
+    project: FieldText | None = None
+    source: FieldText | None = None
     tier: Tier | None = None
-    space: Text | None = None
-    path: Text | None = None
+    space: FieldText | None = None
+    path: FieldText | None = None
     created_at: Time | None = None
     updated_at: Time | None = None
     valid_from: Time | None = None
@@ -51,21 +50,21 @@ NewMemories = Annotated[list[NewMemory], Meta(min_length=1, max_length=MOST_SAVE
 class MemoryChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What is to change; null puts a field back to its default, what is not named stays."""
 
-    title: Long | UnsetType | None = UNSET
-    text: Long | UnsetType | None = UNSET
-    context: Long | UnsetType | None = UNSET
-    why: Long | UnsetType | None = UNSET
-    impact: Long | UnsetType | None = UNSET
-    details: Long | UnsetType | None = UNSET
+    title: FieldText | UnsetType | None = UNSET
+    text: LongText | UnsetType | None = UNSET
+    context: FieldText | UnsetType | None = UNSET
+    why: FieldText | UnsetType | None = UNSET
+    impact: FieldText | UnsetType | None = UNSET
+    details: LongText | UnsetType | None = UNSET
     tags: Tags | UnsetType | None = UNSET
-    kind: Annotated[str, Meta(min_length=1)] | UnsetType | None = UNSET
+    kind: Annotated[FieldText, Meta(min_length=1)] | UnsetType | None = UNSET
     severity: Severity | UnsetType | None = UNSET
-    domain: Text | UnsetType | None = UNSET
-    project: Text | UnsetType | None = UNSET
-    source: Text | UnsetType | None = UNSET
+    domain: FieldText | UnsetType | None = UNSET
+    project: FieldText | UnsetType | None = UNSET
+    source: FieldText | UnsetType | None = UNSET
     tier: Tier | UnsetType | None = UNSET
-    space: Text | UnsetType | None = UNSET
-    path: Text | UnsetType | None = UNSET
+    space: FieldText | UnsetType | None = UNSET
+    path: FieldText | UnsetType | None = UNSET
     created_at: Time | UnsetType = UNSET
     updated_at: Time | UnsetType = UNSET
     valid_from: Time | UnsetType | None = UNSET

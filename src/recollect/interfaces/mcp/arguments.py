@@ -17,7 +17,7 @@ from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, LONGEST_ID
 from recollect.interfaces.cursor import decode_place
-from recollect.interfaces.requests import Query
+from recollect.interfaces.requests import FieldText, LongText, Query
 from recollect.recipes.registry import BUILT_IN
 from recollect.types import Place, Severity, Tier, View
 
@@ -36,6 +36,8 @@ Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 Tag = Annotated[str, Meta(min_length=1)]
 Limit = Annotated[int, Meta(ge=1, le=MOST_RESULTS)]
 Text = str | UnsetType
+Field = FieldText | UnsetType
+Long = LongText | UnsetType
 Tags = list[Tag] | UnsetType
 
 
@@ -116,27 +118,28 @@ class ContextArguments(FilterArguments, frozen=True, kw_only=True):
 class MemoryArguments(Arguments, frozen=True, kw_only=True):
     """A memory's fields."""
 
-    title: Annotated[Text, Meta(description="What it is about, in one line.")] = UNSET
-    text: Annotated[Text, Meta(description="What to know, in a few sentences.")] = UNSET
-    context: Annotated[Text, Meta(description="When it came up.")] = UNSET
-    why: Annotated[Text, Meta(description="The reason.")] = UNSET
-    impact: Annotated[Text, Meta(description="What follows from it.")] = UNSET
-    details: Annotated[Text, Meta(description="The long version; only retrieved whole.")] = UNSET
+    title: Annotated[Field, Meta(description="What it is about, in one line.")] = UNSET
+    text: Annotated[Long, Meta(description="What to know, in a few sentences.")] = UNSET
+    context: Annotated[Field, Meta(description="When it came up.")] = UNSET
+    why: Annotated[Field, Meta(description="The reason.")] = UNSET
+    impact: Annotated[Field, Meta(description="What follows from it.")] = UNSET
+    details: Annotated[Long, Meta(description="The long version; only retrieved whole.")] = UNSET
     tags: Annotated[Tags, Meta(description="Topics, in lower case.")] = UNSET
     kind: Annotated[
-        Text, Meta(description="decision, bug, preference, pattern, … (default fact).")
+        Field,
+        Meta(description="decision, bug, preference, pattern, … (default fact)."),
     ] = UNSET
     severity: Annotated[
         Severity | UnsetType, Meta(description="How much it hurts to ignore it.")
     ] = UNSET
-    domain: Annotated[Text, Meta(description="The field it belongs to: auth, billing, …")] = UNSET
-    project: Annotated[Text, Meta(description="The project it belongs to.")] = UNSET
-    source: Annotated[Text, Meta(description="Who or what says so.")] = UNSET
+    domain: Annotated[Field, Meta(description="The field it belongs to: auth, billing, …")] = UNSET
+    project: Annotated[Field, Meta(description="The project it belongs to.")] = UNSET
+    source: Annotated[Field, Meta(description="Who or what says so.")] = UNSET
     tier: Annotated[
         Tier | UnsetType, Meta(description="core: always trusted (default capture).")
     ] = UNSET
-    space: Annotated[Text, Meta(description="A collection of its own.")] = UNSET
-    path: Annotated[Text, Meta(description="The file it is about.")] = UNSET
+    space: Annotated[Field, Meta(description="A collection of its own.")] = UNSET
+    path: Annotated[Field, Meta(description="The file it is about.")] = UNSET
     created_at: Annotated[Text, Meta(description="ISO 8601 (default now).")] = UNSET
     updated_at: Annotated[Text, Meta(description="ISO 8601 (default now).")] = UNSET
     valid_from: Annotated[Text, Meta(description="ISO 8601: true from then on.")] = UNSET
