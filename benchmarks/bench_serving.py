@@ -251,8 +251,8 @@ def page_weight(port: int, text: str) -> None:
 def serving(environment: dict[str, str]) -> Iterator[int]:
     """A server of its own process; waits until it can answer at once."""
     process = subprocess.Popen(
-        [RECOLLECT, "serve", "--port", "0"], env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True,
+        [RECOLLECT, "serve", "--port", "0", "--no-auth"], env=environment,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
     try:
         assert process.stdout is not None

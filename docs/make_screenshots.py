@@ -95,7 +95,7 @@ def serving() -> Iterator[str]:
         with Recollect(home=home, clock=lambda: NOW) as memory:
             memory.save_all(list(sample(NOW)))
         process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("recollect")), "serve", "--port", "0"],
+            [str(Path(sys.executable).with_name("recollect")), "serve", "--port", "0", "--no-auth"],
             env=os.environ
             | {
                 "RECOLLECT_HOME": home,

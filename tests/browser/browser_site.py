@@ -42,10 +42,11 @@ def surroundings(home: Path, **settings: str) -> dict[str, str]:
     return os.environ | {"RECOLLECT_HOME": str(home)} | SETTINGS | settings
 
 
-def served(home: Path, **settings: str) -> Iterator[Site]:
+def served(home: Path, *, auth: str = "", **settings: str) -> Iterator[Site]:
+    """A server that asks for no token, unless `auth`."""
     environment = surroundings(home, **settings)
     process = subprocess.Popen(
-        [RECOLLECT, "serve", "--port", "0"],
+        [RECOLLECT, "serve", "--port", "0", *([] if auth else ["--no-auth"])],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

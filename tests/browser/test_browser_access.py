@@ -131,7 +131,7 @@ def test_a_server_that_asks_for_a_token_lets_people_log_in(
 ) -> None:
     watched.allow("status of 401")
     token = "a-token-that-is-long-enough"
-    with contextmanager(served)(empty_site.home, RECOLLECT_TOKEN=token) as guarded:
+    with contextmanager(served)(empty_site.home, auth="yes", RECOLLECT_TOKEN=token) as guarded:
         page.goto(guarded.url)
         expect(page).to_have_url(guarded.at("/login"))
         judged(page, guarded.at("/login"), nothing)

@@ -135,13 +135,14 @@ class Server:
 
 
 @contextmanager
-def serving(home: Path, *told: str, **more: str) -> Iterator[Server]:
-    """A server for that home; `more` are further variables of its environment."""
+def serving(home: Path, *told: str, auth: str = "", **more: str) -> Iterator[Server]:
+    """A server for that home, which asks for no token unless `auth`; `more` are further variables
+    of its environment."""
     home.mkdir(exist_ok=True)
     log = home.parent / f"{home.name}.log"
     with log.open("a") as stderr:
         process = subprocess.Popen(
-            [RECOLLECT, "serve", "--port", "0", *told],
+            [RECOLLECT, "serve", "--port", "0", *([] if auth else ["--no-auth"]), *told],
             env=environment(home, **more),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

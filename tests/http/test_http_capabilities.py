@@ -19,9 +19,11 @@ from starlette.routing import Route
 from recollect import Recollect
 from recollect.auth.audit import entries
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
+from recollect.auth.credentials import Credentials
 from recollect.auth.token_store import TokenStore
+from recollect.auth.tokens import digest
 from recollect.interfaces.http.api import OPERATIONS
-from recollect.interfaces.http.guard import COOKIE, LET_GO, NOT_VALID, Guard, Tokens
+from recollect.interfaces.http.guard import NOT_VALID, Guard
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.serving import create_app
@@ -98,8 +100,9 @@ class World:
         self.access = TokenStore(home)
         self.service = Service(self.engine)
         self.service.warm.set()
-        tokens = Tokens([SECRET] if required else [], self.access)
-        self.app = create_app(self.service, tokens=tokens)
+        self.credentials = Credentials([SECRET] if required else [], self.access)
+        self.app = create_app(self.service, credentials=self.credentials)
+        self.cookie_name = f"recollect_7117_{self.credentials.home_mark}"
 
     def asked(self, method: str, path: str, **told: Any) -> httpx2.Response:
         async def ask() -> httpx2.Response:
@@ -110,6 +113,12 @@ class World:
                 return await client.request(method, path, **told)
 
         return self.portal.call(ask)
+
+    def cookie(self, token: str) -> str:
+        """What a browser sends that logged in with that token."""
+        secret, check = self.credentials.begin(digest(token), "")
+        assert not check.wrong
+        return f"{self.cookie_name}={secret}"
 
     def state(self) -> list[Any]:
         """Everything that a request could change."""
@@ -170,9 +179,10 @@ def test_what_needs_nothing_tells_nothing_of_the_vault() -> None:
 @pytest.mark.parametrize("given", EVERY, ids=lambda given: "+".join(sorted(given)))
 def test_every_route_answers_exactly_whom_it_should(world: World, given: frozenset[str]) -> None:
     token, _ = world.access.create(given)
+    cookie = world.cookie(token)
     for one in everything(world):
         before = world.state()
-        for headers in (bearer(token), {"Cookie": f"{COOKIE}={token}"}):
+        for headers in (bearer(token), {"Cookie": cookie}):
             answer = world.asked(one.method, one.address(), headers=headers, **one.told)
             if one.needs is not None and not given.issuperset(one.needs):
                 refused(answer, 403)
@@ -241,7 +251,8 @@ def test_a_token_that_is_not_valid_is_refused_with_one_sentence(world: World, ho
     """Even on this machine, where none needs to be shown: it must not pass for the owner."""
     before = world.state()
     for name, token in bad_tokens(world).items():
-        headers = bearer(token) if how == "header" else {"Cookie": f'{COOKIE}="{token}"'}
+        cookie = {"Cookie": f'{world.cookie_name}="{token}"'}
+        headers = bearer(token) if how == "header" else cookie
         if how == "cookie" and name in ("empty", "sql"):
             continue  # not the value of a cookie
         for one in everything(world):
@@ -312,9 +323,9 @@ def test_the_header_counts_and_not_the_cookie(world: World) -> None:
     good, _ = world.access.create(CAPABILITIES)
     small, _ = world.access.create([ADMIN])
     path = f"{API}/memories/kept"
-    refused(world.asked("GET", path, headers=bearer(small, Cookie=f"{COOKIE}={good}")), 403)
-    refused(world.asked("GET", path, headers=bearer("wrong", Cookie=f"{COOKIE}={good}")), 401)
-    answer = world.asked("GET", path, headers=bearer(good, Cookie=f"{COOKIE}={small}"))
+    refused(world.asked("GET", path, headers=bearer(small, Cookie=world.cookie(good))), 403)
+    refused(world.asked("GET", path, headers=bearer("wrong", Cookie=world.cookie(good))), 401)
+    answer = world.asked("GET", path, headers=bearer(good, Cookie=world.cookie(small)))
     assert answer.status_code == 200
 
 
@@ -373,7 +384,7 @@ def test_an_open_path_knows_nobody(world: World) -> None:
     guard = Guard(
         probe,
         names=(),
-        tokens=Tokens(),
+        credentials=Credentials(),
         audit=world.engine.audit,
         problems=ProblemResponses(problem_page),
     )
@@ -399,7 +410,8 @@ def test_a_person_logs_in_with_a_token_of_the_home(world: World) -> None:
     token, known = world.access.create([SEARCH])
     answer = world.asked("POST", "/login", data={"token": token})
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    assert f"{COOKIE}={token}" in answer.headers["set-cookie"]
+    assert answer.headers["set-cookie"].startswith(f"{world.cookie_name}=rcs_")
+    assert token not in answer.headers["set-cookie"]
     world.access.revoke(known.id)
     wrong = world.asked("POST", "/login", data={"token": token})
     assert (wrong.status_code, wrong.headers.get("set-cookie")) == (401, None)
@@ -407,17 +419,18 @@ def test_a_person_logs_in_with_a_token_of_the_home(world: World) -> None:
 
 
 def test_a_browser_lets_go_of_a_cookie_that_is_no_longer_valid(world: World) -> None:
-    told = {"Cookie": f"{COOKIE}=a-token-of-some-other-day", "Accept": "text/html"}
+    told = {"Cookie": f"{world.cookie_name}=a-session-of-some-other-day", "Accept": "text/html"}
     answer = world.asked("GET", "/", headers=told)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    assert answer.headers["set-cookie"] == LET_GO["Set-Cookie"]
+    assert answer.headers["set-cookie"].startswith(f'{world.cookie_name}=""; ')
+    assert "max-age=0" in answer.headers["set-cookie"].lower()
 
 
 def test_where_a_token_is_required_a_browser_is_led_to_the_login(
     tmp_path: Path, portal: BlockingPortal
 ) -> None:
     made = World(tmp_path, portal, required=True)
-    for told in ({}, {"Cookie": f"{COOKIE}=wrong"}):
+    for told in ({}, {"Cookie": f"{made.cookie_name}=wrong"}):
         answer = made.asked("GET", "/", headers={"Accept": "text/html", **told})
         assert (answer.status_code, answer.headers["location"]) == (303, "/login")
     refused(made.asked("GET", f"{API}/memories/kept"), 401)
@@ -472,7 +485,7 @@ def test_another_address_is_served_with_a_token_of_the_home_alone(tmp_path: Path
     home.mkdir()
     access = TokenStore(home)
     token, known = access.create([SEARCH, WRITE])
-    with serving(home, "--host", "0.0.0.0") as server:
+    with serving(home, "--host", "0.0.0.0", auth="yes") as server:
         problem(server.get(f"{API}/memories"), 401)
         assert server.get(f"{API}/memories", headers=bearer(token)).status_code == 200
         saved = server.post(f"{API}/memories", {"title": "Kept"}, headers=bearer(token))

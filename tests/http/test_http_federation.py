@@ -214,7 +214,7 @@ def test_a_server_that_wants_a_token_gets_it(
     tmp_path: Path, variable: dict[str, str], holding: str
 ) -> None:
     port = free_port()
-    far = serving(tmp_path / "far", "--port", str(port), RECOLLECT_TOKEN=SECRET)
+    far = serving(tmp_path / "far", "--port", str(port), auth="yes", RECOLLECT_TOKEN=SECRET)
     near = serving(knowing(tmp_path / "near", "far", port, "FAR_TOKEN"), **variable)
     with far as there, near as here:
         there.client.headers["Authorization"] = f"Bearer {SECRET}"

@@ -148,7 +148,8 @@ def test_a_token_that_could_be_guessed_is_refused(tmp_path: Path) -> None:
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server on every address of the machine, which asks for a token."""
     home = tmp_path_factory.mktemp("locked")
-    with serving(home, "--host", "0.0.0.0", RECOLLECT_TOKEN=SECRET, RECOLLECT_NOW=NOW) as started:
+    told = {"RECOLLECT_TOKEN": SECRET, "RECOLLECT_NOW": NOW}
+    with serving(home, "--host", "0.0.0.0", auth="yes", **told) as started:
         yield started
 
 
@@ -253,6 +254,13 @@ def test_the_token_is_never_written_to_the_log(locked: Server) -> None:
     locked.logged(locked.get(f"/{SECRET}", headers=bearer(SECRET)))
     assert SECRET not in locked.log_text()
     assert SECRET not in locked.first_line
+
+
+def test_a_server_without_a_token_warns(server: Server) -> None:
+    assert server.process.stdout is not None
+    server.process.stdout.readline()
+    assert "every user of this machine" in server.process.stdout.readline()
+    assert not (server.home / "token").exists()
 
 
 def test_a_server_without_a_token_has_no_login(server: Server) -> None:

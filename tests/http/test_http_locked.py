@@ -81,8 +81,8 @@ def test_with_a_passphrase_that_was_typed_it_stays_locked(tmp_path: Path) -> Non
     home = locked(tmp_path / "home")
     here, there = pty.openpty()
     process = subprocess.Popen(
-        [RECOLLECT, "serve", "--port", "0"], stdin=there, stdout=subprocess.PIPE, stderr=there,
-        text=True, start_new_session=True,
+        [RECOLLECT, "serve", "--port", "0", "--no-auth"], stdin=there, stdout=subprocess.PIPE,
+        stderr=there, text=True, start_new_session=True,
         env=environment(home, RECOLLECT_VAULT__IDLE_MINUTES=IDLE),
     )  # fmt: skip
     try:

@@ -20,8 +20,8 @@ from mcp_doors import on_stdio, opened
 from recollect import Recollect
 from recollect.auth.audit import entries
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
+from recollect.auth.credentials import Credentials
 from recollect.auth.token_store import TokenStore
-from recollect.interfaces.http.guard import Tokens
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS
 from recollect.interfaces.serving import create_app
@@ -116,7 +116,7 @@ def message(method: str, params: dict[str, Any]) -> dict[str, Any]:
 def served(home: Path) -> Iterator[World]:
     with opened(home) as engine:
         access = TokenStore(home)
-        app = create_app(Service(engine), tokens=Tokens((), access))
+        app = create_app(Service(engine), credentials=Credentials((), access))
         config = uvicorn.Config(app, log_level="critical", ws="none", log_config=None)
         server = uvicorn.Server(config)
         with socket.create_server(("127.0.0.1", 0)) as held:

@@ -307,7 +307,11 @@ def over_http(environment: dict[str, str]) -> Iterator[Door]:
             line = stream.readline()
             assert "http://" in line, log.read_text()
             url = next(word for word in line.split() if word.startswith("http://"))
-            with httpx2.Client(base_url=url, timeout=LONGEST_S, trust_env=False) as client:
+            token = (Path(environment["RECOLLECT_HOME"]) / "token").read_text().strip()
+            headers = {"Authorization": f"Bearer {token}"}
+            with httpx2.Client(
+                base_url=url, timeout=LONGEST_S, trust_env=False, headers=headers
+            ) as client:
                 yield Http(client)
         finally:
             process.terminate()

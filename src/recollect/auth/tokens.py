@@ -17,9 +17,10 @@ from msgspec import Struct
 from recollect.auth.capabilities import CAPABILITIES, Caller
 from recollect.errors import UserError
 
-START = "rcl_"
+TOKEN = "rcl_"  # how a token begins
+SESSION = "rcs_"  # how the secret of a session or a link begins, so that neither passes for a token
 RANDOM_BYTES = 32
-LENGTH = len(START) + 43  # base64 makes 43 characters of 32 bytes
+LENGTH = 43  # base64 makes so many characters of 32 bytes
 LONGEST_NAME = 100
 
 
@@ -56,16 +57,16 @@ def real_time() -> datetime:
     return datetime.now(UTC)
 
 
-def new_secret() -> str:
-    return START + base64.urlsafe_b64encode(os.urandom(RANDOM_BYTES)).decode().rstrip("=")
+def new_secret(start: str = TOKEN) -> str:
+    return start + base64.urlsafe_b64encode(os.urandom(RANDOM_BYTES)).decode().rstrip("=")
 
 
-def well_formed(secret: str) -> bool:
-    return secret.startswith(START) and len(secret) == LENGTH and secret.isascii()
+def well_formed(secret: str, start: str = TOKEN) -> bool:
+    return secret.startswith(start) and len(secret) == len(start) + LENGTH and secret.isascii()
 
 
 def digest(secret: str) -> bytes:
-    return sha256(secret.encode()).digest()
+    return sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
 def check_request(

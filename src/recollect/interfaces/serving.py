@@ -11,37 +11,41 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from recollect.auth.credentials import Credentials
 from recollect.interfaces.http import api
-from recollect.interfaces.http.guard import LARGEST_BODY, Guard, SafeHeaders, Tokens, caller_of
+from recollect.interfaces.http.guard import LARGEST_BODY, Guard, SafeHeaders, caller_of
 from recollect.interfaces.http.logs import Logged
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.http import http_app
-from recollect.interfaces.web import login, pages
+from recollect.interfaces.web import login, pages, sessions
 from recollect.interfaces.web.rendering import problem_page
 
 
 def create_app(
-    service: Service, *, names: Iterable[str] = (), tokens: Tokens | None = None
+    service: Service, *, names: Iterable[str] = (), credentials: Credentials | None = None
 ) -> ASGIApp:
     """The application. `names` are the host names it answers to beside the loopback ones."""
     metrics = Metrics()
-    tokens = Tokens() if tokens is None else tokens
+    credentials = Credentials() if credentials is None else credentials
     problems = ProblemResponses(problem_page)
     mcp = http_app(service.own, warm=False, caller=caller_of, lanes=service.lanes)
     app = Starlette(
         routes=[
-            *api.routes(service, metrics),
+            *api.routes(service, metrics, required=credentials.required),
             Route("/mcp", mcp),
-            *login.routes(tokens, service.own.audit),
+            *login.routes(credentials, service.own.audit),
+            *sessions.routes(credentials, service.own.audit),
             *pages.routes(service),
         ],
         exception_handlers=problems.handlers(),
         lifespan=_lifespan(service, mcp),
         max_body_size=LARGEST_BODY,
     )
-    guarded = Guard(app, names=names, tokens=tokens, audit=service.own.audit, problems=problems)
+    guarded = Guard(
+        app, names=names, credentials=credentials, audit=service.own.audit, problems=problems
+    )
     return Logged(SafeHeaders(guarded), metrics)
 
 

@@ -43,7 +43,9 @@ COMMANDS = {
     "setup": ("setup", "register the MCP server with Claude Code, Cursor, Codex and others"),
     "mcp": ("mcp", "serve the memories to agents over the Model Context Protocol"),
     "serve": ("serve", "serve the HTTP API, MCP and the web page on this machine"),
+    "open": ("open_", "open the page of the running server in the browser, logged in"),
     "token": ("token", "create and revoke limited access tokens"),
+    "sessions": ("sessions", "list the browsers that are logged in, and end their sessions"),
     "audit": ("audit", "show who wrote what, and what was refused"),
     "demo": ("demo", "try it: a temporary vault, searched and explained"),
 }

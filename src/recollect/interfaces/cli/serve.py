@@ -10,33 +10,42 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from recollect.auth.credentials import Credentials
+from recollect.auth.own_token import own_token
 from recollect.auth.token_store import TokenStore
+from recollect.auth.tokens import digest
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces import fresh_process
+from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.output import PLAIN
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import GRACE_S, Server
-from recollect.interfaces.http.guard import Tokens, is_loopback
+from recollect.interfaces.http.guard import is_loopback
 from recollect.interfaces.http.service import Service
+from recollect.interfaces.listening import announced, on_file, on_port, url_of
 from recollect.interfaces.serving import create_app
 from recollect.settings import Settings
 
 if TYPE_CHECKING:
     from recollect.mirror.report import Mirrored
 
-EXAMPLE = "  recollect serve\n  recollect serve --port 8080 --watch"
-PORT = 7117
+EXAMPLE = (
+    "  recollect serve\n  recollect serve --port 8080 --watch\n"
+    "  recollect serve --socket ~/recollect.sock"
+)
+HOST, PORT = "127.0.0.1", 7117
 SHORTEST_TOKEN = 16
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--host", default="127.0.0.1", metavar="ADDRESS",
+        "--host", default=HOST, metavar="ADDRESS",
         help="address to listen on (default: 127.0.0.1); any but loopback needs a token",
     )  # fmt: skip
     parser.add_argument(
@@ -46,6 +55,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"port (default: {PORT}; 0: any free port)",
     )
+    parser.add_argument(
+        "--socket", metavar="PATH",
+        help="listen on a Unix socket, which only you can use, instead of a port",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-auth", action="store_true",
+        help="ask for no token: every user of this machine can read and change your memories",
+    )  # fmt: skip
     parser.add_argument(
         "--watch", action="store_true",
         help="also follow the mirror, and the folders added with `recollect add --watch`",
@@ -57,6 +74,8 @@ class Stopped(BaseException):
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.socket and (args.no_auth or args.host != HOST or args.port != PORT):
+        raise WrongUsage("--socket replaces --host, --port and --no-auth. Leave them out.")
     # uvicorn lets requests finish, then raises the signal again for the handler set here.
     signal.signal(signal.SIGTERM, _stop)
     with suppress(Stopped):
@@ -76,19 +95,28 @@ def _serve(args: argparse.Namespace) -> None:
         at_rest=handed_on is not None,
         on_idle_lock=locked.set if fresh_process.possible() else lambda: None,
     ) as memory:
-        tokens = _tokens(memory.settings, args.host, TokenStore(memory.home))
-        if handed_on is None:
-            listening = _listening(args.host, args.port)
-        else:
+        credentials, token = _credentials(args, memory.settings, memory.home)
+        if handed_on is not None:
             listening = socket.socket(fileno=int(handed_on))
+        elif args.socket:
+            listening = on_file(Path(args.socket))
+        else:
+            listening = on_port(args.host, args.port)
         kept = listening.dup()  # who connects meanwhile waits for the fresh process
         kept.set_inheritable(True)
         names = [args.host, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
-        app = create_app(Service(memory), names=names, tokens=tokens)
+        app = create_app(Service(memory), names=names, credentials=credentials)
         logs.set_up()
         if handed_on is None:
-            _tell(listening, memory)
-        with following(memory) if args.watch else nullcontext():
+            _tell(args, listening, memory.path, _link(credentials, token))
+        with ExitStack() as meanwhile:
+            if args.socket:
+                meanwhile.callback(_remove_socket, Path(args.socket), locked)
+            else:
+                found = announced(memory.home, listening, auth=token is not None)
+                meanwhile.enter_context(found)
+            if args.watch:
+                meanwhile.enter_context(following(memory))
             Server(app, locked).run([listening])
     if locked.is_set():
         logging.getLogger("recollect.serve").info("locked")
@@ -140,44 +168,64 @@ def _mirrored(done: Mirrored | RecollectError) -> str:
     return f"Mirror synced: {len(done.steps)} steps, {len(done.problems)} failed."
 
 
-def _tokens(settings: Settings, host: str, stored: TokenStore) -> Tokens:
-    """The tokens that are accepted: the environment's and those of the home. Without any, only
-    loopback addresses may be served."""
+def _credentials(
+    args: argparse.Namespace, settings: Settings, home: Path
+) -> tuple[Credentials, str | None]:
+    """What callers may show, and the token that is kept for this user, if one is: that one, the
+    environment's and those of the home."""
     name = settings.serve.token_env
     token = os.environ.get(name, "").strip()
+    stored = TokenStore(home)
     if token and len(token) < SHORTEST_TOKEN:
         raise UserError(
             f"The token in {name} is too short. Use {SHORTEST_TOKEN} characters or more."
         )
-    others = not is_loopback(host)
-    if others and not token and not stored.any_live():
+    if args.no_auth:
+        if token:
+            raise UserError(f"--no-auth and the token in {name} contradict each other. Unset one.")
+        if not is_loopback(args.host):
+            raise UserError(
+                f"--no-auth is for this machine alone, and others can reach {args.host}. Serve on "
+                "127.0.0.1, or with tokens."
+            )
+    if args.no_auth or args.socket:
+        return Credentials([], stored), None
+    secret, own = own_token(home, stored)
+    if not is_loopback(args.host) and not token and not stored.any_live(besides=own.id):
         raise UserError(
-            f"Serving on {host} needs a token, since others can reach it. Create one with "
+            f"Serving on {args.host} needs a token, since others can reach it. Create one with "
             f"`recollect token create`, or set {name} to a secret of {SHORTEST_TOKEN} characters "
             "or more, or serve on 127.0.0.1."
         )
-    return Tokens([token] if token else [], stored, required=others)
+    return Credentials([token] if token else [], stored, required=True), secret
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # asyncio switches Nagle's delay off only where the socket says that it is TCP; with it,
-        # every answer on a kept connection would come 40 ms later.
-        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(128)
-    except (OSError, OverflowError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"Cannot listen on {host}, port {port}: {reason}.") from error
-    return listening
+def _link(credentials: Credentials, token: str | None) -> str | None:
+    """The secret of a link that logs a browser in with that token."""
+    if token is None or credentials.sessions is None:
+        return None
+    return credentials.sessions.create_link(digest(token))
 
 
-def _tell(listening: socket.socket, memory: Recollect) -> None:
-    """Print the address on standard output; a script can wait for this line."""
-    host, port = listening.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    print(f"Recollect serves {memory.path} at http://{shown}:{port}/ (Ctrl+C to stop)", flush=True)
-    print(f"MCP: http://{shown}:{port}/mcp   API: http://{shown}:{port}/openapi.json", flush=True)
+def _remove_socket(path: Path, locked: threading.Event) -> None:
+    """Remove the socket, unless a fresh process goes on with it."""
+    if not locked.is_set():
+        path.unlink(missing_ok=True)
+
+
+def _tell(
+    args: argparse.Namespace, listening: socket.socket, vault: Path, link: str | None
+) -> None:
+    """Print the address on standard output; a script can wait for the first line."""
+    if args.socket:
+        print(f"Recollect serves {vault} at {args.socket} (Ctrl+C to stop)")
+        print(f"Try: curl --unix-socket {args.socket} http://localhost/healthz", flush=True)
+        return
+    url = url_of(listening)
+    print(f"Recollect serves {vault} at {url}/ (Ctrl+C to stop)", flush=True)
+    print(f"MCP: {url}/mcp   API: {url}/openapi.json")
+    if link is None:
+        print("Warning: --no-auth lets every user of this machine read and change your memories.")
+    else:
+        print(f"Log in: {url}/login/{link} (once, within 10 minutes; later: recollect open)")
     sys.stdout.flush()

@@ -20,8 +20,9 @@ OPERATIONS = (
 )
 
 
-def routes(service: Service, metrics: Metrics) -> list[BaseRoute]:
-    body = msgspec.json.encode(openapi.document(OPERATIONS))
+def routes(service: Service, metrics: Metrics, *, required: bool) -> list[BaseRoute]:
+    """Every route; `required`: whether callers must show a token."""
+    body = msgspec.json.encode(openapi.document(OPERATIONS, required=required))
 
     async def document(request: Request) -> Response:
         return Response(body, media_type=JSON)

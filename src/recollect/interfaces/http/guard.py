@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import hmac
 import re
 from collections.abc import Iterable
-from hashlib import sha256
 from ipaddress import ip_address
-from typing import NamedTuple
+from urllib.parse import quote
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.auth.audit import Audit
-from recollect.auth.capabilities import EVERYTHING, NOBODY, OWNER, Caller
-from recollect.auth.token_store import TokenStore
+from recollect.auth.capabilities import NOBODY, OWNER, Caller
+from recollect.auth.credentials import UNKNOWN, Credentials
 from recollect.errors import StoreError
+from recollect.interfaces.http.cookies import session_secret, set_cookie
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.http.service import CALLER
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-COOKIE = "recollect_token"
-# Answered without a token: whether the server is alive, how to log in, what that page needs.
-OPEN_PATHS = ("/healthz", "/login", "/static/")
+# Answered without a token: whether the server is alive, logging in and out, what that page needs.
+OPEN_PATHS = ("/healthz", "/login", "/logout", "/static/")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # A name or an address, then a port. RFC 9110, 7.2, without what no server goes by: user names,
 # percent-encoding, other signs. What does not match as a whole names no host at all.
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?(?::[0-9]{1,5})?")
 LONGEST_ADDRESS = 16_384
+LONGEST_NEXT = 2000  # the address of a page that a login leads back to
 LARGEST_BODY = 16 << 20
 # Refusals that the audit log records; an invalid token is recorded with its owner.
 NOTED = (403, 421)
 ASKED = "This server needs a token: send it as `Authorization: Bearer …`."
 # One sentence for all cases, so that trying tokens out reveals nothing about existing ones.
 NOT_VALID = "This token is not valid: it is unknown, revoked or expired."
-# Makes a browser delete a token that is not valid any more.
-LET_GO = {"Set-Cookie": f"{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=strict"}
 
 
 def is_loopback(host: str) -> bool:
@@ -59,56 +56,6 @@ def _own_name(name: str) -> str | None:
     return hostname(f"[{name}]" if name.count(":") > 1 and not name.startswith("[") else name)
 
 
-class TokenCheck(NamedTuple):
-    """Whose token it is, and what is wrong with it; nothing where it is valid."""
-
-    caller: Caller
-    wrong: str = ""
-
-
-UNKNOWN = Caller(name="unknown", capabilities=frozenset())
-SERVER = Caller(name="server token", capabilities=EVERYTHING)
-
-
-class Tokens:
-    """What a caller may show: tokens that the server was started with, which allow everything, and
-    those of the home, each with what it allows. Both are kept as hashes.
-
-    Where none is `required`, whoever shows none is the owner: only this machine can call then.
-    """
-
-    def __init__(
-        self,
-        tokens: Iterable[str] = (),
-        stored: TokenStore | None = None,
-        *,
-        required: bool = False,
-    ) -> None:
-        self._hashes = [_digest(token) for token in tokens]
-        self._stored = stored
-        self.required = required or bool(self._hashes)
-
-    def offered(self) -> bool:
-        """Whether there is any token to log in with."""
-        return self.required or (self._stored is not None and self._stored.any_live())
-
-    def known(self, token: str) -> TokenCheck:
-        """Whose token it is, looked up for each request: a revoked token is refused at once."""
-        digest = _digest(token)
-        # Every hash is compared, so that the time taken does not tell which came close.
-        if sum(hmac.compare_digest(digest, known) for known in self._hashes) > 0:
-            return TokenCheck(SERVER)
-        found = None if self._stored is None else self._stored.known(token)
-        if found is None:
-            return TokenCheck(UNKNOWN, "unknown token")
-        stored, state = found
-        return TokenCheck(stored.caller(), "" if state == "live" else f"{state} token")
-
-
-def _digest(token: str) -> bytes:
-    return sha256(token.encode("utf-8", "surrogateescape")).digest()
-
-
 class Guard:
     """Refuses what a browser was tricked into sending, and what comes without a token.
 
@@ -122,7 +69,7 @@ class Guard:
         app: ASGIApp,
         *,
         names: Iterable[str],
-        tokens: Tokens,
+        credentials: Credentials,
         audit: Audit,
         problems: ProblemResponses,
     ) -> None:
@@ -130,7 +77,7 @@ class Guard:
         self._problems = problems
         self._audit = audit
         self._names = LOOPBACK | set(filter(None, map(_own_name, names)))
-        self._tokens = tokens
+        self._credentials = credentials
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -149,7 +96,10 @@ class Guard:
         status, detail, extra = caller
         if status in NOTED:
             self._audit.refused(UNKNOWN, "request", "", detail)
-        response = self._problems.response(Request(scope), status, detail, extra)
+        request = Request(scope)
+        response = self._problems.response(request, status, detail, extra)
+        if status in (303, 401) and session_secret(self._credentials, scope):
+            set_cookie(response, self._credentials, request, "")  # it is not valid any more
         await response(scope, receive, send)
 
     async def _as(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
@@ -186,14 +136,18 @@ class Guard:
         path: str = scope["path"]
         if path.startswith(OPEN_PATHS):
             return NOBODY
-        token = _sent_token(scope)
-        if token is None:
-            return self._unknown(scope, headers) if self._tokens.required else OWNER
+        token, session = _sent_token(headers), session_secret(self._credentials, scope)
         try:
-            check = self._tokens.known(token)
+            if token is not None:
+                check = self._credentials.token(token)
+            elif session is not None:
+                check = self._credentials.session(session)
+            else:
+                return self._unknown(scope, headers) if self._credentials.required else OWNER
         except StoreError as error:
             return 503, str(error), {"Retry-After": "5"}
         if not check.wrong:
+            scope["browser_session"] = check.session
             return check.caller
         self._audit.refused(check.caller, "request", "", check.wrong)
         return self._refusal(scope, headers, NOT_VALID)
@@ -207,12 +161,15 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers, why: str) -> Refusal:
         """A 401; or, for a browser that asks for a page, a redirect to the login."""
-        stale = LET_GO if COOKIE in Request(scope).cookies else {}
-        if "text/html" in headers.get("accept", "") and scope["method"] in SAFE_METHODS:
-            place = "/login" if self._tokens.required else "/"
-            if "authorization" not in headers:
-                return 303, f"{why} Log in at /login.", {"Location": place, **stale}
-        return 401, why, {"WWW-Authenticate": 'Bearer realm="recollect"', **stale}
+        asks_for_page = (
+            "text/html" in headers.get("accept", "")
+            and headers.get("sec-fetch-mode", "navigate") == "navigate"
+            and scope["method"] in SAFE_METHODS
+        )
+        if asks_for_page and "authorization" not in headers:
+            place = _login_address(scope) if self._credentials.required else "/"
+            return 303, f"{why} Log in at /login.", {"Location": place}
+        return 401, why, {"WWW-Authenticate": 'Bearer realm="recollect"'}
 
 
 Refusal = tuple[int, str, dict[str, str]]
@@ -233,14 +190,23 @@ def _size(scope: Scope, headers: Headers) -> Refusal | None:
     return None
 
 
-def _sent_token(scope: Scope) -> str | None:
-    """The token that came with the request, from a program or from a browser that logged in; None
-    where there is none. A header that holds something else is taken for a token that is wrong:
-    whoever sends it wants to be known by it, and not to pass for the owner."""
-    request = Request(scope)
-    sent = request.headers.getlist("authorization")
+def _login_address(scope: Scope) -> str:
+    """The login, which leads back to the page that was asked for."""
+    wanted = quote(scope["path"])
+    if scope["query_string"]:
+        wanted += "?" + scope["query_string"].decode("latin-1")
+    if wanted == "/" or len(wanted) > LONGEST_NEXT:
+        return "/login"
+    return f"/login?next={quote(wanted, safe='')}"
+
+
+def _sent_token(headers: Headers) -> str | None:
+    """The token that came with the request; None where there is none. A header that holds something
+    else is taken for a token that is wrong: whoever sends it wants to be known by it, and not to
+    pass for the owner."""
+    sent = headers.getlist("authorization")
     if not sent:
-        return request.cookies.get(COOKIE)
+        return None
     scheme, _, token = sent[0].partition(" ")
     return token.strip() if len(sent) == 1 and scheme.lower() == "bearer" else ""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from recollect.interfaces.http.guard import OPEN_PATHS
 from recollect.interfaces.http.operations import BODIES, JSON, PREFIX, Operation, ReplySpec
 from recollect.interfaces.http.parameters import PARAMETERS
 from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
@@ -38,8 +39,8 @@ PROBLEMS = {
 }
 
 
-def document(operations: Sequence[Operation]) -> dict[str, Any]:
-    """OpenAPI 3.1."""
+def document(operations: Sequence[Operation], *, required: bool) -> dict[str, Any]:
+    """OpenAPI 3.1; `required`: whether callers must show a token."""
     kinds: list[Any] = [Problem]
     for operation in operations:
         kinds += [reply.type for reply in operation.replies.values() if reply.type is not None]
@@ -64,7 +65,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
             "schemas": components,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [{}, {"token": []}],
+        "security": [*([] if required else [{}]), {"token": []}],
     }
 
 
@@ -75,6 +76,8 @@ def _operation(
         "summary": operation.about,
         "operationId": _name(operation),
     }
+    if operation.path.startswith(OPEN_PATHS):
+        described["security"] = []
     if operation.needs:
         described["x-capabilities"] = list(operation.needs)
     if operation.details:

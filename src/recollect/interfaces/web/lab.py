@@ -17,6 +17,7 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.http.service import Service
+from recollect.interfaces.web.forms import submitted
 from recollect.interfaces.web.lab_address import (
     LEFT,
     PASSING,
@@ -100,7 +101,8 @@ async def _save(service: Service, request: Request) -> Response:
 
 
 async def _form(request: Request) -> QueryParams:
-    return QueryParams((await request.body()).decode("utf-8", "replace"))
+    form = await submitted(request)
+    return QueryParams([(name, value) for name, values in form.items() for value in values])
 
 
 def _redirect(bench: LabAddress) -> Response:

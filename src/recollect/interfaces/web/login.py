@@ -1,49 +1,157 @@
-"""The login page: a token is typed once, then the browser keeps it as a cookie."""
+"""Logging in, by a token that is typed once or by a link that works once, and logging out."""
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs
+import re
+from urllib.parse import parse_qsl
 
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from recollect.auth.attempts import Attempts
 from recollect.auth.audit import Audit
-from recollect.interfaces.http.guard import COOKIE, Tokens
+from recollect.auth.credentials import Credentials
+from recollect.auth.tokens import digest, well_formed
+from recollect.errors import UserError
+from recollect.interfaces.http.cookies import session_secret, set_cookie
+from recollect.interfaces.http.guard import LONGEST_NEXT
+from recollect.interfaces.web.forms import redirect
 from recollect.interfaces.web.rendering import page
 
-A_MONTH = 30 * 24 * 3600
+# A token has 47 characters; one of somebody's own making will not have more than this.
+LARGEST_LOGIN = 4096
+WRONG = "This token is not valid."
+USED = "This link was used already, or is too old. Run `recollect open` for a new one."
+# What a browser takes for a path of this server. `//host` and `/\host` lead to another.
+LOCAL = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f-\uffff]*")
 
 
-def routes(tokens: Tokens, audit: Audit) -> list[BaseRoute]:
-    """The form and what it sends. Not found while there is no token to log in with."""
-
-    async def show(request: Request) -> Response:
-        _check(tokens)
-        return page("login.html", request, {"wrong": False})
-
-    async def log_in(request: Request) -> Response:
-        _check(tokens)
-        form = parse_qs((await request.body()).decode("utf-8", "replace"))
-        token = form.get("token", [""])[0].strip()
-        check = tokens.known(token)
-        if check.wrong:
-            audit.refused(check.caller, "login", "", check.wrong)
-            return page("login.html", request, {"wrong": True}, status=401)
-        response = RedirectResponse("/", 303)
-        secure = request.url.scheme == "https"
-        response.set_cookie(
-            COOKIE, token, max_age=A_MONTH, httponly=True, samesite="strict", secure=secure
-        )
-        return response
-
+def routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
+    """The forms and what they send. Not found while there is no token to log in with."""
+    door = LoginDoor(credentials, audit)
     return [
-        Route("/login", show, methods=["GET"]),
-        Route("/login", log_in, methods=["POST"]),
+        Route("/login", door.show, methods=["GET"]),
+        Route("/login", door.log_in, methods=["POST"]),
+        Route("/login/{link}", door.show_link, methods=["GET"]),
+        Route("/login/{link}", door.use_link, methods=["POST"]),
+        Route("/logout", door.log_out, methods=["POST"]),
     ]
 
 
-def _check(tokens: Tokens) -> None:
-    if not tokens.offered():
-        raise HTTPException(404)
+class LoginDoor:
+    """Begins and ends browser sessions."""
+
+    def __init__(self, credentials: Credentials, audit: Audit) -> None:
+        self._credentials = credentials
+        self._audit = audit
+        self._attempts = Attempts()
+
+    async def show(self, request: Request) -> Response:
+        self._check()
+        return _form(request)
+
+    async def log_in(self, request: Request) -> Response:
+        """Begin a session for a token. After many wrong ones, only a token that `token create` made
+        is looked at: nobody guesses that, and so nobody can lock its owner out."""
+        self._check()
+        token = _token(await _small_body(request))
+        address = request.client.host if request.client else ""
+        wait_s = self._attempts.wait_s(address)
+        if wait_s and not well_formed(token):
+            return _later(request, wait_s)
+        response = await run_in_threadpool(self._begun, request, digest(token))
+        if response is not None:
+            return response
+        self._attempts.failed(address)
+        return _later(request, wait_s) if wait_s else _form(request, WRONG, 401)
+
+    async def show_link(self, request: Request) -> Response:
+        """A page that sends the link back by itself. A request that only looks, by a program that
+        checks links, uses nothing up; and the session begins on a page of this server, so that
+        the browser sends its cookie at once."""
+        self._check()
+        return page("login_link.html", request, {})
+
+    async def use_link(self, request: Request) -> Response:
+        self._check()
+        response = await run_in_threadpool(self._begun_by_link, request)
+        return response or _form(request, USED, 401)
+
+    def _begun_by_link(self, request: Request) -> Response | None:
+        sessions = self._credentials.sessions
+        token_hash = sessions and sessions.use_link(request.path_params["link"])
+        return self._begun(request, token_hash) if token_hash else None
+
+    async def log_out(self, request: Request) -> Response:
+        await run_in_threadpool(self._end, session_secret(self._credentials, request.scope) or "")
+        response = redirect("/login" if self._credentials.offered() else "/")
+        set_cookie(response, self._credentials, request, "")
+        return response
+
+    def _end(self, secret: str) -> None:
+        check, sessions = self._credentials.session(secret), self._credentials.sessions
+        if check.session is not None and sessions is not None:
+            sessions.end([check.session.id])
+            self._audit.wrote(check.caller, f"logout {check.session.id}", "", 1)
+
+    def _check(self) -> None:
+        if not self._credentials.offered():
+            raise HTTPException(404)
+
+    def _begun(self, request: Request, token_hash: bytes) -> Response | None:
+        """A session for that token, and on to the page that was wanted; None where the token is
+        not valid."""
+        browser = request.headers.get("user-agent", "")
+        secret, check = self._credentials.begin(token_hash, browser)
+        if check.session is None:
+            self._audit.refused(check.caller, "login", "", check.wrong)
+            return None
+        self._audit.wrote(check.caller, f"login {check.session.id}", "", 1)
+        response = redirect(_wanted(request))
+        set_cookie(response, self._credentials, request, secret)
+        return response
+
+
+def wanted(path: str) -> str:
+    """The path of this server that a login leads to; the first page where it is anything else."""
+    inside = LOCAL.fullmatch(path) and len(path) <= LONGEST_NEXT
+    return path if inside and not path.startswith(("/login", "/logout")) else "/"
+
+
+def _wanted(request: Request) -> str:
+    return wanted(request.query_params.get("next", ""))
+
+
+def _form(request: Request, wrong: str = "", status: int = 200) -> Response:
+    return page("login.html", request, {"wrong": wrong, "next": _wanted(request)}, status=status)
+
+
+def _later(request: Request, wait_s: int) -> Response:
+    wrong = f"Too many wrong tokens. Try again in {wait_s} seconds, or run `recollect open`."
+    response = _form(request, wrong, 429)
+    response.headers["Retry-After"] = str(wait_s)
+    return response
+
+
+async def _small_body(request: Request) -> bytes:
+    """The body; whoever sends more than a token is not listened to."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LARGEST_LOGIN:
+            raise HTTPException(413)
+    return bytes(body)
+
+
+def _token(body: bytes) -> str:
+    """The one field of the form."""
+    try:
+        [(name, token)] = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=1)
+    except ValueError as error:  # not UTF-8, no field, or several
+        raise UserError("A login has one field, `token`.") from error
+    if name != "token":
+        raise UserError("A login has one field, `token`.")
+    return token.strip()

@@ -15,9 +15,11 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from recollect.auth.capabilities import CAPABILITIES, NOBODY, Caller
 from recollect.present.sentences import degraded
 from recollect.present.snippet import pieces
 from recollect.present.words import age, counted, place_in_file
+from recollect.vaults.known import HOME
 from recollect.version import __version__
 
 HERE = Path(__file__).parent
@@ -84,8 +86,15 @@ def environment() -> Environment:
 def page(
     name: str, request: Request, values: Mapping[str, Any], *, status: int = 200
 ) -> HTMLResponse:
-    """A template as a response. `here` is the path, by which the menu marks the current page."""
-    text = environment().get_template(name).render({"here": request.url.path, **values})
+    """A template as a response. `here` is the path, by which the menu marks the current page; `may`
+    says what the caller may do, and so what the page offers."""
+    caller: Caller = request.scope.get("caller", NOBODY)
+    common = {
+        "here": request.url.path,
+        "may": {name: caller.may(name) and caller.sees(HOME) for name in CAPABILITIES},
+        "logged_in": request.scope.get("browser_session") is not None,
+    }
+    text = environment().get_template(name).render({**common, **values})
     return HTMLResponse(text, status, headers={"Cache-Control": "no-store"})
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from recollect.auth.audit import Audit, entries
-from recollect.interfaces.http.guard import Guard, Tokens
+from recollect.auth.credentials import Credentials
+from recollect.interfaces.http.guard import Guard
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.web.rendering import problem_page
 
@@ -46,8 +47,9 @@ class Door:
     def __init__(self, home: Path) -> None:
         self.log = home / "audit.jsonl"
         self._guard = Guard(
-            self._inside, names=["fe80::7", "memory.lan", "not a name", ""], tokens=Tokens(),
-            audit=Audit(self.log), problems=ProblemResponses(problem_page),
+            self._inside, names=["fe80::7", "memory.lan", "not a name", ""],
+            credentials=Credentials(), audit=Audit(self.log),
+            problems=ProblemResponses(problem_page),
         )  # fmt: skip
 
     async def _inside(self, scope: Any, receive: Any, send: Any) -> None:

@@ -1,0 +1,61 @@
+"""How often somebody may try to log in with a wrong token.
+
+Wrong tokens alone count, and what was used up comes back steadily, so that nobody is shut out for
+longer than a few seconds after an attack has ended.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address
+
+# A person mistypes a few times. At one in five seconds, a year allows six million guesses: a token
+# of sixteen random characters takes longer than the universe is old.
+PER_ADDRESS, PER_ADDRESS_S = 10, 5.0
+# However many addresses take part.
+IN_ALL, IN_ALL_S = 60, 1.0
+# Addresses that are remembered; those who tried longest ago are forgotten first.
+MOST_ADDRESSES = 1000
+EVERYBODY = ""
+
+
+class Attempts:
+    """Counts wrong tokens, by address and in all. For each it holds the time at which all of its
+    attempts have come back; one more puts that off."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._whole_again: dict[str, float] = {}
+
+    def wait_s(self, address: str) -> int:
+        """How many seconds to wait before the next attempt; 0 where it may be made."""
+        left = max(
+            self._left_s(_network(address), PER_ADDRESS, PER_ADDRESS_S),
+            self._left_s(EVERYBODY, IN_ALL, IN_ALL_S),
+        )
+        return math.ceil(max(0.0, left))
+
+    def failed(self, address: str) -> None:
+        """Count a wrong token."""
+        for key, interval_s in ((_network(address), PER_ADDRESS_S), (EVERYBODY, IN_ALL_S)):
+            since = max(self._whole_again.pop(key, 0.0), self._clock())
+            self._whole_again[key] = since + interval_s
+        while len(self._whole_again) > MOST_ADDRESSES:
+            del self._whole_again[next(iter(self._whole_again))]
+
+    def _left_s(self, key: str, most: int, interval_s: float) -> float:
+        ahead = self._whole_again.get(key, 0.0) - self._clock()
+        return ahead - (most - 1) * interval_s
+
+
+def _network(address: str) -> str:
+    """The address, or of IPv6 the network of it: whoever has one address there has them all."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:  # a Unix socket has none
+        return "local"
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is None:
+        return str(IPv6Address(int(parsed) >> 64 << 64))
+    return address

@@ -1,0 +1,149 @@
+"""Browser sessions, and the links that begin one: random secrets, of which the hashes are stored.
+
+A session stands for the token that it was begun with, and ends with it. A link begins one session,
+within a few minutes, and is gone then.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+import apsw
+from msgspec import Struct
+
+from recollect.auth.access_db import moment
+from recollect.auth.token_store import COARSE, TokenStore
+from recollect.auth.tokens import SESSION, digest, new_secret, well_formed
+from recollect.errors import NotFound
+from recollect.times import to_micros
+
+# After a month one logs in again.
+LASTS = timedelta(days=30)
+# Long enough to copy a link from one window to another.
+LINK_LASTS = timedelta(minutes=10)
+# Nobody has more browsers; the oldest session ends where one more begins.
+MOST_SESSIONS = 100
+LONGEST_BROWSER = 200
+COLUMNS = (
+    "sessions.id, sessions.token_hash, coalesce(tokens.id, ''), coalesce(tokens.name, ''), "
+    "browser, sessions.created_at, sessions.expires_at, sessions.used_at"
+)
+TABLES = "sessions LEFT JOIN tokens ON tokens.hash = sessions.token_hash"
+
+
+class BrowserSession(Struct, frozen=True, kw_only=True):
+    """What is known of a session. `token_id` and `token_name` are empty where it was begun with the
+    token that the server was started with."""
+
+    id: str
+    token_hash: bytes
+    token_id: str
+    token_name: str
+    browser: str
+    created_at: datetime
+    expires_at: datetime
+    used_at: datetime | None = None
+
+
+class SessionStore:
+    """The sessions and links of one home, in the file of its tokens."""
+
+    def __init__(self, tokens: TokenStore) -> None:
+        self._database = tokens.database
+        self._clock = tokens.clock
+
+    def create(self, token_hash: bytes, browser: str = "") -> tuple[str, BrowserSession]:
+        """Begin a session for that token: its secret, and what is known of it."""
+        now = self._clock()
+        secret, id = new_secret(SESSION), os.urandom(4).hex()
+        shown = "".join(filter(str.isprintable, browser[:LONGEST_BROWSER]))
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM sessions WHERE expires_at <= ?", (to_micros(now),))
+            connection.execute(
+                "DELETE FROM sessions WHERE id NOT IN "
+                "(SELECT id FROM sessions ORDER BY created_at DESC, id LIMIT ?)",
+                (MOST_SESSIONS - 1,),
+            )
+            connection.execute(
+                "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, NULL)",
+                (id, digest(secret), token_hash, shown, to_micros(now), to_micros(now + LASTS)),
+            )
+        [session] = [each for each in self.every() if each.id == id]
+        return secret, session
+
+    def known(self, secret: str) -> BrowserSession | None:
+        """The session of that secret; None where there is none, or it has ended."""
+        if not well_formed(secret, SESSION):
+            return None
+        found = self._found("sessions.hash = ? AND", digest(secret))
+        if found and not (found[0].used_at and self._clock() - found[0].used_at < COARSE):
+            self._database.note_use("sessions", found[0].id, self._clock())
+        return found[0] if found else None
+
+    def every(self) -> list[BrowserSession]:
+        """The sessions that have not ended, the newest first."""
+        return self._found("")
+
+    def end(self, ids: Collection[str]) -> None:
+        """End these sessions at once; NotFound, and none ends, where one of them is not there."""
+        there = {session.id for session in self.every()}
+        for id in ids:
+            if id not in there:
+                raise NotFound(f"There is no session {id!r}; `recollect sessions` lists them.")
+        if ids:
+            with self._database.writing() as connection:
+                for id in ids:
+                    connection.execute("DELETE FROM sessions WHERE id = ?", (id,))
+
+    def create_link(self, token_hash: bytes) -> str:
+        """The secret of a link that begins one session for that token."""
+        now = self._clock()
+        secret = new_secret(SESSION)
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM links WHERE expires_at <= ?", (to_micros(now),))
+            expires = to_micros(now + LINK_LASTS)
+            sql = "INSERT INTO links VALUES (?, ?, ?)"
+            connection.execute(sql, (digest(secret), token_hash, expires))
+        return secret
+
+    def use_link(self, secret: str) -> bytes | None:
+        """The hash of the token that the link stands for; None where it is used up or too old. Of
+        two who use it at once, one gets it."""
+        if not well_formed(secret, SESSION) or not self.has_link(secret):
+            return None
+        with self._database.writing() as connection:
+            sql = "DELETE FROM links WHERE hash = ? AND expires_at > ? RETURNING token_hash"
+            rows = connection.execute(sql, (digest(secret), to_micros(self._clock()))).fetchall()
+        return bytes(rows[0][0]) if rows else None  # type: ignore[arg-type]
+
+    def has_link(self, secret: str) -> bool:
+        """Whether the link is still to be used."""
+        sql = "SELECT 1 FROM links WHERE hash = ? AND expires_at > ?"
+        return bool(self._database.rows(sql, digest(secret), to_micros(self._clock())))
+
+    def _found(self, where: str, *values: apsw.SQLiteValue) -> list[BrowserSession]:
+        sql = (
+            f"SELECT {COLUMNS} FROM {TABLES} WHERE {where} sessions.expires_at > ? "
+            "ORDER BY sessions.created_at DESC, sessions.id"
+        )
+        rows = self._database.rows(sql, *values, to_micros(self._clock()))
+        return [_session(row) for row in rows]
+
+
+def _session(row: tuple[apsw.SQLiteValue, ...]) -> BrowserSession:
+    id, token_hash, token_id, token_name, browser, *times = row
+    created, expires, used = map(moment, times)
+    assert created is not None
+    assert expires is not None
+    return BrowserSession(
+        id=str(id),
+        token_hash=bytes(token_hash),  # type: ignore[arg-type]
+        token_id=str(token_id),
+        token_name=str(token_name),
+        browser=str(browser),
+        created_at=created,
+        expires_at=expires,
+        used_at=used,
+    )

@@ -1,0 +1,85 @@
+"""`recollect open`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from recollect.auth.own_token import own_token
+from recollect.auth.session_store import SessionStore
+from recollect.auth.token_store import TokenStore
+from recollect.auth.tokens import digest
+from recollect.errors import NotFound
+from recollect.files import write_whole
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.output import say
+from recollect.interfaces.listening import running_server
+from recollect.settings import home_folder
+
+EXAMPLE = "  recollect open\n  recollect open --print"
+FILE = "open.html"
+# A browser that starts first may take this long.
+PATIENCE_S = 20.0
+LOOK_S = 0.1
+PAGE = """\
+<!doctype html>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url={link}">
+<title>Recollect</title>
+<p><a href="{link}">Log in to Recollect</a></p>
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--print", action="store_true", help="print the link; start no browser (also by --json)"
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    home = home_folder(os.environ)
+    server = running_server(home)
+    if server is None:
+        raise NotFound("No server is running for this vault. Start one: recollect serve")
+    stored = TokenStore(home)
+    sessions, link, secret = SessionStore(stored), f"{server.url}/", ""
+    if server.auth:
+        secret = sessions.create_link(digest(own_token(home, stored)[0]))
+        link += f"login/{secret}"
+    if args.print or args.json or not _has_screen():
+        say(args.json, link, link=link)
+        return 0
+    if not _shown(home, link, sessions, secret):
+        print("The browser did not open the page. Open this link yourself; it works once:")
+        print(link)
+    return 0
+
+
+def _has_screen() -> bool:
+    """Whether a browser would have a window; one in the terminal cannot show the page."""
+    if sys.platform in ("win32", "darwin") or os.environ.get("BROWSER"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _shown(home: Path, link: str, sessions: SessionStore, secret: str) -> bool:
+    """Show the page in the browser. Every user can see the arguments of a process, so the browser
+    gets the name of a private file that leads to the link. Returns whether the link was used."""
+    import webbrowser  # noqa: PLC0415  start-up time: not with --print
+
+    if not secret:
+        return webbrowser.open(link)
+    file = home / FILE
+    write_whole(file, PAGE.format(link=link))
+    try:
+        give_up = time.monotonic() + PATIENCE_S
+        opened = webbrowser.open(file.resolve().as_uri())
+        while opened and sessions.has_link(secret) and time.monotonic() < give_up:
+            time.sleep(LOOK_S)
+    finally:
+        file.unlink(missing_ok=True)
+    return opened and not sessions.has_link(secret)

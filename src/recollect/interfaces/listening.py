@@ -1,0 +1,116 @@
+"""Where a server listens: a port or a Unix socket, and how other commands find it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from recollect.errors import UserError
+from recollect.files import exclusive
+
+BACKLOG = 128
+FILE = "server.json"
+
+
+class RunningServer(Struct, frozen=True):
+    """A server of this home: its address on this machine, and whether it asks for a token."""
+
+    url: str
+    auth: bool
+
+
+def on_port(host: str, port: int) -> socket.socket:
+    """A socket that listens on that address."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        # asyncio switches Nagle's delay off only where the socket says that it is TCP; with it,
+        # every answer on a kept connection would come 40 ms later.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
+    except (OSError, OverflowError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"Cannot listen on {host}, port {port}: {reason}.") from error
+    return listening
+
+
+def on_file(path: Path) -> socket.socket:
+    """A Unix socket at that path, mode 0600: only this user can connect. One that a killed server
+    left behind is removed first."""
+    if not hasattr(socket, "AF_UNIX"):
+        raise UserError("This system has no Unix sockets; use --port.")
+    try:
+        _remove_stale(path)
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)  # private from the beginning
+        try:
+            listening.bind(str(path))
+        finally:
+            os.umask(before)
+        listening.listen(BACKLOG)
+    except OSError as error:
+        raise UserError(f"Cannot listen at {path}: {error.strerror or error}.") from error
+    return listening
+
+
+def _remove_stale(path: Path) -> None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise UserError(f"{path} is there already and is no socket. Choose another path.")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        try:
+            asking.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise UserError(f"Another server listens at {path}.")
+
+
+def url_of(listening: socket.socket) -> str:
+    """The address to call it by, without a slash at the end."""
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+@contextmanager
+def announced(home: Path, listening: socket.socket, *, auth: bool) -> Iterator[None]:
+    """Let other commands of this user find the server, for as long as this lasts. The file is
+    locked meanwhile: that, and not what it says, shows that the server runs. Of several servers of
+    one home the first is found."""
+    url = url_of(listening).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    file = home / FILE
+    with exclusive(file) as first:
+        if first:
+            with suppress(OSError):  # nobody may write here: then nobody finds it
+                file.write_bytes(msgspec.json.encode(RunningServer(url, auth)))
+        try:
+            yield
+        finally:
+            if first:
+                with suppress(OSError):
+                    file.write_bytes(b"")
+
+
+def running_server(home: Path) -> RunningServer | None:
+    """The server of this home that runs now."""
+    file = home / FILE
+    if not file.exists():
+        return None
+    with exclusive(file) as first:
+        if first and os.name == "posix":
+            return None  # nobody holds it: what it says is from a server that was killed
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=RunningServer)
+    except msgspec.DecodeError:  # it is just starting, or has just ended
+        return None

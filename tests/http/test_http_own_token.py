@@ -1,0 +1,244 @@
+"""Other users of this machine: the token that a server keeps for its user, and who can use it."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from http_server import (
+    API,
+    RECOLLECT,
+    SECRET,
+    Server,
+    environment,
+    problem,
+    serving,
+)
+
+from recollect.auth.own_token import own_token
+from recollect.auth.session_store import SessionStore
+from recollect.auth.token_store import TokenStore
+from recollect.interfaces.cli import main as cli
+from recollect.interfaces.cli import open_
+
+PAGE = {"Accept": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("own") / "home", auth="yes") as started:
+        yield started
+
+
+@pytest.fixture
+def at_home(server: Server, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This process is one of the server's user."""
+    for name, value in environment(server.home).items():
+        monkeypatch.setenv(name, value)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    return server.home
+
+
+def bearer(home: Path) -> dict[str, str]:
+    return {"Authorization": f"Bearer {(home / 'token').read_text().strip()}"}
+
+
+def test_without_the_file_nobody_of_this_machine_reads_or_writes(server: Server) -> None:
+    for path in (f"{API}/memories", "/metrics", "/openapi.json", "/readyz", "/"):
+        problem(server.get(path), 401, "token")
+    problem(server.post(f"{API}/memories", {"title": "Planted"}), 401)
+    problem(server.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}), 401)
+    assert server.get("/healthz").status_code == 200
+
+
+def test_the_token_is_in_a_file_that_only_its_user_can_read(server: Server) -> None:
+    for name in ("token", "access.db", "server.json"):
+        assert stat.S_IMODE((server.home / name).stat().st_mode) == 0o600, name
+    answer = server.post(f"{API}/memories", {"title": "Kept"}, headers=bearer(server.home))
+    assert answer.status_code == 201
+    assert server.get("/metrics", headers=bearer(server.home)).status_code == 200
+    document = server.get("/openapi.json", headers=bearer(server.home)).json()
+    assert document["security"] == [{"token": []}]
+    assert document["paths"]["/healthz"]["get"]["security"] == []
+
+
+def test_serve_prints_a_link_that_logs_in_once(server: Server) -> None:
+    assert server.process.stdout is not None
+    lines = [server.process.stdout.readline() for _ in range(2)]
+    found = re.match(r"Log in: (http://\S+/login/rcs_\S+) ", lines[1])
+    assert found is not None, lines
+    link = found[1]
+    with httpx2.Client(trust_env=False) as browser:
+        assert "data-link" in browser.get(link).text
+        assert browser.post(link).status_code == 303
+        assert browser.get(f"{server.url}/", headers=PAGE).status_code == 200
+    assert server.client.post(link).status_code == 401
+    secret = link.rpartition("/")[2]
+    assert secret not in server.log_text()
+    command = Path(f"/proc/{server.process.pid}/cmdline")
+    if command.exists():
+        assert b"rc" not in command.read_bytes().partition(b"serve")[2]
+
+
+def test_open_prints_a_link_where_there_is_no_screen(
+    server: Server, at_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["open"]) == 0
+    link = capsys.readouterr().out.strip()
+    assert link.startswith(f"{server.url}/login/rcs_")
+    assert server.client.post(link).status_code == 303
+    server.client.cookies.clear()
+    assert cli.main(["open", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["link"].startswith(f"{server.url}/login/rcs_")
+
+
+def test_open_gives_the_browser_a_private_file_and_no_secret(
+    server: Server, at_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The arguments of the browser's process can be read by every user."""
+    seen = tmp_path / "seen.json"
+    script = tmp_path / "browser.py"
+    script.write_text(
+        "import json, os, sys, urllib.request as u, re, pathlib\n"
+        "path = u.url2pathname(sys.argv[1].removeprefix('file://'))\n"
+        "link = re.search('url=([^\"]+)', pathlib.Path(path).read_text())[1]\n"
+        f"pathlib.Path({str(seen)!r}).write_text(json.dumps("
+        "{'argv': sys.argv[1:], 'mode': os.stat(path).st_mode & 0o777, 'path': path}))\n"
+        "u.urlopen(u.Request(link, data=b'', method='POST', headers={'Accept': 'text/html'}))\n"
+    )
+    monkeypatch.setenv("BROWSER", f"{sys.executable} -I {script} %s")
+    monkeypatch.setattr(open_, "PATIENCE_S", 30.0)
+    assert cli.main(["open"]) == 0
+    found = json.loads(seen.read_text())
+    assert found["mode"] == 0o600
+    assert "rcs_" not in "".join(found["argv"])
+    assert not Path(found["path"]).exists()
+
+
+def test_sessions_are_listed_and_ended_from_the_terminal(
+    server: Server, at_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = SessionStore(TokenStore(at_home))
+    store.end([session.id for session in store.every()])
+    cli.main(["open", "--print"])
+    with httpx2.Client(trust_env=False) as browser:
+        browser.post(capsys.readouterr().out.strip())
+        assert browser.get(f"{server.url}/", headers=PAGE).status_code == 200
+        assert cli.main(["sessions", "--json"]) == 0
+        [session] = json.loads(capsys.readouterr().out)
+        assert (session["name"], len(session["id"])) == ("owner", 8)
+        assert cli.main(["sessions"]) == 0
+        assert session["id"] in capsys.readouterr().out
+        assert cli.main(["sessions", "end", session["id"]]) == 0
+        assert cli.main(["sessions", "end", session["id"]]) == 1
+        assert cli.main(["sessions", "end"]) == 2
+        assert cli.main(["sessions", "end", "--all"]) == 0
+        assert browser.get(f"{server.url}/", headers=PAGE).status_code == 303
+    assert cli.main(["audit", "--json"]) == 0
+    assert f"end session {session['id']}" in capsys.readouterr().out
+
+
+# The file
+
+
+def test_the_token_stays_the_same_until_it_is_revoked_or_others_could_read_it(
+    tmp_path: Path,
+) -> None:
+    store = TokenStore(tmp_path)
+    first, known = own_token(tmp_path, store)
+    assert own_token(tmp_path, store) == (first, known)
+    (tmp_path / "token").chmod(0o644)
+    second, _ = own_token(tmp_path, store)
+    assert second != first
+    assert store.known(first) is not None
+    assert [token.state(store.clock()) for token in store.every()] == ["revoked", "live"]
+    assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
+    store.revoke(store.every()[1].id)
+    third, _ = own_token(tmp_path, store)
+    (tmp_path / "token").write_text("something else")
+    assert len({first, second, third, own_token(tmp_path, store)[0]}) == 4
+
+
+def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
+    store = TokenStore(tmp_path / "home")
+    elsewhere = tmp_path / "elsewhere"
+    theirs, _ = store.create(["admin"])
+    elsewhere.write_text(theirs)
+    (tmp_path / "home" / "token").symlink_to(elsewhere)
+    assert own_token(tmp_path / "home", store)[0] != theirs
+    assert elsewhere.read_text() == theirs
+    assert not (tmp_path / "home" / "token").is_symlink()
+
+
+# Without authentication, and by a file
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, *told: str) -> int:
+    """The exit code of `recollect serve`, which ends before it serves."""
+    monkeypatch.setattr("signal.signal", lambda number, handler: None)
+    return cli.main(["serve", *told])
+
+
+def test_no_auth_is_for_this_machine_alone(
+    at_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for host in ("0.0.0.0", "::"):
+        assert refused(monkeypatch, "--no-auth", "--host", host) == 1
+        assert "others can reach" in capsys.readouterr().err
+    monkeypatch.setenv("RECOLLECT_TOKEN", SECRET)
+    assert refused(monkeypatch, "--no-auth") == 1
+    assert "contradict" in capsys.readouterr().err
+    assert refused(monkeypatch, "--socket", "x", "--port", "1") == 2
+
+
+def test_a_unix_socket_is_for_its_user_and_needs_no_token(
+    tmp_path: Path,
+    disk_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = disk_path / "s"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))  # as a killed server leaves it
+    home = tmp_path / "home"
+    home.mkdir()
+    for name, value in environment(home).items():
+        monkeypatch.setenv(name, value)
+    process = started(home, path)
+    try:
+        assert process.stdout is not None
+        assert str(path) in process.stdout.readline()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        transport = httpx2.HTTPTransport(uds=str(path), retries=5)
+        with httpx2.Client(transport=transport, base_url="http://localhost") as client:
+            assert client.post(f"{API}/memories", json={"title": "Kept"}).status_code == 201
+            wrong = client.get("/healthz", headers={"Host": "evil.example"})
+            assert wrong.status_code == 421
+        assert refused(monkeypatch, "--socket", str(path)) == 1
+        assert "Another server listens" in capsys.readouterr().err
+    finally:
+        process.terminate()
+        process.wait(20)
+        assert process.stdout is not None
+        process.stdout.close()
+    assert not path.exists()
+    path.write_text("not a socket")
+    assert refused(monkeypatch, "--socket", str(path)) == 1
+    assert "no socket" in capsys.readouterr().err
+    assert cli.main(["open"]) == 1  # no server of this home has a page
+
+
+def started(home: Path, path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [RECOLLECT, "serve", "--socket", str(path)],
+        env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
