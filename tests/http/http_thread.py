@@ -22,10 +22,11 @@ from recollect.settings import load_settings
 
 
 class ThreadServer:
-    """One that runs: its engine, its lanes, its address, and its log."""
+    """One that runs: its engine, its lanes, its connections, its address, and its log."""
 
-    def __init__(self, service: Service, port: int, log: io.StringIO) -> None:
+    def __init__(self, service: Service, server: Server, port: int, log: io.StringIO) -> None:
         self.engine, self.lanes = service.own, service.lanes
+        self.connections = server.server_state.connections
         self.port = port
         self.log = log
         self.client = httpx2.Client(
@@ -45,7 +46,7 @@ def threaded_server(home: Path) -> Iterator[ThreadServer]:
         with socket.create_server(("127.0.0.1", 0)) as held, _logging() as log:
             thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
             thread.start()
-            running = ThreadServer(service, held.getsockname()[1], log)
+            running = ThreadServer(service, server, held.getsockname()[1], log)
             try:
                 yield running
             finally:

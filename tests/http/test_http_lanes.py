@@ -49,10 +49,15 @@ def save(server: ThreadServer, n: int) -> httpx2.Response:
     return server.client.post(f"{API}/memories", json={"id": f"waits-{n}", "title": f"Waits {n}"})
 
 
-def tool(server: ThreadServer, name: str, **arguments: object) -> Any:
+def tool_request(name: str, **arguments: object) -> tuple[dict[str, Any], dict[str, str]]:
+    """The body and the headers of a tool's call."""
     params = {"name": name, "arguments": arguments, "_meta": META}
-    headers = HEADERS | {"Mcp-Method": "tools/call", "Mcp-Name": name}
-    answer = server.client.post("/mcp", json=message("tools/call", params), headers=headers)
+    return message("tools/call", params), HEADERS | {"Mcp-Method": "tools/call", "Mcp-Name": name}
+
+
+def tool(server: ThreadServer, name: str, **arguments: object) -> Any:
+    body, headers = tool_request(name, **arguments)
+    answer = server.client.post("/mcp", json=body, headers=headers)
     assert answer.status_code == 200, answer.text
     return answer.json()["result"]
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from http_server import API, LONGEST_S
 from http_thread import ThreadServer, threaded_server
-from test_http_lanes import write_lock
+from test_http_lanes import tool_request, write_lock
 
 from recollect.interfaces.http import connections
 from recollect.interfaces.lanes import WRITES
 
-HEAD = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n"
+HEAD = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 SAVE = HEAD % f"{API}/memories".encode()
 BODY = SAVE + b"Content-Length: 1000\r\n\r\n"
 
@@ -133,13 +133,25 @@ def test_a_client_that_leaves_while_it_sends_is_logged_as_such(
     logged(server, event="request", method="POST", status=connections.LEFT)
 
 
-def test_a_client_that_leaves_before_its_answer_is_logged_as_such(server: ThreadServer) -> None:
-    body = b'{"id": "left", "title": "Left"}'
+@pytest.mark.parametrize("by_tool", [False, True])
+def test_a_client_that_leaves_before_its_answer_is_logged_as_such(
+    server: ThreadServer, by_tool: bool
+) -> None:
+    """What it asked for is done all the same."""
+    title = f"Left {by_tool}"
+    path, body, headers = f"{API}/memories", {"title": title}, {}
+    if by_tool:
+        path, body, headers = "/mcp", *tool_request("memory_save", title=title)
+    raw = json.dumps(body).encode()
+    headers |= {"Content-Length": str(len(raw))}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     with write_lock(server), server.connected() as connection:
-        connection.sendall(SAVE + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        connection.sendall(HEAD % path.encode() + lines.encode() + b"\r\n" + raw)
         while not server.lanes.calls[WRITES]:
             time.sleep(0.01)
+        open_before = len(server.connections)
         connection.close()
-        time.sleep(0.05)
-    logged(server, event="request", method="POST", status=connections.LEFT)
-    assert [found.id for found in server.engine.show(["left"])] == ["left"]
+        while len(server.connections) >= open_before:
+            time.sleep(0.01)
+    logged(server, event="request", route=path, status=connections.LEFT)
+    assert title in {memory.title for memory in server.engine.list()}
