@@ -12,9 +12,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from commandline import RECOLLECT, Home, Ran, lines, refused, until
-
-from recollect.engine.importing import IMPORT_BATCH as BATCH
+from commandline import RECOLLECT, Home, Ran, lines, refused
 
 EVERY = (
     ("list",),
@@ -226,23 +224,3 @@ def test_a_file_that_may_not_grow_refuses_new_memories_and_keeps_the_old(kept: H
     refused(ran, str(kept.vault), "nothing of this write was kept")
     assert kept.listed() == ["a"]
     assert kept.is_sound()
-
-
-def test_a_killed_import_loses_no_acknowledged_memory(kept: Home) -> None:
-    """SIGKILL in the middle: the vault opens, is sound, and holds whole batches."""
-    numbers = range(3 * BATCH)
-    many = lines(*({"id": f"m-{number}", "title": f"Number {number}"} for number in numbers))
-    process = subprocess.Popen(
-        [RECOLLECT, "import", "-"], stdin=subprocess.PIPE, env=kept.environment
-    )
-    assert process.stdin is not None
-    process.stdin.write(many[: len(many) // 2])
-    process.stdin.flush()
-    until(lambda: len(kept.listed()) > 1)  # the first batch is in
-    process.kill()
-    process.wait()
-    process.stdin.close()
-    assert len(kept.listed()) in (BATCH + 1, 2 * BATCH + 1)
-    assert kept.is_sound()
-    assert kept.call("import", "-", stdin=many).code == 0
-    assert len(kept.listed()) == 3 * BATCH + 1

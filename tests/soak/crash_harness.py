@@ -24,7 +24,7 @@ from threading import Timer
 from typing import NamedTuple
 
 import httpx2
-from crash_work import OPERATIONS, Author, Change, Record, States, drafts
+from crash_work import BATCH, OPERATIONS, Author, Change, Record, States, drafts
 from http_server import API, RECOLLECT, Server, environment, serving
 
 from recollect.engine import Recollect
@@ -74,7 +74,7 @@ Lane = Callable[[Place, str, random.Random, int], Record]
 
 def library(place: Place, name: str, chance: random.Random, kills: int) -> Record:
     """Programs that use the library; each saves under ids of its own."""
-    record = Record()
+    record = Record(BATCH)
     while record.kills < kills and not record.failures:
         wanted, pause = chance.choice((0, 3, 10, 30)), chance.uniform(0, 0.01)
         process = subprocess.Popen(

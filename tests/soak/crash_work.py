@@ -12,7 +12,8 @@ States = dict[str, State]
 
 # How often each is done.
 OPERATIONS = {"save": 10, "edit": 6, "forget": 2, "undo": 2, "import": 2, "backup": 1}
-IMPORTED = 20  # lines of an import, which is one transaction
+IMPORTED = 20  # lines of an import: one transaction, but for the programs that use the library
+BATCH = 5  # lines of one transaction there
 WORDS = "anchor chain harbour tide rope sail keel mast lantern storm".split()
 
 
@@ -67,7 +68,8 @@ class Record:
     """What is known of an author's memories, from outside: what was acknowledged, and the changes
     that were under way when a process was killed."""
 
-    def __init__(self) -> None:
+    def __init__(self, batch: int = IMPORTED) -> None:
+        self._batch = batch  # how many lines of an import happen or do not
         self.states: States = {}
         self.unsure: list[Change] = []
         self.writes = self.kills = 0
@@ -89,7 +91,9 @@ class Record:
             ids = change.after.keys()
             now = {id: found[id] for id in ids if id in found}
             before = {id: self.states[id] for id in ids if id in self.states}
-            if now not in (before, change.after):
+            order = [*change.after.items()]
+            ends = {0, len(order), *range(0, len(order), self._batch)}
+            if now not in [before | dict(order[:end]) for end in ends]:
                 wrong.append(f"half of an interrupted {change.operation} happened: {sorted(ids)}")
         return wrong
 

@@ -31,6 +31,7 @@ from recollect.vaults.keys import sealed_with
 
 Part = Callable[[int, Path], Tally]
 COLUMNS = ("writes", "kills", "inputs", "pages")
+LOCKED_WORK = sys.modules["locked_work"].__file__ or ""
 PASSPHRASE = "correct horse battery"
 EVERY_LANE = (("library", 6), ("library", 6), ("commands", 8), ("server", 4))
 WITHOUT_COMMANDS = (("library", 8), ("library", 8), ("server", 6))  # each would make a key anew
@@ -56,13 +57,10 @@ def locked_crashes(seed: int, folder: Path) -> Tally:
 def key_changes(seed: int, folder: Path) -> Tally:
     """A process that changes the key again and again, killed: the vault opens and is whole."""
     tally, chance, path = Tally(), random.Random(seed), folder / "vault.db"
-    store = SqliteStore(path)
-    save(store, *(memory(f"n{number}") for number in range(300)))
-    store.close()
+    _fill(path, 300)
     change_key(path, None, OLD)
     for _ in range(10):
-        worker = Path(sys.modules["locked_work"].__file__ or "")
-        command = [sys.executable, str(worker), "rekey_often", str(path), "1000000"]
+        command = [sys.executable, LOCKED_WORK, "rekey_often", str(path), "1000000"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
         time.sleep(chance.uniform(0, 0.5))
         process.kill()
@@ -76,10 +74,27 @@ def key_changes(seed: int, folder: Path) -> Tally:
     return tally
 
 
+def key_changes_by_line(seed: int, folder: Path) -> Tally:
+    """Lock, rekey and unlock, killed at each line, whatever the seed."""
+    _fill(folder / "vault.db", 50)
+    command = [sys.executable, LOCKED_WORK, "kill_everywhere", str(folder / "vault.db"), "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.stderr:
+        return Tally(failures=[f"at each line of a change of the key: {done.stderr}"])
+    return Tally(kills=sum(change["moments"] for change in json.loads(done.stdout).values()))
+
+
+def _fill(path: Path, memories: int) -> None:
+    store = SqliteStore(path)
+    save(store, *(memory(f"n{number}", text="word " * 200) for number in range(memories)))
+    store.close()
+
+
 PARTS: dict[str, Part] = {
     "crashes": crashes,
     "crashes, locked": locked_crashes,
     "changes of the key": key_changes,
+    "changes of the key, at each line": key_changes_by_line,
 }
 
 

@@ -29,6 +29,10 @@ def test_the_harness_notices_what_is_lost_altered_or_half_there() -> None:
     ):
         [problem] = record.problems(found)
         assert why in problem
+    batches = Record(batch=1)
+    batches.unsure += record.unsure
+    assert batches.problems({"b": ("new", True)}) == []
+    assert len(batches.problems({"c": ("new", True)})) == 1, "They are written in their order."
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -399,12 +399,12 @@ def test_a_kill_at_any_moment_leaves_a_vault_that_opens_with_the_old_or_the_new_
     store = SqliteStore(path)
     save(store, *(memory(f"n{number}", text="word " * 200) for number in range(50)))
     store.close()
-    said, errors = worker("kill_everywhere", path).communicate(timeout=300)
+    said, errors = worker("kill_everywhere", path, 3).communicate(timeout=300)
     assert errors == ""
-    for told in json.loads(said).values():
-        assert told["moments"] > 50
-        assert told["before"] > 20
-        assert told["after"] > 20
+    every = json.loads(said).values()
+    assert min(told["moments"] for told in every) > 50
+    assert sum(told["before"] for told in every) > 20
+    assert sum(told["after"] for told in every) > 20
 
 
 def test_a_vault_in_use_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
