@@ -11,7 +11,7 @@ import pytest
 
 from recollect.interfaces.fresh_process import STATE
 
-PLACE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r")
+PLACE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw")  # what a program can have written
 LONGEST_S = 30
 
 
@@ -22,7 +22,7 @@ def occurrences(pid: int, text: str) -> int:
         process = Path("/proc") / str(pid)
         with (process / "maps").open() as maps, (process / "mem").open("rb", 0) as memory:
             for line in maps:
-                if (place := PLACE.match(line)) and "[v" not in line:  # the kernel's own pages
+                if place := PLACE.match(line):
                     start, end = (int(number, 16) for number in place.groups())
                     memory.seek(start)
                     with suppress(OSError):  # the process has given it back meanwhile

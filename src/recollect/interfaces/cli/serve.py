@@ -102,8 +102,6 @@ def _serve(args: argparse.Namespace) -> None:
             listening = on_file(Path(args.socket))
         else:
             listening = on_port(args.host, args.port)
-        kept = listening.dup()  # who connects meanwhile waits for the fresh process
-        kept.set_inheritable(True)
         names = [args.host, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
         app = create_app(Service(memory), names=names, credentials=credentials)
         logs.set_up()
@@ -117,10 +115,12 @@ def _serve(args: argparse.Namespace) -> None:
                 meanwhile.enter_context(found)
             if args.watch:
                 meanwhile.enter_context(following(memory))
-            Server(app, locked).run([listening])
+            server = Server(app, locked)
+            server.run([listening])
     if locked.is_set():
         logging.getLogger("recollect.serve").info("locked")
-        fresh_process.replace(str(kept.fileno()))
+        server.kept.set_inheritable(True)
+        fresh_process.replace(str(server.kept.fileno()))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import threading
 
 import h11
@@ -122,7 +123,10 @@ class TimedProtocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """Ends once `ended` is set, as if a signal had said so."""
+    """Ends once `ended` is set, as if a signal had said so; then `kept` is the socket, still open:
+    who connects meanwhile waits for the next server."""
+
+    kept: socket.socket
 
     def __init__(self, app: ASGIApp, ended: threading.Event | None = None) -> None:
         super().__init__(
@@ -135,3 +139,8 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         return self._ended.is_set() or await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._ended.is_set() and sockets:
+            self.kept = sockets[0].dup()
+        await super().shutdown(sockets)
