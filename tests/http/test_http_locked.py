@@ -133,3 +133,43 @@ def test_an_open_vault_is_not_watched(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "vault.db").close()
     with Recollect(tmp_path / "vault.db", home=tmp_path, settings=OFF, lasting=True) as memory:
         assert not any(isinstance(part, IdleLock) for part in memory.session.closing)
+
+
+@pytest.mark.usefixtures("cheap_keys")
+def test_whoever_only_watches_neither_opens_a_locked_vault_nor_keeps_it_open(
+    tmp_path: Path,
+) -> None:
+    home = locked(tmp_path / "home")
+    told = {"RECOLLECT_PASSPHRASE": PASSPHRASE}
+    path = home / "vault.db"
+    with Recollect(path, home=home, settings=OFF, environment=told) as memory:
+        database = memory.store.database
+        memory.show(["jwt"])
+        used_at = time.monotonic()
+        while time.monotonic() == used_at:
+            pass
+        memory.probe()
+        assert memory.store.seal(time.monotonic() - used_at)
+        memory.probe()
+        assert (database.at_rest, database.locked) == (True, False)
+        told.clear()
+        with pytest.raises(Locked):
+            memory.show(["jwt"])
+        with pytest.raises(Locked):  # for whoever watches, too, until it opens again
+            memory.probe()
+        told["RECOLLECT_PASSPHRASE"] = PASSPHRASE
+        memory.probe()
+        assert database.locked
+
+
+@pytest.mark.usefixtures("cheap_keys")
+def test_a_vault_at_rest_opens_with_the_first_call(tmp_path: Path) -> None:
+    home = locked(tmp_path / "home")
+    told = {"RECOLLECT_PASSPHRASE": PASSPHRASE}
+    path = home / "vault.db"
+    with Recollect(path, home=home, settings=OFF, environment=told, at_rest=True) as memory:
+        memory.warm_up()
+        memory.probe()
+        assert memory.store.database.at_rest
+        assert [one.id for one in memory.show(["jwt"])] == ["jwt"]
+        assert not memory.store.database.at_rest
