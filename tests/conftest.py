@@ -11,18 +11,15 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tokenizers import Encoding
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+import bundled_models
 import forked_commands
-from recollect.models.builtin import WEIGHTS
 from recollect.models.onnx import OnnxModel
 from recollect.vaults import keys
 
@@ -32,9 +29,6 @@ pytest_plugins = ("browser_fixtures", "mcp_fixtures", "planned_search")
 MEMORY = Path("/dev/shm")
 ROOM = 2 << 30  # bytes, several times what a run needs; containers often have 64 MB there
 
-LOADED: dict[Path, Any] = {}  # sessions and tokenizers of bundled models
-SCORES: dict[tuple[Any, ...], Any] = {}  # what the bundled reranker said of a pair
-
 # Where the time goes: first, so that two workers end together.
 SLOWEST = (
     "browser", "parity", "store", "docs", "golden", "properties", "secrets", "http", "mcp", "evals"
@@ -43,7 +37,7 @@ SLOWEST = (
 TOGETHER = ("browser", "mcp")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Temporary files in memory where there is enough, one thread for arithmetic, and SIGINT for
     what the tests start."""
     if "TMPDIR" not in os.environ and in_memory():
@@ -55,10 +49,15 @@ def pytest_configure() -> None:
         # A shell started the run in the background. What ignores a signal hands that on to the
         # processes it starts; what handles it does not.
         signal.signal(signal.SIGINT, lambda number, frame: None)
+    if (folder := bundled_models.make_folder()) is not None:
+        config.add_cleanup(lambda: bundled_models.remove_folder(folder))
+    bundled_models.share()
     forked_commands.set_up()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    bundled_models.remember_for(item.path)
     forked_commands.fork(item.get_closest_marker("installed") is None)
 
 
@@ -106,39 +105,11 @@ def in_memory() -> bool:
     return shutil.disk_usage(MEMORY).free >= ROOM
 
 
-@pytest.fixture(autouse=True)
-def shared_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bundled model is loaded once by a test process, not by every vault and every command; and
-    the reranker reads no pair twice: what it says of one does not depend on others."""
-    for name in ("session", "tokenizer"):
-        shared = cached_property(_loaded_once(name, OnnxModel.__dict__[name].func))
-        shared.__set_name__(OnnxModel, name)
-        monkeypatch.setattr(OnnxModel, name, shared)
-    monkeypatch.setattr(OnnxModel, "_output", _read_once(OnnxModel._output))
-
-
-def _loaded_once(name: str, load: Callable[[OnnxModel], Any]) -> Callable[[OnnxModel], Any]:
-    def loaded(model: OnnxModel) -> Any:
-        if model.folder.path.parent != WEIGHTS:
-            return load(model)
-        place = model.folder.path / name
-        if place not in LOADED:
-            LOADED[place] = load(model)
-        return LOADED[place]
-
-    return loaded
-
-
-def _read_once(read: Callable[[OnnxModel, Encoding], Any]) -> Callable[[OnnxModel, Encoding], Any]:
-    def output(model: OnnxModel, encoding: Encoding) -> Any:
-        if model.folder.path.parent != WEIGHTS or model.declared.kind != "rerank":
-            return read(model, encoding)
-        pair = (model.folder.path, *encoding.ids, *encoding.type_ids)
-        if pair not in SCORES:
-            SCORES[pair] = read(model, encoding)
-        return SCORES[pair]
-
-    return output
+@pytest.fixture
+def unshared_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models as they are: each object loads its own, and reads whatever it is given."""
+    for name, method in bundled_models.UNSHARED.items():
+        monkeypatch.setattr(OnnxModel, name, method)
 
 
 @pytest.fixture

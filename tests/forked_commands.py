@@ -217,6 +217,10 @@ def _import_all() -> None:
         importlib.import_module(f"recollect.interfaces.cli.{module}")
     for library in LIBRARIES:
         importlib.import_module(library)
+    import bundled_models
+
+    if bundled_models.FOLDER in os.environ:
+        bundled_models.share()
     gc.collect()
     gc.freeze()
 

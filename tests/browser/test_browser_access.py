@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from browser_site import Site, Watched, ready, served
-from playwright.sync_api import Page, expect
+from browser_site import NOW, Site, Watched, ready, served
+from playwright.sync_api import Browser, Page, expect
+
+from recollect import Recollect
+from recollect.demo.load import sample
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
 WORDS = "token refresh"
@@ -20,6 +23,21 @@ EVERYTHING: dict[str, Any] = {
 }
 # The structure is the same in both; only the colours differ.
 COLOURS: dict[str, Any] = {"resultTypes": ["violations"], "runOnly": ["color-contrast"]}
+
+
+# One of each kind that the pages show differently: axe-core looks at every word of every row.
+FEW = {
+    "auth-jwt-001", "auth-jwt-000", "auth-refresh-race-001", "auth-session-notes-001",
+    "core-workstyle-001", "file-harbor-token-lifecycle",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
+    home = tmp_path_factory.mktemp("few")
+    with Recollect(home=home, clock=lambda: NOW) as memory:
+        memory.save_all([draft for draft in sample(NOW) if draft.fields["id"] in FEW])
+    yield from served(home)
 
 
 def violations(page: Page, options: dict[str, Any]) -> list[str]:

@@ -15,10 +15,7 @@ BUILT_IN = {
     "RECOLLECT_RERANK__PROVIDER": "builtin",
 }
 
-
-@pytest.fixture
-def shared_models() -> None:
-    """Not here: each test loads its own."""
+pytestmark = pytest.mark.usefixtures("unshared_models")
 
 
 @pytest.fixture

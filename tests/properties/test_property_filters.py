@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from examples import examples
 from recollect import Filter, Recollect
 from recollect.context import SearchContext
 from recollect.depth import Depth
@@ -20,7 +21,7 @@ from recollect.recipes.base import AnyChannel
 from recollect.recipes.registry import BUILT_IN
 from recollect.types import Memory, Ranking, Search
 
-fast = settings(max_examples=60, deadline=None, derandomize=True)
+fast = settings(max_examples=examples(60), deadline=None, derandomize=True)
 ALL = 100_000
 CHANNELS = [
     (name, channel.name)

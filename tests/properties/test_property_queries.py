@@ -11,11 +11,12 @@ from corpora import NOISE, RECIPES, Pair, questions, vaults
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from recollect import UserError
 from recollect.checks import LONGEST_QUERY
 from recollect.present.views import VIEWS
 
-fast = settings(max_examples=60, deadline=None, derandomize=True)
+fast = settings(max_examples=examples(60), deadline=None, derandomize=True)
 LONG = " ".join(f"word{n} alpha" for n in range(670))[:LONGEST_QUERY]
 SURROGATES = "".join(chr(point) for point in (0xD800, 0x61, 0xDFFF))
 

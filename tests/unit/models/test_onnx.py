@@ -35,10 +35,7 @@ TUNING, QUERIES, BREAD = (
 )
 SENTENCE = "The connection pool was raised to twenty because the nightly import starved the API. "
 
-
-@pytest.fixture
-def shared_models() -> None:
-    """Not here: each test loads its own."""
+pytestmark = pytest.mark.usefixtures("unshared_models")
 
 
 @pytest.fixture(scope="module")

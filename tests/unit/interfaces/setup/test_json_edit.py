@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from recollect.interfaces.setup.json_edit import parsed, with_value, without
 from recollect.interfaces.setup.malformed import Malformed
 
-many = settings(max_examples=120, deadline=None, derandomize=True)
+many = settings(max_examples=examples(120), deadline=None, derandomize=True)
 PATH = ("mcpServers", "recollect")
 ENTRY = {"command": "/x/recollect", "args": ["mcp"]}
 GAPS = ("", " ", "\n", "\n  ", "\n\t", "\r\n    ", " // a, b }\n", "/* { */", "\n/* x\n y */\n  ")

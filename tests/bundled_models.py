@@ -1,0 +1,103 @@
+"""The bundled models in tests: each is loaded once by a process, and in all processes of one run
+none reads a text or a pair twice, since what it says of one does not depend on others.
+
+Tokenizing, pooling and all that follows are done each time; only the arithmetic is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Encoding
+
+from recollect.models.builtin import WEIGHTS
+from recollect.models.onnx import OnnxModel
+
+FOLDER = "TESTS_MODEL_OUTPUTS"  # of the environment: where they are
+BOTH = frozenset({"embed", "rerank"})
+# Where the embedder itself is tested, it reads whatever it is given.
+EMBEDDER_TESTED = {"contract", "models"}
+
+# The methods that `share` replaces, as they are.
+UNSHARED = {name: OnnxModel.__dict__[name] for name in ("session", "tokenizer", "_output")}
+
+remembered = BOTH  # the kinds of models whose outputs are kept
+folder = Path()
+_loaded: dict[Path, Any] = {}  # sessions and tokenizers
+_outputs: dict[str, Any] = {}
+_read = OnnxModel._output
+
+
+def make_folder() -> Path | None:
+    """A folder for this run; None where the process that started this one has made it."""
+    if FOLDER in os.environ:
+        return None
+    os.environ[FOLDER] = tempfile.mkdtemp(prefix="recollect-models-")
+    return Path(os.environ[FOLDER])
+
+
+def remove_folder(made: Path) -> None:
+    del os.environ[FOLDER]
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def share() -> None:
+    """From now on, in this process: fixtures of any scope may use the models."""
+    global folder
+    folder = Path(os.environ[FOLDER])
+    for name in ("session", "tokenizer"):
+        shared = cached_property(_loaded_once(name, UNSHARED[name].func))
+        shared.__set_name__(OnnxModel, name)
+        setattr(OnnxModel, name, shared)
+    OnnxModel._output = _output  # type: ignore[assignment, method-assign]
+
+
+def remember_for(test: Path) -> None:
+    global remembered
+    tested = EMBEDDER_TESTED.intersection(test.parts)
+    remembered = BOTH - {"embed"} if tested else BOTH
+
+
+def _loaded_once(name: str, load: Callable[[OnnxModel], Any]) -> Callable[[OnnxModel], Any]:
+    def loaded(model: OnnxModel) -> Any:
+        if model.folder.path.parent != WEIGHTS:
+            return load(model)
+        place = model.folder.path / name
+        if place not in _loaded:
+            _loaded[place] = load(model)
+        return _loaded[place]
+
+    return loaded
+
+
+def _output(model: OnnxModel, encoding: Encoding) -> Any:
+    if model.folder.path.parent != WEIGHTS or model.declared.kind not in remembered:
+        return _read(model, encoding)
+    tokens = np.array([encoding.ids, encoding.type_ids], np.int64).tobytes()
+    name = f"{model.declared.name}-{blake2b(tokens, digest_size=16).hexdigest()}"
+    if name not in _outputs:
+        _outputs[name] = _stored(folder / name, model, encoding)
+    return _outputs[name]
+
+
+def _stored(file: Path, model: OnnxModel, encoding: Encoding) -> Any:
+    if file.exists():
+        return np.load(file)
+    whole = _read(model, encoding)
+    # Of a text's tokens the bundled embedder takes the first alone; all would be too many.
+    first = whole.ndim == 3 and model.declared.pooling == "cls"
+    kept = whole[:, :1].copy() if first else whole
+    written = file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}")
+    with written.open("wb") as stream:
+        np.save(stream, kept)
+    written.replace(file)
+    return kept
