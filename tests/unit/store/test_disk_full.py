@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from own_disk import own_disk
 
+from recollect.engine import Recollect
 from recollect.errors import StoreError
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import matches, nearest, put, save
@@ -100,3 +101,13 @@ def test_no_vault_is_made_on_a_full_disk(small_disk: Path) -> None:
     save(store, memory("later", text="lighthouse"))
     assert matches(store, "lighthouse") == ["later"]
     store.close()
+
+
+def test_a_backup_onto_a_full_disk_leaves_nothing_there(small_disk: Path, tmp_path: Path) -> None:
+    (small_disk / "filler").write_bytes(b"x" * 1_950_000)
+    with Recollect(tmp_path / "vault.db", home=tmp_path) as vault:
+        with pytest.raises(StoreError, match=r"new\.db cannot be written: .* full"):
+            vault.backup(small_disk / "new.db")
+        assert [file.name for file in small_disk.iterdir()] == ["filler"]
+        (small_disk / "filler").unlink()
+        assert vault.backup(small_disk / "new.db").holds.memories == 0
