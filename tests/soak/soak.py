@@ -20,6 +20,7 @@ from pathlib import Path
 
 from crash_harness import Place, Tally, crash_round
 from locked_work import OLD, key_of
+from page_fuzz import damaged_locked_pages, damaged_pages
 
 import forked_commands
 from recollect.interfaces.cli.output import table_lines
@@ -95,6 +96,8 @@ PARTS: dict[str, Part] = {
     "crashes, locked": locked_crashes,
     "changes of the key": key_changes,
     "changes of the key, at each line": key_changes_by_line,
+    "damaged pages": damaged_pages,
+    "damaged pages, locked": damaged_locked_pages,
 }
 
 

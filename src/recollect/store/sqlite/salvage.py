@@ -184,18 +184,24 @@ class Salvage:
 
     def _tags_of(self, key: int, check: bytes | None) -> tuple[list[str], bool]:
         """The tags of a memory, and whether they are what was written. Those that only the index
-        has are tried in every order."""
+        has are left out, and then tried in every order."""
         placed, unplaced = self._tags.get(key, {}), self._unplaced.get(key, [])
         free = [place for place in range(len(placed) + len(unplaced)) if place not in placed]
-        orders = [
-            [tag for _, tag in sorted((placed | dict(zip(free, order, strict=False))).items())]
-            for order in islice(permutations(unplaced), MOST_ORDERS)
-        ]
-        named = [[self._tag_names[tag] for tag in o if tag in self._tag_names] for o in orders]
-        for names in named if check is not None else ():
+        orders = [placed]
+        orders += (
+            placed | dict(zip(free, order, strict=False))
+            for order in islice(permutations(unplaced), MOST_ORDERS if unplaced else 0)
+        )
+        for tags in orders if check is not None else ():
+            names = self._names_of(tags)
             if tags_half(names) == check:
                 return names, True
-        return named[0], check is None and not unplaced and len(named[0]) == len(orders[0])
+        likely = self._names_of(orders[min(1, len(unplaced))])
+        return likely, check is None and not unplaced and len(likely) == len(placed)
+
+    def _names_of(self, tags: dict[int, int]) -> list[str]:
+        """The names of these tags in the order of their places."""
+        return [self._tag_names[tag] for _, tag in sorted(tags.items()) if tag in self._tag_names]
 
 
 def _sane(memory: SalvagedMemory) -> bool:

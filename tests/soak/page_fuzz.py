@@ -1,0 +1,208 @@
+"""Damage to each page of a small vault in turn: what was readable stays readable, what is derived
+is made anew, and whatever is lost is named.
+
+What a page may cost is known beforehand: the memories whose rows touch it, in the vault as it was.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
+
+import apsw
+from crash_harness import Tally
+
+from damaged_vaults import FORGOTTEN, OFF, make, memories, overwrite, places
+from recollect.engine import Recollect
+from recollect.errors import Damaged, RecollectError
+from recollect.store.base import Stored
+from recollect.store.sqlite.cipher import Sealed, give_key
+from recollect.store.sqlite.pages import SIZE, Pages
+from recollect.store.sqlite.rekey import change_key
+from recollect.store.sqlite.salvage import Salvage
+from recollect.store.sqlite.salvaged_vault import report
+from recollect.types import Memory
+from recollect.vaults import keys
+from recollect.vaults.keys import sealed_with
+
+PASSPHRASE = "correct horse battery"
+ALL = {one.id: one for one in memories()}
+LIVE = {id: one for id, one in ALL.items() if id != FORGOTTEN}
+QUERY = "anchor"
+
+
+class Watched(Pages):
+    """Pages that note which of them are read."""
+
+    touched: set[int]
+
+    def __getitem__(self, number: int) -> bytes:
+        self.__dict__.setdefault("touched", set()).add(number)
+        return super().__getitem__(number)
+
+
+class Sound(NamedTuple):
+    """A vault as it was, and what each of its pages holds: the owner of each, the ids of memories
+    that have something on it, and the pages that lead to all memories."""
+
+    file: Path
+    sealed: Sealed | None
+    owners: dict[int, str]
+    ids: dict[int, set[str]]
+    inner: set[int]
+
+    @property
+    def key(self) -> bytes | None:
+        return self.sealed.key if self.sealed else None
+
+
+def sound_vault(folder: Path, *, locked: bool = False) -> Sound:
+    """Make the vault, and look up what stands where."""
+    file, sealed = folder / "sound.db", sealed_with(PASSPHRASE) if locked else None
+    notes = folder / "notes"
+    notes.mkdir()
+    make(file, notes)
+    if sealed is not None:
+        change_key(file, None, sealed)
+    key = sealed.key if sealed else None
+    every = places(file, key)
+    owners = {place.number: place.owner for place in every}
+    inner = {place.number for place in every if place.owner == "memories" and not place.leaf}
+    ids: dict[int, set[str]] = {}
+    with closing(connected(file, key)) as connection:
+        pages = Watched(connection)
+        for leaf in [number for number, owner in owners.items() if owner == "memories"]:
+            if pages.kind(leaf) != 0x0D:
+                continue
+            pages.touched = {leaf}
+            for _, record in pages.records(leaf):
+                assert record is not None
+                for number in pages.touched:
+                    ids.setdefault(number, set()).add(str(record[1]))
+                pages.touched = {leaf}
+    return Sound(file, sealed, owners, ids, inner)
+
+
+def connected(file: Path, key: bytes | None) -> apsw.Connection:
+    connection = apsw.Connection(str(file), apsw.SQLITE_OPEN_READONLY)
+    if key is not None:
+        give_key(connection, key)
+    return connection
+
+
+def contents(page: int, sound: Sound, chance: random.Random) -> Iterator[tuple[str, bytes]]:
+    """A page of zeros, one of noise, and the page with one bit flipped."""
+    yield "zeros", bytes(SIZE)
+    yield "noise", chance.randbytes(SIZE)
+    raw = bytearray(sound.file.read_bytes()[(page - 1) * SIZE : page * SIZE])
+    raw[chance.randrange(SIZE)] ^= 1 << chance.randrange(8)
+    yield "a flipped bit", bytes(raw)
+
+
+def damaged(sound: Sound, page: int, content: bytes, folder: Path) -> Path:
+    """A copy of the vault with this content in that page."""
+    file = folder / "vault.db"
+    for left in (*folder.glob("vault.db*"), *folder.glob("backups/*")):
+        left.unlink()
+    shutil.copyfile(sound.file, file)
+    overwrite(file, page, content)
+    return file
+
+
+def read_problems(sound: Sound, page: int, file: Path) -> list[str]:
+    """What is wrong with that which is read below SQL: everything but the rows on the page."""
+    with closing(connected(file, sound.key)) as connection:
+        salvage = Salvage(connection)
+        costs = report(salvage)
+    found = {one.id: one.stored() for one in salvage.memories if one.whole}
+    live = {id: stored.memory for id, stored in found.items() if not stored.forgotten}
+    return _compared(sound, page, live, {*costs.lost, *costs.altered, *costs.untagged})
+
+
+def _compared(sound: Sound, page: int, live: dict[str, Memory], named: set[str]) -> list[str]:
+    hit = sound.ids.get(page, set())
+    wrong = [f"{id} is gone" for id in LIVE.keys() - live.keys() - hit]
+    wrong += [f"{id} is not named" for id in LIVE.keys() - live.keys() - named]
+    wrong += [
+        f"{id} is not what it was" for id, one in live.items() if LIVE.get(id) not in (one, None)
+    ]
+    return wrong + [f"{id} was never there" for id in live.keys() - ALL.keys() if "tides" not in id]
+
+
+def repair_problems(sound: Sound, page: int, file: Path) -> list[str]:
+    """What is wrong with searching the damaged vault, and with the vault after `doctor --fix`."""
+    schema = page == 1 or sound.owners.get(page) == "sqlite_schema"
+    wrong = [] if schema else _search_problems(sound, page, file)
+    with _opened(file, damaged=True) as engine:
+        items, _ = engine.export_salvaged()
+        exported = [item for item in items if isinstance(item, Stored) and not item.forgotten]
+        findings = engine.doctor(fix=True)
+        wrong += [f"{one.check}: {one.problem}" for one in findings if one.problem]
+        live = {one.id: one for one in engine.export()}
+        notes = " ".join(one.note for one in findings)
+        wrong += _compared(sound, page, live, {id for id in ALL if id in notes})
+        wrong += [
+            f"{id} is not exported" for id in live.keys() - {one.memory.id for one in exported}
+        ]
+        answer = {result.id for result in engine.search(QUERY, limit=99)}
+        wrong += [f"{id} is not found" for id in LIVE.keys() & live.keys() - answer]
+        engine.save(title="Saved after the repair")
+    return wrong
+
+
+def _search_problems(sound: Sound, page: int, file: Path) -> list[str]:
+    """A search answers. It finds what is not on the page, unless the index that it asks is hit, or
+    SQLite finds no way to the memories; then it says so."""
+    hit = sound.ids.get(page, set())
+    blind = page in sound.inner or "stemmed" in sound.owners.get(page, "")
+    with _opened(file) as engine:
+        answer = engine.search(QUERY, limit=99)
+        known = any(one.channel == "vault" for one in answer.degraded)
+        missing = LIVE.keys() - {result.id for result in answer} - hit
+        wrong = [] if blind else [f"the search misses {id}" for id in missing]
+        if missing and not known:
+            wrong.append("the search hides the damage")
+        if known:
+            try:
+                engine.save(title="x")
+                wrong.append("a save was accepted")
+            except Damaged:
+                pass
+    return wrong
+
+
+def _opened(file: Path, *, damaged: bool = False) -> Recollect:
+    home = file.parent
+    return Recollect(file, home=home, settings=OFF, passphrase=PASSPHRASE, damaged=damaged)
+
+
+def damaged_pages(seed: int, folder: Path, *, locked: bool = False) -> Tally:
+    """Every page of a vault, damaged in three ways."""
+    tally, chance = Tally(), random.Random(seed)
+    sound = sound_vault(folder, locked=locked)
+    for page in range(1, sound.file.stat().st_size // SIZE + 1):
+        if locked and page == 1:
+            continue  # it holds the salt of the key: nothing can be read without it
+        for how, content in contents(page, sound, chance):
+            tally.pages += 1
+            try:
+                wrong = read_problems(sound, page, damaged(sound, page, content, folder))
+                wrong += repair_problems(sound, page, folder / "vault.db")
+            except (RecollectError, AssertionError) as error:
+                wrong = [f"{type(error).__name__}: {error}"]
+            owner = sound.owners.get(page, "free")
+            tally.failures += [
+                f"seed {seed}, {how} in page {page} ({owner}): {each}" for each in wrong
+            ]
+    return tally
+
+
+def damaged_locked_pages(seed: int, folder: Path) -> Tally:
+    """The same with a locked vault, whose key costs next to nothing to make."""
+    with patch.dict(keys.SCHEMES, {keys.PASSPHRASE: keys.Argon2id(1, memory_kib=8, lanes=1)}):
+        return damaged_pages(seed, folder, locked=True)
