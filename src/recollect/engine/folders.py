@@ -13,6 +13,7 @@ from recollect.checks import existing_folder
 from recollect.engine.session import Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.store.folders import Folder
+from recollect.store.sqlite.vectors import LEASE
 
 if TYPE_CHECKING:
     from recollect.folders.report import Synced
@@ -81,7 +82,8 @@ def sync_folder(
 def _own_files(session: Session) -> Sequence[str]:
     """The files that every write changes: a folder that holds the vault must not index them."""
     files = (os.path.realpath(session.path), os.path.realpath(session.home / AUDIT))
-    return [file + end for file in files for end in ("", "-wal", "-shm", "-journal", ".1")]
+    ends = ("", "-wal", "-shm", "-journal", LEASE, ".1")
+    return [file + end for file in files for end in ends]
 
 
 def folders(session: Session) -> Sequence[Folder]:

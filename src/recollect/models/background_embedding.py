@@ -102,7 +102,7 @@ class BackgroundEmbedding:
         texts = [text for _, text in waiting]
         if not (isinstance(embedder, Immediate) and embedder.at_once(texts)):
             return False
-        return Batches(save.vectors, embedder).embed_batch(waiting)
+        return Batches(save.vectors, embedder, patient=False).embed_batch(waiting)
 
     def wake(self, vectors: VectorIndex, own: Sequence[OwnSave] = ()) -> None:
         """Let the thread look for what waits in this vault, what is `own` first."""

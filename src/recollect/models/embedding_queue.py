@@ -80,7 +80,8 @@ def _turn(vectors: VectorIndex, stop: Callable[[], bool]) -> Iterator[None]:
 class Batches:
     """What waits in one vault, batch by batch. `refused`: why the model refused a memory's text, by
     the memory's key; it is not asked again. `between` is called while a long text is under way, so
-    that what is urgent need not wait for it."""
+    that what is urgent need not wait for it. Who is not `patient` gets StoreError while another one
+    writes."""
 
     def __init__(
         self,
@@ -91,6 +92,7 @@ class Batches:
         stop: Callable[[], bool] = lambda: False,
         between: Callable[[], object] = lambda: None,
         refused: dict[int, str] | None = None,
+        patient: bool = True,
     ) -> None:
         self.done = 0
         self.refused = {} if refused is None else refused
@@ -99,6 +101,7 @@ class Batches:
         self._progress = progress
         self._stop = stop
         self._between = between
+        self._patient = patient
         self._long: int | None = None  # the key of the long text under way
 
     def embed(self, among: Sequence[str] | None = None) -> bool:
@@ -128,7 +131,9 @@ class Batches:
         keys = [key for (key, _), cuts in zip(part, spans, strict=True) for _ in cuts]
         rows = zip(keys, made, strict=True)
         flat = [span for cuts in spans for span in cuts]
-        self._vectors.put(self._embedder.identity, made.shape[1], rows, dict(part), flat)
+        self._vectors.put(
+            self._embedder.identity, made.shape[1], rows, dict(part), flat, patient=self._patient
+        )
         self.done += len(part)
         self._progress(len(part))
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 # Passages share a fifth of their tokens, so that no sentence is cut in all of them.
 OVERLAP = 0.2
+# A long text becomes tokens so many characters at a time: a megabyte at once takes 500 MB.
+PIECE = 100_000
 # More threads than this do not pay for models this small.
 MOST_THREADS = 4
 # A score is one number, or one for each of a few classes; a vector has more.
@@ -214,18 +217,29 @@ class OnnxEmbedder:
     def windows(self, text: str) -> list[Span]:
         """The passages of a text that each fit the model; one passage where the whole text fits."""
         self._model.ready()
-        encoding = self._model.tokenizer.encode(_valid(text), add_special_tokens=False)
+        starts, ends, words = self._tokens(text)
         room = self._declared.max_length - self._special(self._document_prefix)
-        if len(encoding.ids) <= room:
+        if len(starts) <= room:
             return [Span(0, len(text))]
         if room < 1:
             raise broken(f"The document prefix leaves {self._declared.name} no room for a text.")
-        offsets, words = encoding.offsets, encoding.word_ids
         spans, first = [], 0
-        while first + room < len(offsets):
-            spans.append(Span(offsets[first][0], offsets[first + room - 1][1]))
+        while first + room < len(starts):
+            spans.append(Span(starts[first], ends[first + room - 1]))
             first = _word_start(words, first, first + max(1, int(room * (1 - OVERLAP))))
-        return [Span(0, spans[0].end), *spans[1:], Span(offsets[first][0], len(text))]
+        return [Span(0, spans[0].end), *spans[1:], Span(starts[first], len(text))]
+
+    def _tokens(self, text: str) -> tuple[array[int], array[int], array[int]]:
+        """Where each token of the text starts and ends, and which word it belongs to."""
+        starts, ends, words = array("q"), array("q"), array("q")
+        for piece in _pieces(text):
+            part = _valid(text[piece.start : piece.end])
+            encoding = self._model.tokenizer.encode(part, add_special_tokens=False)
+            before = len(starts)
+            starts.extend(piece.start + start for start, _ in encoding.offsets)
+            ends.extend(piece.start + end for _, end in encoding.offsets)
+            words.extend(-1 if word is None else before + word for word in encoding.word_ids)
+        return starts, ends, words
 
     def _special(self, prefix: str) -> int:
         """The number of tokens around every passage: the model's own, and the prefix."""
@@ -299,7 +313,18 @@ def _identity(provider: str, folder: ModelFolder, settings: Embedding) -> str:
     return " ".join(parts)
 
 
-def _word_start(words: Sequence[int | None], after: int, token: int) -> int:
+def _pieces(text: str) -> Iterator[Span]:
+    """Pieces of a text of at most PIECE characters, cut at a blank where there is one."""
+    start = 0
+    while len(text) - start > PIECE:
+        blank = max(text.rfind(sign, start, start + PIECE) for sign in " \n")
+        end = blank if blank > start else start + PIECE
+        yield Span(start, end)
+        start = end
+    yield Span(start, len(text))
+
+
+def _word_start(words: Sequence[int], after: int, token: int) -> int:
     """The first token of the word that `token` belongs to: half a word would be split into other,
     perhaps more tokens. A word that begins at `after` or before is cut nevertheless."""
     begin = token

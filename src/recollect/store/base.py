@@ -160,12 +160,15 @@ class VectorIndex(Protocol):
         vectors: Iterable[tuple[int, Vector]],
         texts: Mapping[int, str] | None = None,
         spans: Sequence[Span] | None = None,
+        *,
+        patient: bool = True,
     ) -> None:
         """Store vectors by memory key; refuse a dimension other than the vault's.
 
         A key that comes several times is a memory in passages; `spans` says where each one is.
         `texts` are the texts that were embedded: where a memory's text has changed since then, its
-        vector is dropped and the memory goes on waiting.
+        vector is dropped and the memory goes on waiting. Who is not `patient` gets StoreError while
+        another one writes.
         """
 
     def waiting(

@@ -114,8 +114,11 @@ class FannedVectors(VectorIndex):
         vectors: Iterable[tuple[int, Vector]],
         texts: Mapping[int, str] | None = None,
         spans: Sequence[Span] | None = None,
+        *,
+        patient: bool = True,
     ) -> None:
-        self._fan_out.personal.vectors.put(identity, dimensions, vectors, texts, spans)
+        own = self._fan_out.personal.vectors
+        own.put(identity, dimensions, vectors, texts, spans, patient=patient)
 
     def waiting(
         self,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import apsw
 import numpy as np
 import pytest
 
@@ -42,6 +43,7 @@ class Toy:
         self.entered = threading.Event()
         self.let_go = threading.Event()
         self.loaded = True
+        self.hooks: list[Callable[[], object]] = []  # called before texts are read, each once
         self.problem: ProviderError | None = None
 
     def warm(self) -> bool:
@@ -58,6 +60,8 @@ class Toy:
 
     def documents(self, texts: Sequence[str]) -> Matrix:
         self.calls.append([*texts])
+        while self.hooks:
+            self.hooks.pop()()
         if any(self.blocked in text for text in texts):
             self.entered.set()
             assert self.let_go.wait(PATIENCE_S)
@@ -124,6 +128,18 @@ def test_a_save_returns_while_the_model_is_busy_and_a_line_behind_a_long_text_co
         assert memory.waiting() == 1, "The line has its vector, the long text is under way."
         assert toy.read[-1] == "one line"
         toy.let_go.set()
+        until(lambda: memory.waiting() == 0)
+
+
+def test_a_save_does_not_wait_for_other_writers_to_store_its_vector(
+    open_with: Opener, toy: Toy, tmp_path: Path
+) -> None:
+    with open_with(toy) as memory:
+        other = apsw.Connection(str(tmp_path / "vault.db"))
+        toy.hooks.append(lambda: other.execute("BEGIN IMMEDIATE"))
+        memory.save(id="line", title="one line")
+        assert memory.waiting() == 1
+        other.close()
         until(lambda: memory.waiting() == 0)
 
 
@@ -295,6 +311,22 @@ def test_a_model_that_fails_keeps_no_save_and_is_asked_again_with_the_next(
         memory.save(id="another", text=MIDDLING)
         until(lambda: memory.waiting() == 0)
         until(lambda: memory.session.background.failure is None)
+
+
+def test_with_the_built_in_model_no_save_waits_and_all_get_their_vectors(tmp_path: Path) -> None:
+    settings = Settings(rerank=Rerank(provider="none"))
+    with Recollect(tmp_path / "vault.db", settings=settings, environment={}) as memory:
+        model: Any = memory.models.embedder()
+        assert not model.at_once(["a short text"]), "It is not loaded."
+        memory.save(id="pier", title="Boats moor at the pier overnight")
+        found = memory.search("where do ships stay in the dark", recipe="covalence")
+        assert ([one.id for one in found], found.degraded) == (["pier"], ())
+        memory.save(id="tea", title="Tea is served at five")
+        assert memory.waiting() == 0, "Loaded by now, it embeds a line before the save returns."
+        memory.save(id="log", text="The harbor log of a long day. " * 70)
+        until(lambda: memory.waiting() == 0)
+        [best] = memory.search("harbor log", recipe="covalence", limit=1)
+        assert best.id == "log"
 
 
 def test_an_edit_and_a_restored_memory_get_their_vectors_in_the_same_way(

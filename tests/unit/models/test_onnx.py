@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from model_folders import copied
 
 from recollect.errors import ProviderError
 from recollect.maths import logistic
+from recollect.models import onnx
 from recollect.models.base import Windowed
 from recollect.models.builtin import builtin
 from recollect.models.folder import ModelFolder
@@ -220,6 +222,71 @@ def test_a_prefix_that_fills_the_window_is_refused() -> None:
     full = OnnxEmbedder(builtin("embed", ""), settings, "builtin")
     with pytest.raises(ProviderError, match="no room"):
         full.windows(SENTENCE)
+
+
+def test_a_text_that_is_read_in_pieces_has_the_same_passages(
+    embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = (SENTENCE * 100, "日本語の文章を検索する。" * 300, "tab\tand\nline " * 600)
+    whole = [embedder.windows(text) for text in texts]
+    read: list[int] = []
+    pieces = onnx._pieces
+
+    def watched(text: str) -> Iterator[Span]:
+        for piece in pieces(text):
+            read.append(piece.end - piece.start)
+            yield piece
+
+    monkeypatch.setattr(onnx, "PIECE", 501)
+    monkeypatch.setattr(onnx, "_pieces", watched)
+    assert [embedder.windows(text) for text in texts] == whole
+    assert max(read) <= 501
+    assert sum(read) == sum(map(len, texts))
+
+
+# Whether a save may wait for it
+
+
+def test_few_tokens_are_embedded_at_once_by_a_model_that_is_loaded() -> None:
+    fresh = OnnxEmbedder(builtin("embed", ""), Embedding(), "builtin")
+    assert not fresh.at_once(["word"]), "Loading it takes longer than a save may wait."
+    fresh.documents(["word"])
+    assert fresh.at_once(["word " * 126])
+    assert not fresh.at_once(["word " * 127])
+    assert not fresh.at_once(["word " * 60, "word " * 70]), "All texts count together."
+    assert not fresh.at_once(["文" * 300])
+    assert not fresh.at_once(["supercalifragilistic" * 1000])
+
+
+def test_a_model_with_more_weights_embeds_fewer_tokens_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heavy = OnnxEmbedder(builtin("embed", ""), Embedding(), "builtin")
+    monkeypatch.setattr(ModelFolder, "model_size", lambda folder: 4 * 34_000_000)
+    heavy.documents(["word"])
+    assert heavy.at_once(["word " * 30])
+    assert not heavy.at_once(["word " * 31])
+
+
+def test_a_closed_model_gives_up_what_is_under_way_and_can_be_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fresh = OnnxEmbedder(builtin("embed", ""), Embedding(), "builtin")
+    output = OnnxModel._output
+    asked: list[object] = []
+
+    def closing(model: OnnxModel, encoding: Any) -> Any:
+        asked.append(encoding)
+        fresh.close()
+        return output(model, encoding)
+
+    monkeypatch.setattr(OnnxModel, "_output", closing)
+    with pytest.raises(ProviderError, match="closed meanwhile") as caught:
+        fresh.documents([f"text {number}" for number in range(50)])
+    assert caught.value.transient
+    assert len(asked) < 50
+    monkeypatch.setattr(OnnxModel, "_output", output)
+    assert fresh.documents(["one", "two"]).shape == (2, 384)
 
 
 # Loading

@@ -70,16 +70,22 @@ class Database:
             return self.connection().execute(sql, values).fetchall()
 
     @contextmanager
-    def writing(self, *, repairing: bool = False) -> Iterator[apsw.Connection]:
+    def writing(
+        self, *, repairing: bool = False, patient: bool = True
+    ) -> Iterator[apsw.Connection]:
         """A transaction that holds the write lock from its start and is durable at its end. Into a
-        vault that is known to be damaged only a repair writes."""
+        vault that is known to be damaged only a repair writes. Who is not patient gets StoreError
+        while another one writes."""
         if self.frozen:
             raise StoreError(f"The vault {self.path} is read-only, so nothing can be written.")
         if not repairing:
             refuse_damaged(self._real)
         with self.translated():
             connection = self.connection()
-            _patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+            if patient:
+                _patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+            else:
+                _at_once(connection, "BEGIN IMMEDIATE")
             try:
                 yield connection
                 connection.execute("COMMIT")
@@ -307,6 +313,15 @@ class Database:
 def as_json_list(values: Iterable[str | int]) -> str:
     """The values as one JSON text for `json_each(?)`: one prepared statement serves any number."""
     return msgspec.json.encode(list(values)).decode()
+
+
+def _at_once(connection: apsw.Connection, sql: str) -> None:
+    """Execute the statement without waiting for other writers."""
+    connection.set_busy_timeout(0)
+    try:
+        connection.execute(sql)
+    finally:
+        connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
 
 
 def _patiently(action: Callable[[], object]) -> None:

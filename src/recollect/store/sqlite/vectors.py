@@ -95,8 +95,10 @@ class SqliteVectors:
         vectors: Iterable[tuple[int, Vector]],
         texts: Mapping[int, str] | None = None,
         spans: Sequence[Span] | None = None,
+        *,
+        patient: bool = True,
     ) -> None:
-        with self._database.writing() as connection:
+        with self._database.writing(patient=patient) as connection:
             stored = _stored_dimensions(connection)
             if stored is None:
                 _adopt(connection, identity, dimensions)
