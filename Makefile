@@ -33,7 +33,7 @@ soak: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 bench: setup
 	$(BIN)/python benchmarks/bench_startup.py --data $(DATA)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-from re import _constants as sre  # the parser has no public name
-from re import _parser as parser
+from re import _constants as sre  # type: ignore[attr-defined]  # the parser has no public name
+from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 # Repetitions up to so often are counted as that many choices, longer ones as a length of the text.
