@@ -94,8 +94,9 @@ class TimedProtocol(H11Protocol):
 
     def _cut(self) -> None:
         """Answer 408 where something of a request came and nothing was answered; then close."""
-        LOG.info("cut off", extra={"fields": {"slow": self._part}})
         begun = self._part == "body" or self.conn.trailing_data[0]
+        if begun:
+            LOG.info("cut off", extra={"fields": {"slow": self._part}})
         answered = self._part == "body" and self.cycle.response_started
         if self._part == "body":
             self.scope["left"] = 408  # type: ignore[typeddict-unknown-key]
