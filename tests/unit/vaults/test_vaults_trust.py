@@ -66,9 +66,9 @@ def test_before_it_is_trusted_the_file_is_not_even_opened(
     opened: list[Path] = []
     real = Database.__init__
 
-    def watched(self: Database, path: Path, *more: Any) -> None:
+    def watched(self: Database, path: Path, *more: Any, **named: Any) -> None:
         opened.append(path)
-        real(self, path, *more)
+        real(self, path, *more, **named)
 
     monkeypatch.setattr(Database, "__init__", watched)
     searched(home_folder, project)
