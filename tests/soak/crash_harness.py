@@ -35,7 +35,7 @@ from recollect.store.base import Stored
 WORKER = Path(__file__).with_name("crash_worker.py")
 KILLED = -9
 LONGEST_S = 60  # far beyond what any process needs
-THROUGH_SERVER = {name: weight for name, weight in OPERATIONS.items() if name != "backup"}
+THROUGH_SERVER = {name: OPERATIONS[name] for name in ("save", "edit", "forget", "undo", "import")}
 
 
 @dataclass
@@ -112,7 +112,7 @@ def _read_lines(record: Record, lines: list[str]) -> None:
             change = None
         elif line.endswith("\n"):
             operation, after = json.loads(line)
-            change = Change(operation, {id: (text, live) for id, (text, live) in after.items()})
+            change = Change(operation, {id: state and tuple(state) for id, state in after.items()})
     if change is not None:
         record.unsure.append(change)
 
@@ -166,11 +166,11 @@ def _command(change: Change) -> tuple[list[str], bytes]:
             return ["import", "-"], "\n".join(map(json.dumps, drafts(change))).encode()
         case "forget":
             return ["forget", *change.after], b""
-        case "undo":
-            return ["forget", "--undo", *change.after], b""
-    [(id, (text, _))] = change.after.items()
-    named = ["edit", id] if change.operation == "edit" else ["save", "--id", id]
-    return [*named, "--text", text], b""
+        case "undo" | "purge":
+            return ["forget", f"--{change.operation}", *change.after], b""
+    [draft] = drafts(change)
+    named = ["edit"] if change.operation == "edit" else ["save", "--id"]
+    return [*named, draft["id"], "--text", draft["text"]], b""
 
 
 def server(place: Place, name: str, chance: random.Random, kills: int) -> Record:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from itertools import count
 from typing import NamedTuple
 
-State = tuple[str, bool]  # a memory's text, and whether it is live
+State = tuple[str, bool] | None  # a memory's text, and whether it is live; None: it is purged
 States = dict[str, State]
 
 # How often each is done.
-OPERATIONS = {"save": 10, "edit": 6, "forget": 2, "undo": 2, "import": 2, "backup": 1}
+OPERATIONS = {"save": 10, "edit": 6, "forget": 2, "undo": 2, "purge": 1, "import": 2, "backup": 1}
 IMPORTED = 20  # lines of an import: one transaction, but for the programs that use the library
 BATCH = 5  # lines of one transaction there
 WORDS = "anchor chain harbour tide rope sail keel mast lantern storm".split()
@@ -37,22 +37,21 @@ class Author:
     def next(self) -> Change:
         chance = self._chance
         [operation] = chance.choices([*self._weights], [*self._weights.values()])
-        live = [id for id, (_, is_live) in self.states.items() if is_live]
-        forgotten = [id for id, (_, is_live) in self.states.items() if not is_live]
+        live = {id: state[0] for id, state in self.states.items() if state and state[1]}
+        forgotten = {id: state[0] for id, state in self.states.items() if state and not state[1]}
         if operation == "backup":
             return Change("backup", {})
         if operation == "import":
-            old = chance.sample(live, min(len(live), IMPORTED // 2))
+            old = chance.sample([*live], min(len(live), IMPORTED // 2))
             new = [self._new_id() for _ in range(IMPORTED - len(old))]
             return Change("import", {id: (self._text(), True) for id in old + new})
         if operation == "undo" and forgotten:
-            id = chance.choice(forgotten)
-            return Change("undo", {id: (self.states[id][0], True)})
-        if operation == "forget" and live:
-            id = chance.choice(live)
-            return Change("forget", {id: (self.states[id][0], False)})
-        if operation == "edit" and live:
-            return Change("edit", {chance.choice(live): (self._text(), True)})
+            id = chance.choice([*forgotten])
+            return Change("undo", {id: (forgotten[id], True)})
+        if operation in ("forget", "purge", "edit") and live:
+            id = chance.choice([*live])
+            after = {"forget": (live[id], False), "purge": None}
+            return Change(operation, {id: after.get(operation, (self._text(), True))})
         return Change("save", {self._new_id(): (self._text(), True)})
 
     def _new_id(self) -> str:
@@ -89,8 +88,8 @@ class Record:
         ]
         for change in self.unsure:
             ids = change.after.keys()
-            now = {id: found[id] for id in ids if id in found}
-            before = {id: self.states[id] for id in ids if id in self.states}
+            now = {id: found.get(id) for id in ids}
+            before = {id: self.states.get(id) for id in ids}
             order = [*change.after.items()]
             ends = {0, len(order), *range(0, len(order), self._batch)}
             if now not in [before | dict(order[:end]) for end in ends]:
@@ -110,5 +109,6 @@ def _shown(state: State | None) -> str:
 def drafts(change: Change) -> list[dict[str, str]]:
     """The memories of a change, as JSON has them."""
     return [
-        {"id": id, "title": f"About {id}", "text": text} for id, (text, _) in change.after.items()
+        {"id": id, "title": f"About {id}", "text": state[0] if state else ""}
+        for id, state in change.after.items()
     ]

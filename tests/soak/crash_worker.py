@@ -44,10 +44,11 @@ def carry_out(memory: Recollect, change: Change) -> None:
                 key = write.find([draft["id"]])[draft["id"]].key
             memory.store.vectors.put(MODEL, 4, [(key, VECTOR)])
         case "edit":
-            [(id, (text, _))] = change.after.items()
-            memory.edit(id, text=text)
-        case "forget" | "undo":
-            memory.forget([*change.after], undo=change.operation == "undo")
+            [draft] = drafts(change)
+            memory.edit(draft["id"], text=draft["text"])
+        case operation:
+            undo, purge = operation == "undo", operation == "purge"
+            memory.forget([*change.after], undo=undo, purge=purge)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from crash_harness import Place, crash_round
-from crash_work import Change, Record
+from crash_work import Change, Record, States
 
 LANES = (("library", 3), ("library", 2), ("commands", 3), ("server", 2))
 
@@ -19,14 +19,16 @@ def test_the_harness_notices_what_is_lost_altered_or_half_there() -> None:
     record = Record()
     record.done(Change("save", {"a": ("one", True), "b": ("two", True)}))
     record.unsure.append(Change("import", {"b": ("new", True), "c": ("new", True)}))
-    kept, imported = record.states, {"b": ("new", True), "c": ("new", True)}
+    kept = record.states
+    imported: States = {"b": ("new", True), "c": ("new", True)}
     assert record.problems(kept) == record.problems(kept | imported) == []
-    for found, why in (
+    cases: list[tuple[States, str]] = [
         ({"b": ("two", True)}, "a is missing"),
         (kept | {"a": ("on", True)}, "a is live with the text on"),
         (kept | {"a": ("one", False)}, "a is forgotten"),
         (kept | {"c": ("new", True)}, "half of an interrupted import"),
-    ):
+    ]
+    for found, why in cases:
         [problem] = record.problems(found)
         assert why in problem
     batches = Record(batch=1)
