@@ -84,7 +84,9 @@ def _unusual(asked: dict[str, Any]) -> bool:
         or any(asked[name] not in (None, -1) for name in ("gid", "gids", "uid", "process_group"))
         or asked["umask"] >= 0
         or any(
-            str(name).startswith("PYTHON") and os.environ.get(name) != value
+            str(name).startswith("PYTHON")
+            and name != "PYTHONUTF8"  # a fork has that
+            and os.environ.get(name) != value
             for name, value in environment.items()
         )
         or not Path(os.fsdecode(asked["cwd"] or ".")).is_dir()
