@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from recollect.store.sqlite.cipher import KeySource
     from recollect.vaults.fanned_store import FannedStore
 
+NOT_LOCKED = (
+    "The vault {path} is not locked, so a passphrase does not protect it; lock it with `recollect "
+    "vault lock`, or leave the passphrase out."
+)
+
 
 class Closable(Protocol):
     def close(self) -> None: ...
@@ -183,8 +188,15 @@ def open_session(
     file = sayable_path(Path(path) if path is not None else folder / "vault.db")
     if path is None:
         make_home(folder)
+    given = passphrase is not None or (path is None and _configured(settings.vault, environment))
+    useless = UserError(NOT_LOCKED.format(path=file))
+    if given and not file.exists():
+        raise useless
     keys = _keys(settings.vault, environment, passphrase, asked=at_rest)
     store = SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest or damaged)
+    if given and not store.database.at_rest and not store.database.locked:
+        store.close()
+        raise useless
     # One file is meant, and no other, where a path is given.
     others = OtherVaults(settings, environment, folder, file, models, alone=path is not None)
     idle = _idle_lock(store, settings.vault, on_idle_lock) if lasting else None
@@ -206,6 +218,11 @@ def open_session(
         others=others,
         closing=(others, models, background, *([] if idle is None else [idle]), store),
     )
+
+
+def _configured(settings: LockSettings, environment: Mapping[str, str]) -> bool:
+    """Whether there is a passphrase in the settings or the environment: for the home's vault."""
+    return bool(settings.passphrase_file or environment.get(settings.passphrase_env))
 
 
 def _keys(

@@ -288,10 +288,8 @@ def test_every_recipe_ranks_as_in_the_open_vault(tmp_path: Path) -> None:
     shutil.copyfile(plain, kept)
     change_key(kept, None, sealed_with(PASSPHRASE))
     answers = []
-    for path in (plain, kept):
-        with Recollect(
-            path, home=tmp_path, settings=OFF, passphrase=PASSPHRASE, clock=_noon
-        ) as vault:
+    for path, key in ((plain, None), (kept, PASSPHRASE)):
+        with Recollect(path, home=tmp_path, settings=OFF, passphrase=key, clock=_noon) as vault:
             answers.append(
                 {
                     (recipe, query): _told(vault, query, recipe)
@@ -448,9 +446,11 @@ def test_of_two_changes_at_once_one_is_refused(tmp_path: Path) -> None:
     path = locked(tmp_path / "vault.db", "a")
     with pytest.raises(StoreError, match="has just changed the key of the vault"):
         change_key(path, NEW.key, NEW)  # as if the key had been another a moment ago
-    shutil.copyfile(path, tmp_path / f"vault.db{cipher.NEXT}")
+    shutil.copyfile(path, left := tmp_path / f"vault.db{cipher.NEXT}")
     with pytest.raises(StoreError, match="has just changed the key of the vault"):
         change_key(path, OLD.key, NEW)
+    with left.open("ab") as stream:
+        stream.write(rekey.NOTE + OLD.header.hex().encode())
     opened(path).close()
     assert header_at(path) == OLD.header
     assert sorted(file.name for file in tmp_path.iterdir()) == ["vault.db"]
@@ -475,17 +475,48 @@ def test_a_change_that_fails_leaves_the_vault_as_it_was(
     assert sorted(file.name for file in tmp_path.iterdir()) == ["vault.db"]
 
 
-@pytest.mark.parametrize("content", [b"", b"notes", b"SQLite format 3\x00" + bytes(8000)])
-def test_a_file_of_that_name_that_is_no_vault_does_no_harm(tmp_path: Path, content: bytes) -> None:
-    path = locked(tmp_path / "vault.db", "a")
-    other = tmp_path / f"vault.db{cipher.NEXT}"
-    other.write_bytes(content)
-    with pytest.raises(StoreError, match="is not a copy of a vault; move it away"):
+def refused_and_unharmed(path: Path) -> None:
+    """The file that is there as if a change had left it does the vault no harm."""
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="does not belong to the vault"):
         opened(path)
-    other.unlink()
+    assert path.read_bytes() == before
+    Path(f"{path}{cipher.NEXT}").unlink()
     store = opened(path)
     assert set(store.memories.get(["a"])) == {"a"}
     store.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"notes", b"SQLite format 3\x00" + bytes(8000)])
+def test_a_file_of_that_name_that_is_no_vault_does_no_harm(tmp_path: Path, content: bytes) -> None:
+    path = locked(tmp_path / "vault.db", "a")
+    Path(f"{path}{cipher.NEXT}").write_bytes(content)
+    refused_and_unharmed(path)
+
+
+@pytest.mark.parametrize("sealed", [None, OLD])
+def test_what_a_change_of_another_vaults_key_left_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sealed: Sealed | None
+) -> None:
+    """An open vault is known by its id, a locked one by its header."""
+    (tmp_path / "other").mkdir()
+    path, other = tmp_path / "vault.db", tmp_path / "other" / "vault.db"
+    for place in (path, other):
+        store = SqliteStore(place)
+        save(store, memory("a"))
+        store.close()
+    header = cipher.MAGIC + bytes([1]) + b"other" + bytes(7)
+    change_key(other, None, Sealed(OLD.key, header)) if sealed else None
+    change_key(path, None, sealed) if sealed else None
+    with monkeypatch.context() as patched:
+        patched.setattr(rekey, "finish", lambda real: None)
+        change_key(other, OLD.key if sealed else None, NEW)
+    left = Path(f"{other}{cipher.NEXT}")
+    shutil.copyfile(left, f"{path}{cipher.NEXT}")
+    refused_and_unharmed(path)
+    assert set(opened(other).memories.get(["a"])) == {"a"}, "Its own change is finished."
+    assert header_at(other) == NEW.header
+    assert not left.exists()
 
 
 # Letting go

@@ -24,6 +24,7 @@ from recollect.engine import Recollect
 from recollect.errors import Damaged, Locked, NotAVault, StoreError
 from recollect.store.base import FeedbackEvent, Stored
 from recollect.store.sqlite.checksums import FIELDS, differing
+from recollect.store.sqlite.cipher import header_at
 from recollect.store.sqlite.damage import NOTE
 from recollect.store.sqlite.pages import SIZE
 from recollect.store.sqlite.rekey import change_key
@@ -50,7 +51,8 @@ def vault(made: Path, tmp_path: Path) -> Path:
 
 
 def opened(vault: Path, *, damaged: bool = False) -> Recollect:
-    return Recollect(vault, home=vault.parent, settings=OFF, passphrase=PASSPHRASE, damaged=damaged)
+    key = None if header_at(vault) is None else PASSPHRASE
+    return Recollect(vault, home=vault.parent, settings=OFF, passphrase=key, damaged=damaged)
 
 
 def salvaged(vault: Path) -> tuple[dict[str, Memory], list[str]]:

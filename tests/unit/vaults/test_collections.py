@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from recollect.demo.load import sample
 from recollect.errors import NotFound
 from recollect.present.response import as_json
 from recollect.recipes.registry import BUILT_IN
-from recollect.settings import CollectionSettings, Rerank, Settings
+from recollect.settings import CollectionSettings, Embedding, Rerank, Settings, VaultSettings
 from recollect.types import recompute
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -49,6 +50,32 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recollect,
         for name in NAMES:
             full.publish(ids, name)
         yield bare, full
+
+
+def test_collections_and_vaults_that_are_replaced_are_read_and_written_anew(tmp_path: Path) -> None:
+    (tmp_path / "vaults").mkdir()
+    for name in ("old", "new"):
+        with opened(tmp_path / name) as other:
+            other.save(id=name, title=f"harbor {name}")
+    for name in ("old", "new"):
+        shutil.copyfile(tmp_path / "old" / "vault.db", tmp_path / "vaults" / f"{name}.db")
+    team = VaultSettings(name="team", tier="team", path="new.db")
+    settings = Settings(
+        rerank=Rerank(provider="none"),
+        embedding=Embedding(provider="none"),
+        vaults=(team,),
+        collections=(CollectionSettings("guild", "old.db"),),
+    )
+    with Recollect(home=tmp_path / "vaults", settings=settings, clock=lambda: NOW) as memory:
+        memory.save(id="mine", title="harbor mine")
+        assert {one.id for one in memory.search("harbor")} == {"mine", "guild:old", "old"}
+        for name in ("old", "new"):
+            shutil.copyfile(tmp_path / "new" / "vault.db", tmp_path / "copy.db")
+            (tmp_path / "copy.db").replace(tmp_path / "vaults" / f"{name}.db")
+        memory.publish(["mine"], "guild")
+        assert {one.id for one in memory.search("harbor")} == {"mine", "guild:new", "new"}
+    with Recollect(tmp_path / "vaults" / "old.db", home=tmp_path) as guild:
+        assert {one.id for one in guild.export()} == {"new", "mine"}
 
 
 def told(memory: Recollect, query: str, **asked: Any) -> Any:

@@ -147,8 +147,12 @@ def test_who_may_not_read_is_not_told_where_it_is(memory: Recollect) -> None:
 @pytest.fixture
 def locked(tmp_path: Path, cheap_keys: None) -> Path:
     path = vault_file(tmp_path / "team.db", TEAM)
-    lock_vault(path, other_keys("", {}), lambda: sealed_with(SECRET))
+    locking(path)
     return path
+
+
+def locking(path: Path) -> None:
+    lock_vault(path, other_keys("", {}), lambda: sealed_with(SECRET))
 
 
 def spanning(path: Path, variable: str = "") -> VaultSettings:
@@ -180,7 +184,7 @@ def test_a_locked_vault_is_named_and_the_rest_answers(
     vault = spanning(locked, variable)
     # The passphrase of one's own vault is not tried on others.
     own = {"RECOLLECT_PASSPHRASE": SECRET}
-    with home(tmp_path / "home", OWN, vault, environment=own | held) as memory:
+    with home(tmp_path / "home", OWN, vault, environment=own | held, locking=locking) as memory:
         response = memory.search("harbor token")
     assert found(response) == [("mine", "agent")]
     assert reason in away(response)["team"]

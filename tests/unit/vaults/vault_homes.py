@@ -62,9 +62,10 @@ def home(
     *vaults: VaultSettings,
     deadline_ms: int = DEADLINE_MS,
     environment: Mapping[str, str] | None = None,
+    locking: Callable[[Path], None] = lambda vault: None,
 ) -> Iterator[Recollect]:
     """A home whose own vault holds `own`, and which knows these vaults beside it."""
-    vault_file(folder / "vault.db", own)
+    locking(vault_file(folder / "vault.db", own))
     with Recollect(
         home=folder,
         settings=settings(*vaults, deadline_ms=deadline_ms),

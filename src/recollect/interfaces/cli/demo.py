@@ -43,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _demo(home: Path, query: str) -> None:
-    with Recollect(home=home) as memory:
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with Recollect(home / "vault.db", home=home) as memory:  # no passphrase is meant for it
         saved = memory.save_all(list(sample(memory.now())))
         memory.embed_now()
         print(f"A demo vault with {counted(len(saved), 'sample memory')}.\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from operator import attrgetter
@@ -25,6 +26,7 @@ from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.folders import SqliteFileWriting
 from recollect.store.sqlite.subwords import SubwordsChange
 from recollect.store.sqlite.topics import SqliteTopics
+from recollect.store.sqlite.vault_files import SET
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import from_micros, to_micros
 from recollect.types import Filter, Memory, Place
@@ -42,6 +44,7 @@ UPDATE = (
     f"UPDATE memories SET {', '.join(f'{column} = ?' for column in COLUMNS)}, forgotten_at = NULL "
     "WHERE key = ?"
 )
+UNSCRUBBED = "unscrubbed"  # in `meta` from a purge until nothing of it is left in the file
 BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
 TIERS = ("core", "capture", "file")
 
@@ -163,6 +166,7 @@ class SqliteWriting:
         self._now_live(before.key, before.memory)
 
     def purge(self, before: Stored) -> None:
+        self._connection.execute(SET, (UNSCRUBBED, os.urandom(8).hex()))
         self._connection.execute("DELETE FROM memories WHERE key = ?", (before.key,))
         self._subwords.remove(before.key)
         if not before.forgotten:

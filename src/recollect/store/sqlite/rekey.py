@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -36,28 +35,23 @@ from recollect.store.sqlite.cipher import (
     real_path,
 )
 from recollect.store.sqlite.damage import remove_note
+from recollect.store.sqlite.file_lock import IN_USE, exclusive
 from recollect.store.sqlite.integrity import row_counts
+from recollect.store.sqlite.vault_files import alone, vault_id
 
 PAGE = 4096
-OPEN_MAGIC = b"SQLite format 3\x00"
-APPLICATION_ID_AT = 68  # https://www.sqlite.org/fileformat2.html, section 1.3
-APPLICATION_ID = b"RCLT"
+NOTE = b"rekeyed copy of "
+NOTE_BYTES = len(NOTE) + 2 * HEADER_BYTES
 CHUNK = 1 << 16  # what SQLite writes at once is a page: 64 KiB at most
 # Running commands end within this time; servers do not and must be stopped first.
 ALONE_SECONDS = 5.0
 # As long as a command waits for others: the process that has the vault open sees the change soon.
 FINISH_SECONDS = 60.0
-IN_USE = (
-    "Another process is using the vault {path}; stop it (`recollect serve`, `recollect mcp`) and "
-    "try again."
-)
 BEING_CHANGED = (
     "The key of the vault {path} is being changed, and another process has the vault open; stop "
     "that process and try again."
 )
 CHANGED = "Another process has just changed the key of the vault {path}; nothing was done here."
-# SQLite's own way to the disk, below the cipher.
-RAW_VFS = "win32" if os.name == "nt" else "unix"
 
 
 def new_header(scheme: int) -> bytes:
@@ -75,6 +69,8 @@ def change_key(path: Path, old: bytes | None, new: Sealed | None) -> None:
         try:
             _copy_under(connection, copy, new)
             _check(connection, copy, new)
+            _, begin = connection.read("main", 0, 0, HEADER_BYTES)
+            add_note(copy, begin, real)
         except BaseException:
             remove_database(copy)
             raise
@@ -91,12 +87,12 @@ def finish(real: str) -> None:
     with exclusive(real, FINISH_SECONDS, BEING_CHANGED) as vault:
         if not pending(real):  # another process has done it while we waited
             return
-        _check_vault(coming)
+        _check_origin(vault, real, coming)
         install(vault, real, coming)
 
 
 def install(vault: apsw.VFSFile, real: str, coming: Path) -> None:
-    """Copy the file over the vault, which is locked, and remove it."""
+    """Copy the file, which has its note, over the vault, which is locked, and remove it."""
     for ending in ("-wal", "-shm", "-journal"):  # they belong to what the vault was
         Path(real + ending).unlink(missing_ok=True)
     sync_folder(coming.parent)
@@ -106,15 +102,43 @@ def install(vault: apsw.VFSFile, real: str, coming: Path) -> None:
     sync_folder(coming.parent)
 
 
-def _check_vault(coming: Path) -> None:
-    """Refuse a file that is not a vault: it must not overwrite one."""
+def _check_origin(vault: apsw.VFSFile, real: str, coming: Path) -> None:
+    """Refuse a copy that no change of this vault left: it must not overwrite the vault."""
+    begin = begin_of(vault)
     with coming.open("rb") as stream:
-        begin = stream.read(PAGE)
-    known = begin.startswith(MAGIC) or (
-        begin.startswith(OPEN_MAGIC) and begin[APPLICATION_ID_AT:][:4] == APPLICATION_ID
-    )
-    if len(begin) < PAGE or not known:
-        raise StoreError(f"The file {coming} is not a copy of a vault; move it away.")
+        first = stream.read(PAGE)
+        stream.seek(max(0, coming.stat().st_size - NOTE_BYTES))
+        note = stream.read()
+    half_copied = begin.startswith(note) and note.startswith(NOTE)
+    if not half_copied and begin != first and note != _note(begin, real):
+        raise StoreError(
+            f"The file {coming} does not belong to the vault {real}; move it away and try again."
+        )
+
+
+def begin_of(vault: apsw.VFSFile) -> bytes:
+    """The vault's first page; nothing where it has none."""
+    return vault.xRead(PAGE, 0) if vault.xFileSize() >= PAGE else b""
+
+
+def add_note(copy: Path, begin: bytes, real: str) -> None:
+    """Note at the end of a copy which vault it is to overwrite, and write it to the disk."""
+    with copy.open("ab") as stream:
+        stream.write(_note(begin, real))
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _note(begin: bytes, real: str) -> bytes:
+    """What stands at the end of a copy, and while it is copied at the beginning of the vault: of
+    which vault it is. A locked one is known by its header, an open one by its id."""
+    if begin.startswith(MAGIC):
+        known = begin[:HEADER_BYTES].hex()
+    else:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        with closing(apsw.Connection(alone(real), flags)) as connection:
+            known = vault_id(connection) or ""
+    return NOTE + known.encode().ljust(NOTE_BYTES - len(NOTE))
 
 
 def tidy(real: str) -> None:
@@ -160,7 +184,7 @@ def _copy_under(connection: apsw.Connection, copy: Path, new: Sealed | None) -> 
 
 
 def _check(connection: apsw.Connection, copy: Path, new: Sealed | None) -> None:
-    """Check that the copy is complete, switch it to WAL and write it to the disk."""
+    """Check that the copy is complete and switch it to WAL."""
     with closing(apsw.Connection(str(copy), apsw.SQLITE_OPEN_READWRITE)) as made:
         if header_of(made) != (new.header if new else None):
             raise StoreError(
@@ -176,52 +200,21 @@ def _check(connection: apsw.Connection, copy: Path, new: Sealed | None) -> None:
                 "nothing was changed; `recollect doctor` may say more."
             )
         made.pragma("journal_mode", "WAL")
-    with copy.open("rb+") as stream:
-        os.fsync(stream.fileno())
-
-
-@contextmanager
-def exclusive(real: str, seconds: float, refusal: str) -> Iterator[apsw.VFSFile]:
-    """The vault's raw bytes under SQLite's exclusive lock, even where they are half a copy. Whoever
-    has the vault open holds a lock that excludes it: StoreError after `seconds`."""
-    flags = apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READWRITE
-    vault = apsw.VFSFile(RAW_VFS, real, [flags, 0])
-    try:
-        deadline = time.monotonic() + seconds
-        while not _take_exclusive_lock(vault):
-            if time.monotonic() > deadline:
-                raise StoreError(refusal.format(path=real))
-            time.sleep(0.02)
-        yield vault
-    finally:
-        with suppress(apsw.Error):
-            vault.xUnlock(apsw.SQLITE_LOCK_NONE)
-        vault.xClose()
-
-
-def _take_exclusive_lock(vault: apsw.VFSFile) -> bool:
-    steps = (apsw.SQLITE_LOCK_SHARED, apsw.SQLITE_LOCK_RESERVED, apsw.SQLITE_LOCK_EXCLUSIVE)
-    try:
-        for step in steps:
-            vault.xLock(step)
-    except apsw.BusyError:
-        vault.xUnlock(apsw.SQLITE_LOCK_NONE)
-        return False
-    return True
 
 
 def _overwrite(vault: apsw.VFSFile, coming: Path) -> None:
     """Write the copy's bytes over the vault's, and zeros over what the vault had beyond them. The
-    first page is cleared first and written last, so that half a copy is never taken for a vault."""
-    before, after = vault.xFileSize(), coming.stat().st_size
-    vault.xWrite(bytes(PAGE), 0)
-    vault.xSync(apsw.SQLITE_SYNC_FULL)
+    first page holds the copy's note meanwhile and is written last, so that half a copy is never
+    taken for a vault."""
+    before, after = vault.xFileSize(), coming.stat().st_size - NOTE_BYTES
     with coming.open("rb") as stream:
         first = stream.read(PAGE)
-        place = PAGE
-        while chunk := stream.read(CHUNK):
-            vault.xWrite(chunk, place)
-            place += len(chunk)
+        stream.seek(after)
+        vault.xWrite(stream.read().ljust(PAGE, b"\0"), 0)
+        vault.xSync(apsw.SQLITE_SYNC_FULL)
+        stream.seek(PAGE)
+        for place in range(PAGE, after, CHUNK):
+            vault.xWrite(stream.read(min(CHUNK, after - place)), place)
     for place in range(after, before, CHUNK):
         vault.xWrite(bytes(min(CHUNK, before - place)), place)
     vault.xSync(apsw.SQLITE_SYNC_FULL)

@@ -17,7 +17,15 @@ import apsw
 from recollect.errors import StoreError
 from recollect.files import new_beside, sync_folder
 from recollect.store.sqlite.cipher import COPY, NEXT, real_path
-from recollect.store.sqlite.rekey import ALONE_SECONDS, CHUNK, IN_USE, exclusive, finish, install
+from recollect.store.sqlite.file_lock import IN_USE, exclusive
+from recollect.store.sqlite.rekey import (
+    ALONE_SECONDS,
+    CHUNK,
+    add_note,
+    begin_of,
+    finish,
+    install,
+)
 from recollect.store.sqlite.snapshot import writing
 
 try:
@@ -44,6 +52,7 @@ def replace_vault(path: Path, aside: Path, write: Callable[[Path], object]) -> P
             kept = _keep(vault, real, aside)
             copy = Path(real + COPY)
             write(copy)
+            add_note(copy, begin_of(vault), real)
             copy.replace(real + NEXT)
             sync_folder(copy.parent)
             install(vault, real, Path(real + NEXT))

@@ -10,6 +10,7 @@ import apsw
 
 from recollect.errors import StoreError
 from recollect.store.sqlite import checksums, subwords
+from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
 VERSION = 5
@@ -55,6 +56,9 @@ def migrate(
             connection.execute(_resource(f"migrations/{step:04}.sql"))
             if step in AFTERWARDS:
                 AFTERWARDS[step](connection)
+        new_id = os.urandom(16).hex()
+        connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (VAULT_ID, new_id))
+        mark_write(connection)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")

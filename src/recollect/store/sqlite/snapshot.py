@@ -25,6 +25,7 @@ from recollect.store.sqlite.cipher import (
 )
 from recollect.store.sqlite.integrity import file_problem, references_problem, row_counts
 from recollect.store.sqlite.schema import APPLICATION_ID, checked_version
+from recollect.store.sqlite.vault_files import mark_copy
 
 STEP = 1024  # pages, 4 MB: what is copied between two reports of progress
 OPEN_MAGIC = b"SQLite format 3\x00"
@@ -175,6 +176,7 @@ def _copy_pages(source: VaultFile, beside: Path, progress: Progress) -> None:
                 done = copying.page_count - copying.remaining
                 progress((done - copied) * size)
                 copied = done
+        mark_copy(made)
         made.pragma("locking_mode", "EXCLUSIVE")  # no index of a log beside it
         made.pragma("journal_mode", "DELETE")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recollect.errors import StoreError
 from recollect.store.base import Writing
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
@@ -17,7 +18,7 @@ from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting
 from recollect.store.sqlite.stats import counts
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.store.sqlite.upkeep import Finding, examine, scrub
+from recollect.store.sqlite.upkeep import Finding, examine, scrub, unscrubbed
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 
@@ -38,7 +39,7 @@ class SqliteStore:
         keys: KeySource | None = None,
         at_rest: bool = False,
     ) -> None:
-        self.database = Database(path, keys, at_rest=at_rest)
+        self.database = Database(path, keys, self._forget, at_rest=at_rest)
         self.topics = SqliteTopics(self.database)
         self.memories = SqliteMemories(self.database, self.topics)
         self.keyword = SqliteKeyword(self.database, self.topics)
@@ -46,6 +47,9 @@ class SqliteStore:
         self.vocabulary = SqliteVocabulary(self.database)
         self.feedback = SqliteFeedback(self.database)
         self.folders = SqliteFolders(self.database)
+        with suppress(StoreError):  # damaged, or being written: the next command does it
+            if not (at_rest or self.database.frozen) and unscrubbed(self.database):
+                scrub(self.database, patient=False)
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
@@ -87,9 +91,9 @@ class SqliteStore:
             yield from examine(self.database.connection(), self.topics.hashed)
 
     def changes(self) -> int:
-        """A number that changes whenever another connection has written. Asking for it is not a use
-        of the vault, which the idle lock would wait for."""
-        return self.database.data_version()
+        """A number that changes whenever another connection has written, or the file is another.
+        Asking for it is not a use of the vault, which the idle lock would wait for."""
+        return (self.database.openings << 32) + self.database.data_version()
 
     def counts(self) -> dict[str, Any]:
         """How many memories, tags and so on there are."""
@@ -104,6 +108,7 @@ class SqliteStore:
         return True
 
     def _forget(self) -> None:
+        """Drop what is in memory of the vault."""
         self.topics.forget()
         self.vectors.forget()
         self.vocabulary.forget()

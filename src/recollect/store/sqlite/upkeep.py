@@ -15,8 +15,11 @@ from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.checksums import differing
 from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
 from recollect.store.sqlite.keyword import TABLES, TOKENIZERS
+from recollect.store.sqlite.memories import UNSCRUBBED
+from recollect.store.sqlite.vault_files import log_emptied
 
 TopicHash = Callable[[str], bytes]
 
@@ -69,14 +72,25 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
     connection.execute(f"INSERT INTO waiting {WAITING}")
 
 
-def scrub(database: Database) -> None:
+def scrub(database: Database, *, patient: bool = True) -> None:
     """Remove what is left of purged memories: unused tags, words that the indexes only mark as
-    deleted, and the log's copies."""
-    with database.writing() as connection:
+    deleted, and the log's copies. Killed in between, or kept from it by a reader, it is done again
+    when the vault is next opened."""
+    unfinished = unscrubbed(database)
+    with database.writing(patient=patient) as connection:
         connection.execute("DELETE FROM tags WHERE key NOT IN (SELECT tag FROM memory_tags)")
         for table in TABLES.values():
             connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
-    database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    with database.translated():
+        done = log_emptied(database.connection(), BUSY_SECONDS if patient else 0)
+    if done:
+        with database.writing(patient=patient) as connection:
+            connection.executemany("DELETE FROM meta WHERE key = ? AND value = ?", unfinished)
+
+
+def unscrubbed(database: Database) -> list[tuple[apsw.SQLiteValue, ...]]:
+    """The note that a purge left which was not scrubbed."""
+    return database.rows("SELECT key, value FROM meta WHERE key = ?", UNSCRUBBED)
 
 
 def examine(connection: apsw.Connection, hashed: TopicHash) -> Iterator[Finding]:

@@ -185,7 +185,7 @@ class SqliteVectors:
         """The matrix of this model, brought up to date with the file."""
         from recollect.store.sqlite.matrix import Matrix  # noqa: PLC0415  numpy: only with vectors
 
-        with self._guard, self._database.translated():
+        with self._database.translated(), self._guard:
             matrix = self._matrices.get((identity, dimensions))
             if matrix is None:
                 matrix = Matrix(identity, dimensions, brief=self._brief, damaged=self._damaged)

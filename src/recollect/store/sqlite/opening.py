@@ -1,0 +1,222 @@
+"""Opening a vault file: its key, its log, its version, and what an interrupted command left."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from recollect.errors import Locked, StoreError
+from recollect.retry import patiently
+from recollect.store.sqlite import cipher
+from recollect.store.sqlite.cipher import KeySource, Sealed
+from recollect.store.sqlite.errors import BUSY_SECONDS
+from recollect.store.sqlite.schema import VERSION, checked_version, migrate
+from recollect.store.sqlite.vault_files import (
+    INDEX,
+    LOG,
+    alone,
+    log_fits,
+    log_in_use,
+    log_is_lost,
+    remove_orphans,
+)
+
+LOG_LOST = (
+    "The log of the vault {path} was deleted while another process uses the vault; stop that "
+    "process and try again."
+)
+GONE = (
+    "The vault {path} was moved or deleted while it was in use; put it back, or restart Recollect "
+    "to begin a new one."
+)
+
+
+class Opener:
+    """Opens connections to the vault at `path`. `keys` returns the key of a locked vault; `sealed`
+    is the key, once one was needed."""
+
+    def __init__(self, path: Path, keys: KeySource | None) -> None:
+        self.path = path
+        self.sealed: Sealed | None = None
+        self._keys = keys
+        self._key_guard = threading.Lock()
+        self.locate()
+
+    def locate(self) -> None:
+        """Look where the vault is, and whether it can be written."""
+        self.real = cipher.real_path(self.path)
+        # Beside a vault in use stand its WAL and the WAL's index: the folder must be writable too.
+        places = (self.path, self.path.parent)
+        there = os.access(self.path, os.F_OK)
+        self.frozen = there and not all(os.access(p, os.W_OK) for p in places)
+
+    def open(self, *, create: bool) -> apsw.Connection:
+        """A connection to the vault, which is made where there is none if `create` allows it."""
+        try:
+            if self.path.is_dir():
+                raise StoreError(f"{self.path} is a folder, not a vault file.")
+        except OSError as error:
+            raise StoreError(
+                f"The vault {self.path} cannot be opened: {error.strerror}."
+            ) from error
+        if self.frozen:
+            return self._open_frozen()
+        if create:
+            self._create_private()
+        elif not self.path.exists():
+            raise StoreError(GONE.format(path=self.path))
+        return self._open_writable()
+
+    def reader(self, uri: str) -> apsw.Connection:
+        """A connection that reads the vault or a copy of it, with the vault's key."""
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(uri, flags)
+        self._give_key(connection, cipher.header_of(connection))
+        return connection
+
+    def without_log(self) -> apsw.Connection:
+        """A connection that reads the vault's file alone."""
+        return self.reader(alone(self.real))
+
+    def _open_writable(self) -> apsw.Connection:
+        """Finish a change of the key that was interrupted, then open. While the vault is open, no
+        other change can begin."""
+        remove_orphans(self.real)
+        while True:
+            if cipher.pending(self.real):
+                from recollect.store.sqlite.rekey import finish  # noqa: PLC0415  start-up time
+
+                finish(self.real)
+            connection = apsw.Connection(str(self.path), apsw.SQLITE_OPEN_READWRITE)
+            header = cipher.header_of(connection)
+            try:
+                self._prepare(connection, header)
+            except (apsw.NotADBError, apsw.CorruptError, Locked):
+                # Another process may have changed the key between our check and our lock.
+                if not cipher.pending(self.real) and cipher.header_at(self.path) == header:
+                    raise
+                continue
+            if not cipher.pending(self.real):
+                if cipher.left_over(self.real):
+                    from recollect.store.sqlite.rekey import tidy  # noqa: PLC0415  as above
+
+                    tidy(self.real)
+                return connection
+            connection.close()
+
+    def _open_frozen(self) -> apsw.Connection:
+        if cipher.pending(self.real):
+            raise StoreError(
+                f"A change of the key of the vault {self.path} was interrupted, and the file is "
+                "read-only; open it once where it can be written."
+            )
+        try:
+            return self._read_only("mode=ro")
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            # On a read-only medium no WAL index can be made beside the file, and nobody writes.
+            return self._read_only("immutable=1")
+
+    def _read_only(self, how: str) -> apsw.Connection:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(f"{self.path.absolute().as_uri()}?{how}", flags)
+        self._prepare(connection, cipher.header_of(connection))
+        return connection
+
+    def _create_private(self) -> None:
+        """Create a new vault that only its owner can read; SQLite gives the files beside it the
+        same rights. An existing one is not opened: closing it would drop this process's locks."""
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            return
+        except OSError as error:
+            raise StoreError(
+                f"The vault {self.path} cannot be opened: {error.strerror}; check that its folder "
+                "exists and is yours."
+            ) from error
+
+    def _prepare(self, connection: apsw.Connection, header: bytes | None) -> None:
+        """Give the connection its key, check that the log is the vault's own, bring the vault to
+        this version, and set the connection up. One with which that fails is closed."""
+        try:
+            # Until the log is known to be the vault's own, closing must not copy it into the vault.
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
+            self._give_key(connection, header)
+            if log_in_use(self.real):
+                waiting_for_others(lambda: self._check_log(connection))
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            waiting_for_others(lambda: self._bring_to_version(connection, header))
+        except BaseException:
+            connection.close()
+            raise
+
+    def _give_key(self, connection: apsw.Connection, header: bytes | None) -> None:
+        if header is not None:
+            cipher.give_key(connection, self._key_for(header))
+
+    def _check_log(self, connection: apsw.Connection) -> None:
+        if not log_fits(connection, self.without_log):
+            raise StoreError(
+                f"The log {self.real}{LOG} does not belong to the vault beside it, which was "
+                f"replaced while it was in use; move {self.real}{LOG} and {self.real}{INDEX} "
+                "away and try again."
+            )
+
+    def _bring_to_version(self, connection: apsw.Connection, header: bytes | None) -> None:
+        """Create or migrate the vault where needed, then set up the connection."""
+        version = self._version(connection, header)
+        if not self.frozen and log_is_lost(connection, self.real):
+            raise StoreError(LOG_LOST.format(path=self.path))
+        if version < VERSION and self.frozen:
+            raise StoreError(
+                f"The vault {self.path} must be brought to version {VERSION}, but it is read-only; "
+                "open it once where it can be written."
+            )
+        if version < VERSION:
+            connection.execute("PRAGMA journal_mode = WAL")
+            migrate(connection, self.path, self._keep_as_it_was)
+        elif not self.frozen and connection.pragma("journal_mode") != "wal":
+            connection.execute("PRAGMA journal_mode = WAL")  # restored, or a key change interrupted
+            connection.pragma("user_version")  # the log is there from the first read on
+        connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on the disk
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -32768")  # 32 MB; mapping the file gained nothing
+
+    def _keep_as_it_was(self, version: int) -> None:
+        from recollect.store.sqlite.snapshot import keep_as_it_was  # noqa: PLC0415  start-up time
+
+        keep_as_it_was(self.path, version, self.sealed)
+
+    def _key_for(self, header: bytes) -> bytes:
+        """The key, asked for once for all threads."""
+        with self._key_guard:
+            if self.sealed is not None and self.sealed.header == header:
+                return self.sealed.key
+            if self._keys is None:
+                raise Locked(f"The vault {self.path} is locked, and there is no key for it here.")
+            key = self._keys(self.path, header)
+            self.sealed = Sealed(key, header)
+            return key
+
+    def _version(self, connection: apsw.Connection, header: bytes | None) -> int:
+        try:
+            return checked_version(connection, self.path)
+        except apsw.NotADBError as error:
+            if header is None:
+                raise
+            self.sealed = None
+            raise Locked(cipher.WRONG_PASSPHRASE.format(path=self.path)) from error
+
+
+def waiting_for_others(action: Callable[[], object]) -> None:
+    """Retry `action` while SQLite reports busy without having waited.
+
+    The busy handler does not cover every case: switching a new file to WAL, recovering the WAL of
+    a killed process, and the moment in which the last user of a vault closes it.
+    """
+    patiently(action, (apsw.BusyError, apsw.LockedError), BUSY_SECONDS)

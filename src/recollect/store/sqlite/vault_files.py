@@ -1,0 +1,248 @@
+"""The files of a vault: the one at its path, its log, and the log's index; and whether they belong
+together.
+
+SQLite keeps what was written last in a log and finds it by its name alone. If another file takes
+the vault's place, SQLite would read the old log as the new file's and copy it into that file. So a
+process that has a vault open compares its files with those at the path, and every write leaves a
+mark, which says of which state of the vault its log is the continuation.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from recollect.errors import StoreError
+from recollect.store.sqlite.errors import BUSY_SECONDS
+from recollect.store.sqlite.file_lock import IN_USE, exclusive
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open can be neither removed nor replaced
+    fcntl = None  # type: ignore[assignment]
+
+LOG, INDEX = "-wal", "-shm"
+ASIDE = "-wal-replaced"  # the log of a vault whose content was overwritten while it was open
+LOG_HEADER_BYTES = 32  # https://www.sqlite.org/fileformat2.html, section 4.1
+SALTS_AT, SALTS_BYTES = 16, 8  # new ones whenever the log starts again at its beginning
+VAULT_ID = "vault_id"
+MARK = "log_mark"
+SET = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+TRIES = 3  # another process may copy its log into the vault between two of our reads
+LOCK_SECONDS = 1.0  # for a process to go that only looked at the vault
+RESCUE_SECONDS = 5.0  # for readers of other processes to finish
+UNREADABLE = (apsw.NotADBError, apsw.CorruptError, apsw.IOError)
+
+FileId = tuple[int, int]
+
+
+class VaultFiles(NamedTuple):
+    """Device and inode of each file; None for one that is not there."""
+
+    vault: FileId | None
+    log: FileId | None = None
+    log_index: FileId | None = None
+
+
+class LogMark(NamedTuple):
+    """What the last write said about the log it went to: the salts that the log had before, the
+    write that the vault itself held when that log began, the write before, and the write."""
+
+    salts: str = "-"
+    base: int = 0
+    previous: int = 0
+    last: int = 0
+
+
+class _State(NamedTuple):
+    vault_id: str | None
+    mark: LogMark
+
+
+def file_id(path: str | Path) -> FileId | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116  with every write: three times as fast
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def files_at(path: str | Path, real: str) -> VaultFiles:
+    """The files of the vault at `path`; SQLite puts the others beside the file `real`."""
+    return VaultFiles(file_id(path), file_id(real + LOG), file_id(real + INDEX))
+
+
+def log_in_use(real: str) -> bool:
+    """Whether there is a log with anything in it."""
+    try:
+        return Path(real + LOG).stat().st_size > LOG_HEADER_BYTES
+    except FileNotFoundError:
+        return False
+
+
+def log_is_lost(connection: apsw.Connection, real: str) -> bool:
+    """Whether others write to a log that is not at its place any more: its index is in use, and it
+    counts what is not there."""
+    [(_, written, _)] = connection.execute("PRAGMA wal_checkpoint(NOOP)").fetchall()
+    return int(str(written)) > 0 and not log_in_use(real)
+
+
+def alone(real: str) -> str:
+    """What opens the vault's file without its log."""
+    return f"{Path(real).as_uri()}?immutable=1"
+
+
+def vault_id(connection: apsw.Connection) -> str | None:
+    """The vault's own id, which its copies have too; None for another file."""
+    try:
+        return _state(connection).vault_id
+    except UNREADABLE:
+        return None
+
+
+def mark_write(connection: apsw.Connection) -> None:
+    """Leave the mark of this write; inside its transaction."""
+    before = _state(connection).mark
+    salts = _salts(connection)
+    base = before.base if before.salts == salts else before.previous
+    mark = LogMark(salts, base, before.last, max(time.time_ns(), before.last + 1))
+    connection.execute(SET, (MARK, " ".join(map(str, mark))))
+
+
+def mark_copy(connection: apsw.Connection) -> None:
+    """Mark a copy of a vault, so that no log of the original is taken for the copy's. One that has
+    no mark, or is damaged, stays as it is."""
+    mark = " ".join(map(str, LogMark("-", -1, -1, -1)))
+    with suppress(apsw.Error):
+        connection.execute("UPDATE meta SET value = ? WHERE key = ?", (mark, MARK))
+
+
+def log_fits(connection: apsw.Connection, without_log: Callable[[], apsw.Connection]) -> bool:
+    """Whether the log that this connection reads belongs to the vault's file. `without_log` opens
+    the file alone."""
+    return any(_fits(connection, without_log) for _ in range(TRIES))
+
+
+def _fits(connection: apsw.Connection, without_log: Callable[[], apsw.Connection]) -> bool:
+    # The file first: what another process adds meanwhile makes the log newer, never older.
+    try:
+        with closing(without_log()) as file:
+            stored = _state(file)
+    except UNREADABLE:
+        return True  # being copied into, or damaged: then whoever reads it says so
+    try:
+        seen = _state(connection)
+    except UNREADABLE:
+        return False
+    if stored.vault_id not in (None, seen.vault_id):
+        return False
+    mark = seen.mark
+    base = mark.base if mark.salts == _salts(connection) else mark.previous
+    return stored.mark.last == mark.last or base <= stored.mark.last <= mark.last
+
+
+def _state(connection: apsw.Connection) -> _State:
+    sql = "SELECT key, value FROM meta WHERE key IN (?, ?)"
+    try:
+        found = connection.execute(sql, (VAULT_ID, MARK)).fetchall()
+        rows = {key: str(value) for key, value in found}
+        salts, *numbers = rows.get(MARK, "- 0 0 0").split()
+        return _State(rows.get(VAULT_ID), LogMark(salts, *map(int, numbers)))
+    except apsw.SQLError:  # a new vault, all of which is still in its log
+        return _State(None, LogMark())
+    except (ValueError, TypeError) as error:
+        raise apsw.CorruptError("the mark of the last write is not valid") from error
+
+
+def _salts(connection: apsw.Connection) -> str:
+    _, salts = connection.read("main", 1, SALTS_AT, SALTS_BYTES)
+    return salts.hex() or "-"
+
+
+def let_go(
+    connections: Sequence[apsw.Connection], real: str, ours: VaultFiles, *, fits: bool
+) -> bool:
+    """Close connections to files of which one was moved, deleted or overwritten, so that nothing of
+    them gets into what is at the path now. Their log is copied into their own file first, where
+    nobody else can be using it. Returns False where that is needed and another process prevents it:
+    then nothing was closed."""
+    with ExitStack() as stack:
+        stack.enter_context(_alone_in(Path(real).parent))
+        there = files_at(real, real)
+        same = there.vault == ours.vault
+        copy = fits if same or there.vault is None else _locked(real, stack) is not None
+        # Whoever opens a vault without a log makes an empty one.
+        copy &= there.log in (None, ours.log) or not log_in_use(real)
+        copy &= there.log_index in (None, ours.log_index)
+        if copy and not log_emptied(connections[0], RESCUE_SECONDS) and same:
+            return False
+        for connection in connections:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.close()
+        if copy and not same:
+            remove_log(real)
+        if same and not fits and there.log == ours.log:
+            Path(real + LOG).replace(real + ASIDE)
+        if same and not fits and there.log_index == ours.log_index:
+            Path(real + INDEX).unlink()
+    return True
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Let one process at a time look at the files of a vault there and remove what is its own."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def log_emptied(connection: apsw.Connection, seconds: float) -> bool:
+    """Copy the log into the vault and empty it; returns whether no reader or writer prevented that
+    for so long."""
+    with waiting(connection, seconds):
+        [(busy, _, _)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return not busy
+
+
+@contextmanager
+def waiting(connection: apsw.Connection, seconds: float) -> Iterator[None]:
+    """Let SQLite wait so long for others."""
+    connection.set_busy_timeout(int(seconds * 1000))
+    try:
+        yield
+    finally:
+        connection.set_busy_timeout(int(BUSY_SECONDS * 1000))
+
+
+def remove_orphans(real: str) -> None:
+    """Remove the log of a vault that was deleted, beside the empty file of a new one."""
+    with ExitStack() as stack:
+        if Path(real).stat().st_size == 0 and (file_id(real + LOG) or file_id(real + INDEX)):
+            vault = _locked(real, stack)
+            if vault is not None and vault.xFileSize() == 0:
+                remove_log(real)
+
+
+def _locked(real: str, stack: ExitStack) -> apsw.VFSFile | None:
+    """The vault under SQLite's exclusive lock; None where another process has it open."""
+    try:
+        return stack.enter_context(exclusive(real, LOCK_SECONDS, IN_USE))
+    except StoreError:
+        return None
+
+
+def remove_log(real: str) -> None:
+    for ending in (LOG, INDEX):
+        Path(real + ending).unlink(missing_ok=True)
