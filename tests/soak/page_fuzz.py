@@ -138,7 +138,7 @@ def repair_problems(sound: Sound, page: int, file: Path) -> list[str]:
     """What is wrong with searching the damaged vault, and with the vault after `doctor --fix`."""
     schema = page == 1 or sound.owners.get(page) == "sqlite_schema"
     wrong = [] if schema else _search_problems(sound, page, file)
-    with _opened(file, damaged=True) as engine:
+    with _opened(sound, file, damaged=True) as engine:
         items, _ = engine.export_salvaged()
         exported = [item for item in items if isinstance(item, Stored) and not item.forgotten]
         findings = engine.doctor(fix=True)
@@ -160,7 +160,7 @@ def _search_problems(sound: Sound, page: int, file: Path) -> list[str]:
     SQLite finds no way to the memories; then it says so."""
     hit = sound.ids.get(page, set())
     blind = page in sound.inner or "stemmed" in sound.owners.get(page, "")
-    with _opened(file) as engine:
+    with _opened(sound, file) as engine:
         answer = engine.search(QUERY, limit=99)
         known = any(one.channel == "vault" for one in answer.degraded)
         missing = LIVE.keys() - {result.id for result in answer} - hit
@@ -176,9 +176,9 @@ def _search_problems(sound: Sound, page: int, file: Path) -> list[str]:
     return wrong
 
 
-def _opened(file: Path, *, damaged: bool = False) -> Recollect:
-    home = file.parent
-    return Recollect(file, home=home, settings=OFF, passphrase=PASSPHRASE, damaged=damaged)
+def _opened(sound: Sound, file: Path, *, damaged: bool = False) -> Recollect:
+    passphrase = PASSPHRASE if sound.sealed else None
+    return Recollect(file, home=file.parent, settings=OFF, passphrase=passphrase, damaged=damaged)
 
 
 def damaged_pages(seed: int, folder: Path, *, locked: bool = False) -> Tally:
