@@ -17,6 +17,7 @@ from pathlib import Path
 from recollect.engine import Recollect
 from recollect.ingest.jsonl import read_lines
 from recollect.settings import Embedding, Rerank, Settings
+from recollect.store.sqlite.cipher import header_at
 from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
 from recollect.vaults.keys import Keys, derived, sealed_with
 
@@ -50,6 +51,13 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def opened_vault(path: Path) -> Recollect:
+    locked = path.exists() and header_at(path) is not None
+    return Recollect(
+        path, home=path.parent, settings=OFF, passphrase=PASSPHRASE if locked else None
+    )
+
+
 def searches(places: dict[str, Path]) -> dict[str, dict[str, float]]:
     """Milliseconds of processor time a search, the median; each query on both vaults in turn, so
     that whatever else the machine does disturbs both alike."""
@@ -57,12 +65,7 @@ def searches(places: dict[str, Path]) -> dict[str, dict[str, float]]:
     asked = [f"w{chance.randrange(3000):05} w{chance.randrange(3000):05}" for _ in range(QUERIES)]
     times_of: dict[str, dict[str, float]] = {name: {} for name in places}
     with ExitStack() as stack:
-        opened = {
-            name: stack.enter_context(
-                Recollect(path, home=path.parent, settings=OFF, passphrase=PASSPHRASE)
-            )
-            for name, path in places.items()
-        }
+        opened = {name: stack.enter_context(opened_vault(path)) for name, path in places.items()}
         for recipe in RECIPES:
             spent: dict[str, list[float]] = {name: [] for name in places}
             for query in asked:
@@ -76,7 +79,7 @@ def searches(places: dict[str, Path]) -> dict[str, dict[str, float]]:
 
 
 def saves(path: Path) -> float:
-    with Recollect(path, home=path.parent, settings=OFF, passphrase=PASSPHRASE) as memory:
+    with opened_vault(path) as memory:
         spent = [timed(lambda n=n: memory.save(title=f"saved {n}")) for n in range(50)]  # type: ignore[misc]
     return 1000 * statistics.median(spent)
 
@@ -87,7 +90,7 @@ def imported(folder: Path, raw_lines: list[bytes], *, lock: bool) -> float:
     path.unlink(missing_ok=True)
     if lock:
         lock_vault(path, Keys(OFF.vault, {}, PASSPHRASE), lambda: sealed_with(PASSPHRASE))
-    with Recollect(path, home=folder, settings=OFF, passphrase=PASSPHRASE) as memory:
+    with opened_vault(path) as memory:
         start = time.process_time()
         memory.import_lines(read_lines(raw_lines))
         return time.process_time() - start
