@@ -13,6 +13,7 @@ from functools import cache
 from re import _constants as sre  # type: ignore[attr-defined]  # the parser has no public name
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 # Repetitions up to so often are counted as that many choices, longer ones as a length of the text.
 FEW = 16
@@ -42,11 +43,14 @@ def problem_of(pattern: str) -> str:
     if len(pattern) > LONGEST_PATTERN:
         return f"it has {len(pattern):,} characters; at most {LONGEST_PATTERN:,} are allowed"
     try:
-        if re.compile(pattern).match(""):
+        with catch_warnings():
+            simplefilter("error", FutureWarning)  # `[[`: escaped, it will mean the same for ever
+            compiled = re.compile(pattern)
+        if compiled.match(""):
             return "it matches the empty text"
         tree = tuple(parser.parse(pattern))
         _Analysis(pattern).sequence(tree, _After(frozenset(), fails=False), 0)
-    except (re.error, OverflowError, RecursionError) as error:
+    except (re.error, OverflowError, RecursionError, FutureWarning) as error:
         return str(error)
     except _Refused as error:
         return str(error)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crash_harness import Place, Tally, crash_round
+from fuzz_targets import fuzz_round
 from locked_work import OLD, key_of
 from page_fuzz import damaged_locked_pages, damaged_pages
 
@@ -98,6 +99,7 @@ PARTS: dict[str, Part] = {
     "changes of the key, at each line": key_changes_by_line,
     "damaged pages": damaged_pages,
     "damaged pages, locked": damaged_locked_pages,
+    "odd input": fuzz_round,
 }
 
 

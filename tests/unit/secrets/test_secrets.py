@@ -356,6 +356,7 @@ def refusal(folder: Path, line: str) -> str:
         ("bad = 'a*'", "matches the empty text"),
         ("bad = '(a+)+b'", "a repetition inside a repetition"),
         ("bad = '(?:x|(?:ab*)c){2,}'", "a repetition inside a repetition"),
+        ("bad = '[[a]'", "Possible nested set"),
         ("bad = '(a{2,5})+b'", "in several ways"),
         ("bad = '(ab|abc|d)+e'", "in several ways"),
         ("bad = '(a?){30}a{30}'", "in several ways"),
