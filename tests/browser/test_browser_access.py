@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from browser_site import NOW, Site, Watched, ready, served
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from recollect import Recollect
+from recollect.auth.capabilities import SEARCH
+from recollect.auth.own_token import own_token
+from recollect.auth.session_store import SessionStore
+from recollect.auth.token_store import TokenStore
+from recollect.auth.tokens import digest
 from recollect.demo.load import sample
+from recollect.interfaces.cli.open_ import PAGE
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
 WORDS = "token refresh"
@@ -144,18 +151,78 @@ def test_what_is_refused_is_told_to_everyone(
     judged(page, site.url + path, nothing)
 
 
+TOKEN = "a-token-that-is-long-enough"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
+    """A server that asks for a token, over a few memories and without models."""
+    home = tmp_path_factory.mktemp("guarded")
+    off = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
+    with Recollect(home=home, environment=off) as memory:
+        memory.save(id="tides", title="Tide tables", text="High water at noon.")
+    with contextmanager(served)(home, auth="yes", RECOLLECT_TOKEN=TOKEN, **off) as running:
+        yield running
+
+
 def test_a_server_that_asks_for_a_token_lets_people_log_in(
-    page: Page, empty_site: Site, watched: Watched
+    page: Page, guarded: Site, watched: Watched
 ) -> None:
     watched.allow("status of 401")
-    token = "a-token-that-is-long-enough"
-    with contextmanager(served)(empty_site.home, auth="yes", RECOLLECT_TOKEN=token) as guarded:
-        page.goto(guarded.url)
-        expect(page).to_have_url(guarded.at("/login"))
-        judged(page, guarded.at("/login"), nothing)
-        page.get_by_label("Token").fill("not the right one at all")
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("alert")).to_be_visible()
-        page.get_by_label("Token").fill(token)
-        page.keyboard.press("Enter")
-        expect(page.locator("[data-box]")).to_be_visible()
+    page.goto(guarded.at("/browse", kind="fact"))
+    expect(page).to_have_url(guarded.at("/login", next="/browse?kind=fact"))
+    judged(page, page.url, nothing)
+    page.get_by_label("Token").fill("not the right one at all")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label("Token").fill(TOKEN)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(guarded.at("/browse", kind="fact"))
+    judged(page, guarded.at("/sessions"), nothing)
+    expect(page.locator("[data-session]")).to_have_count(1)
+    page.locator("[data-log-out]").click()
+    expect(page).to_have_url(guarded.at("/login"))
+    page.goto(guarded.at("/"))
+    expect(page).to_have_url(guarded.at("/login"))
+
+
+def test_a_link_from_a_file_logs_in_without_a_click(
+    context: BrowserContext, guarded: Site, tmp_path: Path
+) -> None:
+    """As `recollect open` does it: the browser comes from a file, not from the server."""
+    store = TokenStore(guarded.home)
+    link = SessionStore(store).create_link(digest(own_token(guarded.home, store)[0]))
+    file = tmp_path / "open.html"
+    file.write_text(PAGE.format(link=guarded.at(f"/login/{link}")))
+    page = context.new_page()
+    page.goto(file.as_uri())
+    expect(page.locator("[data-box]")).to_be_visible()
+    expect(page).to_have_url(guarded.at("/"))
+
+
+def test_with_a_token_that_only_reads_the_page_offers_no_change_and_works(
+    page: Page, guarded: Site
+) -> None:
+    token, _ = TokenStore(guarded.home).create([SEARCH], name="reader")
+    page.goto(guarded.at("/login"))
+    page.get_by_label("Token").fill(token)
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-box]")).to_be_visible()
+    page.goto(guarded.at("/", q="tide"))
+    expect(page.locator("[data-result]")).to_have_count(1)
+    expect(page.get_by_role("button", name="Right")).to_have_count(0)
+    page.locator("[data-open]").focus()
+    for key in ("a", "d", "w"):  # the first two would judge the result
+        page.keyboard.press(key)
+    expect(page.locator("[data-waterfall]")).to_be_visible()
+    judged(page, guarded.at("/memory/tides"), with_related_or_none)
+    expect(page.locator("[data-edit], [data-forget], [data-pin]")).to_have_count(0)
+    page.goto(guarded.at("/lab", q="tide"))
+    ready(page)
+    expect(page.locator("[data-vote], [data-saving]")).to_have_count(0)
+    page.goto(guarded.at("/upkeep"))
+    expect(page.locator("[data-check]")).to_have_count(0)
+
+
+def with_related_or_none(page: Page) -> None:
+    expect(page.locator("[data-related-list], [data-related-none]")).to_be_visible()

@@ -177,6 +177,9 @@ def test_attempts_are_counted_by_address_and_in_all() -> None:
     assert attempts.wait_s("192.0.2.1") == 0  # one came back
     attempts.failed("192.0.2.1")
     assert attempts.wait_s("192.0.2.1") == 5
+    for _ in range(1000):
+        attempts.failed("192.0.2.1")
+    assert attempts.wait_s("192.0.2.1") == 5  # and no longer, however many come
     for number in range(IN_ALL):
         attempts.failed(f"2001:db8:{number:x}::1")
     assert attempts.wait_s("198.51.100.1") > 0
@@ -347,6 +350,7 @@ def test_a_link_logs_in_once(place: Place) -> None:
     answer = first.post(f"/login/{link}")
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     assert first.get("/").status_code == 200
+    assert first.post(f"/login/{link}").headers["location"] == "/"  # it is logged in already
     refused = second.post(f"/login/{link}")
     assert (refused.status_code, second.cookies) == (401, {})
     assert "recollect open" in refused.text

@@ -39,9 +39,12 @@ class Attempts:
 
     def failed(self, address: str) -> None:
         """Count a wrong token."""
-        for key, interval_s in ((_network(address), PER_ADDRESS_S), (EVERYBODY, IN_ALL_S)):
-            since = max(self._whole_again.pop(key, 0.0), self._clock())
-            self._whole_again[key] = since + interval_s
+        limits = ((_network(address), PER_ADDRESS, PER_ADDRESS_S), (EVERYBODY, IN_ALL, IN_ALL_S))
+        for key, most, interval_s in limits:
+            now = self._clock()
+            later = max(self._whole_again.pop(key, 0.0), now) + interval_s
+            # However many come, the next one waits for one interval.
+            self._whole_again[key] = min(later, now + most * interval_s)
         while len(self._whole_again) > MOST_ADDRESSES:
             del self._whole_again[next(iter(self._whole_again))]
 

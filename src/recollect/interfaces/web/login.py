@@ -24,7 +24,7 @@ from recollect.interfaces.web.rendering import page
 # A token has 47 characters; one of somebody's own making will not have more than this.
 LARGEST_LOGIN = 4096
 WRONG = "This token is not valid."
-USED = "This link was used already, or is too old. Run `recollect open` for a new one."
+USED = "This link was used already, or is too old. For a new one run: recollect open"
 # What a browser takes for a path of this server. `//host` and `/\host` lead to another.
 LOCAL = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f-\uffff]*")
 
@@ -78,7 +78,13 @@ class LoginDoor:
     async def use_link(self, request: Request) -> Response:
         self._check()
         response = await run_in_threadpool(self._begun_by_link, request)
+        if response is None and self._logged_in(request):
+            return redirect(_wanted(request))
         return response or _form(request, USED, 401)
+
+    def _logged_in(self, request: Request) -> bool:
+        secret = session_secret(self._credentials, request.scope)
+        return secret is not None and not self._credentials.session(secret).wrong
 
     def _begun_by_link(self, request: Request) -> Response | None:
         sessions = self._credentials.sessions
@@ -130,7 +136,7 @@ def _form(request: Request, wrong: str = "", status: int = 200) -> Response:
 
 
 def _later(request: Request, wait_s: int) -> Response:
-    wrong = f"Too many wrong tokens. Try again in {wait_s} seconds, or run `recollect open`."
+    wrong = f"Too many wrong tokens. Try again in {wait_s} seconds, or run: recollect open"
     response = _form(request, wrong, 429)
     response.headers["Retry-After"] = str(wait_s)
     return response

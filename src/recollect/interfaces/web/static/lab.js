@@ -376,7 +376,8 @@ function count(name) {
   }
   badge(panel.querySelector("[data-total]"), total);
   panel.querySelector("[data-reset-all]").hidden = !total;
-  const save = sideOf(name).querySelector("[data-save]");
+  const save = sideOf(name).querySelector("[data-save]"); // not for everybody
+  if (!save) return;
   save.disabled = !total;
   save.title = total ? "" : "Change a constant first";
 }
