@@ -45,7 +45,7 @@ def database(path: Path, tool: str) -> Iterator[apsw.Connection]:
     connection = _opened(path, tool)
     try:
         yield connection
-    except apsw.Error as error:
+    except (apsw.Error, UnicodeDecodeError) as error:  # the latter for a damaged schema
         raise _unreadable(path, tool, error) from error
     finally:
         connection.close()
@@ -85,7 +85,7 @@ def _connected(path: Path, how: str) -> apsw.Connection:
     return connection
 
 
-def _unreadable(path: Path, tool: str, error: apsw.Error) -> UserError:
+def _unreadable(path: Path, tool: str, error: Exception) -> UserError:
     if isinstance(error, apsw.NotADBError):
         return UserError(f"{path} is not a SQLite database of {tool}, or it is encrypted.")
     if isinstance(error, apsw.BusyError | apsw.LockedError):

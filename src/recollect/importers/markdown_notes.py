@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +12,6 @@ from recollect.times import from_micros, iso
 
 # Front matter is read as texts; these mean `null` in YAML.
 NOTHING = ("null", "Null", "NULL", "~")
-HEADING = re.compile(r"#[ \t]+(.+?)[ \t]*#*[ \t]*")
 
 
 class Note(NamedTuple):
@@ -53,5 +51,6 @@ def put_title_and_text(record: Record, note: Note) -> None:
 def without_title(body: str, title: str) -> str:
     """The body without a first heading that only repeats the title."""
     first, _, rest = body.partition("\n")
-    heading = HEADING.fullmatch(first)
-    return rest.lstrip("\n") if heading and heading[1].casefold() == title.casefold() else body
+    heading = first[1:].strip(" \t").rstrip("#").rstrip(" \t") if first[:1] == "#" else ""
+    repeated = first[1:2] in (" ", "\t") and heading.casefold() == title.casefold()
+    return rest.lstrip("\n") if heading and repeated else body
