@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.models.base import Embedder
+from recollect.models.base import Embedder, Immediate
 
 if TYPE_CHECKING:  # exists for type checkers only
     from recollect.models.base import Matrix
@@ -131,6 +131,12 @@ class EmbedderContract:
         embedder = self.embedder()
         assert isinstance(embedder.local, bool)
         assert isinstance(embedder.warm(), bool)
+
+    def test_whether_texts_are_embedded_at_once_is_answered_with_a_bool(self) -> None:
+        embedder = self.embedder()
+        if isinstance(embedder, Immediate):
+            assert isinstance(embedder.at_once(SENTENCES[:1]), bool)
+            assert not embedder.at_once(["word " * 100_000]), "No save waits for a book."
 
 
 def _check_shape(rows: Matrix, count: int) -> None:
