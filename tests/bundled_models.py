@@ -25,7 +25,7 @@ from recollect.models.onnx import OnnxModel
 FOLDER = "TESTS_MODEL_OUTPUTS"  # of the environment: where they are
 BOTH = frozenset({"embed", "rerank"})
 # Where the embedder itself is tested, it reads whatever it is given.
-EMBEDDER_TESTED = {"contract", "models"}
+EMBEDDER_TESTED = {"contract"}
 
 # The methods that `share` replaces, as they are.
 UNSHARED = {name: OnnxModel.__dict__[name] for name in ("session", "tokenizer", "_output")}

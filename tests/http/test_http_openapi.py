@@ -13,6 +13,7 @@ import pytest
 from http_server import API, NOW, Server, environment, problem, serving
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from examples import examples
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.present.views import VIEWS
 from recollect.recipes.registry import BUILT_IN
@@ -170,7 +171,8 @@ def test_the_server_keeps_to_its_document_whatever_it_is_asked(
     command = [
         ST, "--config-file", str(config), "run", f"{server.url}/openapi.json", "--no-color",
         "--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing",
-        "--max-examples", "8", "--seed", "7", "--workers", "2", "--generation-database", "none",
+        "--max-examples", str(examples(9)), "--seed", "7", "--workers", "2",
+        "--generation-database", "none",
     ]  # fmt: skip
     hooks = {"SCHEMATHESIS_HOOKS": "http_fuzzing", "PYTHONPATH": str(Path(__file__).parent)}
     done = subprocess.run(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -80,9 +82,14 @@ def test_the_bounds_are_those_of_the_check(name: str) -> None:
         convert(one.most, one)
 
 
+@cache
+def constants_of(name: str) -> Sequence[Constant]:
+    return constants(BUILT_IN[name])
+
+
 def convert(value: float, one: Constant) -> None:
     """No refusal for the range; that a number has to fit another one is another matter."""
-    recipe = next(name for name in NAMES if one in constants(BUILT_IN[name]))
+    recipe = next(name for name in NAMES if one in constants_of(name))
     told = ""
     try:
         Recipes().changed(recipe, {one.name: value})
