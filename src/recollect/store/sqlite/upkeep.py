@@ -19,7 +19,7 @@ from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
 from recollect.store.sqlite.keyword import TABLES, TOKENIZERS
 from recollect.store.sqlite.memories import UNSCRUBBED
-from recollect.store.sqlite.vault_files import log_emptied
+from recollect.store.sqlite.vault_files import log_copied
 
 TopicHash = Callable[[str], bytes]
 
@@ -82,7 +82,7 @@ def scrub(database: Database, *, patient: bool = True) -> None:
         for table in TABLES.values():
             connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
     with database.translated():
-        done = log_emptied(database.connection(), BUSY_SECONDS if patient else 0)
+        done = log_copied(database.connection(), BUSY_SECONDS if patient else 0)
     if done:
         with database.writing(patient=patient) as connection:
             connection.executemany("DELETE FROM meta WHERE key = ? AND value = ?", unfinished)

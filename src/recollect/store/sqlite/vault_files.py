@@ -180,7 +180,9 @@ def let_go(
         # Whoever opens a vault without a log makes an empty one.
         copy &= there.log in (None, ours.log) or not log_in_use(real)
         copy &= there.log_index in (None, ours.log_index)
-        if copy and not log_emptied(connections[0], RESCUE_SECONDS) and same:
+        # Whoever opens a vault without the log's index makes another one of the log as it is.
+        how = "FULL" if same and there.log == ours.log else "TRUNCATE"
+        if copy and not log_copied(connections[0], RESCUE_SECONDS, how) and same:
             return False
         for connection in connections:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -208,11 +210,11 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def log_emptied(connection: apsw.Connection, seconds: float) -> bool:
-    """Copy the log into the vault and empty it; returns whether no reader or writer prevented that
-    for so long."""
+def log_copied(connection: apsw.Connection, seconds: float, how: str = "TRUNCATE") -> bool:
+    """Copy the log into the vault and empty it, or with FULL leave it; returns whether no reader or
+    writer prevented that for so long."""
     with waiting(connection, seconds):
-        [(busy, _, _)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        [(busy, _, _)] = connection.execute(f"PRAGMA wal_checkpoint({how})").fetchall()
     return not busy
 
 
