@@ -6,7 +6,9 @@ from pathlib import Path
 
 import apsw
 import pytest
-from commandline import NOW, Home
+from commandline import NOW, Home, refused
+
+from damaged_vaults import leaf, make, overwrite
 
 STATS = (
     "vault memories forgotten kinds tiers projects tags feedback bytes embedding vectors waiting "
@@ -15,6 +17,7 @@ STATS = (
 CHECKS = [
     "file",
     "references",
+    "memories",
     "stemmed index",
     "plain index",
     "subwords index",
@@ -100,6 +103,31 @@ def test_reindex_mends_it_as_well(home: Home, check: str, sql: str) -> None:
     damaged(home, sql)
     assert home.call("reindex").code == 0
     assert home.is_sound(), check
+
+
+def test_a_damaged_vault_is_searched_salvaged_and_repaired(tmp_path: Path) -> None:
+    """What each command prints, from the damage to the first save after the repair."""
+    home, rescued = Home(tmp_path / "home"), tmp_path / "rescued.jsonl"
+    home.folder.mkdir()
+    make(home.vault)
+    overwrite(home.vault, leaf(home.vault, "memories"))
+    found = home.call("search", "anchor", "--limit", "50")
+    assert found.code == 0
+    assert f"Incomplete search: The vault {home.vault} is damaged" in found.out + found.err
+    refused(home.call("save", "--title", "x"), "is damaged", "`recollect doctor --fix` first")
+    salvaged = home.call("export", "--salvage", str(rescued))
+    assert salvaged.code == 0
+    [lost, written] = salvaged.err.splitlines()
+    assert "memories could not be read and are lost (m" in lost
+    assert written.endswith(f"1 forgotten memory, 1 feedback entry written to {rescued}.")
+    repaired = home.call("doctor", "--fix")
+    assert (repaired.code, repaired.err) == (0, "")
+    assert f"repair           {lost}" in repaired.out.splitlines()
+    assert "repair           The damaged vault is kept: " in repaired.out
+    assert home.is_sound()
+    live = [line for line in rescued.read_text().splitlines() if '"title"' in line]
+    assert len(home.listed()) == len(live) - 1
+    home.save("--title", "x")
 
 
 def test_reindex_without_a_model_rebuilds_the_keyword_indexes(home: Home) -> None:

@@ -13,7 +13,12 @@ EVIDENCE = {
     "none": "No evidence: nothing here seems to answer it; these are the nearest",
 }
 # Part of a search → what people call it.
-PARTS = {"vector": "search by meaning", "keyword": "search by words", "rerank": "reranking"}
+PARTS = {
+    "vault": "search",
+    "vector": "search by meaning",
+    "keyword": "search by words",
+    "rerank": "reranking",
+}
 CUT_SHORT = r"reranked (\d+) of (\d+) within the deadline"
 
 
@@ -55,6 +60,8 @@ def took_part(part: Degraded, response: Response) -> bool:
     """Whether a part that could not do all of its work did some."""
     if part.channel == "rerank":
         return bool(response.counts["reranked"])
+    if part.channel == "vault":  # it is damaged, and what can be read is searched
+        return True
     return part.channel in response.counts
 
 

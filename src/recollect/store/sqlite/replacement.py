@@ -96,7 +96,7 @@ def _keep(vault: apsw.VFSFile, real: str, aside: Path) -> Path | None:
         return None
     for ending in ("-wal", "-journal"):
         log = Path(real + ending)
-        if log.exists():
+        if log.exists() and log.stat().st_size:
             beside = aside.with_name(aside.name + ending)
             with writing(beside), log.open("rb") as old, new_beside(beside) as (_, new):
                 shutil.copyfileobj(old, new)
