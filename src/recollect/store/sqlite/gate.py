@@ -24,7 +24,8 @@ class Gate:
         depth: int = getattr(self._local, "depth", 0)
         if depth == 0:
             with self.lock:
-                self.lock.wait_for(lambda: not self._taken)
+                while self._taken:
+                    self.lock.wait()
                 self._inside += 1
         self._local.depth = depth + 1
         return depth == 0
@@ -37,7 +38,8 @@ class Gate:
                 self._inside -= 1
                 if counts:
                     self._left_at = time.monotonic()
-                self.lock.notify_all()
+                if self._taken:
+                    self.lock.notify_all()
 
     def idle(self, seconds: float) -> bool:
         """Whether nobody is inside and nobody was for so long; `lock` is held."""
