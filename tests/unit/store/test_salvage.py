@@ -24,7 +24,7 @@ from recollect.engine import Recollect
 from recollect.errors import Damaged, Locked, NotAVault, StoreError
 from recollect.store.base import FeedbackEvent, Stored
 from recollect.store.sqlite.checksums import FIELDS, differing
-from recollect.store.sqlite.cipher import header_at
+from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.damage import NOTE
 from recollect.store.sqlite.pages import SIZE
 from recollect.store.sqlite.rekey import change_key
@@ -179,6 +179,8 @@ def test_saving_is_refused_once_the_damage_is_known(vault: Path) -> None:
             with pytest.raises(Damaged, match="`recollect doctor --fix` first"):
                 write()
         assert len(other.search("anchor", limit=5)) == 5
+    with pytest.raises(Damaged, match="`recollect doctor --fix` first"):
+        change_key(vault, None, Sealed(bytes(32), bytes(16)))
     repaired(vault)
     assert not Path(f"{vault}{NOTE}").exists()
 

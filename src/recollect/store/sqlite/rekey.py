@@ -34,7 +34,7 @@ from recollect.store.sqlite.cipher import (
     pending,
     real_path,
 )
-from recollect.store.sqlite.damage import remove_note
+from recollect.store.sqlite.damage import refuse_damaged, remove_note
 from recollect.store.sqlite.file_lock import IN_USE, exclusive
 from recollect.store.sqlite.integrity import row_counts
 from recollect.store.sqlite.vault_files import alone, vault_id
@@ -62,6 +62,7 @@ def new_header(scheme: int) -> bytes:
 def change_key(path: Path, old: bytes | None, new: Sealed | None) -> None:
     """Encrypt the vault, decrypt it, or change its key; no other process may have it open."""
     real = real_path(path)
+    refuse_damaged(real)
     copy = Path(real + COPY)
     with closing(_alone(path, old)) as connection:
         if pending(real):

@@ -71,6 +71,7 @@ class Salvage:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._pages = pages = Pages(connection)
+        self.incomplete: set[str] = set()
         self.version = pages.version
         self.readable = any(pages.kind(number) for number in range(1, pages.count + 1))
         visited: set[int] = set()
@@ -80,7 +81,6 @@ class Salvage:
         roots = self._roots(holding)
         self.found = bool(roots)
         trees = {name: pages.tree(root, visited) for name, root in roots.items()}
-        self.incomplete: set[str] = set()
         self._rows: dict[str, list[tuple[int, Record]]] = {}
         for name, shape in (ROWS | ENTRIES).items():
             kind = TABLE_LEAF if name in ROWS else INDEX_LEAF
