@@ -20,8 +20,8 @@ LONGEST_QUERY = 10_000
 LARGEST_LIMIT = 1_000_000_000
 # What a filter's values are, where they are not texts.
 FILTER_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("tags", "without_kinds", "among"), (list, tuple)),
-    **dict.fromkeys(("since", "until"), (datetime,)),
+    **dict.fromkeys(("tags", "holding", "without", "without_kinds", "among"), (list, tuple)),
+    **dict.fromkeys(("since", "until", "made_since", "made_before", "valid_at"), (datetime,)),
 }
 
 

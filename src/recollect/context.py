@@ -106,9 +106,7 @@ class SearchContext:
         self.now = now
         self.store = store
         self.models = models
-        self.understanding = Understanding(
-            search.query, now, store, read_time=search.read_time is not False
-        )
+        self.understanding = Understanding(search, limit, now, store)
         self.inlined = inlined
         self.snippets: dict[str, str] = {}
         self.channels: dict[str, Ranking] = {}

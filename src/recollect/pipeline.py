@@ -13,12 +13,14 @@ from recollect.context import Models, SearchContext
 from recollect.errors import UserError
 from recollect.present.snippet import marked
 from recollect.present.views import VIEWS
+from recollect.query.exclusions import Exclusion, exclusions, left_out, without
 from recollect.query.terms import keywords
 from recollect.query.time.periods import understood
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import with_deep_search
 from recollect.store.base import Store
 from recollect.types import Filter, Hit, Ranking, Response, Result, Search, Term, View, combine
+from recollect.validity import validity
 
 # A chip for each; nobody reads more of them.
 MOST_FACETS = 12
@@ -29,14 +31,19 @@ def run(
 ) -> Response:
     """Answer a search as the recipe declares, which is the one that the search names."""
     start = time.perf_counter()
-    assert search.now is not None, "the caller's clock says it"
+    now = search.now
+    assert now is not None, "the caller's clock says it"
     declared = _variant(recipe, search)
+    query = search.query
+    excluded = exclusions(query) if declared.reads and not search.literal else ()
+    if excluded:
+        search = _excluding(search, excluded)
     limit, note = _limit(declared, search)
     context = SearchContext(
         recipe=recipe.name,
         search=search,
         limit=limit,
-        now=search.now,
+        now=now,
         store=store,
         models=models,
         roles=declared.roles,
@@ -59,7 +66,7 @@ def run(
     common = _facets(context) if search.facets else {}
     context.timings["total"] = (time.perf_counter() - start) * 1000
     return Response(
-        query=search.query,
+        query=query,
         recipe=recipe.name,
         view=shown,
         intent=context.understanding.intent,
@@ -69,7 +76,7 @@ def run(
         degraded=tuple(context.degraded),
         notes=tuple(context.notes),
         timings_ms={part: round(spent, 3) for part, spent in context.timings.items()},
-        understood=_understood(declared, context) if pool else (),
+        understood=(*_understood(declared, context, ranking), *map(left_out, excluded)),
         evidence=ranking.judgement.evidence if ranking.judgement else None,
         confidence=ranking.judgement.confidence if ranking.judgement else None,
         facets=common,
@@ -105,9 +112,11 @@ def _limit(declared: Recipe, search: Search) -> tuple[int, str]:
 
 def _recall(declared: Recipe, context: SearchContext) -> None:
     """Run each channel that the query wants; one that could not take part is left out."""
-    if any(channel.embeds(context) for channel in declared.recall[1:]):
+    lists = declared.reads and context.understanding.lists
+    asked = [channel for channel in declared.recall if channel.lists == lists]
+    if any(channel.embeds(context) for channel in asked[1:]):
         context.embed_ahead()
-    for channel in declared.recall:
+    for channel in asked:
         if not channel.wanted(context):
             continue
         waited = context.waited_ms
@@ -138,11 +147,20 @@ def _fused(declared: Recipe, context: SearchContext) -> Ranking:
     return structs.replace(fused, hits=tuple(hit for hit in fused if context.has(hit.memory_id)))
 
 
-def _understood(declared: Recipe, context: SearchContext) -> tuple[str, ...]:
-    """The times that the query names, as they were read, where a stage counts them."""
+def _understood(declared: Recipe, context: SearchContext, ranking: Ranking) -> tuple[str, ...]:
+    """The times that the query names and what else it asks for, as they were read, where the recipe
+    counts them."""
     if not any(stage.reads_time for stage in declared.stages):
         return ()
-    return tuple(map(understood, context.understanding.asked_periods))
+    query = context.understanding
+    times = map(understood, query.asked_periods) if ranking or context.fused else ()
+    return (*times, *(query.asked.understood(query.lists) if declared.reads else ()))
+
+
+def _excluding(search: Search, excluded: Sequence[Exclusion]) -> Search:
+    """The search for the rest of the query, without what it wants left out."""
+    kept = structs.replace(search.filter, without=tuple(each.words for each in excluded))
+    return structs.replace(search, query=without(search.query, excluded), filter=kept)
 
 
 def _facets(context: SearchContext) -> dict[str, dict[str, int]]:
@@ -187,6 +205,7 @@ def _result(hit: Hit, context: SearchContext, view: View, vault: str, place: int
         replaces=hit.findings.replaces,
         file=hit.findings.file,
         joined=hit.findings.joined,
+        validity=validity(memory, context.now),
     )
 
 

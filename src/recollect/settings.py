@@ -78,7 +78,7 @@ class Rerank(Struct, frozen=True, forbid_unknown_fields=True):
 
 class SearchSettings(Struct, frozen=True, forbid_unknown_fields=True):
     recipe: str = "blend"
-    read_time: bool = True
+    literal: bool = False
     vault_deadline_ms: Milliseconds = 2000
 
 

@@ -74,7 +74,13 @@ class Filter(Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
+    severity: Severity | None = None
+    made_since: datetime | None = None
+    made_before: datetime | None = None
+    holding: tuple[str, ...] = ()  # words that every memory must hold, in any form
+    without: tuple[tuple[str, ...], ...] = ()  # a memory that holds all words of one is left out
     without_kinds: tuple[str, ...] = ()
+    valid_at: datetime | None = None
     among: tuple[str, ...] | None = None  # ids; none of them lets nothing pass
 
     def narrows(self) -> bool:
@@ -86,12 +92,13 @@ class Search(Struct, frozen=True, kw_only=True):
     """One search, with everything it can be asked for. None leaves the choice to the recipe or to
     the settings.
 
-    `prefer_tags` and `prefer_domain` count in the ranking and filter nothing. `read_time` reads
-    "last week" and the like as a time. `now` is the time that ages are counted from. `mark` cuts a
-    snippet with the match marked for every result, whatever the view. `facets` counts what all that
-    was found has in common. `changes` sets constants of the recipe otherwise, for this search
-    alone: `{"fuse.weights.vector": 2.0}`. `vaults` narrows to those of these names; without
-    `federate` the home's own vault is searched alone.
+    `prefer_tags` and `prefer_domain` count in the ranking and filter nothing. `literal` reads
+    nothing into the query: "last week" is no time then, "-redis" no exclusion. With
+    `include_expired`, what no longer holds is ranked like the rest. `now` is the time that ages are
+    counted from. `mark` cuts a snippet with the match marked for every result, whatever the view.
+    `facets` counts what all that was found has in common. `changes` sets constants of the recipe
+    otherwise, for this search alone: `{"fuse.weights.vector": 2.0}`. `vaults` narrows to those of
+    these names; without `federate` the home's own vault is searched alone.
     """
 
     query: str
@@ -102,7 +109,8 @@ class Search(Struct, frozen=True, kw_only=True):
     filter: Filter = Filter()
     prefer_tags: tuple[str, ...] = ()
     prefer_domain: str | None = None
-    read_time: bool | None = None
+    literal: bool | None = None
+    include_expired: bool = False
     now: datetime | None = None
     mark: bool = False
     facets: bool = False
@@ -313,6 +321,7 @@ class Result(Struct, frozen=True, kw_only=True):
     `same` are memories that say the same in the same words, shown as this one; `replaces` are older
     ones that state the same thing differently, and stand below. `file` is where it stands, if it is
     part of a file, the neighbouring parts in `joined` included, which are shown as this one.
+    `validity` says why it does not hold now: `expired 2026-04-30`; empty where it does.
     """
 
     id: str
@@ -326,6 +335,7 @@ class Result(Struct, frozen=True, kw_only=True):
     replaces: tuple[Memory, ...] = ()
     file: FilePlace | None = None
     joined: tuple[Memory, ...] = ()
+    validity: str = ""
 
     @property
     def fields(self) -> dict[str, object]:

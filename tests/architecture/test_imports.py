@@ -47,7 +47,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("store",),
     ("query",),
     ("settings", "memory_json", "checks", "auth"),
-    ("times", "depth"),
+    ("times", "depth", "validity"),
     (
         "errors",
         "types",

@@ -162,9 +162,9 @@ def test_times_in_words_are_read_and_can_be_taken_as_words(page: Page, site: Sit
     told = page.locator("[data-understood]")
     expect(told).to_contain_text("last week = 2026-03-02 … 2026-03-08")
     page.get_by_role("link", name="Treat it as plain words").click()
-    settled(page, q="what changed last week", read_time="false")
-    expect(told).to_contain_text("Times in words are not read.")
-    page.get_by_role("link", name="Read them again").click()
+    settled(page, q="what changed last week", literal="true")
+    expect(told).to_contain_text("Every word is searched for as it stands.")
+    page.get_by_role("link", name="Read times, kinds and exclusions again").click()
     settled(page, q="what changed last week")
     expect(told).to_contain_text("2026-03-02")
 

@@ -35,13 +35,13 @@ def test_removing_a_collection_keeps_its_file_and_every_other_setting(
 ) -> None:
     config = home.folder / "config.toml"
     home.folder.mkdir(exist_ok=True)
-    config.write_text("# mine\n[search]\nread_time = false\n")
+    config.write_text("# mine\n[search]\nliteral = true\n")
     shared = tmp_path / "platform.db"
     home.save("--title", "Signing keys rotate", "--id", "keys")
     home.run("collections", "add", "platform", str(shared))
     home.run("publish", "keys", "--to", "platform")
     assert "are kept" in home.run("collections", "remove", "platform").out
-    assert config.read_text() == "# mine\n[search]\nread_time = false\n"
+    assert config.read_text() == "# mine\n[search]\nliteral = true\n"
     assert shared.exists()
 
 

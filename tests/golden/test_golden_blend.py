@@ -474,7 +474,7 @@ def test_a_time_in_the_query_favours_memories_of_it(
     ask: Ask, said: str, wanted: set[str], understood: str
 ) -> None:
     query = f"what happened to the roof {said}"
-    response, without = ask(TIMES, query, limit=50), ask(TIMES, query, limit=50, read_time=False)
+    response, without = ask(TIMES, query, limit=50), ask(TIMES, query, limit=50, literal=True)
     assert response.understood == (understood,)
     assert {one.id for one in response if parts_named(one, "time_match")[0].value > 0} == wanted
     assert response.results[0].id in wanted, told(response)

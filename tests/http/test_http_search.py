@@ -67,8 +67,8 @@ def untimed(answer: Any) -> Any:
             {"q": "auth api", "recipe": "gnosis", "deep": "true"},
         ),
         (
-            {"query": "rust last week", "read_time": False, "since": "90d", "until": "2026-02-28"},
-            {"q": "rust last week", "read_time": "false", "since": "90d", "until": "2026-02-28"},
+            {"query": "rust last week", "literal": True, "since": "90d", "until": "2026-02-28"},
+            {"q": "rust last week", "literal": "true", "since": "90d", "until": "2026-02-28"},
         ),
         (
             {"query": "tokens", "now": "2026-02-01", "set": {"fuse.weights.keyword": 3.5}},

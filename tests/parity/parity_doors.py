@@ -70,7 +70,7 @@ class Library:
         return {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
 
     def search(self, query: str, asked: dict[str, Any]) -> Any:
-        others = ("recipe", "view", "limit", "deep", "prefer_tags", "prefer_domain", "read_time")
+        others = ("recipe", "view", "limit", "deep", "prefer_tags", "prefer_domain", "literal")
         told = {name: asked[name] for name in others if name in asked}
         found = self._engine.search(query, filter=self._narrow(asked), **told)
         return as_json(found, asked["explain"])
@@ -123,14 +123,12 @@ class CommandLine:
         return json.loads(written[0])
 
     def _options(self, told: Mapping[str, Any]) -> list[str]:
-        """`tags=["a"]` as `--tag a`, `read_time=False` as `--no-time`, and so on."""
+        """`tags=["a"]` as `--tag a`, and so on."""
         options = []
         for name, value in told.items():
             option = "--" + name.removesuffix("s" if name.endswith("tags") else "")
             option = option.replace("_", "-")
-            if name == "read_time":
-                options += [] if value else ["--no-time"]
-            elif value is None:
+            if value is None:
                 options += ["--clear", name]
             elif isinstance(value, bool):
                 options += [option] if value else []

@@ -80,7 +80,7 @@ SEARCHES = (
     search("since a week ago, until a day", since="5w", until="2026-02-25"),
     search("prefers tags and a domain", recipe="vault", prefer_tags=["auth"], prefer_domain="auth"),
     search("time in words", "what did we decide last week"),
-    search("time in words, taken as words", "what did we decide last week", read_time=False),
+    search("time in words, taken as words", "what did we decide last week", literal=True),
     search("an exact name", "ERR_4021"),
     search("a typing error", "refesh tokns"),
     search("signs of a query language", 'tokens AND (NOT "x" OR *:^~'),

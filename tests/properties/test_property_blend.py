@@ -117,8 +117,8 @@ def test_reading_a_time_changes_places_and_drops_nothing(pair: Pair, text: str, 
     """`when` gives memories of the time a bonus, the same for each, and takes from none."""
     for memory in pair:
         read, unread = (
-            memory.search(f"{text} {said}", recipe="blend", limit=ALL, read_time=wanted)
-            for wanted in (True, False)
+            memory.search(f"{text} {said}", recipe="blend", limit=ALL, literal=literal)
+            for literal in (False, True)
         )
         assert len(read.understood) == (1 if len(read) else 0)
         assert unread.understood == ()

@@ -105,7 +105,7 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
         budget_ms: int = 60_000,
         limit: int = 10,
         now: datetime = NOW,
-        read_time: bool = True,
+        literal: bool = False,
         filter: Filter | None = None,
     ) -> SearchContext:
         fields = {
@@ -124,7 +124,7 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
         reads = PlannedReranker(scores) if scores is not None else reranker
         at = SearchContext(
             recipe="r",
-            search=Search(query=text, filter=filter or Filter(), read_time=read_time),
+            search=Search(query=text, filter=filter or Filter(), literal=literal),
             limit=limit,
             now=now,
             store=store,

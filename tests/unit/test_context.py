@@ -60,9 +60,9 @@ def test_exact_things_are_bounded(search_at: Search) -> None:
     assert search_at(" ".join(words), memories).understanding.exact_terms == words[:8]
 
 
-@pytest.mark.parametrize(("wanted", "count"), [(True, 1), (False, 0)])
-def test_times_are_read_where_they_are_wanted(search_at: Search, wanted: bool, count: int) -> None:
-    assert len(search_at("last week", read_time=wanted).understanding.periods) == count
+@pytest.mark.parametrize(("literal", "count"), [(False, 1), (True, 0)])
+def test_times_are_read_where_they_are_wanted(search_at: Search, literal: bool, count: int) -> None:
+    assert len(search_at("last week", literal=literal).understanding.periods) == count
 
 
 VECTORS = {"a": (1.0, 0.0), "b": (0.6, 0.8), "c": (0.0, 1.0)}

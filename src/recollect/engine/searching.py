@@ -54,8 +54,8 @@ def run_recipe(
 def completed(session: Session, search: Search | str, /, **fields: Any) -> Search:
     """The search, checked, with what it leaves to the settings and to the clock."""
     asked = checked_search(search, **fields)
-    read_time = session.settings.search.read_time if asked.read_time is None else asked.read_time
-    return replace(asked, read_time=read_time, now=asked.now or session.clock())
+    literal = session.settings.search.literal if asked.literal is None else asked.literal
+    return replace(asked, literal=literal, now=asked.now or session.clock())
 
 
 def _federated(session: Session, recipe: Recipe, search: Search) -> Response:
@@ -116,7 +116,7 @@ def related(session: Session, id: str, limit: int | None = None) -> Response:
     [memory] = show(session, [id])
     text = f"{memory.title} {memory.text}"[:RELATED_READS]
     limit = bounded(RELATED.limits.default if limit is None else limit)
-    found = in_vault(session, RELATED, completed(session, text, limit=limit + 1, read_time=False))
+    found = in_vault(session, RELATED, completed(session, text, limit=limit + 1, literal=True))
     others = tuple(result for result in found if result.id != id)[:limit]
     return replace(
         found,
@@ -165,14 +165,15 @@ def context(
         response = _federated(
             session, recipe, completed(session, query, limit=limit, filter=filter)
         )
-        memories = [result.memory for result in response]
+        memories = [result.memory for result in response if not result.validity]
     found = {memory.id for memory in memories}
     topup = session.settings.context.topup_recent if topup_recent is None else topup_recent
     if topup and len(found) < limit:
+        valid = replace(filter, valid_at=session.clock())
         try:
-            newest = session.store.memories.newest(filter, limit)
+            newest = session.store.memories.newest(valid, limit)
         except Damaged:
-            newest = readable(session).memories.newest(filter, limit)
+            newest = readable(session).memories.newest(valid, limit)
         fresh = [memory for memory in newest if memory.id not in found]
         memories += fresh[: limit - len(found)]
     kept = _within(memories, max_tokens)

@@ -56,6 +56,8 @@ def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
             shown[name] = [
                 {"id": memory.id, "updated_at": iso(memory.updated_at)} for memory in others
             ]
+    if result.validity.startswith("expired"):
+        shown["expired"] = True
     if result.file is not None:
         shown["file"] = file_json(result.file)
         shown |= {"joined": [memory.id for memory in result.joined]} if result.joined else {}

@@ -33,6 +33,7 @@ def _result_fields() -> dict[str, Any]:
         "updated_at": Time,
         "same": list[MemoryDate],
         "replaces": list[MemoryDate],
+        "expired": bool,
         "file": FileLines,
         "joined": list[str],
         "explain": Term,

@@ -30,8 +30,8 @@ def doubt(response: Response) -> str:
 
 
 def understood(response: Response) -> list[str]:
-    """What was read in the query's words as a time."""
-    return [f"Read as a time: {period}" for period in response.understood]
+    """What was read in the query's words: a time, a kind, an order, what to leave out."""
+    return [f"Understood: {', '.join(response.understood)}"] if response.understood else []
 
 
 def not_shown(response: Response) -> str:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 from math import log
 
+from msgspec.structs import replace
+
 from recollect.query import fts5
 from recollect.query.exact import MOST_THINGS, RARE, RARE_SHARE, exact_things
 from recollect.query.intent import intent
+from recollect.query.listing import NOTHING, Asked, asked
 from recollect.query.terms import keywords, lowered
-from recollect.query.time.periods import periods, without
+from recollect.query.time.anchors import anchored
+from recollect.query.time.periods import bounds, periods, within, without
 from recollect.query.time.values import Period
 from recollect.store.base import COLUMNS, Store
-from recollect.types import Filter, Intent
+from recollect.types import Filter, Intent, Memory, Search
 
 
 def inverse_frequency(documents: int, holding: int) -> float:
@@ -22,13 +28,24 @@ def inverse_frequency(documents: int, holding: int) -> float:
     return log(1 + (documents - holding + 0.5) / (holding + 0.5))
 
 
+# Words that ask for what held before: "what was … before", "which editor did I use to use".
+PAST = re.compile(
+    r"\b(?:before|formerly|previously|earlier|used to|use to|back then|in the past|originally"
+    r"|no longer|once)\b",
+    re.IGNORECASE,
+)
+
+
 class Understanding:
     """The query as words, stems, exact terms, periods of time, and how rare its words are here."""
 
-    def __init__(self, text: str, now: datetime, store: Store, *, read_time: bool) -> None:
-        self._text = text
+    def __init__(self, search: Search, limit: int, now: datetime, store: Store) -> None:
+        self._text = search.query
+        self._filter = search.filter
+        self._literal = bool(search.literal)
+        self._include_expired = search.include_expired
+        self._limit = limit
         self._now = now
-        self._read_time = read_time
         self._store = store
         self._stems: dict[str, frozenset[str]] = {}
 
@@ -41,7 +58,18 @@ class Understanding:
     @cached_property
     def periods(self) -> tuple[Period, ...]:
         """The times that the query's words name, unless the caller does not want them read so."""
-        return periods(self._text, self._now) if self._read_time else ()
+        if self._literal:
+            return ()
+        found = periods(self._text, self._now)
+        event = None if found else anchored(self._text, self._date_of)
+        return (event,) if event else found
+
+    def _date_of(self, words: Sequence[str]) -> datetime | None:
+        """When the memory was made whose title holds all of these words."""
+        expression = fts5.within(["title"], fts5.all_of(words))
+        found = self._store.keyword.match("stemmed", expression, {"title": 1.0}, 1, Filter())
+        ids = [match.memory_id for match in found.matches]
+        return next((m.created_at for m in self._store.memories.get(ids).values()), None)
 
     @cached_property
     def asked_periods(self) -> tuple[Period, ...]:
@@ -52,6 +80,65 @@ class Understanding:
     def timeless(self) -> str:
         """The query without the words that name a time."""
         return without(self._text, self.periods) if self.periods else self._text
+
+    @cached_property
+    def past(self) -> bool:
+        """Whether what held at another time than now is asked for."""
+        if self._include_expired or self.periods:
+            return True
+        return not self._literal and PAST.search(self._text) is not None
+
+    # A list
+
+    @cached_property
+    def asked(self) -> Asked:
+        """What the query asks for beside its topic, unless the caller does not want it read so."""
+        if self._literal:
+            return NOTHING
+        return asked(
+            self._text,
+            self.asked_periods,
+            kinds=self._store.memories.kinds,
+            projects=self._store.memories.projects,
+            sources=self._sources,
+            stem=self.stems_of,
+        )
+
+    def _sources(self, names: Sequence[str]) -> list[str]:
+        """Those of these names that are sources."""
+        found = []
+        for name in names:
+            expression = fts5.within(["source"], fts5.all_of([name]))
+            hits = self._store.keyword.match("stemmed", expression, {"source": 1.0}, 1, Filter())
+            ids = [match.memory_id for match in hits.matches]
+            found += [m.source for m in self._store.memories.get(ids).values() if m.source == name]
+        return found
+
+    @cached_property
+    def listed(self) -> list[Memory]:
+        """What the query lists, in the order asked for; nothing where it has a topic."""
+        if not self.asked.lists:
+            return []
+        since, before = bounds(self.asked_periods)
+        wanted = replace(
+            self._filter,
+            kind=self._filter.kind or self.asked.kind,
+            project=self._filter.project or self.asked.project,
+            source=self._filter.source or self.asked.source,
+            severity=self.asked.severity,
+            holding=self.asked.words,
+            made_since=since,
+            made_before=before,
+        )
+        oldest = self.asked.order == "oldest"
+        found = self._store.memories.made(wanted, self._limit, oldest=oldest)
+        return [memory for memory in found if within(memory.created_at, self.asked_periods)]
+
+    @property
+    def lists(self) -> bool:
+        """Whether the query is answered by a list, which may be empty. A word that no such memory
+        holds is searched for like any other."""
+        return self.asked.lists and (bool(self.listed) or not self.asked.words)
 
     # Words
 

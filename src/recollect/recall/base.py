@@ -17,6 +17,7 @@ class Channel(Struct, frozen=True, forbid_unknown_fields=True):
 
     about: ClassVar[str]
     family: ClassVar[Family]
+    lists: ClassVar[bool] = False  # answers queries that name no topic, and only those
 
     @property
     def role(self) -> ChannelRole | None:

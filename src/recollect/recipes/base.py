@@ -14,6 +14,7 @@ from recollect.fuse import rrf, union, weighted, zscore
 from recollect.hashing import content_digest
 from recollect.recall.exact import Exact
 from recollect.recall.keyword import Keyword
+from recollect.recall.listed import Listed
 from recollect.recall.recent import Recent
 from recollect.recall.topic import Topic
 from recollect.recall.vector import Vector
@@ -30,10 +31,11 @@ from recollect.stages.neighbours import Neighbours
 from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
+from recollect.stages.validity import Validity
 from recollect.types import View
 
 # Tagged unions for msgspec: what a recipe may be made of.
-AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact]  # noqa: UP007
+AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed]  # noqa: UP007
 AnyFusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, zscore.ZScoreFusion]  # noqa: UP007
 AnyStage = Union[  # noqa: UP007
     WeightedSum,
@@ -46,6 +48,7 @@ AnyStage = Union[  # noqa: UP007
     Supersede,
     NearDuplicates,
     ExactFloor,
+    Validity,
     KeywordFloor,
     KindAdjust,
     DonePenalty,
@@ -87,6 +90,11 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         # Converted, so that 60 and 60.0 are the same number here too.
         plain = msgspec.convert(msgspec.to_builtins(bare), Recipe)
         return content_digest(msgspec.json.encode(plain, order="sorted").decode(), 6).hex()
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads lists and exclusions in the words of a query."""
+        return any(channel.lists for channel in self.recall)
 
     @property
     def roles(self) -> dict[ChannelRole, str]:

@@ -4,8 +4,10 @@ from recollect.depth import Depth
 from recollect.fuse.zscore import ZScoreFusion
 from recollect.recall.exact import Exact
 from recollect.recall.keyword import Keyword
+from recollect.recall.listed import Listed
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
+from recollect.signals.asked import AskedMatch
 from recollect.signals.domain import DomainMatch
 from recollect.signals.exact import ExactMatch
 from recollect.signals.feedback import Feedback
@@ -19,11 +21,13 @@ from recollect.signals.title import Title
 from recollect.stages.cut import Cut
 from recollect.stages.evidence import EvidenceRule, JudgeEvidence
 from recollect.stages.exact_floor import ExactFloor
+from recollect.stages.fixed_scores import Browsed
 from recollect.stages.near_duplicates import NearDuplicates
 from recollect.stages.neighbours import Neighbours
 from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.stages.signal_sums import Bonus
 from recollect.stages.supersede import Supersede
+from recollect.stages.validity import Validity
 
 DEPTH = Depth(per_result=3, at_least=100)
 
@@ -52,6 +56,7 @@ BLEND = Recipe(
         ),
         Exact(each=20),
         Vector(depth=DEPTH),
+        Listed(),
     ),
     fuse=ZScoreFusion(
         weights={"keyword": 1.0, "vector": 1.5},
@@ -69,6 +74,7 @@ BLEND = Recipe(
                 Title(weight=2.0, bonus=1.0, least=2),
                 FirstPerson(weight=2.0),
                 TimeMatch(weight=2.0),
+                AskedMatch(weight=2.0),
                 TagOverlap(weight=1.0),
                 DomainMatch(weight=0.5),
                 Importance(weight=0.5),
@@ -79,6 +85,8 @@ BLEND = Recipe(
         Supersede(cosine=0.82, overlap=0.5, longest=300),
         NearDuplicates(alike=0.9),
         ExactFloor(share=0.1),
+        Validity(share=0.5),
+        Browsed(channel="listed"),
         Neighbours(),
         Cut(),
         JudgeEvidence(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Union
 
+from recollect.signals.asked import AskedMatch
 from recollect.signals.cosine import Cosine
 from recollect.signals.decay import TemporalDecay
 from recollect.signals.domain import DomainMatch
@@ -39,6 +40,7 @@ AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
     ExactMatch,
     FirstPerson,
     TimeMatch,
+    AskedMatch,
     Importance,
     Feedback,
 ]

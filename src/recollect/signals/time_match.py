@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 from recollect.context import SearchContext
-from recollect.query.time.periods import understood
-from recollect.query.time.values import Period
+from recollect.query.time.periods import understood, within
 from recollect.recipes.ranges import Share
 from recollect.signals.base import Signal, SignalValue
 
@@ -32,18 +30,3 @@ class TimeMatch(Signal, frozen=True, tag="time_match", kw_only=True):
         return {
             id: SignalValue(raw, how) for id in ids if within(context.memory(id).created_at, named)
         }
-
-
-def within(moment: datetime, named: Sequence[Period]) -> bool:
-    """In one of the closed periods, where there are any ("in March and April"), and in all of the
-    open ones ("after March and before June")."""
-    closed = [period for period in named if None not in (period.start, period.end)]
-    rest = [period for period in named if None in (period.start, period.end)]
-    return (not closed or any(_in(moment, period) for period in closed)) and all(
-        _in(moment, period) for period in rest
-    )
-
-
-def _in(moment: datetime, period: Period) -> bool:
-    after = period.start is None or moment >= period.start
-    return after and (period.end is None or moment < period.end)

@@ -55,6 +55,8 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
         best = ranking.ids[:READ]
         if not best:
             return Judgement(0.0, "none")
+        if context.understanding.lists:
+            return Judgement(1.0, "strong")  # a list holds what is asked for, or is empty
         covered = max(coverage(context, best))
         known = context.cosines(best)
         cosines = [known[id] for id in best if id in known]

@@ -239,6 +239,15 @@ class Memories(Protocol):
     def newest(self, filter: Filter, limit: int) -> list[Memory]:
         """The memories changed last, newest first."""
 
+    def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
+        """By the time they were made, newest first, or oldest first."""
+
+    def kinds(self) -> list[str]:
+        """The kinds that live memories have."""
+
+    def projects(self, names: Sequence[str]) -> list[str]:
+        """Those of these names that are projects of live memories, in this order."""
+
     def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
         """Count the live memories that pass the filter by project, kind, source and tag: the `most`
         common values, equal counts by name, without empty values. Tags that differ only in case

@@ -113,6 +113,26 @@ class FannedMemories(Memories):
         )
         return self._once(own, others, _newest)[:limit]
 
+    def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
+        own = self._fan_out.personal.memories.made(filter, limit, oldest=oldest)
+        others = self._fan_out.ask(
+            lambda collection: collection.store.memories.made(
+                collection.narrowed(filter), limit, oldest=oldest
+            )
+        )
+        return self._once(own, others, _oldest if oldest else _made)[:limit]
+
+    def kinds(self) -> list[str]:
+        every = self._fan_out.ask(lambda collection: collection.store.memories.kinds())
+        own = self._fan_out.personal.memories.kinds()
+        return sorted({*own, *(kind for _, kinds in every for kind in kinds)})
+
+    def projects(self, names: Sequence[str]) -> list[str]:
+        every = self._fan_out.ask(lambda collection: collection.store.memories.projects(names))
+        own = self._fan_out.personal.memories.projects(names)
+        known = {*own, *(name for _, found in every for name in found)}
+        return [name for name in names if name in known]
+
     def _once(
         self,
         own: Sequence[Memory],
@@ -153,6 +173,14 @@ def _browsing(memory: Memory) -> tuple[int, float, str]:
 
 def _newest(memory: Memory) -> tuple[float, str]:
     return (-memory.updated_at.timestamp(), memory.id)
+
+
+def _made(memory: Memory) -> tuple[float, str]:
+    return (-memory.created_at.timestamp(), memory.id)
+
+
+def _oldest(memory: Memory) -> tuple[float, str]:
+    return (memory.created_at.timestamp(), memory.id)
 
 
 def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:

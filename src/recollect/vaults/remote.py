@@ -26,6 +26,7 @@ from recollect.types import (
     Degraded,
     Evidence,
     FilePlace,
+    Filter,
     Intent,
     Memory,
     Response,
@@ -35,6 +36,7 @@ from recollect.types import (
     View,
     recompute,
 )
+from recollect.validity import validity
 from recollect.vaults.known import KnownVault
 
 # Floating-point sums may differ in the last place from one machine to another.
@@ -49,7 +51,11 @@ MOST_RESULTS = 1000
 LONGEST_NOTE = 300
 MOST_NOTES = 20
 # Fields of a search and of its filter that are not sent to the other server.
-OURS = frozenset({"filter", "among", "without_kinds", "changes", "vaults", "mark", "facets"})
+NARROWER = (
+    "among", "without_kinds", "severity", "made_since", "made_before", "holding", "without",
+    "valid_at",
+)  # fmt: skip
+OURS = frozenset({"filter", *NARROWER, "changes", "vaults", "mark", "facets"})
 
 
 class _InFile(Struct):
@@ -116,7 +122,7 @@ class RemoteVault:
             recipe=recipe.name,
             view=view,
             intent=found.intent,
-            results=tuple(self._result(result, view) for result in found.results),
+            results=tuple(self._result(result, view, search.now) for result in found.results),
             counts=_counts(found.counts, len(found.results)),
             topics={},
             degraded=tuple(
@@ -138,7 +144,7 @@ class RemoteVault:
         except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
             raise self._wrong("answered in an unexpected shape") from None
 
-    def _result(self, answer: dict[str, Any], view: View) -> Result:
+    def _result(self, answer: dict[str, Any], view: View, now: datetime | None) -> Result:
         try:
             result = msgspec.convert(answer, _RemoteResult)
             shown = msgspec.convert(answer, VIEWS[view])
@@ -157,6 +163,7 @@ class RemoteVault:
             explain=result.explain,
             shown=shown,
             file=None if result.file is None else result.file.place(),
+            validity=validity(memory, now) if now else "",
         )
 
     def show(self, id: str) -> Memory:
@@ -174,7 +181,7 @@ class RemoteVault:
 
     def _body(self, recipe: Recipe, search: Search) -> dict[str, Any]:
         """The search as the other server's API takes it."""
-        if search.filter.among is not None or search.filter.without_kinds:
+        if any(getattr(search.filter, name) != getattr(Filter(), name) for name in NARROWER):
             raise self._wrong("cannot be asked with this filter")
         name, changes = self._nearest(recipe)
         limit = None if search.limit is None else min(search.limit, MOST_RESULTS)

@@ -69,6 +69,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "recipe": lambda memory: memory.recipe(),
     "related": lambda memory: memory.related("kept"),
     "show": lambda memory: memory.show(["kept"]),
+    "located": lambda memory: memory.located(["kept"]),
     "list": lambda memory: memory.list(),
     "facets": lambda memory: memory.facets(),
     "dates": lambda memory: memory.dates(),

@@ -255,7 +255,7 @@ def test_the_points_are_the_same_every_time(bench: SuiteVault, tmp_path: Path) -
 def test_settings_other_than_the_models_change_nothing(bench: SuiteVault, tmp_path: Path) -> None:
     odd = replace(
         WITHOUT_MODELS,
-        search=SearchSettings(recipe="nope", read_time=False),
+        search=SearchSettings(recipe="nope", literal=True),
         secrets=Secrets(patterns={"every word": r"\w+"}),
     )
     with opened(tmp_path, odd, os.environ, silent) as changed:

@@ -52,7 +52,7 @@ def test_nothing_is_doubted_where_the_evidence_is_strong_or_there_is_no_result()
 def test_what_was_read_as_a_time_is_said() -> None:
     assert sentences.understood(response()) == []
     found = sentences.understood(response(understood=("last week = 2026-08-10 to 2026-08-16",)))
-    assert found == ["Read as a time: last week = 2026-08-10 to 2026-08-16"]
+    assert found == ["Understood: last week = 2026-08-10 to 2026-08-16"]
 
 
 def test_what_is_not_shown_is_one_number() -> None:

@@ -20,13 +20,21 @@ def test_it_is_the_default_and_the_first_that_is_listed() -> None:
 
 def test_it_hangs_together() -> None:
     check(BLEND)
-    assert [channel.name for channel in BLEND.recall] == ["keyword", "subwords", "exact", "vector"]
+    assert [channel.name for channel in BLEND.recall] == [
+        "keyword",
+        "subwords",
+        "exact",
+        "vector",
+        "listed",
+    ]
     stages = [
         "bonus",
         "rerank",
         "supersede",
         "near_duplicates",
         "exact_floor",
+        "validity",
+        "browsed",
         "neighbours",
         "cut",
         "evidence",

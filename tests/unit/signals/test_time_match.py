@@ -71,7 +71,7 @@ def test_without_a_time_there_is_nothing_to_say(search_at: Search, query: str) -
 
 
 def test_who_does_not_want_times_read_gets_words(search_at: Search) -> None:
-    at = search_at("last week", MEMORIES, read_time=False)
+    at = search_at("last week", MEMORIES, literal=True)
     assert (found(at), at.understanding.asked_periods) == ({}, ())
 
 

@@ -492,7 +492,7 @@ def test_the_question_goes_to_the_other_server_as_it_was_asked(
     ):
         memory.search(
             "harbor token", recipe="vault", view="full", limit=5000, project="harbor",
-            tags=("auth",), prefer_tags=["api"], prefer_domain="security", read_time=False,
+            tags=("auth",), prefer_tags=["api"], prefer_domain="security", literal=True,
             changes={"limits.default": 3},
         )  # fmt: skip
         memory.context("harbor token", semantic="never")
@@ -505,7 +505,7 @@ def test_the_question_goes_to_the_other_server_as_it_was_asked(
     told = {name: asked[name] for name in ("recipe", "view", "project", "tags", "prefer_tags")}
     assert told == {"recipe": "vault", "view": "full", "project": "harbor",
                     "tags": ["auth"], "prefer_tags": ["api"]}  # fmt: skip
-    assert (asked["read_time"], asked["prefer_domain"]) == (False, "security")
+    assert (asked["literal"], asked["prefer_domain"]) == (True, "security")
     assert (context["recipe"], context["federate"]) == ("echovault", False)
     assert context["set"] == {"recall.vector.when": "never"}
 

@@ -25,6 +25,7 @@ from recollect.present.views import PreviewView
 from recollect.present.visible import visible
 from recollect.present.words import age, counted, place_in_file
 from recollect.types import Memory, Response, Result, Term
+from recollect.validity import validity
 from recollect.vaults.known import HOME
 
 LABELS = ((30, "excellent"), (20, "good"), (0, "weak"))
@@ -94,9 +95,10 @@ def _match(result: Result, response: Response) -> str:
 
 
 def about(memory: Memory, now: datetime) -> str:
-    """Id, kind, project, age and tags in one line."""
+    """Id, kind, project, validity, age and tags in one line."""
     parts = [memory.id, memory.kind, memory.project, memory.severity or ""]
-    parts += ["pinned" if memory.tier == "core" else "", age(memory.updated_at, now)]
+    parts += ["pinned" if memory.tier == "core" else "", validity(memory, now)]
+    parts += [age(memory.updated_at, now)]
     parts += [" ".join(f"#{tag}" for tag in memory.tags)]
     return " ".join(visible(" · ".join(part for part in parts if part)).split())
 
@@ -151,7 +153,7 @@ def _footer(response: Response) -> Iterator[str]:
         yield styled(doubt, YELLOW)
     yield styled(" · ".join(parts), DIM)
     for sentence in sentences.understood(response):
-        yield styled(f"{sentence} (--no-time ignores it)", DIM)
+        yield styled(f"{sentence} (--literal ignores it)", DIM)
     if response.view == "preview":
         yield styled(summary(response), DIM)
     if more := sentences.not_shown(response):

@@ -38,11 +38,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_repeatable(parser, "--vault", "NAME", "only this vault", dest="vaults")
     parser.add_argument("--explain", action="store_true", help="show how each score came about")
     parser.add_argument(
-        "--no-time",
-        dest="read_time",
+        "--literal",
         action="store_const",
-        const=False,
-        help='treat "last week" and the like as plain words',
+        const=True,
+        help='search for every word: read no times ("last week"), kinds ("bugs") or exclusions '
+        '("-redis")',
+    )
+    parser.add_argument(
+        "--include-expired", action="store_true", help="rank what no longer holds like the rest"
     )
     add_now(parser)
     add_json(parser)

@@ -56,7 +56,8 @@ class SearchParameters(FilterParameters, frozen=True, kw_only=True, forbid_unkno
     prefer_domain: Text | None = None
     explain: bool = False
     facets: bool = False
-    read_time: bool | None = None
+    literal: bool | None = None
+    include_expired: bool = False
     now: Text | None = None
     vaults: Names = ()
     federate: bool = True

@@ -94,9 +94,12 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     prefer_tags: Annotated[Tags, Meta(description="Rank these higher; filters nothing.")] = UNSET
     prefer_domain: Annotated[Text, Meta(description="Rank it higher; filters nothing.")] = UNSET
     vaults: Annotated[Tags, Meta(description="Only these vaults (default: all).")] = UNSET
-    read_time: Annotated[
-        bool | UnsetType, Meta(description='false: treat "last week" and the like as plain words.')
+    literal: Annotated[
+        bool | UnsetType, Meta(description='Search for every word; "last week" is no time then.')
     ] = UNSET
+    include_expired: Annotated[
+        bool, Meta(description="Rank what no longer holds like the rest.")
+    ] = False
 
 
 class DeepSearchArguments(FilterArguments, frozen=True, kw_only=True):

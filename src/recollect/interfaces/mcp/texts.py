@@ -36,7 +36,9 @@ def response_text(response: Response, *, explain: bool) -> str:
 
 def _result(place: int, result: Result, response: Response, *, explain: bool) -> Iterator[str]:
     memory = result.memory
-    yield f"{place}. {_named(memory, result.vault)}, score {result.score:.4g} > {_heading(memory)}"
+    expired = f", {result.validity}" if result.validity else ""
+    named = f"{_named(memory, result.vault)}, score {result.score:.4g}{expired}"
+    yield f"{place}. {named} > {_heading(memory)}"
     body = _shown(result)
     if body and (memory.title or response.view == "full"):
         yield quoted(body)

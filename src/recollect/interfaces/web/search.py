@@ -131,8 +131,8 @@ def _found(
         "more": _more(asked, response, address),
         "did": _did(response),
         "understood": sentences.understood(response),
-        "untimed": address.putting("read_time", "false").link() if response.understood else None,
-        "timed": _reads_time_again(address),
+        "literally": address.putting("literal", "true").link() if response.understood else None,
+        "understanding": _understands_again(address),
         "start_of": start_of,
     }
 
@@ -192,10 +192,10 @@ def _did(response: types.Response) -> dict[str, Any]:
     }
 
 
-def _reads_time_again(address: Address) -> str | None:
-    """The link that reads times again, where that is switched off."""
-    off = address.values("read_time")[-1:] == ["false"]
-    return address.without("read_time").link() if off else None
+def _understands_again(address: Address) -> str | None:
+    """The link that takes the query no longer literally, where it is."""
+    off = address.values("literal")[-1:] == ["true"]
+    return address.without("literal").link() if off else None
 
 
 def start_of(result: Result) -> str:

@@ -274,7 +274,7 @@ def shown_settings(engine: Recollect) -> list[tuple[str, str]]:
     settings = engine.settings
     rows: list[tuple[str, object]] = [
         ("search.recipe", settings.search.recipe),
-        ("search.read_time", settings.search.read_time),
+        ("search.literal", settings.search.literal),
         ("embedding.provider", settings.embedding.provider),
         ("embedding.model", settings.embedding.model),
         ("embedding.base_url", settings.embedding.base_url),

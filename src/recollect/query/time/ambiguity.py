@@ -9,10 +9,12 @@ from datetime import datetime
 from recollect.query.time.grammar import (
     AFTER_MARCH,
     AFTER_QUARTER,
+    AFTER_SEASON,
     BEFORE_NUMBERS,
     COUNTED,
     FIRST_BARE_YEAR,
     LEAD_LENGTH,
+    MAY_ENDS,
     MAY_IS_A_MONTH,
     MAY_IS_A_VERB,
     MAY_LEADS,
@@ -53,6 +55,7 @@ def _means_may(text: str, name: TimeName) -> bool:
         return True
     if name.match["month"][0].isupper():
         beside = name.has("day", "which", "part") or name.lead is not None
+        beside = beside or pattern(MAY_ENDS).search(text, 0, name.start) is not None
         return beside and not pattern(MAY_IS_A_VERB).match(text, name.end)
     lead = name.lead.words if name.lead else ""
     which = (name.match.groupdict().get("which") or "").lower()
@@ -92,11 +95,22 @@ def _means_quarter(text: str, name: TimeName, now: datetime) -> bool:
     return name.has("year", "slashed") or not pattern(AFTER_QUARTER).match(text, name.end)
 
 
+def _means_season(text: str, name: TimeName, now: datetime) -> bool:
+    """With a year or `last`, or after a preposition where nothing follows that it could name."""
+    if name.has("year", "which"):
+        return True
+    if name.match["season"].lower() == "fall":
+        return False
+    led = name.lead is not None and name.lead.role not in ("hint", "of")
+    return led and pattern(AFTER_SEASON).match(text, name.end) is not None
+
+
 AMBIGUOUS: dict[str, Callable[[str, TimeName, datetime], bool]] = {
     "day_month": _means_month,
     "month_day": _means_month,
     "weekday": _means_weekday,
     "month": _means_month,
+    "season": _means_season,
     "quarter": _means_quarter,
     "year": _means_year,
 }

@@ -13,6 +13,7 @@ NUMBERS = (
     "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen twenty"
 ).split()
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}  # northern, by months
 ORDINALS = "first second third fourth 1st 2nd 3rd 4th".split()
 # How many "a couple" and "a few" are; "ago" takes them with one more and one less.
 LOOSE = {"couple": 2, "few": 3}
@@ -70,6 +71,10 @@ RULES = {
         r"(?:\s+(?:of\s+)?(?P<week>last|this|next)\s+week)?"
     ),
     "month": rf"{PART}(?:(?P<which>last|this|next)\s+)?(?P<month>{MONTH})(?:\.?{OF_YEAR})?",
+    "season": (
+        r"(?:(?P<which>last|this|next)\s+)?(?P<season>spring|summer|autumn|fall|winter)"
+        rf"(?:{OF_YEAR})?"
+    ),
     "quarter": (
         rf"(?:q(?P<number>[1-4])|(?P<ordinal>{'|'.join(ORDINALS)})\s+quarter)"
         rf"(?:{OF_YEAR}|/(?P<slashed>{YEAR}))?(?!\s+of\b)"
@@ -129,6 +134,8 @@ MAY_IS_A_MONTH = (
 AFTER_MARCH = (
     rf"\s+(?:on|into|for|against|forward|towards?|with|of|past|(?:to|through)\b(?!\s+{MONTH}\b))\b"
 )
+# What shows that "May" ends a range: "between March and May".
+MAY_ENDS = rf"{MONTH}(?:\s+[0-9]{{4}})?,?\s+(?:and|to|through|until|till)\s+$"
 # Months after these prepositions, in lower case, are not verbs.
 MAY_LEADS = frozenset("in during since until till".split())
 ORDINARY_MONTHS = frozenset("mar sep oct dec".split())
@@ -149,13 +156,15 @@ BEFORE_NUMBERS = (
     r"|under|than|only|exactly|nearly|almost|roughly|size|width|height|cve|iso|pep"
     r"|(?<!(?:19|20)[0-9]{2} )to)\.?\s+$"
 )
+# A season without "last" or a year is one only at the end of what is said: "in Spring Boot".
+AFTER_SEASON = r"\s*(?:$|[,.;:!?)])|\s+(?:about|for|on|and|or|with|regarding|at|by|from)\b"
 AFTER_QUARTER = r":|\s+(?:quant\w*|gguf|ggml|weights|model)\b"
 
 # Most queries name no time: this finds it out at once.
 HINT = re.compile(
     r"\b(?:(?:19|20|21)[0-9][0-9]|q[1-4]|today|tonight|tomorrow|yesterday|recently|lately|these|this|last"
     r"|past|previous|current|next|ago|quarter|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-    r"|mon|tue|wed|thu|fri|sat|sun)",
+    r"|mon|tue|wed|thu|fri|sat|sun|spring|summer|autumn|fall|winter)",
     re.IGNORECASE | re.ASCII,
 )
 

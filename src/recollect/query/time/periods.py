@@ -14,7 +14,7 @@ No library is used: dateparser and the like are slow to import and guess too muc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from recollect.query.terms import keywords
@@ -38,7 +38,7 @@ from recollect.times import MICROSECOND
 from recollect.types import Span
 
 # Names that come round again, and so lie before the other end of their range.
-FLOATING = frozenset(("day_month", "month_day", "weekday", "month", "quarter"))
+FLOATING = frozenset(("day_month", "month_day", "weekday", "month", "season", "quarter"))
 # Names that are hints alone, and bounds after `in` or `on`.
 BARE = frozenset(("weekday", "month", "quarter", "year"))
 
@@ -92,6 +92,32 @@ def without(text: str, periods: Iterable[Period]) -> str:
     tidy = re.sub(r"\s+([,.;:!?)]+)(?=\s|$)", r"\1", " ".join(rest.split()))
     tidy = re.sub(r"^[,.;:!?)]+(?:\s+|$)", "", tidy).rstrip(" ,;:(")
     return tidy if keywords(tidy) else text
+
+
+def within(moment: datetime, named: Sequence[Period]) -> bool:
+    """In one of the closed periods, where there are any ("in March and April"), and in all of the
+    open ones ("after March and before June")."""
+    closed = [period for period in named if None not in (period.start, period.end)]
+    rest = [period for period in named if None in (period.start, period.end)]
+    return (not closed or any(_in(moment, period) for period in closed)) and all(
+        _in(moment, period) for period in rest
+    )
+
+
+def bounds(named: Sequence[Period]) -> tuple[datetime | None, datetime | None]:
+    """The earliest and, exclusive, the latest moment that may be `within` these periods."""
+    closed = [period for period in named if period.start and period.end]
+    starts = [period.start for period in named if period.start and not period.end]
+    ends = [period.end for period in named if period.end and not period.start]
+    if closed:
+        starts.append(min(period.start for period in closed if period.start))
+        ends.append(max(period.end for period in closed if period.end))
+    return max(starts, default=None), min(ends, default=None)
+
+
+def _in(moment: datetime, period: Period) -> bool:
+    after = period.start is None or moment >= period.start
+    return after and (period.end is None or moment < period.end)
 
 
 # Finding the names, and the words beside them.

@@ -25,6 +25,7 @@ from recollect.query.time.grammar import (
     NUMBERS,
     ORDINALS,
     RECENT_DAYS,
+    SEASONS,
     WEEKDAYS,
     YEAR,
 )
@@ -152,6 +153,17 @@ def _quarter(match: re.Match[str], now: datetime) -> Interval:
     return Interval(first_of(year, number * 3 - 2), first_of(year, number * 3 + 1), bool(words))
 
 
+def _season(match: re.Match[str], now: datetime) -> Interval:
+    """Three months; without a year, the latest that has begun. A winter has the year it begins in;
+    `last` is not the current one."""
+    month, which = SEASONS[match["season"].lower()], (match["which"] or "").lower()
+    year = _year_of(match["year"], now) if match["year"] else now.year - (month > now.month)
+    if not match["year"] and which in ("last", "next"):
+        current = first_of(year, month) <= now < first_of(year, month + 3)
+        year += (which == "next") - (which == "last" and current)
+    return Interval(first_of(year, month), first_of(year, month + 3))
+
+
 def _year(match: re.Match[str], now: datetime) -> Interval:
     year = int(match["year"])
     return third_of(match["part"], Interval(first_of(year, 1), first_of(year, 13), exact=False))
@@ -169,6 +181,7 @@ READERS: dict[str, Callable[[re.Match[str], datetime], Interval | None]] = {
     "month_day": _date,
     "weekday": _weekday,
     "month": _named_month,
+    "season": _season,
     "quarter": _quarter,
     "year_quarter": _quarter,
     "year": _year,

@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 import apsw
 
+from recollect.query.fts5 import all_of
 from recollect.store.sqlite.connection import as_json_list
 from recollect.times import to_micros
 from recollect.types import Filter
 
-EQUAL = ("project", "source", "domain", "kind", "space")
+EQUAL = ("project", "source", "domain", "kind", "space", "severity")
+
+HOLDING = "SELECT rowid FROM stemmed WHERE stemmed MATCH ?"
 
 
 def where(filter: Filter, topic: Callable[[str], bytes]) -> tuple[str, list[apsw.SQLiteValue]]:
@@ -37,6 +40,22 @@ def where(filter: Filter, topic: Callable[[str], bytes]) -> tuple[str, list[apsw
             "WHERE mt.memory = m.key AND t.topic = ?)"
         )
         values.append(topic(tag))
+    if filter.made_since is not None:
+        parts.append("m.created_at >= ?")
+        values.append(to_micros(filter.made_since))
+    if filter.made_before is not None:
+        parts.append("m.created_at < ?")
+        values.append(to_micros(filter.made_before))
+    if filter.valid_at is not None:
+        parts.append("(m.valid_from IS NULL OR m.valid_from <= ?)")
+        parts.append("(m.valid_until IS NULL OR m.valid_until > ?)")
+        values += (to_micros(filter.valid_at),) * 2
+    if filter.holding:
+        parts.append(f"m.key IN ({HOLDING})")
+        values.append(all_of(filter.holding))
+    for words in filter.without:
+        parts.append(f"m.key NOT IN ({HOLDING})")
+        values.append(all_of(words))
     for kind in filter.without_kinds:
         parts.append("m.kind <> ?")
         values.append(kind)

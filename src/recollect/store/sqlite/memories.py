@@ -45,6 +45,16 @@ UPDATE = (
     "WHERE key = ?"
 )
 UNSCRUBBED = "unscrubbed"  # in `meta` from a purge until nothing of it is left in the file
+# From one kind to the next in the index: there are few, however many memories there are.
+KINDS = """
+    WITH RECURSIVE used (kind) AS (
+        SELECT min(kind) FROM memories WHERE forgotten_at IS NULL
+         UNION ALL
+        SELECT (SELECT min(kind) FROM memories WHERE forgotten_at IS NULL AND kind > used.kind)
+          FROM used WHERE kind IS NOT NULL
+    )
+    SELECT kind FROM used WHERE kind IS NOT NULL LIMIT 100
+"""
 BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
 TIERS = ("core", "capture", "file")
 
@@ -94,6 +104,22 @@ class SqliteMemories:
     def newest(self, filter: Filter, limit: int) -> list[Memory]:
         condition, values = where(filter, self._topics.hashed)
         return self._listed(condition, values, "m.updated_at DESC, m.id", limit)
+
+    def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
+        condition, values = where(filter, self._topics.hashed)
+        order = "m.created_at, m.id" if oldest else "m.created_at DESC, m.id"
+        return self._listed(condition, values, order, limit)
+
+    def kinds(self) -> list[str]:
+        return [str(kind) for (kind,) in self._database.rows(KINDS)]
+
+    def projects(self, names: Sequence[str]) -> list[str]:
+        found = self._database.rows(
+            "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM memories "
+            "WHERE project = value AND forgotten_at IS NULL)",
+            as_json_list(names),
+        )
+        return [str(name) for (name,) in found]
 
     def expiring(
         self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None

@@ -1,0 +1,94 @@
+"""What a query wants left out: `postgres NOT billing`, `stripe but not Tom`, `-billing`.
+
+A false reading hides what is searched for, so a word of doubt leaves the query as it is: `without`
+names a topic in a question (`how to deploy without downtime`), and something to leave out only in a
+few bare words (`caches without redis`). What stands in double quotes or backticks is never read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from recollect.query.terms import keywords, words
+from recollect.types import Span
+
+# A query of bare words has none of these, and at most so many words before `without`.
+ASKING = re.compile(
+    r"\b(?:how|what|why|when|where|which|who|can|could|may|do|does|did|is|are|was|were|should|will"
+    r"|would|to|if)\b|\?",
+    re.IGNORECASE,
+)
+MOST_BARE = 3
+SHORTEST_SIGN = 3  # options of commands are often shorter
+# Most queries exclude nothing: this finds it out at once.
+HINT = re.compile(
+    r"(?:^|\s)-[\w\"]|\bNOT\b|\b(?i:but\s+not|and\s+not|without|except|excluding|apart\s+from)\b"
+)
+
+
+class Exclusion(NamedTuple):
+    """Something to leave out: a memory that holds all of these words."""
+
+    words: tuple[str, ...]
+    said: str
+    span: Span
+
+
+def exclusions(text: str) -> tuple[Exclusion, ...]:
+    """What the query wants left out, left to right; nothing where no word would be left to find."""
+    if not HINT.search(text):
+        return ()
+    found = []
+    for match in _pattern().finditer(text):
+        named = match["sign"] or match["operator"] or match["phrase"] or match["bare"]
+        if named and _meant(text, match):
+            held = tuple(words(named))
+            if held:
+                found.append(Exclusion(held, match[0].strip(" ,"), Span(*match.span())))
+    return tuple(found) if found and keywords(without(text, found)) else ()
+
+
+def left_out(exclusion: Exclusion) -> str:
+    """What was read, for people."""
+    return f"without {' '.join(exclusion.words)}"
+
+
+def without(text: str, excluded: Sequence[Exclusion]) -> str:
+    """The query less what it wants left out."""
+    kept, place = [], 0
+    for exclusion in excluded:
+        kept.append(text[place : exclusion.span.start])
+        place = exclusion.span.end
+    return " ".join(" ".join((*kept, text[place:])).split()).rstrip(" ,;")
+
+
+def _meant(text: str, match: re.Match[str]) -> bool:
+    """Whether it is no option of a command (`what does -v print`), and no topic."""
+    if match["sign"] is not None:
+        return len(match["sign"]) >= SHORTEST_SIGN and not ASKING.search(text)
+    if match["operator"] is not None:
+        return True
+    if match["phrase"] is not None:
+        asks = ASKING.search(text) and not re.search(r"\bbut\s+not\b", match[0], re.IGNORECASE)
+        return not asks and not match["phrase"].endswith("ly")  # "but not exclusively"
+    before = text[: match.start()]
+    return not ASKING.search(text) and 0 < len(words(before)) <= MOST_BARE
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    thing = r'"[^"]+"|\w[\w.+#/-]*'
+    few = r"\w[\w.+#/'’-]*(?:\s+\w[\w.+#/'’-]*){0,2}"
+    article = r"(?:(?:the|a|an|any|about|in|from|of|for)\s+)*"
+    clause = r"(?!(?:when|if|how|because|since|to|yet|only|just|always|by|with|as|in case)\b)"
+    return re.compile(
+        r'"[^"]*"|`[^`]*`'
+        rf"|(?:^|(?<=\s))-(?P<sign>{thing})(?=\s|$)"
+        rf"|(?:\b(?:AND\s+)?NOT\s+)(?P<operator>{thing})"
+        rf"|,?\s*\b(?i:(?:but|and)\s+not|except(?:\s+for)?|excluding|apart\s+from)\s+{article}"
+        rf"(?i:{clause})(?P<phrase>{few})(?=\s*(?:$|[,.;?!]))"
+        rf"|\s*\b(?i:without)\s+{article}(?P<bare>{few})\s*$"
+    )

@@ -1,0 +1,32 @@
+"""`asked_match`: memories of the kind, project and severity that the query's words name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recollect.context import SearchContext
+from recollect.signals.base import Signal, SignalValue
+
+
+class AskedMatch(Signal, frozen=True, tag="asked_match", kw_only=True):
+    """The share of what the query names (`bugs`, `critical`, `atlas`) that the memory is. Favours
+    and never drops: beside a topic such a word may be part of it."""
+
+    about = "the kind or project asked for"
+    family = "structure"
+
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
+        asked = context.understanding.asked
+        wanted = {
+            name: getattr(asked, name)
+            for name in ("kind", "project", "source", "severity")
+            if getattr(asked, name) is not None
+        }
+        found = {}
+        for id in ids:
+            memory = context.memory(id)
+            held = [name for name, value in wanted.items() if getattr(memory, name) == value]
+            if held:
+                how = ", ".join(f"{name} {wanted[name]}" for name in held)
+                found[id] = SignalValue(len(held) / len(wanted), how)
+        return found

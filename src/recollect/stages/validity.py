@@ -1,0 +1,40 @@
+"""What no longer holds, or does not hold yet, stands below what does."""
+
+from __future__ import annotations
+
+from math import inf, nextafter
+
+from recollect.context import SearchContext
+from recollect.recipes.ranges import Share
+from recollect.stages.base import Stage
+from recollect.types import Hit, Ranking, combine, leaf
+from recollect.validity import validity
+
+
+class Validity(Stage, frozen=True, tag="validity"):
+    """A memory whose `valid_until` has passed, or whose `valid_from` lies ahead, goes below every
+    valid one that answers the query too: one that has at least `share` of its score. It is never
+    dropped. A query about the past, or about a time, wants what held then: nothing is moved."""
+
+    about = "below what is valid now"
+    family = "time"
+
+    share: Share = 0.5
+    name: str = "validity"
+
+    def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        labels = {id: validity(context.memory(id), context.now) for id in ranking.ids}
+        if not any(labels.values()) or context.understanding.past:
+            return ranking
+        valid = [hit.score for hit in ranking if not labels[hit.memory_id]]
+        return ranking.resorted(
+            self._below(hit, valid, labels[hit.memory_id]) if labels[hit.memory_id] else hit
+            for hit in ranking
+        )
+
+    def _below(self, hit: Hit, valid: list[float], label: str) -> Hit:
+        answering = [score for score in valid if score >= self.share * hit.score]
+        if not answering or min(answering) > hit.score:
+            return hit
+        place = leaf(self.name, nextafter(min(answering), -inf), f"{label}: below what is valid")
+        return hit.rescored(combine(hit.why.name, "min", (hit.why, place)))

@@ -1,0 +1,54 @@
+"""Answers that a person would give, over three vaults: a developer's year, a team's wiki, and notes
+in many languages. Each line of a `-questions.jsonl` names what is wanted.
+
+`first`: one of these is the first result. `all`: the first results are these, in this order, or
+in any with `any_order`. `never`: none of these is a result. `above`: the one stands above the
+other. `evidence`: the verdict. `now`: asked as of that day. Those that need no model are asked
+here; `benchmarks/answers.py` asks all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Recollect
+from recollect.evals.answers import ASKED_AT, is_right, questions
+from recollect.settings import Embedding, Rerank, Settings
+
+HERE = Path(__file__).parent
+VAULTS = ("developer", "team", "languages")
+WITHOUT_MODELS = ("listing", "exclusions")
+
+
+@pytest.fixture(scope="module", params=VAULTS)
+def asked(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Recollect, list[dict[str, Any]]]]:
+    settings = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+    path = tmp_path_factory.mktemp(request.param) / "vault.db"
+    with Recollect(path, settings=settings) as memory:
+        lines = (HERE / f"{request.param}.jsonl").read_text(encoding="utf-8").splitlines()
+        for line in lines:
+            memory.save(**json.loads(line))
+        yield memory, questions(HERE / f"{request.param}-questions.jsonl")
+
+
+@pytest.mark.parametrize("group", WITHOUT_MODELS)
+def test_what_is_asked_for_is_what_comes(
+    asked: tuple[Recollect, list[dict[str, Any]]], group: str
+) -> None:
+    memory, every = asked
+    wrong = []
+    for question in every:
+        if question["group"] == group:
+            now = datetime.fromisoformat(question.get("now", ASKED_AT))
+            response = memory.search(question["query"], now=now, limit=10)
+            if not is_right(question, response):
+                wrong.append((question["query"], [result.id for result in response][:5]))
+    assert not wrong

@@ -1,0 +1,52 @@
+"""What a query wants left out, and what only looks like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.query.exclusions import exclusions, without
+
+READ = {
+    "postgres NOT billing": ("postgres", [("billing",)]),
+    "postgres AND NOT billing": ("postgres", [("billing",)]),
+    "stripe but not Tom": ("stripe", [("Tom",)]),
+    "stripe, but not the tax adviser": ("stripe", [("tax", "adviser")]),
+    "redis -port": ("redis", [("port",)]),
+    "-billing postgres -redis": ("postgres", [("billing",), ("redis",)]),
+    'deploy -"blue green"': ("deploy", [("blue", "green")]),
+    "network without wifi": ("network", [("wifi",)]),
+    "docker except for the fonts": ("docker", [("fonts",)]),
+    "tokens excluding refresh": ("tokens", [("refresh",)]),
+}
+
+
+@pytest.mark.parametrize("text", READ)
+def test_what_is_left_out(text: str) -> None:
+    found = exclusions(text)
+    assert (without(text, found), [each.words for each in found]) == READ[text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "how to deploy without downtime",  # a topic
+        "can we log in without a password?",
+        "what does -v print",  # an option
+        "ls -la",
+        "how not to charge customers twice",
+        "it works but not when the server is under load",
+        "why is it not found",
+        "why god save the queen and not king",
+        "how many projects do I have, excluding my thesis?",
+        "between processes, possibly, but not exclusively",
+        '"postgres NOT billing"',  # to be found as written
+        "`tar -xzf`",
+        "-billing",  # nothing would be left to find
+        "NOT billing",
+        "without redis",
+        "state-of-the-art caches",
+        "e-mail",
+    ],
+)
+def test_what_only_looks_like_it(text: str) -> None:
+    assert exclusions(text) == ()
