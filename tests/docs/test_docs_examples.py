@@ -18,7 +18,7 @@ from recollect.recipes.registry import Recipes
 from recollect.settings import load_settings
 from recollect.testing.servers import ModelServer
 
-LANGUAGES = {"console", "python", "toml", "json", "jsonl", "text"}
+LANGUAGES = {"console", "ini", "python", "toml", "json", "jsonl", "text"}
 EVERY = [block for page in PAGES for block in blocks(page)]
 
 
