@@ -11,7 +11,7 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -220,13 +220,20 @@ def read_word(raw: bytes, chance: random.Random) -> None:
 
 
 def packed(text: bytes) -> bytes:
-    made, out = io.BytesIO(), io.BytesIO()
-    docx.Document().save(made)
-    with zipfile.ZipFile(made) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
-        for entry in source.infolist():
-            body = source.read(entry)
-            target.writestr(entry, body.replace(b"<w:body>", b"<w:body>" + text))
+    """A Word document that begins with this XML."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+        for name, body in empty_word():
+            target.writestr(name, body.replace(b"<w:body>", b"<w:body>" + text))
     return out.getvalue()
+
+
+@cache
+def empty_word() -> list[tuple[str, bytes]]:
+    made = io.BytesIO()
+    docx.Document().save(made)
+    with zipfile.ZipFile(made) as source:
+        return [(entry.filename, source.read(entry)) for entry in source.infolist()]
 
 
 def read_foreign(
