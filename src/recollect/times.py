@@ -20,7 +20,13 @@ def parse_time(text: str, what: str, also: str = "") -> datetime:
             f"{what} {text!r} is not a time; write it like 2026-03-01 or 2026-03-01T09:30:00Z"
             f"{also}."
         ) from error
-    return in_utc(moment, what)
+    try:
+        return in_utc(moment, what)
+    except UserError as error:
+        raise UserError(
+            f"{what} {text!r} is not within the years 1 to 9999 in UTC; write a time like "
+            f"2026-03-01T09:30:00Z{also}."
+        ) from error
 
 
 def in_utc(moment: datetime, what: str = "The time") -> datetime:

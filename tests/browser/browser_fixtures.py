@@ -79,6 +79,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator
     home = tmp_path_factory.mktemp("site")
     with Recollect(home=home, clock=lambda: NOW) as memory:
         memory.save_all(list(sample(NOW)))
+        memory.embed_now()
     yield from served(home)
 
 

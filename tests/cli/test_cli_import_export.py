@@ -254,11 +254,11 @@ def test_more_than_a_page_and_more_than_a_batch(home: Home) -> None:
     assert [memory["id"] for memory in exported(home)] == [memory["id"] for memory in memories]
 
 
-def test_a_text_of_ten_megabytes(home: Home) -> None:
+def test_a_text_of_a_megabyte(home: Home) -> None:
     """Saved, found by a word at its end, shown whole, exported and imported again."""
     words = " ".join(f"word{number}" for number in range(1000))
-    text = (words + " ") * (10 * 1024 * 1024 // len(words)) + "needle"
-    args = ("save", "--title", "Ten megabytes", "--id", "big", "--text", "-")
+    text = (words + " ") * (999_000 // len(words)) + "needle"
+    args = ("save", "--title", "A megabyte", "--id", "big", "--text", "-")
     assert home.call(*args, stdin=text.encode()).code == 0
     home.save("--title", "Small", "--id", "small")
     assert home.found("needle", "--recipe", "vault") == ["big"]

@@ -61,7 +61,7 @@ HOT: dict[str, Ask] = {
     "forget": lambda s: forget(s),
 }
 # Reads that go along an index in its order and stop at the limit.
-IN_ORDER = {"browse", "browse the next page", "newest", "newest in a project", "waiting"}
+IN_ORDER = {"browse", "browse the next page", "newest", "newest in a project"}
 
 
 def edit(store: SqliteStore) -> None:
@@ -129,6 +129,7 @@ def reads_a_whole_table(line: str) -> bool:
         return False
     name, how = found.groups()
     harmless = name in {"best", "corpus", "c", "CONSTANT"} or "VIRTUAL TABLE" in how
+    harmless = harmless or name.startswith("(subquery")
     return not harmless and "USING INDEX" not in how and "USING COVERING INDEX" not in how
 
 

@@ -140,7 +140,7 @@ def test_a_file_that_is_no_vault_is_named_and_the_rest_answers(
             memory.search("harbor token", vaults=["platform"])
     assert {one.name for one in before} >= {
         one.name for one in tmp_path.iterdir() if one.name != "home"
-    } - {"team.db-wal", "team.db-shm"}, "A vault that is not there is not made."
+    } - {"team.db-wal", "team.db-shm", "team.db-damaged"}, "A vault that is not there is not made."
 
 
 def test_a_vault_that_comes_back_is_used_again(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.types import Filter, Memory, Place
 
+LIMITLESS = 1 << 30
 NOTHING = Facets({}, {}, {}, {}, {})
 ORDERED = "SELECT key FROM memories INDEXED BY {index} WHERE forgotten_at IS NULL ORDER BY {order}"
 BY_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id"
@@ -52,7 +53,8 @@ class ReadableStore:
         }, nearest=self._nearest))  # fmt: skip
         self.memories = cast(Memories, _Part(self, store.memories, {
             "stamps": {}, "facets": NOTHING, "dates": Dates({}, {}), "expiring": [],
-        }, get=self._get, newest=self._newest, browse=self._browse))  # fmt: skip
+            "kinds": [], "projects": [],
+        }, get=self._get, newest=self._newest, made=self._made, browse=self._browse))  # fmt: skip
         self.keyword = cast(KeywordIndex, _Part(self, store.keyword, {}, match=self._match))
         self.topics = cast(TopicIndex, _Part(self, store.topics, {"carrying": []}))
         self.vocabulary = cast(Vocabulary, _Part(self, store.vocabulary, {
@@ -100,7 +102,7 @@ class ReadableStore:
         self, identity: str, vector: Any, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
         passing = self._passing(filter)
-        every = self._vectors.nearest(identity, vector, 1 << 30, Filter(), dimensions)
+        every = self._vectors.nearest(identity, vector, LIMITLESS, Filter(), dimensions)
         return [near for near in every if passing(near.key) is not None][:limit]
 
     def _get(self, ids: Sequence[str]) -> dict[str, Memory]:
@@ -126,6 +128,11 @@ class ReadableStore:
 
     def _newest(self, filter: Filter, limit: int) -> list[Memory]:
         return self._listed("memories_recent", "updated_at DESC, id", filter, limit)
+
+    def _made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
+        every = self._newest(filter, LIMITLESS)
+        every.sort(key=lambda memory: memory.id)
+        return sorted(every, key=lambda memory: memory.created_at, reverse=not oldest)[:limit]
 
     def _browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         if after is not None:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 TEXT = "m.title || char(10) || m.text || char(10) || m.context"
 # In bytes, which SQLite knows without reading the text.
+# Of what waits, the smallest of so many, the newest: each batch looks at no more.
+LOOKED_AT = 5_000
 SIZE = "octet_length(m.title) + octet_length(m.text) + octet_length(m.context)"
 # The end of the name of the lock file beside the vault: whoever holds it embeds.
 LEASE = "-embedding.lock"
@@ -131,10 +133,11 @@ class SqliteVectors:
     ) -> list[Waiting]:
         with self._database.translated():
             connection = self._database.connection()
-            tables, values = _waiting_tables(connection, identity, among)
+            tables, newest, values = _waiting_tables(connection, identity, among)
             rows: list[tuple[int, int]] = connection.execute(
-                f"SELECT m.key, {SIZE} AS size FROM {tables} WHERE m.forgotten_at IS NULL "
-                "AND m.key NOT IN (SELECT value FROM json_each(?)) ORDER BY size, m.key LIMIT ?",
+                f"SELECT key, size FROM (SELECT m.key, {SIZE} AS size FROM {tables} "
+                "WHERE m.forgotten_at IS NULL AND m.key NOT IN (SELECT value FROM json_each(?)) "
+                f"ORDER BY {newest} DESC LIMIT {LOOKED_AT}) ORDER BY size, key LIMIT ?",
                 (*values, as_json_list(without), limit),
             ).fetchall()  # type: ignore[assignment]
             keys = [key for key, _ in rows]
@@ -229,9 +232,10 @@ def _by_memory(
 
 def _waiting_tables(
     connection: apsw.Connection, identity: str, among: Sequence[str] | None
-) -> tuple[str, list[apsw.SQLiteValue]]:
-    """The tables that hold what waits for this model, and the values they are asked with."""
-    tables = "memories m"
+) -> tuple[str, str, list[apsw.SQLiteValue]]:
+    """The tables that hold what waits for this model, the column whose index they are read along,
+    and the values they are asked with."""
+    tables, newest = "memories m", "m.key"
     values: list[apsw.SQLiteValue] = []
     if among is not None:
         tables = "json_each(?) j CROSS JOIN memories m ON m.id = j.value"
@@ -243,8 +247,9 @@ def _waiting_tables(
         if among is not None:
             tables += " CROSS JOIN waiting w ON w.model = ? AND w.memory = m.key"
         else:
+            newest = "w.memory"
             tables = "waiting w CROSS JOIN memories m ON w.model = ? AND m.key = w.memory"
-    return tables, values
+    return tables, newest, values
 
 
 def _stored_dimensions(connection: apsw.Connection) -> int | None:
