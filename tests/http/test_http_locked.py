@@ -100,6 +100,8 @@ def test_with_a_passphrase_that_was_typed_it_stays_locked(tmp_path: Path) -> Non
             assert answer.headers["content-type"] == "application/problem+json"
             assert "is locked again, since nothing was asked of it for 0.01 minutes" in answer.text
             assert client.get("/healthz").status_code == 200
+            # The fresh process may have come in between, and knows it from the next refusal on.
+            assert client.get(f"{API}/memories/jwt").status_code == 423
             assert client.get("/readyz").status_code == 503
     finally:
         process.terminate()
