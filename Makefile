@@ -23,7 +23,7 @@ demo: setup
 	$(BIN)/recollect demo
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --durations 10
+	$(BIN)/python -m pytest --numprocesses 4 --durations 10
 
 # Kills, damage and odd input for that long; a failure names the seed that shows it again.
 soak: setup
