@@ -275,5 +275,4 @@ def test_a_model_that_is_put_right_makes_up_for_what_waited(tmp_path: Path) -> N
         (model / "model.onnx").symlink_to(whole)
         memory.reindex()
         assert memory.waiting() == 0
-        assert memory.waiting() == 0
         assert memory.search("connection pool").degraded == ()
