@@ -16,10 +16,9 @@ from recollect.query.terms import keywords, words
 from recollect.types import Span
 
 # A query of bare words has none of these, and at most so many words before `without`.
-ASKING = re.compile(
-    r"\b(?:how|what|why|when|where|which|who|can|could|may|do|does|did|is|are|was|were|should|will"
-    r"|would|to|if)\b|\?",
-    re.IGNORECASE,
+ASKING = (
+    r"(?i)\b(?:how|what|why|when|where|which|who|can|could|may|do|does|did|is|are|was|were|should|will"
+    r"|would|to|if)\b|\?"
 )
 MOST_BARE = 3
 SHORTEST_SIGN = 3  # options of commands are often shorter
@@ -68,14 +67,14 @@ def without(text: str, excluded: Sequence[Exclusion]) -> str:
 def _meant(text: str, match: re.Match[str]) -> bool:
     """Whether it is no option of a command (`what does -v print`), and no topic."""
     if match["sign"] is not None:
-        return len(match["sign"]) >= SHORTEST_SIGN and not ASKING.search(text)
+        return len(match["sign"]) >= SHORTEST_SIGN and not re.search(ASKING, text)
     if match["operator"] is not None:
         return True
     if match["phrase"] is not None:
-        asks = ASKING.search(text) and not re.search(r"\bbut\s+not\b", match[0], re.IGNORECASE)
+        asks = re.search(ASKING, text) and not re.search(r"\bbut\s+not\b", match[0], re.IGNORECASE)
         return not asks and not match["phrase"].endswith("ly")  # "but not exclusively"
     before = text[: match.start()]
-    return not ASKING.search(text) and 0 < len(words(before)) <= MOST_BARE
+    return not re.search(ASKING, text) and 0 < len(words(before)) <= MOST_BARE
 
 
 @cache

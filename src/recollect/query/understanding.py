@@ -29,10 +29,9 @@ def inverse_frequency(documents: int, holding: int) -> float:
 
 
 # Words that ask for what held before: "what was … before", "which editor did I use to use".
-PAST = re.compile(
+PAST = (
     r"\b(?:before|formerly|previously|earlier|used to|use to|back then|in the past|originally"
-    r"|no longer|once)\b",
-    re.IGNORECASE,
+    r"|no longer|once)\b"
 )
 
 
@@ -86,7 +85,7 @@ class Understanding:
         """Whether what held at another time than now is asked for."""
         if self._include_expired or self.periods:
             return True
-        return not self._literal and PAST.search(self._text) is not None
+        return not self._literal and re.search(PAST, self._text, re.IGNORECASE) is not None
 
     # A list
 

@@ -18,6 +18,7 @@ EVENTS = (
     "end|incident|launch|meeting|migration|move|outage|release|retro|retrospective|start|switch"
     "|upgrade"
 )
+LEADS = frozenset(("before", "after", "since", "until"))
 ANCHOR = (
     rf"\b(?P<lead>before|after|since|until)\s+(?:the\s+|we\s+)?(?P<event>(?:{EVENTS})\b[^,;?!]*)"
 )
@@ -26,6 +27,8 @@ ANCHOR = (
 def anchored(text: str, date_of: Callable[[list[str]], datetime | None]) -> Period | None:
     """The period that ends or begins when something happened; None where no memory tells when.
     `date_of` is asked for the date of the memory that holds these words in its title."""
+    if not LEADS & set(text.lower().split()):
+        return None  # most queries: the pattern is not even compiled
     match = re.search(ANCHOR, text, re.IGNORECASE)
     words = keywords(match["event"]) if match else []
     if not match or len(words) < 2:
