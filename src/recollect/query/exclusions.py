@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+from recollect.query.spans import outside
 from recollect.query.terms import keywords, words
 from recollect.types import Span
 
@@ -32,7 +33,6 @@ class Exclusion(NamedTuple):
     """Something to leave out: a memory that holds all of these words."""
 
     words: tuple[str, ...]
-    said: str
     span: Span
 
 
@@ -46,7 +46,7 @@ def exclusions(text: str) -> tuple[Exclusion, ...]:
         if named and _meant(text, match):
             held = tuple(words(named))
             if held:
-                found.append(Exclusion(held, match[0].strip(" ,"), Span(*match.span())))
+                found.append(Exclusion(held, Span(*match.span())))
     return tuple(found) if found and keywords(without(text, found)) else ()
 
 
@@ -57,11 +57,8 @@ def left_out(exclusion: Exclusion) -> str:
 
 def without(text: str, excluded: Sequence[Exclusion]) -> str:
     """The query less what it wants left out."""
-    kept, place = [], 0
-    for exclusion in excluded:
-        kept.append(text[place : exclusion.span.start])
-        place = exclusion.span.end
-    return " ".join(" ".join((*kept, text[place:])).split()).rstrip(" ,;")
+    rest = outside(text, (exclusion.span for exclusion in excluded))
+    return " ".join(rest.split()).rstrip(" ,;")
 
 
 def _meant(text: str, match: re.Match[str]) -> bool:

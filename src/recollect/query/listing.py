@@ -13,6 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from recollect.query.spans import outside
 from recollect.query.terms import STOP_WORDS, lowered
 from recollect.query.time.values import Period
 from recollect.types import Severity
@@ -84,17 +85,18 @@ def asked(
     """What is asked for. `kinds`, `projects` and `sources` are those in use, the latter two among
     some names; `stem` is how the index knows a word."""
     bounded = any(period.exact for period in periods)
-    said = re.sub(r"[\"`][^\"`]*[\"`]", " quoted quoted ", _timeless(text, periods))
+    said = re.sub(
+        r"[\"`][^\"`]*[\"`]", " quoted quoted ", outside(text, (period.span for period in periods))
+    )
     left = lowered(said)
     if len(left) > MOST_WORDS or not re.search(r"[^\W\d]", text):
         return NOTHING  # a date alone may stand in a text
-    order = next((ORDERS[word] for word in left if word in ORDERS), None)
+    ordered = next((word for word in left if word in ORDERS), None)
     kind = _kind(left, kinds, stem)
     # Beside one of these a word of topic may stand; beside a time alone, it is what is asked about.
-    topical = bool(kind) or order is not None or bool(EVERYTHING & set(left))
+    topical = bool(kind) or ordered is not None or bool(EVERYTHING & set(left))
     if not (bounded or topical):
         return NOTHING
-    ordered = next((word for word in left if word in ORDERS), "")
     if ordered == "first" and not kind:
         return NOTHING  # "the first week"
     rest = [
@@ -103,9 +105,10 @@ def asked(
         if word not in FILLING and word not in EVERYTHING and word != ordered
         and (kind is None or not _names(word, kind, stem))
     ]  # fmt: skip
-    project = next(iter(projects(_spellings(text, rest))), None)
+    names = _spellings(text, rest)
+    project = next(iter(projects(names)), None)
     severity = next((SEVERITIES[word] for word in rest if word in SEVERITIES), None)
-    source = next(iter(sources(_spellings(text, rest))), None)
+    source = next(iter(sources(names)), None)
     named = {*lowered(project), "team"} if project else set()
     named |= {*lowered(source or "")}
     if severity and kind:
@@ -116,16 +119,10 @@ def asked(
         project=project,
         source=source,
         severity=severity if kind else None,
-        order=order or "newest",
+        order=ORDERS[ordered] if ordered else "newest",
         words=tuple(rest),
         lists=len(rest) <= (1 if topical else 0),
     )
-
-
-def _timeless(text: str, periods: Sequence[Period]) -> str:
-    for period in sorted(periods, key=lambda period: -period.span.start):
-        text = f"{text[: period.span.start]} {text[period.span.end :]}"
-    return text
 
 
 def _kind(

@@ -65,10 +65,15 @@ class Understanding:
 
     def _date_of(self, words: Sequence[str]) -> datetime | None:
         """When the memory was made whose title holds all of these words."""
-        expression = fts5.within(["title"], fts5.all_of(words))
-        found = self._store.keyword.match("stemmed", expression, {"title": 1.0}, 1, Filter())
+        found = self._holding("title", words)
+        return None if found is None else found.created_at
+
+    def _holding(self, column: str, words: Sequence[str]) -> Memory | None:
+        """The memory that holds all of these words in this field, best first."""
+        expression = fts5.within([column], fts5.all_of(words))
+        found = self._store.keyword.match("stemmed", expression, {column: 1.0}, 1, Filter())
         ids = [match.memory_id for match in found.matches]
-        return next((m.created_at for m in self._store.memories.get(ids).values()), None)
+        return next(iter(self._store.memories.get(ids).values()), None)
 
     @cached_property
     def asked_periods(self) -> tuple[Period, ...]:
@@ -105,13 +110,8 @@ class Understanding:
 
     def _sources(self, names: Sequence[str]) -> list[str]:
         """Those of these names that are sources."""
-        found = []
-        for name in names:
-            expression = fts5.within(["source"], fts5.all_of([name]))
-            hits = self._store.keyword.match("stemmed", expression, {"source": 1.0}, 1, Filter())
-            ids = [match.memory_id for match in hits.matches]
-            found += [m.source for m in self._store.memories.get(ids).values() if m.source == name]
-        return found
+        found = ((name, self._holding("source", [name])) for name in names)
+        return [name for name, memory in found if memory and memory.source == name]
 
     @cached_property
     def listed(self) -> list[Memory]:

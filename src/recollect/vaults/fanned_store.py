@@ -98,29 +98,22 @@ class FannedMemories(Memories):
         return self._fan_out.personal.memories.ids(forgotten=forgotten)
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
-        own = self._fan_out.personal.memories.browse(filter, limit, after)
-        others = self._fan_out.ask(
-            lambda collection: collection.store.memories.browse(
-                collection.narrowed(filter), limit, after
-            )
+        return self._together(
+            filter, limit, _browsing, lambda memories, own: memories.browse(own, limit, after)
         )
-        return self._once(own, others, _browsing)[:limit]
 
     def newest(self, filter: Filter, limit: int) -> list[Memory]:
-        own = self._fan_out.personal.memories.newest(filter, limit)
-        others = self._fan_out.ask(
-            lambda collection: collection.store.memories.newest(collection.narrowed(filter), limit)
+        return self._together(
+            filter, limit, _newest, lambda memories, own: memories.newest(own, limit)
         )
-        return self._once(own, others, _newest)[:limit]
 
     def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
-        own = self._fan_out.personal.memories.made(filter, limit, oldest=oldest)
-        others = self._fan_out.ask(
-            lambda collection: collection.store.memories.made(
-                collection.narrowed(filter), limit, oldest=oldest
-            )
+        return self._together(
+            filter,
+            limit,
+            _oldest if oldest else _made,
+            lambda memories, own: memories.made(own, limit, oldest=oldest),
         )
-        return self._once(own, others, _oldest if oldest else _made)[:limit]
 
     def kinds(self) -> list[str]:
         every = self._fan_out.ask(lambda collection: collection.store.memories.kinds())
@@ -133,18 +126,24 @@ class FannedMemories(Memories):
         known = {*own, *(name for _, found in every for name in found)}
         return [name for name in names if name in known]
 
-    def _once(
+    def _together(
         self,
-        own: Sequence[Memory],
-        others: Sequence[tuple[Collection, Sequence[Memory]]],
+        filter: Filter,
+        limit: int,
         order: Callable[[Memory], tuple[object, ...]],
+        ask: Callable[[Memories, Filter], list[Memory]],
     ) -> list[Memory]:
+        """What `ask` gives of each store by its own filter, each memory once, in this order."""
+        own = ask(self._fan_out.personal.memories, filter)
+        others = self._fan_out.ask(
+            lambda collection: ask(collection.store.memories, collection.narrowed(filter))
+        )
         found = self._fan_out.distinct(own, others, lambda memory: memory.id)
         every = [
             memory if collection is None else collection.shown(memory)
             for collection, memory, _ in found
         ]
-        return sorted(every, key=order)
+        return sorted(every, key=order)[:limit]
 
     def expiring(
         self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None

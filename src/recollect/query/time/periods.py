@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
+from recollect.query.spans import outside
 from recollect.query.terms import keywords
 from recollect.query.time.ambiguity import means_time
 from recollect.query.time.calendar import DAY, WEEK, midnight_of, monday_of
@@ -82,13 +83,10 @@ def without(text: str, periods: Iterable[Period]) -> str:
 
     It is never empty: where no word that carries meaning would be left, it is the text as it was.
     """
-    kept, place = [], 0
-    for period in sorted(periods, key=lambda period: period.span):
-        kept.append(text[place : period.span.start])
-        place = max(place, period.span.end)
-    if not kept:
+    spans = [period.span for period in periods]
+    if not spans:
         return text
-    rest = re.sub(r"\(\s+\)", "", " ".join((*kept, text[place:])))
+    rest = re.sub(r"\(\s+\)", "", outside(text, spans))
     tidy = re.sub(r"\s+([,.;:!?)]+)(?=\s|$)", r"\1", " ".join(rest.split()))
     tidy = re.sub(r"^[,.;:!?)]+(?:\s+|$)", "", tidy).rstrip(" ,;:(")
     return tidy if keywords(tidy) else text

@@ -13,6 +13,12 @@ from recollect.types import Filter
 
 EQUAL = ("project", "source", "domain", "kind", "space", "severity")
 
+TIMES = {
+    "since": "m.updated_at >= ?",
+    "until": "m.updated_at <= ?",
+    "made_since": "m.created_at >= ?",
+    "made_before": "m.created_at < ?",
+}
 HOLDING = "SELECT rowid FROM stemmed WHERE stemmed MATCH ?"
 
 
@@ -28,24 +34,17 @@ def where(filter: Filter, topic: Callable[[str], bytes]) -> tuple[str, list[apsw
         if wanted is not None:
             parts.append(f"m.{column} = ?")
             values.append(wanted)
-    if filter.since is not None:
-        parts.append("m.updated_at >= ?")
-        values.append(to_micros(filter.since))
-    if filter.until is not None:
-        parts.append("m.updated_at <= ?")
-        values.append(to_micros(filter.until))
+    for name, condition in TIMES.items():
+        moment = getattr(filter, name)
+        if moment is not None:
+            parts.append(condition)
+            values.append(to_micros(moment))
     for tag in filter.tags:
         parts.append(
             "EXISTS (SELECT 1 FROM memory_tags mt JOIN tags t ON t.key = mt.tag "
             "WHERE mt.memory = m.key AND t.topic = ?)"
         )
         values.append(topic(tag))
-    if filter.made_since is not None:
-        parts.append("m.created_at >= ?")
-        values.append(to_micros(filter.made_since))
-    if filter.made_before is not None:
-        parts.append("m.created_at < ?")
-        values.append(to_micros(filter.made_before))
     if filter.valid_at is not None:
         parts.append("(m.valid_from IS NULL OR m.valid_from <= ?)")
         parts.append("(m.valid_until IS NULL OR m.valid_until > ?)")
