@@ -149,5 +149,11 @@ def checked_filter(filter: Filter) -> Filter:
     return Filter(**sound)
 
 
+def refuse_link(file: Path) -> None:
+    """UserError where the file is a link: what is written there would land elsewhere."""
+    if file.is_symlink():
+        raise UserError(f"{file} is a link, and links are not followed. Name the file itself.")
+
+
 def unknown_memory(id: str) -> NotFound:
     return NotFound(f"There is no memory {id!r}; `recollect list` shows what there is.")

@@ -14,6 +14,7 @@ from msgspec import Struct
 from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import OWNER
+from recollect.checks import refuse_link
 from recollect.engine.session import Session, make_home
 from recollect.errors import StoreError, UserError
 from recollect.settings import home_folder, load_settings
@@ -127,8 +128,7 @@ def _opened(file: Path, keys: KeySource) -> Iterator[VaultFile]:
 
 def _check_target(file: Path, vault: Path) -> None:
     """UserError where the file should not be replaced by a backup."""
-    if file.is_symlink():
-        raise UserError(f"{file} is a link, and links are not followed. Name the file itself.")
+    refuse_link(file)
     if not file.exists():
         return
     if file.samefile(vault):

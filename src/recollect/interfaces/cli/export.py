@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from recollect.checks import refuse_link
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.checksum import write_export
@@ -118,9 +119,8 @@ def _write(file: Path, lines: Iterable[bytes]) -> None:
         if file.exists() and not file.is_file():
             with file.open("wb") as stream:
                 stream.writelines(lines)
-        elif file.is_symlink():
-            raise UserError(f"{file} is a link, and links are not followed. Name the file itself.")
         else:
+            refuse_link(file)
             write_export(file, lines)
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from error
