@@ -26,6 +26,7 @@ from recollect.present.response import as_json
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.sqlite import cipher, rekey
 from recollect.store.sqlite.cipher import Sealed, header_at
+from recollect.store.sqlite.opening import Opener
 from recollect.store.sqlite.rekey import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import matches, put, save
@@ -424,6 +425,27 @@ def test_a_vault_in_use_is_not_changed(tmp_path: Path, monkeypatch: pytest.Monke
     again = opened(path)
     assert set(again.memories.get(["a", "b"])) == {"a", "b"}
     again.close()
+
+
+def test_a_vault_whose_key_is_changed_while_it_is_opened_is_opened_with_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = locked(tmp_path / "vault.db", "a")
+    others: list[SqliteStore] = []
+    give_key = Opener._give_key
+
+    def change_first(self: Opener, connection: apsw.Connection, header: bytes | None) -> None:
+        monkeypatch.setattr(Opener, "_give_key", give_key)
+        change_key(path, OLD.key, NEW)
+        others.append(opened(path))
+        save(others[0], memory("b"))  # into a log that the old key cannot read
+        give_key(self, connection, header)
+
+    monkeypatch.setattr(Opener, "_give_key", change_first)
+    store = opened(path)
+    assert set(store.memories.get(["a", "b"])) == {"a", "b"}
+    for one in (store, *others):
+        one.close()
 
 
 def test_savers_lose_nothing_while_the_key_is_changed(tmp_path: Path) -> None:

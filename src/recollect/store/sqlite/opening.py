@@ -95,8 +95,9 @@ class Opener:
             header = cipher.header_of(connection)
             try:
                 self._prepare(connection, header)
-            except (apsw.NotADBError, apsw.CorruptError, Locked):
-                # Another process may have changed the key between our check and our lock.
+            except (apsw.NotADBError, apsw.CorruptError, StoreError):
+                # Another process may have changed the key between our check and our lock; then the
+                # vault, or the log that others write beside it by now, is no use to the old key.
                 if not cipher.pending(self.real) and cipher.header_at(self.path) == header:
                     raise
                 continue
