@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import datetime
 from pathlib import Path
 
@@ -15,15 +15,18 @@ from recollect import Recollect
 from recollect.evals.answers import ASKED_AT, is_right, questions
 
 ANSWERS = Path(__file__).parents[1] / "tests" / "answers"
+RESULTS = Path(__file__).parent / "results" / "answers.json"
+SHARES = ("all", "held out")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--misses", action="store_true", help="name the questions answered wrongly")
     parser.add_argument("--no-rerank", action="store_true", help="without the reranker")
+    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}, for the page")
     args = parser.parse_args()
-    right: Counter[tuple[str, bool]] = Counter()
-    asked: Counter[tuple[str, bool]] = Counter()
+    groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    memories = 0
     changes = {"stages.rerank.top": 0} if args.no_rerank else {}
     for file in sorted(ANSWERS.glob("*-questions.jsonl")):
         vault = file.stem.removesuffix("-questions")
@@ -33,24 +36,26 @@ def main() -> None:
         ):
             for line in (ANSWERS / f"{vault}.jsonl").read_text(encoding="utf-8").splitlines():
                 memory.save(**json.loads(line))
+                memories += 1
             memory.embed_now()
             for question in questions(file):
                 now = datetime.fromisoformat(question.get("now", ASKED_AT))
                 response = memory.search(question["query"], now=now, limit=10, changes=changes)
-                counted = question["group"], question.get("held_out", False)
-                asked[counted] += 1
-                right[counted] += is_right(question, response)
-                if args.misses and not is_right(question, response):
+                right = is_right(question, response)
+                for share in SHARES[: 1 + question.get("held_out", False)]:
+                    for group in (question["group"], "all"):
+                        groups[group][f"{share}, asked"] += 1
+                        groups[group][f"{share}, right"] += right
+                if args.misses and not right:
                     found = [result.id for result in response][:4]
                     print(f"{vault}: {question['query']}: {response.evidence}, {found}")
-    print(f"{'':<12} {'all':>12} {'held out':>12}")
-    for group in (*dict.fromkeys(group for group, _ in asked), None):
-        cells = []
-        for kinds in ((False, True), (True,)):
-            counted = [one for one in asked if one[0] == (group or one[0]) and one[1] in kinds]
-            numbers = (sum(counts[one] for one in counted) for counts in (right, asked))
-            cells.append("{:>4} of {:>4}".format(*numbers))
-        print(f"{group or 'all':<12} {cells[0]:>12} {cells[1]:>12}")
+    groups["all"] = groups.pop("all")
+    for group, counts in groups.items():
+        cells = (f"{s}: {counts[f'{s}, right']} of {counts[f'{s}, asked']}" for s in SHARES)
+        print(f"{group:<12} {'   '.join(cells)}")
+    if args.write:
+        found = {"memories": memories, "groups": groups}
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     python benchmarks/quality_page.py            write them
     python benchmarks/quality_page.py --check    exit 1 where they are not what the data give
 
-`quality.json` is measured by quality.py, `evidence.json`, where it is there, by evidence.py.
+`quality.json` is measured by quality.py; `evidence.json` and `answers.json`, where they are there,
+by evidence.py and answers.py.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ BASELINES = ("grep", "bm25", "dense")
 FLOORS = ("bm25", "dense")
 ALLOWED = 0.005
 SURE = 0.05
+ANSWERED = ("all", "held out")
 ABOVE, BELOW = "▲", "▼"
 # The parts of a search, in order; the other channels stand between.
 FIRST = ("embed", "vector", "keyword")
@@ -79,6 +81,15 @@ that of the paired bootstrap, two-sided. It is not corrected for the number of c
 twenty that do not differ at all, one is below 0.05.
 """
 
+ANSWERS = """## Answers that a person would give
+
+Questions of a day's use, asked of `blend` over small vaults: {memories} memories of a developer, a
+team, a laboratory, and in many languages. A question is answered when the wanted memory stands
+first, the wanted verdict is given, and nothing stands above what it must stand below. They are in
+`tests/answers`, and `benchmarks/answers.py` asks them. Those held out were not asked while the
+ranking was changed.
+"""
+
 Results = Mapping[str, Any]
 
 
@@ -102,9 +113,9 @@ def _held(file: Path) -> str | None:
 
 def read(folder: Path) -> dict[str, Any]:
     results: dict[str, Any] = json.loads((folder / "quality.json").read_text(encoding="utf-8"))
-    evidence = folder / "evidence.json"
-    if evidence.exists():
-        results["evidence"] = json.loads(evidence.read_text(encoding="utf-8"))
+    for name in ("evidence", "answers"):
+        if text := _held(folder / f"{name}.json"):
+            results[name] = json.loads(text)
     return results
 
 
@@ -127,6 +138,7 @@ def files(results: Results) -> dict[str, str]:
         floors,
         others,
         latency,
+        answers,
         evidence,
         remarks,
     )
@@ -331,6 +343,19 @@ def _stages(names: Sequence[str], timed: Sequence[Mapping[str, Any]]) -> str:
             ]
         )
     return table(["recipe", *stages, "total", "reached"], rows)
+
+
+def answers(results: Results) -> str:
+    """How many questions get the answer that a person would give."""
+    found = results.get("answers")
+    if not found:
+        return ""
+    rows = [
+        [group, *(f"{counts[f'{s}, right']} of {counts[f'{s}, asked']}" for s in ANSWERED)]
+        for group, counts in found["groups"].items()
+    ]
+    text = ANSWERS.format(memories=found["memories"])
+    return f"{text}\n{table(['about', *ANSWERED], rows)}"
 
 
 def evidence(results: Results) -> str:

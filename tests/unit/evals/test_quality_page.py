@@ -122,6 +122,17 @@ def test_evidence_is_shown_where_it_is_there(
     assert "&lt;words&gt; (0.750)" in made["quality-evidence.svg"]
 
 
+def test_answers_are_shown_by_group_where_they_are_there(
+    quality_page: ModuleType, results: dict[str, Any]
+) -> None:
+    counts = {"all, asked": 9, "all, right": 8, "held out, asked": 3, "held out, right": 2}
+    assert "a person" not in quality_page.files(results)["quality.md"]
+    results["answers"] = {"memories": 12, "groups": {"typing": counts, "all": counts}}
+    text = quality_page.files(results)["quality.md"]
+    assert "12 memories" in text
+    assert "| typing | 8 of 9 | 2 of 3 |" in text
+
+
 def test_a_set_that_not_all_have_answered_is_shown_and_the_page_stays_whole(
     quality_page: ModuleType, results: dict[str, Any]
 ) -> None:
