@@ -30,10 +30,29 @@ def test_the_querys_stems_are_those_of_its_keywords(search_at: Search) -> None:
 
 def test_exact_terms_are_exact_things_then_words_that_few_memories_hold(search_at: Search) -> None:
     """One of forty is few, and so are three; four are not, and v2 is exact by itself."""
-    said = ["zephyr"] + ["third"] * 3 + ["fourth"] * 4 + ["plain v2"] * 32
+    said = ["zephyr"] + ["kestrel"] * 3 + ["dunlin"] * 4 + ["plain v2"] * 32
     memories = {f"m{number}": text for number, text in enumerate(said)}
-    at = search_at("plain zephyr v2 third fourth nowhere", memories)
-    assert at.understanding.exact_terms == ["v2", "zephyr", "third"]
+    at = search_at("plain zephyr v2 kestrel dunlin nowhere", memories)
+    assert at.understanding.exact_terms == ["v2", "zephyr", "kestrel"]
+
+
+@pytest.mark.parametrize("memories", [20, 60, 300])
+def test_a_common_word_is_not_exact_however_few_memories_hold_it(
+    search_at: Search, memories: int
+) -> None:
+    """A vault of less than a thousand memories cannot show by itself that "keep" is common."""
+    said = {f"m{number}": "Plain." for number in range(memories - 1)}
+    at = search_at("what should I keep and run with kamal", {**said, "a": "Keep kamal; it runs."})
+    assert at.understanding.frequencies["keep"] == 1
+    assert at.understanding.exact_terms == ["kamal"]
+
+
+def test_in_a_large_vault_a_word_that_few_memories_hold_is_rare_whatever_it_is(
+    search_at: Search,
+) -> None:
+    said = {f"m{number}": "Plain." for number in range(999)}
+    at = search_at("keep", {**said, "a": "Keep."})
+    assert at.understanding.exact_terms == ["keep"]
 
 
 def test_in_a_small_vault_a_word_must_stand_in_one_of_ten_to_be_rare(search_at: Search) -> None:

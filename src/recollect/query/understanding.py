@@ -10,8 +10,9 @@ from math import log
 
 from msgspec.structs import replace
 
+from recollect.models.english import is_common
 from recollect.query import fts5
-from recollect.query.exact import MOST_THINGS, RARE, RARE_SHARE, exact_things
+from recollect.query.exact import MOST_THINGS, RARE, RARE_SHARE, TELLING_SHARE, exact_things
 from recollect.query.intent import intent
 from recollect.query.listing import NOTHING, Asked, asked
 from recollect.query.terms import keywords, lowered
@@ -187,17 +188,21 @@ class Understanding:
 
     @cached_property
     def exact_terms(self) -> list[str]:
-        """Identifiers, numbers, quoted phrases and the like, and keywords that hardly any memory
-        holds."""
+        """Identifiers, numbers, quoted phrases and the like, and keywords that are rare here."""
         things = exact_things(self.timeless)
         covered = {word for thing in things for word in lowered(thing)}
-        few = min(RARE, RARE_SHARE * self.documents)
         rare = [
-            word
-            for word in self.timeless_keywords
-            if word not in covered and 0 < self.frequencies.get(word, 0) <= few
+            word for word in self.timeless_keywords if word not in covered and self._is_rare(word)
         ]
         return [*things, *rare][:MOST_THINGS]
+
+    def _is_rare(self, word: str) -> bool:
+        """Whether so few memories hold the word that it is as good as a name, and, where there are
+        too few memories to tell, whether it is no common word."""
+        holding = self.frequencies.get(word, 0)
+        if not 0 < holding <= min(RARE, RARE_SHARE * self.documents):
+            return False
+        return holding <= TELLING_SHARE * self.documents or not is_common(word)
 
     @cached_property
     def corrections(self) -> dict[str, list[str]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, nextafter
+from math import ulp
 
 from recollect.context import SearchContext
 from recollect.recipes.ranges import Share
+from recollect.signals.base import added
 from recollect.signals.exact import exact_terms_in
 from recollect.stages.base import Stage
-from recollect.types import Hit, Ranking, combine, leaf
+from recollect.types import Hit, Ranking, leaf
 
 
 class ExactFloor(Stage, frozen=True, tag="exact_floor"):
@@ -41,10 +42,13 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
             return ranking
         # Those above the place stay; of those below, the sole holders of a term rise with them.
         risen = [hit for hit in shown[place:] if hit.memory_id in sole] + lifted[:room]
-        raised = {
-            hit.memory_id: self._raised(hit, shown[place], len(risen) - rank)
-            for rank, hit in enumerate(risen)
-        }
+        above = {term for hit in shown[:place] for term in _terms(hit, context)}
+        raised: dict[str, Hit] = {}
+        score = shown[place].score
+        for hit in reversed(risen):
+            new = [term for term in _terms(hit, context) if term not in above]
+            raised[hit.memory_id] = self._raised(hit, score, new)
+            score = raised[hit.memory_id].score
         return ranking.resorted(raised.get(hit.memory_id, hit) for hit in ranking)
 
     def _sole_holders(self, shown: Sequence[Hit], context: SearchContext) -> set[str]:
@@ -67,12 +71,13 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
                 lifted.append(hit)
         return lifted
 
-    def _raised(self, hit: Hit, place: Hit, steps: int) -> Hit:
-        score = place.score
-        for _ in range(steps):
-            score = nextafter(score, inf)
-        floor = leaf(self.name, score, "holds an exact term that nothing above holds")
-        return hit.rescored(combine(hit.why.name, "max", (hit.why, floor)))
+    def _raised(self, hit: Hit, score: float, terms: Sequence[str]) -> Hit:
+        """The hit, just above this score: what it lacked is a part of its sum."""
+        how = f"holds {', '.join(terms)}, which nothing above holds"
+        lift = score - hit.score
+        while (why := added(hit.why, leaf(self.name, lift, how))).value <= score:
+            lift += ulp(max(abs(score), abs(lift)))
+        return hit.rescored(why)
 
 
 def _terms(hit: Hit, context: SearchContext) -> list[str]:

@@ -33,7 +33,9 @@ def test_what_holds_an_exact_thing_is_lifted_onto_the_last_place(search_at: Sear
     ranking = STAGE.apply(fused("near-0", "near-1", "near-2", "near-3", "code"), at)
     assert ranking.ids == ("near-0", "near-1", "code", "near-2", "near-3")
     why = ranking.hits[2].why
-    assert why.parts[-1].formula == "holds an exact term that nothing above holds"
+    assert why.formula == "sum"
+    assert sum(part.value for part in why.leaves()) == ranking.hits[2].score
+    assert why.parts[-1].formula == "holds E1234, which nothing above holds"
     assert recompute(why) == ranking.hits[2].score
     assert ranking.dropped == {"pool": 3}
 
@@ -79,3 +81,11 @@ def test_without_a_share_nothing_is_lifted(search_at: Search) -> None:
     at = search_at("printer E1234", MEMORIES, limit=2)
     before = fused("near-0", "near-1", "near-2", "code")
     assert ExactFloor(share=0.0).apply(before, at) is before
+
+
+def test_a_common_word_lifts_nothing(search_at: Search) -> None:
+    """In twenty memories "keep" stands in one, as a name would."""
+    others = {f"other-{number}": "Plain." for number in range(14)}
+    at = search_at("printer paper to keep", {**MEMORIES, **others, "keep": "Keep it."}, limit=3)
+    before = fused("near-0", "near-1", "near-2", "near-3", "keep")
+    assert STAGE.apply(before, at) is before
