@@ -14,16 +14,18 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 import bundled_models
 import forked_commands
+import patience
 from recollect.models.onnx import OnnxModel
 from recollect.vaults import keys
 
-pytest_plugins = ("browser_fixtures", "mcp_fixtures", "planned_search")
+pytest_plugins = ("browser_fixtures", "leftovers", "mcp_fixtures", "planned_search")
 
 # A new vault costs 40 ms on a disk, which must say each time that it is written, and 4 ms here.
 MEMORY = Path("/dev/shm")
@@ -35,6 +37,16 @@ SLOWEST = (
 )  # fmt: skip
 # Folders whose tests share a browser or servers; elsewhere those of one file do.
 TOGETHER = ("browser", "mcp")
+
+# The same examples in each run, however slow the machine is; an example found anew fails nobody
+# else's change. `make test EXAMPLES=all` looks for new ones.
+hypothesis.settings.register_profile(
+    "same",
+    deadline=None,
+    derandomize=os.environ.get("EXAMPLES") != "all",
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("same")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,6 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if (folder := bundled_models.make_folder()) is not None:
         config.add_cleanup(lambda: bundled_models.remove_folder(folder))
     bundled_models.share()
+    patience.be_patient()
     forked_commands.set_up()
 
 

@@ -44,12 +44,18 @@ class Call(NamedTuple):
     new_session: bool
 
 
+_STANDARD = subprocess.Popen
+
+
 class Popen(subprocess.Popen[Any]):
     """The standard library's, but that it forks for the installed command."""
 
     forking = False
+    started: list[subprocess.Popen[Any]] | None = None  # where it is noted what a test starts
 
     def _execute_child(self, *args: Any) -> None:
+        if self.started is not None:
+            self.started.append(self)
         parent: Any = super()
         asked = _SIGNATURE.bind(self, *args).arguments
         if not self.forking or _unusual(asked):
@@ -105,7 +111,7 @@ class _Template:
         self._guard = threading.Lock()
         self._channel, there = socket.socketpair()
         with there:
-            self._process = subprocess.Popen(
+            self._process = _STANDARD(
                 [sys.executable, __file__, str(there.fileno())],
                 pass_fds=[there.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -220,7 +226,9 @@ def _import_all() -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
     import bundled_models
+    import patience
 
+    patience.be_patient()
     if bundled_models.FOLDER in os.environ:
         bundled_models.share()
     gc.collect()

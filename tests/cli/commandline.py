@@ -14,7 +14,6 @@ import os
 import pty
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
@@ -169,14 +168,6 @@ def _read_terminal(here: int) -> str:
             if not piece:
                 return read.decode().replace("\r\n", "\n")
             read += piece
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for it, but not for ever."""
-    give_up = time.monotonic() + LONGEST_S
-    while not condition():
-        assert time.monotonic() < give_up, "It never came about."
-        time.sleep(0.01)
 
 
 def lines(*memories: dict[str, Any]) -> bytes:

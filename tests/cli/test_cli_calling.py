@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from commandline import ESCAPE, RECOLLECT, Home, refused, until, wrong_usage
+from commandline import ESCAPE, RECOLLECT, Home, refused, wrong_usage
 
+from patience import until
 from recollect.interfaces.cli.main import COMMANDS
 from recollect.version import __version__
 

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from commandline import LONGEST_S, RECOLLECT, Home, until, wrong_usage
+from commandline import LONGEST_S, RECOLLECT, Home, wrong_usage
+
+from patience import until
 
 FOLLOWING = "Watching for changes. Press Ctrl+C to stop."
 

@@ -12,8 +12,9 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from commandline import ESCAPE, NOW, RECOLLECT, Home, lines, refused, until, wrong_usage
+from commandline import ESCAPE, NOW, RECOLLECT, Home, lines, refused, wrong_usage
 
+from patience import until
 from recollect.testing.servers import ModelServer
 
 DOCUMENTS = (

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import traps
 from planned import ids
+from planned_search import OverAt
 
 from recollect import Recollect, Response, Result
 from recollect.errors import ProviderError
@@ -632,9 +633,11 @@ class Slow(Reads):
         super().__init__({})
         self.stops_after = reads
         self.go_on = threading.Event()
+        self.stopped = threading.Event()
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         if len(self.read) >= self.stops_after:
+            self.stopped.set()
             self.go_on.wait()
         return super().scores(query, documents)
 
@@ -728,10 +731,11 @@ def test_a_query_of_two_words_is_not_read(models: ActiveModels, tmp_path: Path) 
 
 
 def test_what_the_deadline_leaves_unread_keeps_the_order_of_fusion(
-    models: ActiveModels, unread: Response, tmp_path: Path
+    models: ActiveModels, unread: Response, tmp_path: Path, over_at: OverAt
 ) -> None:
     """No time at all: the search waits for nothing, and says so."""
     slow = Slow()
+    over_at(slow.stopped)
     try:
         response = asked(tmp_path, models, slow, QUESTION, budget=1)
     finally:
@@ -743,11 +747,12 @@ def test_what_the_deadline_leaves_unread_keeps_the_order_of_fusion(
 
 
 def test_what_was_read_by_the_deadline_counts_and_the_rest_is_held_to_be_no_better(
-    models: ActiveModels, unread: Response, tmp_path: Path
+    models: ActiveModels, unread: Response, tmp_path: Path, over_at: OverAt
 ) -> None:
     """Four were read, each 0.5, a logit of 0: the order stays, and each of the others is said to be
     as good as the worst that was read."""
     slow = Slow(reads=4)
+    over_at(slow.stopped)
     try:
         response = asked(tmp_path, models, slow, QUESTION, budget=300)
     finally:

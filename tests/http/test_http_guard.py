@@ -145,12 +145,19 @@ def test_a_token_that_could_be_guessed_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server on every address of the machine, which asks for a token."""
     home = tmp_path_factory.mktemp("locked")
     told = {"RECOLLECT_TOKEN": SECRET, "RECOLLECT_NOW": NOW}
     with serving(home, "--host", "0.0.0.0", auth="yes", **told) as started:
         yield started
+
+
+@pytest.fixture
+def locked(asking: Server) -> Server:
+    """The same, for a client that has not logged in."""
+    asking.client.cookies.clear()
+    return asking
 
 
 def bearer(token: str, scheme: str = "Bearer") -> dict[str, str]:

@@ -30,8 +30,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadServer]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEADERS_S", 0.2)
-    monkeypatch.setattr(connections, "BODY_S", 0.2)
+    """So that a test need not wait long; still long beside what a busy machine delays."""
+    monkeypatch.setattr(connections, "HEADERS_S", 0.8)
+    monkeypatch.setattr(connections, "BODY_S", 0.8)
 
 
 def until_closed(connection: socket.socket, trickle: bytes = b"") -> bytes:
@@ -113,14 +114,14 @@ def test_a_body_that_comes_a_byte_at_a_time_is_cut_off(server: ThreadServer, pat
 def test_a_body_that_keeps_the_pace_is_taken(
     server: ThreadServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "BODY_S", 0.1)
-    monkeypatch.setattr(connections, "SLOWEST", 100)
+    monkeypatch.setattr(connections, "BODY_S", 0.8)
+    monkeypatch.setattr(connections, "SLOWEST", 10)
     body = json.dumps({"id": "steady", "title": "T" * 200}).encode()
     with server.connected() as connection:
         connection.sendall(SAVE + b"Content-Length: %d\r\n\r\n" % len(body))
         for start in range(0, len(body), 50):
             connection.sendall(body[start : start + 50])
-            time.sleep(0.05)
+            time.sleep(0.2)  # longer in all than a body may take without a pace
         assert connection.recv(65536).startswith(b"HTTP/1.1 201 ")
 
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from http_server import LONGEST_S, Server, serving
+from http_server import Server, serving
 
+from patience import until
 from recollect import Recollect
 from recollect.folders.watch import alone
 from recollect.settings import Embedding, Rerank, Settings
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
-
-
-def until(condition: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + LONGEST_S
-    while not condition():
-        assert time.monotonic() < give_up, "It never came about."
-        time.sleep(0.02)
 
 
 def finds(server: Server, query: str, *files: Path) -> None:

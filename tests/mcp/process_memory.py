@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from patience import until
 from recollect.interfaces.fresh_process import STATE
 
 PLACE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) rw")  # what a program can have written
-LONGEST_S = 30
 
 
 def occurrences(pid: int, text: str) -> int:
@@ -36,7 +35,5 @@ def occurrences(pid: int, text: str) -> int:
 
 def wait_until_fresh(pid: int) -> None:
     """Wait until the process has replaced itself, as it does after the idle lock."""
-    give_up = time.monotonic() + LONGEST_S
-    while f"{STATE}=".encode() not in Path(f"/proc/{pid}/environ").read_bytes():
-        assert time.monotonic() < give_up, "It never did."
-        time.sleep(0.02)
+    state, environment = f"{STATE}=".encode(), Path(f"/proc/{pid}/environ")
+    until(lambda: state in environment.read_bytes())

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +15,9 @@ from typing import Any
 import pytest
 from mcp_doors import RECOLLECT, environment, opened
 
+from patience import LONGEST_S, until
 from recollect.testing.servers import ModelServer
 
-LONGEST_S = 20  # far beyond what it needs to go; a hanging one shall fail its test
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
@@ -98,13 +97,6 @@ def slow(tmp_path: Path) -> Iterator[tuple[ModelServer, dict[str, str]]]:
         server.delay_s = 60.0
         server.requests.clear()
         yield server, more
-
-
-def until(condition: Callable[[], object]) -> None:
-    give_up = time.monotonic() + LONGEST_S
-    while not condition():
-        assert time.monotonic() < give_up, "It never came about."
-        time.sleep(0.01)
 
 
 Ending = Callable[[Running], object]

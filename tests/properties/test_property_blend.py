@@ -14,7 +14,7 @@ from recollect import Filter, Response
 from recollect.ingest.draft import draft
 from recollect.types import Term
 
-fast = settings(max_examples=examples(40), deadline=None, derandomize=True)
+fast = settings(max_examples=examples(40))
 # Each example asks twice, so few of them; one that fails is told as it is, not made smaller.
 few = settings(fast, max_examples=examples(12), phases=(Phase.explicit, Phase.generate))
 # Each stands in one memory, which is about nothing that the others are about.

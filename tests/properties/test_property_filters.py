@@ -23,7 +23,7 @@ from recollect.recipes.registry import BUILT_IN
 from recollect.types import Memory, Ranking, Search
 from recollect.validity import validity
 
-fast = settings(max_examples=examples(60), deadline=None, derandomize=True)
+fast = settings(max_examples=examples(60))
 ALL = 100_000
 CHANNELS = [
     (name, channel.name)

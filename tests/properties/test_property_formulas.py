@@ -21,7 +21,7 @@ from recollect.stages.rerank_skip import Skip
 from recollect.stages.signal_sums import Adaptive
 from recollect.types import Memory
 
-fast = settings(max_examples=200, deadline=None, derandomize=True)
+fast = settings(max_examples=200)
 moments = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1)).map(
     lambda moment: moment.replace(tzinfo=UTC)
 )

@@ -14,7 +14,7 @@ from examples import examples
 from recollect.query.fts5 import DEEPEST, MOST_NOTS, MOST_TERMS, all_of, any_of, boolean
 from recollect.query.terms import words
 
-fast = settings(max_examples=examples(400), deadline=None, derandomize=True)
+fast = settings(max_examples=examples(400))
 COLUMNS = ("title", "text", "tags")
 VOCABULARY = "one two three four five six near and or not title tags one_two été 東京".split()
 

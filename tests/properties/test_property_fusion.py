@@ -24,7 +24,7 @@ NAMES = ("keyword", "vector", "topic")
 scores = st.floats(-1.0, 30.0).map(lambda score: round(score, 4))
 lists = st.dictionaries(st.sampled_from(IDS), scores, max_size=len(IDS))
 channels = st.dictionaries(st.sampled_from(NAMES), lists, min_size=1)
-fast = settings(max_examples=examples(150), deadline=None, derandomize=True)
+fast = settings(max_examples=examples(150))
 
 
 def at(found: Mapping[str, Mapping[str, float]]) -> SearchContext:

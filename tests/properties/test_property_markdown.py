@@ -39,8 +39,8 @@ ODD_MEMORIES = st.builds(
     kind=ODD.filter(str.strip),
 ).filter(lambda memory: bool(memory.title.strip() or memory.text.strip()))
 EVERY = MEMORIES | ODD_MEMORIES
-MOST = settings(max_examples=200, deadline=None)
-MANY = settings(max_examples=50, deadline=None)
+MOST = settings(max_examples=200)
+MANY = settings(max_examples=50)
 
 
 def back(text: str) -> Memory:
@@ -73,7 +73,7 @@ def test_the_front_matter_says_the_same_to_whoever_reads_yaml(memory: Memory) ->
     assert {name: ours[name] for name in found.fields} == found.fields
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(EVERY, min_size=1, max_size=4, unique_by=lambda memory: memory.id))
 def test_a_folder_of_files_gives_back_every_memory(memories: list[Memory]) -> None:
     with tempfile.TemporaryDirectory() as name:

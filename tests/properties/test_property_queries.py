@@ -16,7 +16,7 @@ from recollect import UserError
 from recollect.checks import LONGEST_QUERY
 from recollect.present.views import VIEWS
 
-fast = settings(max_examples=examples(60), deadline=None, derandomize=True)
+fast = settings(max_examples=examples(60))
 LONG = " ".join(f"word{n} alpha" for n in range(670))[:LONGEST_QUERY]
 SURROGATES = "".join(chr(point) for point in (0xD800, 0x61, 0xDFFF))
 

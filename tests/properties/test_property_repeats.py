@@ -16,8 +16,8 @@ from recollect.query.sameness import same_in_order, spoken
 from recollect.query.terms import STOP_WORDS
 from recollect.settings import Embedding, Rerank, Settings
 
-few = settings(max_examples=150, deadline=None, derandomize=True)
-many = settings(max_examples=500, deadline=None, derandomize=True)
+few = settings(max_examples=150)
+many = settings(max_examples=500)
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 WORDS = (

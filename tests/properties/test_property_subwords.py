@@ -13,7 +13,7 @@ from recollect.query import subwords as module
 from recollect.query.subwords import subwords, subwords_query
 from recollect.store.sqlite.keyword import TOKENIZERS
 
-fast = settings(max_examples=examples(300), deadline=None, derandomize=True)
+fast = settings(max_examples=examples(300))
 
 SCRIPTS = "日本語東京学校さくらカタカナー한국어검색기능ภาษาไทยที่นี่ก็ພາສາລາວភាសាខ្មែរဘာသာစကား"
 SIGNS = "aZz09_.- \n\"'*():^{}\0"

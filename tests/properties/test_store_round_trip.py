@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.engine import Recollect
@@ -50,8 +50,7 @@ MEMORIES = st.builds(
     valid_from=st.none() | MOMENTS,
     valid_until=st.none() | MOMENTS,
 )
-# Examples write to the disk, so their time says nothing.
-UNHURRIED = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+UNHURRIED = settings(max_examples=40)
 BATCHES = st.lists(MEMORIES, min_size=1, max_size=5, unique_by=lambda memory: memory.id)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 IDENTITY = "toy:planned"
+LONGEST_S = 60  # far beyond what any model here needs
 
 
 class PlannedModels:
@@ -137,3 +140,26 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
 
     yield build
     store.close()
+
+
+OverAt = Callable[[threading.Event], list[float | None]]
+
+
+@pytest.fixture
+def over_at(monkeypatch: pytest.MonkeyPatch) -> OverAt:
+    """Lets the deadline of a reranker be over when an event comes, however slow or quick the
+    machine is; in the list are the seconds that each search would have waited."""
+
+    def set_over(event: threading.Event) -> list[float | None]:
+        waited: list[float | None] = []
+
+        class Thread(threading.Thread):
+            def join(self, timeout: float | None = None) -> None:
+                waited.append(timeout)
+                assert event.wait(LONGEST_S)
+
+        instead = SimpleNamespace(Thread=Thread, Event=threading.Event)
+        monkeypatch.setattr("recollect.stages.rerank_deadline.threading", instead)
+        return waited
+
+    return set_over

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import patience
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import as_line, read_lines
-from recollect.models.background_embedding import REMOTE_PATIENCE_S
 from recollect.models.embedding_queue import TextsRefused
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.testing.servers import Fault, ModelServer, Recorded, Reply
@@ -185,7 +185,9 @@ def test_closing_waits_for_the_vectors_and_closes_the_connections(
         assert server.requests == [] or memory.waiting() == 1
     with opened(tmp_path, embedding(server)) as again:
         assert again.waiting() == 0
-    assert REMOTE_PATIENCE_S < 3, "A command may not hang on a model for long."
+    assert patience.AS_SHIPPED["REMOTE_PATIENCE_S"] < 3, (
+        "A command may not hang on a model for long."
+    )
 
 
 def test_saves_of_many_threads_are_all_embedded(tmp_path: Path, server: ModelServer) -> None:

@@ -15,7 +15,7 @@ from recollect.documents.chunking import SMALL, WHOLE, chunked
 from recollect.documents.document import Chunk, Document, SectionStart
 from recollect.documents.long_sections import LONGEST, MOST, OVERLAP, TARGET
 
-fast = settings(max_examples=40, deadline=None, derandomize=True)
+fast = settings(max_examples=40)
 WORDS = "the vault keeps what someone said and finds it again when a question asks for more".split()
 
 

@@ -216,7 +216,7 @@ def test_a_file_that_changes_while_it_is_read_is_left_for_later(
     assert read(file, "a.md") == LeftOut("vanished", "it changed while it was read")
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     st.binary(max_size=300),
     st.sampled_from(["a.md", "a.rst", "a.txt", "a.html", "a.ipynb", "a.pdf", "a.docx", "a.xx"]),

@@ -9,7 +9,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from folder_homes import found, ids, long_note, vault, write
 
+from patience import LONGEST_S, until
 from recollect import Recollect
 from recollect.engine import folders
 from recollect.folders import watch
@@ -26,7 +27,6 @@ from recollect.folders.scan import scan_paths
 from recollect.folders.watch import alone, folder_changes, wait_until_alone
 from recollect.store.folders import Folder
 
-LONGEST_S = 20  # far beyond what it needs, on a busy machine too
 QUIET_MS = 100
 
 
@@ -47,14 +47,6 @@ def notes(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     write(folder, {"tides.md": "The tables are here.", "work/gate.md": "The gate is shut."})
     return folder
-
-
-def until(condition: Callable[[], bool], what: object = "") -> None:
-    """Wait for it, but not for ever."""
-    give_up = time.monotonic() + LONGEST_S
-    while not condition():
-        assert time.monotonic() < give_up, f"It never came about. {what}"
-        time.sleep(0.01)
 
 
 @contextmanager

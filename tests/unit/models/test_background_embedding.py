@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import apsw
 import numpy as np
 import pytest
 
+from patience import LONGEST_S, until
 from recollect.engine import Recollect
 from recollect.errors import ProviderError
 from recollect.ingest.draft import draft
@@ -27,7 +27,6 @@ OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="non
 QUICK = 100  # characters that the toy model embeds at once
 MIDDLING = "m" * (SHORT - 100)  # more than that, and still a short text
 LONG = "l" * (3 * BATCH_SIZE)
-PATIENCE_S = 20.0
 
 
 class Toy:
@@ -64,7 +63,7 @@ class Toy:
             self.hooks.pop()()
         if any(self.blocked in text for text in texts):
             self.entered.set()
-            assert self.let_go.wait(PATIENCE_S)
+            assert self.let_go.wait(LONGEST_S)
         if self.problem is not None:
             raise self.problem
         return self.queries(texts)
@@ -105,13 +104,6 @@ def open_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
 Opener = Callable[..., Recollect]
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "It never came true."
-        threading.Event().wait(0.002)
-
-
 def leave_waiting(open_with: Opener, texts: dict[str, str]) -> None:
     with open_with() as quiet:
         quiet.save_all([draft({"id": id, "text": text}) for id, text in texts.items()])
@@ -123,7 +115,7 @@ def test_a_save_returns_while_the_model_is_busy_and_a_line_behind_a_long_text_co
     toy.blocked = "ll"
     with open_with(toy) as memory:
         memory.save(id="long", text=LONG)
-        assert toy.entered.wait(PATIENCE_S)
+        assert toy.entered.wait(LONGEST_S)
         memory.save(id="line", title="one line")
         assert memory.waiting() == 1, "The line has its vector, the long text is under way."
         assert toy.read[-1] == "one line"
@@ -149,7 +141,7 @@ def test_a_text_that_is_not_quick_is_embedded_between_the_parts_of_a_long_one(
     toy.blocked = "ll"
     with open_with(toy) as memory:
         memory.save(id="long", text=LONG)
-        assert toy.entered.wait(PATIENCE_S)
+        assert toy.entered.wait(LONGEST_S)
         memory.save(id="middling", text=MIDDLING)
         memory.save(id="larger", text="n" * (SHORT + 100))
         memory.save(id="longer", text="o" * (4 * BATCH_SIZE))
@@ -246,7 +238,7 @@ def test_closing_waits_for_no_backlog_and_the_next_start_goes_on(
     toy.blocked = "b"
     with open_with(toy) as memory:
         memory.save(id="line", title="one line")
-        assert toy.entered.wait(PATIENCE_S)
+        assert toy.entered.wait(LONGEST_S)
     assert len(toy.calls) == 2, "The line, and the batch that was given up."
     fresh = Toy()
     with open_with(fresh, lasting=True) as memory:
@@ -263,7 +255,7 @@ def test_a_remote_model_that_hangs_delays_neither_saving_nor_closing_for_long(
     monkeypatch.setattr(toy, "close", lambda: None)
     with open_with(toy) as memory:
         memory.save(id="line", title="one line")
-        assert toy.entered.wait(PATIENCE_S)
+        assert toy.entered.wait(LONGEST_S)
         memory.save(id="another", title="another line")
         memory.search("line", recipe="vault")
         assert memory.waiting() == 2
@@ -287,7 +279,7 @@ def test_one_process_at_a_time_embeds_what_waits(open_with: Opener, toy: Toy) ->
     other = Toy()
     with open_with(toy, lasting=True) as first, open_with(other) as second:
         first.warm_up()
-        assert toy.entered.wait(PATIENCE_S)
+        assert toy.entered.wait(LONGEST_S)
         looks = iter(range(10**6))
         vectors = second.store.vectors
         assert embed_waiting(vectors, other, stop=lambda: next(looks) > 3) == 0

@@ -183,6 +183,8 @@ def test_reindex_goes_on_where_it_was_interrupted(
     for number in range(3):
         memory.save(id=f"n{number}", title=f"Note {number}")
     embedder = memory.models.embedder()
+    memory.session.background.stop()  # else it might take what this test leaves waiting
+    memory.session.background.close()
     memory.store.vectors.remove(embedder.identity)
     assert memory.waiting() == 4
     monkeypatch.setattr("recollect.models.embedding_queue.BATCH", 2)

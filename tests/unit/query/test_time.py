@@ -16,7 +16,7 @@ from recollect.query.time.values import Period
 from recollect.types import Span
 
 NOW = datetime(2026, 11, 15, 9, tzinfo=UTC)
-fast = settings(max_examples=300, deadline=None, derandomize=True)
+fast = settings(max_examples=300)
 
 
 def day(text: str) -> datetime | None:

@@ -234,14 +234,14 @@ TEXTS = st.lists(PIECES | st.text(max_size=8), max_size=8).map("".join)
 
 
 @given(TEXTS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_doing_it_again_changes_nothing(text: str) -> None:
     once, _ = redacted(text)
     assert redacted(once) == (once, Counter())
 
 
 @given(TEXTS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_nothing_but_what_is_found_changes(text: str) -> None:
     """What is left stands in the text, in the same order, with something between where there is a
     replacement; without one nothing differs at all."""
@@ -256,7 +256,7 @@ def test_nothing_but_what_is_found_changes(text: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_lines_beside_a_secret_stay_as_they_are(data: st.DataObject) -> None:
     lines = project_lines()
     around = [data.draw(st.sampled_from(lines)) for _ in range(6)]

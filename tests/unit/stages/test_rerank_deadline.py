@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from planned_search import OverAt
+
 from recollect.errors import ProviderError
 from recollect.stages.rerank_deadline import RerankRun
 
@@ -17,7 +19,7 @@ class Reads:
     def __init__(self, stops_at: int = 99, failure: str = "", unready: str = "") -> None:
         self.batches: list[list[str]] = []
         self.go_on = threading.Event()
-        self.done = threading.Event()
+        self.stopped = threading.Event()
         self.stops_at = stops_at
         self.failure = failure
         self.unready = unready
@@ -30,6 +32,7 @@ class Reads:
         if len(self.batches) == self.stops_at:
             if self.failure:
                 raise ProviderError(self.failure, transient=True)
+            self.stopped.set()
             self.go_on.wait()
         self.batches.append(list(documents))
         return [float(text.split()[1]) / 10 for text in documents]
@@ -43,11 +46,13 @@ def test_all_are_read_in_batches_best_first() -> None:
     assert run.failure is None
 
 
-def test_what_comes_after_the_deadline_does_not_count() -> None:
+def test_what_comes_after_the_deadline_does_not_count(over_at: OverAt) -> None:
     reads = Reads(stops_at=1)
+    waited = over_at(reads.stopped)
     run = RerankRun(reads, "query", 2)
     scores = run.by(0.2, CANDIDATES)
     assert scores == {"m0": 0.0, "m1": 0.1}
+    assert waited == [0.2]
     reads.go_on.set()
     assert scores == {"m0": 0.0, "m1": 0.1}
     assert run.failure is None

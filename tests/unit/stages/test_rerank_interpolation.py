@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 import pytest
+from planned_search import OverAt
 
 from recollect.context import SearchContext
 from recollect.errors import ProviderError
@@ -109,26 +110,30 @@ class Waits:
     def __init__(self, reads: int) -> None:
         self.reads = reads
         self.go_on = threading.Event()
+        self.stopped = threading.Event()
 
     def ready(self) -> None:
         """It is."""
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         if self.reads <= 0:
+            self.stopped.set()
             self.go_on.wait()
         self.reads -= len(documents)
         return [0.5] * len(documents)
 
 
 @pytest.mark.parametrize(("reads", "reached"), [(0, 0), (1, 1), (2, 2)])
-def test_the_deadline_holds(search_at: Search, reads: int, reached: int) -> None:
+def test_the_deadline_holds(search_at: Search, over_at: OverAt, reads: int, reached: int) -> None:
     waits = Waits(reads)
+    waited = over_at(waits.stopped)
     at = search_at(QUERY, MEMORIES, reranker=waits, budget_ms=200)
     before = fused(c=3.0, b=2.0, a=1.0)
     try:
         ranking = RerankInterpolation(batch=1).apply(before, at)
     finally:
         waits.go_on.set()
+    assert waited == [0.2]
     assert ranking.ids == before.ids
     assert [one.reason for one in at.degraded] == [f"reranked {reached} of 3 within the deadline"]
     assert verified(ranking) == set(before.ids[:reached])

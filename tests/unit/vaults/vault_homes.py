@@ -108,6 +108,7 @@ class _Quiet(ThreadingHTTPServer):
     """Says nothing of clients that gave up early: that is what some tests are about."""
 
     daemon_threads = True
+    closing: threading.Event
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         pass
@@ -137,6 +138,7 @@ class Stranger:
                 """Say nothing."""
 
         self._http = _Quiet(("127.0.0.1", 0), Handler)
+        self._http.closing = self.closing
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
 
     @property

@@ -13,7 +13,7 @@ from examples import examples
 from recollect.interfaces.setup.json_edit import parsed, with_value, without
 from recollect.interfaces.setup.malformed import Malformed
 
-many = settings(max_examples=examples(120), deadline=None, derandomize=True)
+many = settings(max_examples=examples(120))
 PATH = ("mcpServers", "recollect")
 ENTRY = {"command": "/x/recollect", "args": ["mcp"]}
 GAPS = ("", " ", "\n", "\n  ", "\n\t", "\r\n    ", " // a, b }\n", "/* { */", "\n/* x\n y */\n  ")

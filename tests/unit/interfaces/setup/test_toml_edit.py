@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from recollect.interfaces.setup.malformed import Malformed
 from recollect.interfaces.setup.toml_edit import parsed, with_value, without
 
-many = settings(max_examples=200, deadline=None, derandomize=True)
+many = settings(max_examples=200)
 PATH = ("mcp_servers", "recollect")
 ENTRY = {"command": "/x/recollect", "args": ["mcp"]}
 HEADS = (
