@@ -20,13 +20,13 @@ from recollect.query.exact import folded
 from recollect.query.subwords import subwords
 from recollect.query.understanding import Understanding
 from recollect.store.base import Store
-from recollect.types import Degraded, Filter, Memory, Ranking, Search
+from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Search
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
 
 # What only one channel of a recipe does, whatever the recipe calls it.
-ChannelRole = Literal["vector", "subwords"]
+ChannelRole = Literal["vector", "subwords", "details"]
 
 
 class Models(Protocol):
@@ -44,11 +44,17 @@ class MemoryText:
     accents."""
 
     def __init__(
-        self, memory: Memory, tokens: Callable[[str], list[str]], *, has_subwords: bool
+        self,
+        memory: Memory,
+        tokens: Callable[[str], list[str]],
+        *,
+        has_subwords: bool,
+        details: str = "",
     ) -> None:
         self._memory = memory
         self._tokens = tokens
         self._has_subwords = has_subwords
+        self._details = details
 
     @cached_property
     def body(self) -> tuple[str, ...]:
@@ -62,8 +68,9 @@ class MemoryText:
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
-        """The stems of title, text, context and tags, in order, and those of the subwords."""
-        rest = " ".join((*self._memory.tags, *self.subwords))
+        """The stems of title, text, context, tags and the passage of details that the query asks
+        for, in order, and those of the subwords."""
+        rest = " ".join((*self._memory.tags, self._details, *self.subwords))
         return (*self._tokens(self._memory.title), *self.body, *self._tokens(rest))
 
     @cached_property
@@ -77,15 +84,16 @@ class MemoryText:
     @cached_property
     def _text(self) -> str:
         memory = self._memory
-        return "\n".join((memory.title, memory.text, memory.context, *memory.tags))
+        texts = (memory.title, memory.text, memory.context, *memory.tags, self._details)
+        return "\n".join(texts)
 
 
 class SearchContext:
     """What one search was asked, what it may use, and what it has to tell beside its results.
 
     Channels and stages read it. What a stage finds out about a hit travels on the ranking.
-    `roles` names the channel of the recipe that searches by vectors, and the one that searches
-    subwords, as far as there are any. `inlined`: how many results may carry their whole text.
+    `roles` names the channels of the recipe that search by vectors, subwords and details, as far as
+    there are any. `inlined`: how many results may carry their whole text.
     """
 
     def __init__(
@@ -108,6 +116,7 @@ class SearchContext:
         self.models = models
         self.understanding = Understanding(search, limit, now, store)
         self.inlined = inlined
+        self.passages: dict[str, Passage] = {}
         self.snippets: dict[str, str] = {}
         self.channels: dict[str, Ranking] = {}
         self.fused = Ranking()
@@ -247,8 +256,16 @@ class SearchContext:
                 self._memories[id],
                 self.store.keyword.tokens,
                 has_subwords=id in self._with_subwords,
+                details=self._details.get(id, ""),
             )
         return self._texts[id]
+
+    @cached_property
+    def _details(self) -> dict[str, str]:
+        """The passage that the details channel found in each memory's details: reading all of them
+        would take long, and a word far from the others tells little."""
+        hits = self.channels.get(self._roles.get("details", ""), Ranking())
+        return {hit.memory_id: hit.findings.passage for hit in hits}
 
     @cached_property
     def _with_subwords(self) -> frozenset[str]:

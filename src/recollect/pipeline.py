@@ -11,7 +11,7 @@ from msgspec import structs
 from recollect.checks import LARGEST_LIMIT, bounded
 from recollect.context import Models, SearchContext
 from recollect.errors import UserError
-from recollect.present.snippet import marked
+from recollect.present.snippet import marked, passages
 from recollect.present.views import VIEWS
 from recollect.query.exclusions import Exclusion, exclusions, left_out, without
 from recollect.query.terms import keywords
@@ -59,8 +59,10 @@ def run(
             ranking = stage.apply(ranking, context)
     shown = search.view or declared.view
     with context.timed("present"):
+        memories = [context.memory(id) for id in ranking.ids]
+        if declared.reads:
+            context.passages = passages(context, memories)
         if search.mark or shown == "snippet":
-            memories = [context.memory(id) for id in ranking.ids]
             context.snippets = marked(context, declared.recall, memories)
         results = _results(ranking, context, shown, vault)
     common = _facets(context) if search.facets else {}
@@ -200,6 +202,7 @@ def _result(hit: Hit, context: SearchContext, view: View, vault: str, place: int
         memory=memory,
         explain=why,
         shown=VIEWS[view].of(rooted, memory, context, place),
+        passage=context.passages.get(memory.id),
         marked=context.snippets.get(memory.id, ""),
         same=hit.findings.same,
         replaces=hit.findings.replaces,

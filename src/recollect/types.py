@@ -18,6 +18,9 @@ Evidence = Literal["strong", "weak", "none"]
 # What a part of a score speaks of; pictures give each family a colour of its own.
 Family = Literal["meaning", "words", "structure", "literal", "rarity", "reranking", "time", "trust"]
 
+# How a memory came into the context of an agent.
+Origin = Literal["pinned", "matched", "newest"]
+
 
 class Memory(Struct, frozen=True, kw_only=True):
     """One thing worth keeping, as stored. Texts that were never given are empty, not null."""
@@ -51,6 +54,13 @@ class Span(NamedTuple):
     end: int
 
 
+class Passage(NamedTuple):
+    """A part of one of a memory's fields. What was cut off is marked with `…`."""
+
+    field: str
+    text: str
+
+
 class Place(NamedTuple):
     """Where a memory stands in browsing order; a page can begin behind it even when it is gone."""
 
@@ -75,6 +85,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     severity: Severity | None = None
+    tier: Tier | None = None
     made_since: datetime | None = None
     made_before: datetime | None = None
     holding: tuple[str, ...] = ()  # words that every memory must hold, in any form
@@ -204,14 +215,17 @@ class Findings(Struct, frozen=True):
 
     `same`: memories that say the same in the same words, shown as this one. `replaces`: older ones
     that state the same thing differently, and stand below. `file`: where it stands, if it is a
-    chunk of a file; `joined`: the neighbouring chunks shown as this one. `verified`: the reranker
-    has read it; `unreached`: it would have, but the deadline came first.
+    chunk of a file; `joined`: the neighbouring chunks shown as this one. `passage`: what of its
+    details a channel found; `span`: where in title, text and context. `verified`: the reranker has
+    read it; `unreached`: it would have, but the deadline came first.
     """
 
     same: tuple[Memory, ...] = ()
     replaces: tuple[Memory, ...] = ()
     file: FilePlace | None = None
     joined: tuple[Memory, ...] = ()
+    passage: str = ""
+    span: Span | None = None
     verified: bool = False
     unreached: bool = False
 
@@ -321,7 +335,9 @@ class Result(Struct, frozen=True, kw_only=True):
     `same` are memories that say the same in the same words, shown as this one; `replaces` are older
     ones that state the same thing differently, and stand below. `file` is where it stands, if it is
     part of a file, the neighbouring parts in `joined` included, which are shown as this one.
-    `validity` says why it does not hold now: `expired 2026-04-30`; empty where it does.
+    `passage` is what of it matched, where the recipe tells; `marked` is that, or FTS5's snippet,
+    with `<mark>` around each match. `validity` says why it does not hold now: `expired 2026-04-30`;
+    empty where it does.
     """
 
     id: str
@@ -330,6 +346,7 @@ class Result(Struct, frozen=True, kw_only=True):
     memory: Memory
     explain: Term
     shown: ViewFields
+    passage: Passage | None = None
     marked: str = ""
     same: tuple[Memory, ...] = ()
     replaces: tuple[Memory, ...] = ()
@@ -371,10 +388,29 @@ class Response(Struct, frozen=True, kw_only=True):
 
 
 class Context(NamedTuple):
-    """What an agent should know when it starts: memories, and how they were found."""
+    """What an agent should know when it starts: memories, and how each was found (`origins`, by
+    id). `left_out` have no room. `snippets` are the passages of details that the question is about,
+    `cut` the ids of memories that are shortened, `note` says why there is nothing."""
 
     memories: tuple[Memory, ...]
     response: Response | None
-    matched: int
-    topped_up: int
-    left_out: int
+    origins: Mapping[str, Origin]
+    snippets: Mapping[str, str] = {}
+    left_out: int = 0
+    cut: frozenset[str] = frozenset()
+    note: str = ""
+
+    @property
+    def pinned(self) -> int:
+        return self._count("pinned")
+
+    @property
+    def matched(self) -> int:
+        return self._count("matched")
+
+    @property
+    def topped_up(self) -> int:
+        return self._count("newest")
+
+    def _count(self, origin: Origin) -> int:
+        return sum(self.origins[memory.id] == origin for memory in self.memories)

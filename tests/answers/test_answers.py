@@ -23,7 +23,7 @@ from recollect.settings import Embedding, Rerank, Settings
 
 HERE = Path(__file__).parent
 VAULTS = ("developer", "team", "languages")
-WITHOUT_MODELS = ("listing", "exclusions")
+WITHOUT_MODELS = ("listing", "exclusions", "details")
 
 
 @pytest.fixture(scope="module", params=VAULTS)

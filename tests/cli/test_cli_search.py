@@ -12,6 +12,7 @@ from commandline import NOW, Home, part_names, recomputed, refused
 from recollect.recipes.registry import BUILT_IN
 
 KEYS = "query recipe view intent results counts evidence degraded timings_ms".split()
+COMMON = "id score vault kind project created_at updated_at".split()
 VIEWS = {
     "scan": "title type domain tags snippet token_estimate",
     "full": "memory breakdown",
@@ -64,7 +65,7 @@ def test_the_installed_command_answers_in_the_promised_shape(demo: Home) -> None
     [reason] = [one["reason"] for one in answer["degraded"] if one["channel"] == "vector"]
     assert "none" in reason
     for result in answer["results"]:
-        assert set(result) - {"expired"} == {"id", "score", "vault", "memory", "breakdown"}
+        assert set(result) - {"expired"} == {*COMMON, "memory", "breakdown"}
         assert result["vault"] == "agent"
         assert result["memory"]["id"] == result["id"]
         assert set(result["breakdown"]) in (SIGNALS["vault"], {"session"})
@@ -79,7 +80,8 @@ def test_every_view_carries_its_fields_whatever_the_recipe(
     assert (answer["recipe"], answer["view"]) == (recipe, view)
     assert answer["results"]
     for result in answer["results"]:
-        assert set(result) - {"expired"} == {"id", "score", "vault", *VIEWS[view].split()}
+        passage = {"snippet"} if recipe == "blend" and view != "full" else set()
+        assert set(result) - {"expired"} == {*COMMON, *VIEWS[view].split()} | passage
 
 
 @pytest.mark.parametrize(("recipe", "view"), OWN_VIEW.items())
@@ -140,7 +142,7 @@ def test_the_same_search_answers_the_same_twice(demo: Home) -> None:
 
 def test_compact_json_is_results_counts_and_topics(demo: Home) -> None:
     results, counts, topics = demo.search("auth tokens", "--recipe", "gnosis", "--compact")
-    assert set(results[0]) == {"id", *VIEWS["preview"].split()}
+    assert set(results[0]) == {*COMMON, *VIEWS["preview"].split()} - {"score", "vault"}
     assert counts.startswith("Reranked 0 of ")
     assert topics["auth"] >= 1
 

@@ -27,7 +27,8 @@ from recollect import Recollect
 from recollect.ingest.draft import draft
 from recollect.interfaces.cli.main import main
 from recollect.memory_json import memory_json
-from recollect.present.response import as_json, context_json
+from recollect.present.agent_context import context_json
+from recollect.present.response import as_json
 from recollect.settings import load_settings
 from recollect.times import parse_moment
 from recollect.types import Filter
@@ -269,8 +270,7 @@ class Mcp:
         return self._whole(self._call("memory_list", **narrow)["memories"])
 
     def context(self, query: str, asked: dict[str, Any]) -> Any:
-        found = self._call("memory_context", query=query, **asked)
-        return found | {"memories": self._whole(found["memories"])}
+        return self._call("memory_context", query=query, **asked)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from examples import examples
 from recollect import Filter, Recollect
 from recollect.context import SearchContext
 from recollect.depth import Depth
+from recollect.recall.details import Details
 from recollect.recall.exact import Exact
 from recollect.recall.listed import Listed
 from recollect.recall.recent import Recent
@@ -30,7 +31,8 @@ CHANNELS = [
     for name in RECIPES
     for channel in BUILT_IN[name].recall
     # Exact cuts for each exact thing by itself; a list has no topic.
-    if not isinstance(channel, Exact | Listed)
+    # Details are cut by BM25 and then scored otherwise.
+    if not isinstance(channel, Exact | Listed | Details)
 ]
 
 
@@ -74,7 +76,7 @@ def test_a_channel_filters_before_it_cuts(
     filter: Filter,
 ) -> None:
     [channel] = [one for one in BUILT_IN[recipe].recall if one.name == name]
-    assert not isinstance(channel, Exact | Listed)
+    assert not isinstance(channel, Exact | Listed | Details)
     asked = "" if isinstance(channel, Recent) else text
     whole = found(pair.dense, deep(channel), asked, limit)
     expected = [hit for hit in whole if passes(every[hit.memory_id], filter)]
@@ -139,5 +141,13 @@ def test_browsing_and_context_filter_before_they_cut(
     assert [one.id for one in response] == [one.id for one in browsed][:limit]
     held = [memory for memory in passing if not validity(memory, pair.bare.now())]
     newest = sorted(held, key=lambda one: (-one.updated_at.timestamp(), one.id))
+    general = replace(filter, project="") if filter.project else filter
+    core = [one for one in every.values() if one.tier == "core" and passes(one, general)]
+    core = [one for one in core if one not in newest and not validity(one, pair.bare.now())]
+    core.sort(key=lambda one: (-one.updated_at.timestamp(), one.id))
+    pinned = [*(one for one in newest if one.tier == "core"), *core]
+    if not filter.project:
+        pinned.sort(key=lambda one: one.project != "")
+    wanted = [*pinned, *(one for one in newest if one.tier == "capture")]
     context = pair.bare.context(filter=filter, limit=limit)
-    assert [one.id for one in context.memories] == [one.id for one in newest][:limit]
+    assert [one.id for one in context.memories] == [one.id for one in wanted][:limit]

@@ -127,7 +127,7 @@ def test_limits_are_bounded_on_both_sides(memory: Recollect) -> None:
 def test_a_context_skips_what_does_not_fit(memory: Recollect) -> None:
     memory.save(id="giant", title="token " * 1000)
     memory.save(id="small", title="token")
-    found = memory.context("token", max_tokens=10)
+    found = memory.context("token", max_tokens=80)
     assert [one.id for one in found.memories] == ["small"]
     assert (found.matched, found.topped_up, found.left_out) == (1, 0, 1)
     with pytest.raises(UserError, match="max_tokens"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -19,17 +20,20 @@ from recollect.checks import (
 from recollect.engine.session import Session
 from recollect.errors import Damaged, NotFound, UserError
 from recollect.pipeline import run, topics
-from recollect.present.views import token_estimate
+from recollect.present.agent_context import FORMS, Form, fitted
+from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
 from recollect.store.base import Store
-from recollect.types import Context, Degraded, Filter, Memory, Response, Search
+from recollect.types import Context, Degraded, Filter, Memory, Origin, Response, Search
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.readable import ReadableStore
 
 CONTEXT_LIMIT = 10
+# However much is pinned: one place of so many is for what the question finds.
+MATCHED_SHARE = 3
 EVERYTHING = Filter()
 RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
 
@@ -155,31 +159,55 @@ def context(
     filter: Filter = EVERYTHING,
     semantic: str | None = None,
     topup_recent: bool | None = None,
+    forms: Sequence[Form] = FORMS,
 ) -> Context:
-    """What an agent should know when it starts. Source: the `echovault` recipe, "Context"."""
+    """What an agent should know when it starts: what is pinned, then what the question finds, then
+    the newest, of which files are none. `max_tokens` bounds the whole answer in each of `forms`.
+    Source: the `echovault` recipe, "Context"."""
     limit, filter = bounded(limit), checked_filter(filter)
     response = None
-    memories: list[Memory] = []
     if clean_query(query).strip():
         recipe = _context_recipe(session, semantic or session.settings.context.semantic)
         response = _federated(
             session, recipe, completed(session, query, limit=limit, filter=filter)
         )
-        memories = [result.memory for result in response if not result.validity]
-    found = {memory.id for memory in memories}
+    results = [result for result in response or () if not result.validity]
+    found: dict[str, tuple[Memory, Origin]] = {}
+    pinned = _pinned(session, filter, limit)
+    others = [result for result in results if result.memory not in pinned]
+    for memory in pinned[: limit - min(len(others), limit // MATCHED_SHARE)]:
+        found.setdefault(memory.id, (memory, "pinned"))
+    for result in results:
+        found.setdefault(result.id, (result.memory, "matched"))
     topup = session.settings.context.topup_recent if topup_recent is None else topup_recent
     if topup and len(found) < limit:
-        valid = replace(filter, valid_at=session.clock())
-        try:
-            newest = session.store.memories.newest(valid, limit)
-        except Damaged:
-            newest = readable(session).memories.newest(valid, limit)
-        fresh = [memory for memory in newest if memory.id not in found]
-        memories += fresh[: limit - len(found)]
-    kept = _within(memories, max_tokens)
-    matched = sum(memory.id in found for memory in kept)
-    left_out = len(memories) - len(kept)
-    return Context(tuple(kept), response, matched, len(kept) - matched, left_out)
+        for memory in _newest(session, replace(filter, tier="capture"), limit):
+            found.setdefault(memory.id, (memory, "newest"))
+    kept = dict(islice(found.items(), limit))
+    everything = Context(
+        tuple(memory for memory, _ in kept.values()),
+        response,
+        {id: origin for id, (_, origin) in kept.items()},
+        {r.id: r.passage.text for r in results if r.passage and r.passage.field == "details"},
+    )
+    return fitted(everything, max_tokens, keywords(query), forms)
+
+
+def _pinned(session: Session, filter: Filter, limit: int) -> list[Memory]:
+    """The core memories of the project, then those of no project. Without a project, all."""
+    core = replace(filter, tier="core")
+    found = _newest(session, core, limit)
+    if filter.project:
+        found += _newest(session, replace(core, project=""), limit)
+    return found if filter.project else sorted(found, key=lambda memory: memory.project != "")
+
+
+def _newest(session: Session, filter: Filter, limit: int) -> list[Memory]:
+    valid = replace(filter, valid_at=session.clock())
+    try:
+        return session.store.memories.newest(valid, limit)
+    except Damaged:
+        return readable(session).memories.newest(valid, limit)
 
 
 def _context_recipe(session: Session, semantic: str) -> Recipe:
@@ -194,18 +222,3 @@ def _context_recipe(session: Session, semantic: str) -> Recipe:
     if semantic == "always":
         return recipe.asking_vectors("always")
     return recipe if models.embedder().warm() else recipe.asking_vectors("never")
-
-
-def _within(memories: Sequence[Memory], max_tokens: int | None) -> list[Memory]:
-    """In order, each memory that still fits into the budget; a longer one is skipped."""
-    if max_tokens is None:
-        return list(memories)
-    if max_tokens < 1:
-        raise UserError(f"max_tokens must be at least 1, not {max_tokens}.")
-    kept: list[Memory] = []
-    left = max_tokens
-    for memory in memories:
-        if token_estimate(memory) <= left:
-            left -= token_estimate(memory)
-            kept.append(memory)
-    return kept

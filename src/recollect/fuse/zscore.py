@@ -99,8 +99,8 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
             for id in ids
         }
         chosen = self._pool(context, totals)
-        passages = passages_of(context.by_vectors())
-        hits = (Hit(id, self._term(id, measured, passages, context)) for id in chosen)
+        notes = {name: self._notes(context, name) for name in measured}
+        hits = (Hit(id, self._term(id, measured, notes, context)) for id in chosen)
         gone = len(ids) - len(chosen)
         return ranked(hits, {"pool": gone} if gone else {})
 
@@ -123,6 +123,12 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
         scores = {id: known.get(id, 0.0) for id in ids}
         return spread(scores.values(), self.least_deviation.get(name, 0.0)), scores
 
+    def _notes(self, context: SearchContext, name: str) -> dict[str, str]:
+        """Where the channel, or one that is added to it, found a memory, as far as it says so."""
+        names = (name, *(added for added, into in self.added.items() if into == name))
+        found = (passages_of(context.channels.get(other, Ranking())) for other in names)
+        return {id: note for notes in found for id, note in notes.items()}
+
     def _pool(self, context: SearchContext, totals: dict[str, float]) -> list[str]:
         # Ordered by the bare totals: most candidates never need an explanation.
         order = ranked(Hit(id, leaf(self.name, total, "sum")) for id, total in totals.items()).ids
@@ -134,17 +140,18 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
         self,
         id: str,
         measured: dict[str, Measured],
-        passages: dict[str, str],
+        notes: dict[str, dict[str, str]],
         context: SearchContext,
     ) -> Term:
         parts = []
         for name, (spread, scores) in measured.items():
             score = scores[id]
+            note = f", {notes[name][id]}" if id in notes[name] else ""
             if context.is_vector_channel(name):
-                passage = f", {passages[id]}" if id in passages else ""
-                how = f"similar meaning: cosine {score:.2f}, {spread.standing(score)}{passage}"
+                how = f"similar meaning: cosine {score:.2f}, {spread.standing(score)}{note}"
             elif score:
-                how = f"matching words: BM25 {score:.4g}, {spread.standing(score)}"
+                by = "BM25 and details" if note else "BM25"
+                how = f"matching words: {by} {score:.4g}, {spread.standing(score)}{note}"
             else:
                 how = "no matching word"
             parts.append(weighted(name, self.weights[name], spread.share(score), how))

@@ -6,8 +6,9 @@ from typing import Any
 
 from recollect.memory_json import memory_json
 from recollect.present.explain import as_json as term_json
+from recollect.present.views import FullView
 from recollect.times import iso
-from recollect.types import Context, FilePlace, Response, Result
+from recollect.types import FilePlace, Response, Result
 
 
 def as_json(response: Response, explain: bool = False, *, whole: bool = False) -> dict[str, Any]:
@@ -30,29 +31,16 @@ def as_json(response: Response, explain: bool = False, *, whole: bool = False) -
     }
 
 
-def context_json(found: Context) -> dict[str, Any]:
-    """What an agent should know when it starts, and how it was found."""
-    return {
-        "memories": [memory_json(memory) for memory in found.memories],
-        "matched": found.matched,
-        "topped_up": found.topped_up,
-        "left_out": found.left_out,
-        "degraded": degraded_json(found.response) if found.response else [],
-    }
-
-
 def degraded_json(response: Response) -> list[dict[str, str]]:
     return [{"channel": part.channel, "reason": part.reason} for part in response.degraded]
 
 
 def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": result.id, "score": result.score, "vault": result.vault}
-    shown |= result.fields
+    shown = {"id": result.id, "score": result.score, "vault": result.vault, **_fields(result)}
     if whole:
         shown["memory"] = memory_json(result.memory)
     for name, others in (("same", result.same), ("replaces", result.replaces)):
         if others:
-            shown["updated_at"] = iso(result.memory.updated_at)
             shown[name] = [
                 {"id": memory.id, "updated_at": iso(memory.updated_at)} for memory in others
             ]
@@ -62,6 +50,21 @@ def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
         shown["file"] = file_json(result.file)
         shown |= {"joined": [memory.id for memory in result.joined]} if result.joined else {}
     return shown | ({"explain": term_json(result.explain)} if explain else {})
+
+
+def _fields(result: Result) -> dict[str, Any]:
+    """What the view shows, the passage that matched where it has no place for it, and what every
+    view has."""
+    memory = result.memory
+    shown = result.fields
+    if result.passage and not isinstance(result.shown, FullView):
+        shown.setdefault("snippet", result.passage.text)
+    return shown | {
+        "kind": memory.kind,
+        "project": memory.project,
+        "created_at": iso(memory.created_at),
+        "updated_at": iso(memory.updated_at),
+    }
 
 
 def file_json(place: FilePlace) -> dict[str, Any]:
@@ -78,5 +81,5 @@ def summary(response: Response) -> str:
 
 def compact(response: Response) -> list[Any]:
     """`[results, counts, topics]`, small enough to read in an agent's context."""
-    results = [{"id": result.id, **result.fields} for result in response]
+    results = [{"id": result.id, **_fields(result)} for result in response]
     return [results, summary(response), response.topics]

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType, defstruct, structs
 
 from recollect.present.views import VIEWS, Count, Time
-from recollect.types import Degraded, Evidence, Intent, Memory, Term, View
+from recollect.types import Degraded, Evidence, Intent, Memory, Severity, Term, Tier, View
 
 
 class MemoryDate(Struct):
@@ -25,12 +25,17 @@ class FileLines(Struct):
     lines: tuple[int, int]
 
 
+COMMON: dict[str, Any] = {
+    "id": str, "score": float, "vault": str,
+    "kind": str, "project": str, "created_at": Time, "updated_at": Time,
+}  # fmt: skip
+
+
 def _result_fields() -> dict[str, Any]:
-    """What a result may have beside id, score and vault: the fields of every view, and the rest."""
+    """What a result may have beside what all have: the fields of every view, and the rest."""
     views = [field for view in VIEWS.values() for field in structs.fields(view)]
-    return {field.name: field.type for field in views} | {
+    return {field.name: field.type for field in views if field.name not in COMMON} | {
         "memory": Memory,
-        "updated_at": Time,
         "same": list[MemoryDate],
         "replaces": list[MemoryDate],
         "expired": bool,
@@ -43,7 +48,7 @@ def _result_fields() -> dict[str, Any]:
 _Result: Any = defstruct(
     "_Result",
     [
-        *(("id", str), ("score", float), ("vault", str)),
+        *COMMON.items(),
         *((name, kind | UnsetType, UNSET) for name, kind in _result_fields().items()),
     ],
 )
@@ -70,3 +75,44 @@ class ResponseJson(Struct):
     notes: list[str]
     timings_ms: dict[str, float]
     facets: dict[str, dict[str, Count]] | UnsetType = UNSET
+
+
+class ContextMemory(Struct):
+    """A memory as a context has it: fields that were never given are left out. `has_more`: there
+    are details, or the text is shortened. `snippet`: what of the details is asked for."""
+
+    id: str
+    title: str
+    text: str
+    kind: str
+    project: str
+    tier: Tier
+    tags: list[str]
+    created_at: Time
+    updated_at: Time
+    has_more: bool
+    context: str | UnsetType = UNSET
+    why: str | UnsetType = UNSET
+    impact: str | UnsetType = UNSET
+    severity: Severity | UnsetType = UNSET
+    domain: str | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+    space: str | UnsetType = UNSET
+    path: str | UnsetType = UNSET
+    valid_from: Time | UnsetType = UNSET
+    valid_until: Time | UnsetType = UNSET
+    snippet: str | UnsetType = UNSET
+
+
+class ContextJson(Struct):
+    """What an agent should know when it starts. How many are `pinned`, `matched` the question, or
+    are there since they are the newest (`topped_up`); how many have no room in max_tokens
+    (`left_out`); `note` says so where nothing has."""
+
+    memories: list[ContextMemory]
+    pinned: Count
+    matched: Count
+    topped_up: Count
+    left_out: Count
+    degraded: list[Degraded]
+    note: str | UnsetType = UNSET

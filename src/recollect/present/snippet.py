@@ -1,4 +1,4 @@
-"""Short pieces of a memory's text."""
+"""Short pieces of a memory's text: the passage that matched, and the matches in it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from recollect.context import SearchContext
-from recollect.types import Memory
+from recollect.query.passages import LEAST_START, passage
+from recollect.query.terms import WORD
+from recollect.types import Memory, Passage
 
 if TYPE_CHECKING:
     from recollect.recipes.base import AnyChannel
 
 SCAN_CHARACTERS = 120
+PASSAGE_CHARACTERS = 160
 MARKED = re.compile("<mark>(.*?)</mark>", re.DOTALL)
+# Indented lines, a fence, lines that end as statements do.
+CODE = re.compile(r"\n(?: {2,}|\t)\S|```|[;{}]\s*\n")
 
 
 def plain_start(text: str) -> str:
@@ -28,13 +33,37 @@ def pieces(snippet: str) -> list[tuple[str, bool]]:
     return [(part, place % 2 == 1) for place, part in enumerate(parts) if part]
 
 
+def is_code(text: str) -> bool:
+    """Whether its line breaks mean something."""
+    return CODE.search(text) is not None
+
+
+def flowed(text: str) -> str:
+    """The text in one line; code keeps its lines."""
+    return text if is_code(text) else " ".join(text.split())
+
+
+def passages(context: SearchContext, memories: Sequence[Memory]) -> dict[str, Passage]:
+    """The passage of each memory that the query's words stand in; where none does, the one that is
+    nearest in meaning, or the beginning."""
+    words = context.understanding.sought
+    spans = {hit.memory_id: hit.findings.span for hit in context.by_vectors()}
+    found = {}
+    for memory in memories:
+        near = spans.get(memory.id)
+        at = max(0, near.start - len(memory.title) - 1) if near else 0
+        found[memory.id] = passage(memory, words, PASSAGE_CHARACTERS, at)
+    return found
+
+
 def marked(
     context: SearchContext, channels: Sequence[AnyChannel], memories: Sequence[Memory]
 ) -> dict[str, str]:
-    """FTS5's snippet, with `<mark>`, of every memory that a keyword channel matched.
-
-    A memory that only its meaning found has none. Source: the `router` recipe, "Snippet".
-    """
+    """The passages with `<mark>` around each match, where the search has passages; else FTS5's
+    snippet of every memory that a keyword channel matched. A memory that only its meaning found
+    has none then. Source: the `router` recipe, "Snippet"."""
+    if context.passages:
+        return {id: highlighted(found.text, context) for id, found in context.passages.items()}
     snippets: dict[str, str] = {}
     for channel in channels:
         ids = set(context.channels[channel.name].ids if channel.name in context.channels else ())
@@ -42,3 +71,17 @@ def marked(
         if matched and (asked := channel.matches(context)) is not None:
             snippets |= context.store.keyword.snippets(*asked, matched)
     return snippets
+
+
+def highlighted(text: str, context: SearchContext) -> str:
+    """The text with `<mark>` around each word that the query has, in any form."""
+    query = context.understanding
+    wanted = frozenset[str]().union(*(query.stems_of(word) for word in query.searched))
+    starts = tuple(stem[:LEAST_START] for stem in wanted)  # few words are worth a look
+
+    def mark(found: re.Match[str]) -> str:
+        word = found[0].lower()
+        same = word.startswith(starts) and query.stems_of(word) & wanted
+        return f"<mark>{found[0]}</mark>" if same else found[0]
+
+    return WORD.sub(mark, text)

@@ -14,6 +14,7 @@ from msgspec import Meta
 from recollect.context import SearchContext
 from recollect.memory_json import memory_json
 from recollect.present.snippet import plain_start
+from recollect.present.words import title_of
 from recollect.times import iso
 from recollect.types import Hit, Memory, View, ViewFields
 
@@ -21,6 +22,7 @@ PREVIEW_CHARACTERS = 240
 # Source: the `gnosis` recipe, "Preview": a whole text is inlined above this score, below this size.
 INLINE_ABOVE = 0.80
 INLINE_UNDER = 2048
+CHARACTERS_PER_TOKEN = 4  # an estimate. Source: the `vault` recipe, "Modes".
 
 Count = Annotated[int, Meta(ge=0)]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
@@ -28,7 +30,18 @@ Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 def token_estimate(memory: Memory) -> int:
     """Characters of title, text and context, divided by 4, rounded up."""
-    return ceil(len(memory.title + memory.text + memory.context) / 4)
+    return ceil(len(memory.title + memory.text + memory.context) / CHARACTERS_PER_TOKEN)
+
+
+def _title(memory: Memory, context: SearchContext) -> str:
+    """As people call it. In the recipes that are documented, a file's title is its path."""
+    return title_of(memory) if memory.id in context.passages else memory.title
+
+
+def _passage(memory: Memory, context: SearchContext, otherwise: str) -> str:
+    """What matched, where the recipe tells."""
+    found = context.passages.get(memory.id)
+    return found.text if found else otherwise
 
 
 class ScanView(ViewFields, frozen=True):
@@ -44,11 +57,11 @@ class ScanView(ViewFields, frozen=True):
     @classmethod
     def of(cls, hit: Hit, memory: Memory, context: SearchContext, place: int) -> ScanView:
         return cls(
-            title=memory.title,
+            title=_title(memory, context),
             type=memory.kind,
             domain=memory.domain,
             tags=list(memory.tags),
-            snippet=plain_start(memory.text),
+            snippet=_passage(memory, context, plain_start(memory.text)),
             token_estimate=token_estimate(memory),
         )
 
@@ -86,7 +99,7 @@ class PointerView(ViewFields, frozen=True):
     @classmethod
     def of(cls, hit: Hit, memory: Memory, context: SearchContext, place: int) -> PointerView:
         return cls(
-            title=memory.title,
+            title=_title(memory, context),
             what=memory.text,
             why=memory.why,
             impact=memory.impact,
@@ -115,7 +128,8 @@ class PreviewView(ViewFields, frozen=True):
     def of(cls, hit: Hit, memory: Memory, context: SearchContext, place: int) -> PreviewView:
         short = len(memory.text) < INLINE_UNDER and place <= context.inlined
         text = memory.text or memory.title
-        preview = text if hit.score > INLINE_ABOVE and short else text[:PREVIEW_CHARACTERS]
+        start = _passage(memory, context, text[:PREVIEW_CHARACTERS])
+        preview = text if hit.score > INLINE_ABOVE and short else start
         return cls(
             preview=preview,
             vector_similarity=context.cosine(hit.memory_id),
@@ -140,7 +154,7 @@ class SnippetView(ViewFields, frozen=True):
     @classmethod
     def of(cls, hit: Hit, memory: Memory, context: SearchContext, place: int) -> SnippetView:
         return cls(
-            title=memory.title,
+            title=_title(memory, context),
             snippet=context.snippets.get(memory.id, ""),
             kind=memory.kind,
             tags=list(memory.tags),

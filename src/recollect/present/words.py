@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from recollect.types import FilePlace
+from recollect.present.visible import visible
+from recollect.types import FilePlace, Memory
+
+# As long as a scan's first words: enough to distinguish memories without a title.
+HEADING = 120
 
 AGES = (
     (timedelta(days=365), "year"),
@@ -30,6 +34,20 @@ def counted(number: int, singular: str, plural: str = "") -> str:
     """`1 memory`, `2 memories`."""
     many = plural or (singular[:-1] + "ies" if singular.endswith("y") else singular + "s")
     return f"{number:,} {singular if number == 1 else many}"
+
+
+def title_of(memory: Memory) -> str:
+    """What a memory is called: its title, or the headings (`Recipes › blend`) for a part of a file,
+    whose title is the file's path, as of all its parts. Empty where it has neither."""
+    if memory.tier == "file" and memory.context:
+        return " ".join(memory.context.split()).replace(" > ", " › ")
+    return memory.title
+
+
+def heading_line(memory: Memory) -> str:
+    """What it is called, or how its text begins, in one line that is safe to show."""
+    line = " ".join(visible(title_of(memory) or memory.text).split())
+    return line if len(line) <= HEADING else f"{line[:HEADING]}…"
 
 
 def place_in_file(place: FilePlace) -> str:

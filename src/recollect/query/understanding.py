@@ -148,6 +148,17 @@ class Understanding:
         return list(dict.fromkeys(keywords(self._text)))
 
     @cached_property
+    def searched(self) -> list[str]:
+        """The keywords, each with the words that a typing error may have made it of."""
+        forms = ((word, *self.corrections.get(word, ())) for word in self.keywords)
+        return list(dict.fromkeys(form for each in forms for form in each))[: fts5.MOST_TERMS]
+
+    @cached_property
+    def sought(self) -> list[str]:
+        """The same and their stems: what a passage is looked for by."""
+        return [*self.searched, *dict.fromkeys(s for w in self.searched for s in self.stems_of(w))]
+
+    @cached_property
     def timeless_keywords(self) -> list[str]:
         """The different keywords that name no time, in order."""
         return list(dict.fromkeys(keywords(self.timeless)))
@@ -220,6 +231,5 @@ class Understanding:
     def _has_form_of(self, word: str) -> bool:
         """Whether another form of the word is there: `deployed` where only `deploys` stands."""
         weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
-        return bool(
-            self._store.keyword.match("stemmed", fts5.any_of([word]), weights, 1, Filter()).matches
-        )
+        found = self._store.keyword.match("stemmed", fts5.any_of([word]), weights, 1, Filter())
+        return bool(found.matches or self._store.keyword.holding("details", [word]).get(word))

@@ -12,6 +12,10 @@ from recollect.recipes.ranges import AtLeastOne
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.types import Hit, Ranking, leaf, ranked
 
+# The indexes that hold such a term.
+UNSPACED: tuple[KeywordIndexName, ...] = ("subwords",)
+SPACED: tuple[KeywordIndexName, ...] = ("stemmed", "details")
+
 
 class Exact(Channel, frozen=True, tag="exact"):
     """The best `each` memories for each exact term by itself, its words one behind the other: the
@@ -40,13 +44,17 @@ class Exact(Channel, frozen=True, tag="exact"):
         )
 
     def _holding(self, term: str, context: SearchContext) -> list[str]:
-        index: KeywordIndexName = "subwords" if is_unspaced(term) else "stemmed"
-        phrase = pairs(term.replace(" ", "")) if index == "subwords" else words(term)
+        """The best by text and the like, then the best by details that are none of these."""
+        unspaced = is_unspaced(term)
+        phrase = pairs(term.replace(" ", "")) if unspaced else words(term)
         if not phrase:
             return []
-        weights = dict.fromkeys(COLUMNS[index], 1.0)
-        expression = fts5.any_phrase_of([phrase])
-        matched = context.store.keyword.match(
-            index, expression, weights, self.each, context.search.filter
-        )
-        return [id for id, _ in matched.matches]
+        found: dict[str, None] = {}
+        for index in UNSPACED if unspaced else SPACED:
+            weights = dict.fromkeys(COLUMNS[index], 1.0)
+            expression = fts5.any_phrase_of([phrase])
+            matched = context.store.keyword.match(
+                index, expression, weights, self.each, context.search.filter
+            )
+            found |= {match.memory_id: None for match in matched.matches}
+        return list(found)

@@ -10,7 +10,7 @@ from recollect.errors import RecollectError
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import Cosine, Count
 from recollect.store.base import VectorMatch
-from recollect.types import Hit, Ranking, Term
+from recollect.types import NO_FINDINGS, Findings, Hit, Ranking, Term
 
 When = Literal["always", "sparse", "semantic", "never"]
 
@@ -81,7 +81,8 @@ class Vector(Channel, frozen=True, tag="vector"):
         if found.passage:
             start, end = found.span
             how = f"passage {found.passage}: characters {start}–{end} of title, text and context"
-        return Hit(found.memory_id, Term(self.name, found.score, "cosine", how=how))
+        findings = Findings(span=found.span) if found.passage else NO_FINDINGS
+        return Hit(found.memory_id, Term(self.name, found.score, "cosine", how=how), findings)
 
     def _say_what_waits(self, context: SearchContext, identity: str) -> None:
         embedded, memories = context.store.vectors.coverage(identity)

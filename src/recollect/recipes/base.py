@@ -12,6 +12,7 @@ from recollect.context import ChannelRole
 from recollect.errors import UserError
 from recollect.fuse import rrf, union, weighted, zscore
 from recollect.hashing import content_digest
+from recollect.recall.details import Details
 from recollect.recall.exact import Exact
 from recollect.recall.keyword import Keyword
 from recollect.recall.listed import Listed
@@ -35,7 +36,7 @@ from recollect.stages.validity import Validity
 from recollect.types import View
 
 # Tagged unions for msgspec: what a recipe may be made of.
-AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed]  # noqa: UP007
+AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed, Details]  # noqa: UP007
 AnyFusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, zscore.ZScoreFusion]  # noqa: UP007
 AnyStage = Union[  # noqa: UP007
     WeightedSum,

@@ -2,6 +2,7 @@
 
 from recollect.depth import Depth
 from recollect.fuse.zscore import ZScoreFusion
+from recollect.recall.details import Details
 from recollect.recall.exact import Exact
 from recollect.recall.keyword import Keyword
 from recollect.recall.listed import Listed
@@ -55,12 +56,13 @@ BLEND = Recipe(
             depth=DEPTH,
         ),
         Exact(each=20),
+        Details(weight=0.5),
         Vector(depth=DEPTH),
         Listed(),
     ),
     fuse=ZScoreFusion(
         weights={"keyword": 1.0, "vector": 1.5},
-        added={"subwords": "keyword"},
+        added={"subwords": "keyword", "details": "keyword"},
         kept=("exact",),
         least_deviation={"keyword": 0.2, "vector": 0.02},
         pool=Depth(per_result=3, at_least=30),

@@ -16,17 +16,19 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
 
     Vector = NDArray[np.float32]
 
-KeywordIndexName = Literal["stemmed", "plain", "subwords"]
+KeywordIndexName = Literal["stemmed", "plain", "subwords", "details"]
 WriteOutcome = Literal["added", "updated", "unchanged"]
 
 # The columns of each keyword index, in the order of the index. `subwords` holds no words but
-# what `query.subwords` finds in a memory's id, title, text, context, tags, why, impact and source.
+# what `query.subwords` finds in a memory's id, title, text, context, tags, why, impact, source and
+# details. `details` is an index of its own: another column of `stemmed` would change its BM25.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "stemmed": (
         "id", "title", "text", "context", "tags", "why", "impact", "kind", "project", "source",
     ),
     "plain": ("title", "text", "tags"),
     "subwords": ("title", "text", "tags", "other"),
+    "details": ("details",),
 }  # fmt: skip
 
 
@@ -128,6 +130,9 @@ class KeywordIndex(Protocol):
         filter: Filter,
     ) -> KeywordMatches:
         """The best `limit` live memories that pass the filter, by BM25, ties by id."""
+
+    def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
+        """How many rows of the index hold each of these words."""
 
     def tokens(self, text: str) -> list[str]:
         """The text's tokens in order, as the stemmed index stores them."""

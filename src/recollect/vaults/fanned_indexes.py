@@ -48,6 +48,15 @@ class FannedKeyword(KeywordIndex):
         )
         return KeywordMatches(self._fan_out.merged(own.matches, others, limit), own.note)
 
+    def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
+        """The most that any of them counts, as of the vocabulary."""
+        found = dict(self._fan_out.personal.keyword.holding(index, words))
+        for _, counts in self._fan_out.ask(
+            lambda collection: collection.store.keyword.holding(index, words)
+        ):
+            found = {word: max(count, counts[word]) for word, count in found.items()}
+        return found
+
     def tokens(self, text: str) -> list[str]:
         return self._fan_out.personal.keyword.tokens(text)
 

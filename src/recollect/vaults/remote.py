@@ -29,6 +29,7 @@ from recollect.types import (
     Filter,
     Intent,
     Memory,
+    Passage,
     Response,
     Result,
     Search,
@@ -52,7 +53,7 @@ LONGEST_NOTE = 300
 MOST_NOTES = 20
 # Fields of a search and of its filter that are not sent to the other server.
 NARROWER = (
-    "among", "without_kinds", "severity", "made_since", "made_before", "holding", "without",
+    "among", "without_kinds", "severity", "tier", "made_since", "made_before", "holding", "without",
     "valid_at",
 )  # fmt: skip
 OURS = frozenset({"filter", *NARROWER, "changes", "vaults", "mark", "facets"})
@@ -72,6 +73,7 @@ class _RemoteResult(Struct):
     score: float
     memory: Memory
     explain: Term
+    snippet: str = ""
     file: _InFile | None = None
 
 
@@ -122,7 +124,9 @@ class RemoteVault:
             recipe=recipe.name,
             view=view,
             intent=found.intent,
-            results=tuple(self._result(result, view, search.now) for result in found.results),
+            results=tuple(
+                self._result(result, recipe, view, search.now) for result in found.results
+            ),
             counts=_counts(found.counts, len(found.results)),
             topics={},
             degraded=tuple(
@@ -144,7 +148,9 @@ class RemoteVault:
         except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
             raise self._wrong("answered in an unexpected shape") from None
 
-    def _result(self, answer: dict[str, Any], view: View, now: datetime | None) -> Result:
+    def _result(
+        self, answer: dict[str, Any], recipe: Recipe, view: View, now: datetime | None
+    ) -> Result:
         try:
             result = msgspec.convert(answer, _RemoteResult)
             shown = msgspec.convert(answer, VIEWS[view])
@@ -162,6 +168,7 @@ class RemoteVault:
             memory=memory,
             explain=result.explain,
             shown=shown,
+            passage=Passage("text", result.snippet) if recipe.reads and result.snippet else None,
             file=None if result.file is None else result.file.place(),
             validity=validity(memory, now) if now else "",
         )

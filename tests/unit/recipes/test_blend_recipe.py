@@ -24,6 +24,7 @@ def test_it_hangs_together() -> None:
         "keyword",
         "subwords",
         "exact",
+        "details",
         "vector",
         "listed",
     ]
@@ -40,7 +41,7 @@ def test_it_hangs_together() -> None:
         "evidence",
     ]
     assert [stage.name for stage in BLEND.stages] == stages
-    assert set(BLEND.fuse.channels) == {"keyword", "subwords", "exact", "vector"}
+    assert set(BLEND.fuse.channels) == {"keyword", "subwords", "exact", "details", "vector"}
 
 
 def test_it_survives_being_written_down() -> None:

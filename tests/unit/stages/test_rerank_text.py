@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.stages.rerank_text import focused, whole, window
+from recollect.query.passages import window
+from recollect.stages.rerank_text import focused, whole
 from recollect.types import Memory
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

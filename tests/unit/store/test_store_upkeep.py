@@ -28,14 +28,14 @@ from recollect.testing.stores.samples import (
 
 CHECKS = [
     "file", "references", "memories", "stemmed index", "plain index", "subwords index",
-    "memory count", "vocabulary", "vectors", "waiting vectors", "topic hashes",
+    "details index", "memory count", "vocabulary", "vectors", "waiting vectors", "topic hashes",
 ]  # fmt: skip
 
 # What is damaged by hand, and the check that must say so.
 DAMAGE: dict[str, tuple[str, str]] = {
     **{
         f"{index}: {what}": (sql.format(index=TABLES[index]), f"{index} index")
-        for index in TABLES
+        for index in ("stemmed", "plain", "subwords")
         for what, sql in {
             "a memory is missing": "DELETE FROM {index} WHERE rowid = 1",
             "a memory is left over": "INSERT INTO {index} (rowid, title) VALUES (99, 'x')",
@@ -55,6 +55,24 @@ DAMAGE: dict[str, tuple[str, str]] = {
                 "UPDATE {index}_data SET block = zeroblob(length(block)) WHERE id > 1000"
             ),
             "its totals are wrong": "UPDATE {index}_data SET block = x'0909' WHERE id = 1",
+        }.items()
+    },
+    **{
+        f"details: {what}": (sql, "details index")
+        for what, sql in {
+            "a memory is missing": "DELETE FROM details_words WHERE rowid = 1",
+            "a memory is left over": "INSERT INTO details_words (rowid, details) VALUES (99, 'x')",
+            "a memory without details is in it": (
+                "INSERT INTO details_words (rowid, details) VALUES (2, '')"
+            ),
+            "it holds old words": (
+                "DELETE FROM details_words WHERE rowid = 1; "
+                "INSERT INTO details_words (rowid, details) VALUES (1, 'old words')"
+            ),
+            "its structure is broken": (
+                "UPDATE details_words_data SET block = zeroblob(length(block)) WHERE id > 1000"
+            ),
+            "its totals are wrong": "UPDATE details_words_data SET block = x'0909' WHERE id = 1",
         }.items()
     },
     "the count is too high": ("UPDATE corpus SET documents = 4", "memory count"),

@@ -7,12 +7,7 @@ import argparse
 from recollect.engine import Recollect
 from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
-from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, styled
-from recollect.interfaces.cli.results import about
-from recollect.present import sentences
-from recollect.present.response import context_json
-from recollect.present.visible import one_line, visible
-from recollect.present.words import counted
+from recollect.present.agent_context import FORMS, context_line, context_text
 
 EXAMPLE = (
     "  recollect context --here --max-tokens 2000\n  recollect context auth --project harbor-api"
@@ -23,7 +18,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", nargs="?", default="", help="the topic")
     add_limit(parser, str(CONTEXT_LIMIT))
     parser.add_argument(
-        "--max-tokens", type=int, metavar="N", help="maximum length in tokens, roughly"
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        help="maximum length of the whole answer, in tokens of four characters",
     )
     parser.add_argument(
         "--semantic",
@@ -38,29 +36,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    form = context_line if args.json else context_text
     with Recollect(brief=True) as memory:
-        now = memory.now()
         found = memory.context(
             args.query,
             limit=CONTEXT_LIMIT if args.limit is None else args.limit,
             max_tokens=args.max_tokens,
-            filter=filter_of(args, now),
+            filter=filter_of(args, memory.now()),
             semantic=args.semantic,
             topup_recent=False if args.no_topup else None,
+            forms=FORMS if args.json else (context_text,),
         )
-    if args.json:
-        print_json(context_json(found))
-        return 0
-    for each in found.memories:
-        print(styled(one_line(each.title or each.id), BOLD))
-        for line in each.text.splitlines():
-            print(f"  {visible(line)}")
-        print(styled(about(each, now), DIM) + "\n")
-    origins = f"{found.matched} found by search, {found.topped_up} newest"
-    print(styled(f"{counted(len(found.memories), 'memory')}: {origins}", DIM))
-    if found.left_out:
-        print(styled(sentences.over_budget(found.left_out), DIM))
-    if found.response:
-        for part in found.response.degraded:
-            print(styled(visible(sentences.degraded(part, found.response)), YELLOW))
+    print(form(found))
     return 0

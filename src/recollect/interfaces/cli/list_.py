@@ -10,6 +10,7 @@ from recollect.interfaces.cli.output import BOLD, DIM, print_json, shortened, st
 from recollect.interfaces.cli.results import about
 from recollect.memory_json import memory_json
 from recollect.present.visible import visible
+from recollect.present.words import title_of
 
 EXAMPLE = "  recollect list --project harbor-api --since 7d"
 DEFAULT = 20
@@ -31,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         print_json([memory_json(each) for each in found])
         return 0
     for each in found:
-        print(styled(shortened(each.title or each.text, width()), BOLD))
+        print(styled(shortened(title_of(each) or each.text, width()), BOLD))
         print(f"    {styled(about(each, now), DIM)}")
     if not found:
         print("No memories found. To save one: recollect save --title TITLE")

@@ -21,9 +21,10 @@ from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.explain import as_lines, bar
 from recollect.present.response import summary
+from recollect.present.snippet import flowed, is_code
 from recollect.present.views import PreviewView
 from recollect.present.visible import visible
-from recollect.present.words import age, counted, place_in_file
+from recollect.present.words import age, counted, place_in_file, title_of
 from recollect.types import Memory, Response, Result, Term
 from recollect.validity import validity
 from recollect.vaults.known import HOME
@@ -49,7 +50,7 @@ def print_response(response: Response, now: datetime, *, explain: bool) -> None:
 
 def _result(place: int, result: Result, response: Response, now: datetime) -> Iterator[str]:
     memory = result.memory
-    heading = shortened(memory.title or memory.text, width() - 20)
+    heading = shortened(title_of(memory) or memory.text, width() - 20)
     match = styled(_match(result, response), GREEN)
     yield f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}  {match}".rstrip()
     for line in _body(result, response):
@@ -68,17 +69,31 @@ def _body(result: Result, response: Response) -> Iterator[str]:
         yield from memory_lines(memory)
         return
     if isinstance(result.shown, PreviewView):
-        yield shortened(result.shown.preview, 4 * width())
+        preview = result.shown.preview
+        yield from (
+            flowed(visible(preview)).splitlines()
+            if is_code(preview)
+            else [shortened(preview, 4 * width())]
+        )
         return
-    text = marked(result.marked) if result.marked else shortened(memory.text, 120)
-    if text:
-        yield " ".join(text.split())
+    yield from passage_lines(result)
     if response.view == "pointer":
         for name in ("why", "impact"):
             if getattr(memory, name):
                 yield f"{styled(name, CYAN)}  {shortened(getattr(memory, name), width() - 12)}"
         if memory.details:
             yield f"{styled('details', CYAN)}  recollect show {visible(memory.id)}"
+
+
+def passage_lines(result: Result) -> Iterator[str]:
+    """What matched, code line by line, behind the name of the field unless that is the text."""
+    start = result.passage.text if result.passage else shortened(result.memory.text, 120)
+    text = result.marked or start
+    field = result.passage.field if result.passage else "text"
+    named = f"{styled(field, CYAN)}  " if field != "text" else ""
+    for line in flowed(text).splitlines():
+        yield f"{named}{marked(line)}"
+        named = ""
 
 
 def _match(result: Result, response: Response) -> str:

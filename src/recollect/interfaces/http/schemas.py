@@ -10,7 +10,7 @@ from recollect.interfaces.http.parameters import MOST_NAMES, Constants, FilterPa
 from recollect.interfaces.requests import FieldText, LongText, Query
 from recollect.settings import SemanticMode
 from recollect.store.base import WriteOutcome
-from recollect.types import Degraded, Memory, Severity, Tier, View
+from recollect.types import Memory, Severity, Tier, View
 
 MOST_SAVED = 1000
 
@@ -123,16 +123,6 @@ class ContextParameters(FilterParameters, frozen=True, kw_only=True, forbid_unkn
     max_tokens: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
     semantic: SemanticMode | None = None
     topup_recent: bool | None = None
-
-
-class ContextJson(Struct):
-    """What an agent should know when it starts."""
-
-    memories: list[Memory]
-    matched: int
-    topped_up: int
-    left_out: int
-    degraded: list[Degraded]
 
 
 class FeedbackBody(Struct, forbid_unknown_fields=True):

@@ -9,8 +9,9 @@ from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.lanes import SEARCHES, WRITES
-from recollect.present.response import as_json, context_json
-from recollect.present.schema import ResponseJson
+from recollect.present.agent_context import context_json
+from recollect.present.response import as_json
+from recollect.present.schema import ContextJson, ResponseJson
 
 
 async def search(call: Call) -> Response:
@@ -76,7 +77,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{PREFIX}/context", context, "What an agent should know when it starts",
-        {200: ReplySpec("Memories, best first.", schemas.ContextJson)},
+        {200: ReplySpec("Memories, best first.", ContextJson)},
         parameters=schemas.ContextParameters, lane=SEARCHES,
     ),
     Operation(

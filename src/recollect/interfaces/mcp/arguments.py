@@ -110,11 +110,13 @@ class DeepSearchArguments(FilterArguments, frozen=True, kw_only=True):
 
 
 class ContextArguments(FilterArguments, frozen=True, kw_only=True):
-    query: Annotated[Query, Meta(description="What the work is about; empty: the newest.")] = ""
+    query: Annotated[
+        Query, Meta(description="What the work is about; empty: what is pinned, and the newest.")
+    ] = ""
     limit: Annotated[Limit, Meta(description="Maximum number of memories.")] = CONTEXT_LIMIT
     max_tokens: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)],
-        Meta(description="Maximum number of tokens, estimated, of titles and texts."),
+        Meta(description="Maximum number of tokens of the whole answer, estimated."),
     ] = CONTEXT_TOKENS
 
 

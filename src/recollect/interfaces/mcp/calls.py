@@ -11,7 +11,6 @@ from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import encode_place
 from recollect.interfaces.mcp import arguments, schemas
 from recollect.interfaces.mcp.texts import (
-    context_text,
     list_text,
     memories_text,
     redacted_text,
@@ -20,7 +19,8 @@ from recollect.interfaces.mcp.texts import (
 )
 from recollect.interfaces.requests import filter_of, search_of
 from recollect.memory_json import memory_json
-from recollect.present.response import as_json, degraded_json
+from recollect.present.agent_context import context_json, context_text
+from recollect.present.response import as_json
 from recollect.present.views import token_estimate
 from recollect.recipes.registry import with_deep_search
 from recollect.times import iso
@@ -62,14 +62,7 @@ def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
         max_tokens=args.max_tokens,
         filter=filter_of(args.within(served.project), served.engine.now()),
     )
-    structured = {
-        "memories": [_brief(memory) for memory in found.memories],
-        "matched": found.matched,
-        "topped_up": found.topped_up,
-        "left_out": found.left_out,
-        "degraded": degraded_json(found.response) if found.response else [],
-    }
-    return ToolAnswer(structured, context_text(found))
+    return ToolAnswer(context_json(found), context_text(found))
 
 
 def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
@@ -137,14 +130,6 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
         {"memories": [_row(memory) for memory in page], "next": following},
         list_text(page, following),
     )
-
-
-def _brief(memory: Memory) -> dict[str, Any]:
-    """The fields that the token budget counts, and whether there are more."""
-    whole = memory_json(memory)
-    names = [name for name in schemas.BRIEF["required"] if name in whole]
-    more = bool(memory.why or memory.impact or memory.details)
-    return {name: whole[name] for name in names} | {"has_more": more}
 
 
 def _row(memory: Memory) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from recollect.present.schema import ResponseJson
+from recollect.present.schema import ContextJson, ResponseJson
 
 Schema = dict[str, Any]
 
@@ -56,7 +56,7 @@ def _bare(schema: Schema) -> Schema:
 def _components() -> dict[str, Schema]:
     """The types that a search answers with, each with these fields and no others. A whole memory
     has every field: those never given are empty or null."""
-    _, found = msgspec.json.schema_components([ResponseJson])
+    _, found = msgspec.json.schema_components([ResponseJson, ContextJson])
     made = {}
     for name, schema in found.items():
         properties = {field: _bare(values) for field, values in schema["properties"].items()}
@@ -67,31 +67,11 @@ def _components() -> dict[str, Schema]:
 
 COMPONENTS = _components()
 MEMORY = COMPONENTS["Memory"]
+CONTEXT = COMPONENTS.pop("ContextJson")
+CONTEXT_MEMORY = COMPONENTS.pop("ContextMemory")
 RESPONSE = COMPONENTS.pop("ResponseJson") | {"$defs": COMPONENTS}
-DEGRADED = listed(COMPONENTS["Degraded"])
+CONTEXT |= {"$defs": {"ContextMemory": CONTEXT_MEMORY, "Degraded": COMPONENTS["Degraded"]}}
 
-BRIEF = record(
-    {
-        "id": TEXT,
-        "title": TEXT,
-        "text": TEXT,
-        "context": TEXT,
-        "kind": TEXT,
-        "project": TEXT,
-        "tags": listed(TEXT),
-        "updated_at": TIME,
-        "has_more": FLAG | {"description": "Why, impact or details: memory_retrieve gives them."},
-    }
-)
-CONTEXT = record(
-    {
-        "memories": listed(BRIEF),
-        "matched": COUNT | {"description": "How many were found by the query."},
-        "topped_up": COUNT | {"description": "How many were added because they are the newest."},
-        "left_out": COUNT | {"description": "How many did not fit into max_tokens."},
-        "degraded": DEGRADED,
-    }
-)
 ROW = record(
     {
         "id": TEXT,
@@ -100,6 +80,7 @@ ROW = record(
         "tier": TEXT,
         "project": TEXT,
         "tags": listed(TEXT),
+        "created_at": TIME,
         "updated_at": TIME,
         "token_estimate": COUNT,
     }

@@ -12,14 +12,13 @@ from recollect.ingest.saving import Saved
 from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.explain import as_lines
+from recollect.present.snippet import flowed
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
-from recollect.present.visible import one_line, quoted, visible
-from recollect.present.words import place_in_file
-from recollect.types import Context, Memory, Response, Result
+from recollect.present.visible import one_line, quoted
+from recollect.present.words import HEADING, heading_line, place_in_file
+from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME, FoundMemory
 
-# As long as a scan's first words: enough to distinguish memories without a title.
-HEADING = 120
 OWN = f"In vault {HOME}:"
 
 
@@ -38,7 +37,7 @@ def _result(place: int, result: Result, response: Response, *, explain: bool) ->
     memory = result.memory
     expired = f", {result.validity}" if result.validity else ""
     named = f"{_named(memory, result.vault)}, score {result.score:.4g}{expired}"
-    yield f"{place}. {named} > {_heading(memory)}"
+    yield f"{place}. {named} > {heading_line(memory)}"
     body = _shown(result)
     if body and (memory.title or response.view == "full"):
         yield quoted(body)
@@ -72,7 +71,13 @@ def _shown(result: Result) -> str:
             text = " ".join(part for part in parts if part)
         case _:
             return _fields(result.memory)
-    return " ".join(text.split())
+    passage = result.passage
+    if passage and passage.field != "text":
+        if passage.text not in text:
+            text = f"{text}\n{passage.field}: {passage.text}"
+        else:
+            text = f"{passage.field}: {text}"
+    return flowed(text)
 
 
 def _fields(memory: Memory) -> str:
@@ -89,29 +94,6 @@ def memories_text(memories: Sequence[FoundMemory]) -> str:
         f"{_named(found.memory, found.vault)}\n{quoted(_fields(found.memory))}"
         for found in memories
     )
-
-
-def context_text(context: Context) -> str:
-    """Titles and texts, then how many more there are."""
-    parts = [
-        "\n".join(part for part in (_listed(memory), quoted(_body(memory))) if part)
-        for memory in context.memories
-    ]
-    if parts:
-        parts.insert(0, OWN)
-    else:
-        parts = ["No memory here yet." if not context.left_out else "Nothing fits max_tokens."]
-    if context.left_out:
-        parts.append(f"{sentences.over_budget(context.left_out)}; memory_search finds them")
-    if response := context.response:
-        parts += [one_line(sentences.degraded(part, response)) for part in response.degraded]
-    return "\n\n".join(parts)
-
-
-def _body(memory: Memory) -> str:
-    """The text, unless the heading is the whole of it, and the context."""
-    whole = memory.title or len(memory.text) > HEADING
-    return "\n".join(part for part in (memory.text if whole else "", memory.context) if part)
 
 
 def list_text(memories: Sequence[Memory], following: str | None) -> str:
@@ -134,7 +116,7 @@ REPEATED = {
 def saved_text(saved: Saved) -> str:
     sentence = (REPEATED if saved.repeated else SAVED)[saved.outcome]
     said = sentence.format(named=_named(saved.memory, HOME)) + redacted_text(saved)
-    return f"{said}\n> {_heading(saved.memory)}"
+    return f"{said}\n> {heading_line(saved.memory)}"
 
 
 def redacted_text(saved: Saved) -> str:
@@ -147,13 +129,8 @@ def redacted_text(saved: Saved) -> str:
 
 
 def _listed(memory: Memory) -> str:
-    return f"[{one_line(memory.id)}] > {_heading(memory)}"
+    return f"[{one_line(memory.id)}] > {heading_line(memory)}"
 
 
 def _named(memory: Memory, vault: str) -> str:
     return f"[{one_line(memory.id)}] in vault {one_line(vault)}"
-
-
-def _heading(memory: Memory) -> str:
-    text = " ".join(visible(memory.title or memory.text).split())
-    return text if len(text) <= HEADING else f"{text[:HEADING]}…"

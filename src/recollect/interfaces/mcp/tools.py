@@ -61,8 +61,8 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "memory_context",
         "What to know at the start",
-        "What to know when a task begins: memories about a subject, filled up with the newest, as "
-        "texts within max_tokens. Call it once at the start; for a question use memory_search.",
+        "What to know when a task begins: what is pinned, memories about a subject, then the "
+        "newest, within max_tokens. Call it once at the start; for a question use memory_search.",
         arguments.ContextArguments,
         schemas.CONTEXT,
         calls.context,

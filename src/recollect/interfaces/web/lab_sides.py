@@ -11,6 +11,7 @@ from recollect.engine import Recollect
 from recollect.errors import NotFound, ProviderError, UserError
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.web.lab_address import LEFT, text_of
+from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.sliders import SliderGroup, grouped
 from recollect.interfaces.web.waterfall import Scale, scale_of, steps
 from recollect.recipes.base import Recipe
@@ -141,14 +142,9 @@ def _rows(engine: Recollect, answer: Response) -> tuple[LabRow, ...]:
     shown = answer.results[:MOST_ROWS]
     feedback = engine.judged(answer.query, [result.id for result in shown])
     return tuple(
-        LabRow(rank, result, title_of(result), feedback.get(result.id), None)
+        LabRow(rank, result, heading(result.memory), feedback.get(result.id), None)
         for rank, result in enumerate(shown, start=1)
     )
-
-
-def title_of(result: Result) -> str:
-    memory = result.memory
-    return memory.title or memory.text[:80] or memory.id
 
 
 def moved(side: Side, other: Side) -> Side:

@@ -6,6 +6,7 @@ import re
 
 from markupsafe import Markup, escape
 
+from recollect.present.words import title_of
 from recollect.types import Memory
 
 HEADING = 90  # characters of a text that stand for a missing title
@@ -14,8 +15,8 @@ URL = re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]}]")
 
 def heading(memory: Memory) -> str:
     """The title, or how the text begins."""
-    if memory.title.strip():
-        return memory.title
+    if title_of(memory).strip():
+        return title_of(memory)
     [first, *_] = memory.text.strip().splitlines() or [memory.id]
     return first if len(first) <= HEADING else first[:HEADING].rsplit(" ", 1)[0] + " …"
 

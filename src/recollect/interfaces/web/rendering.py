@@ -16,8 +16,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from recollect.auth.capabilities import CAPABILITIES, NOBODY, Caller
+from recollect.interfaces.web.memory_text import heading
 from recollect.present.sentences import degraded
-from recollect.present.snippet import pieces
+from recollect.present.snippet import is_code, pieces
 from recollect.present.words import age, counted, place_in_file
 from recollect.vaults.known import HOME
 from recollect.version import __version__
@@ -76,9 +77,11 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "age": age, "counted": counted, "day": day, "degraded": degraded, "marked": marked,
+        "age": age, "counted": counted, "day": day, "degraded": degraded, "heading": heading,
+        "marked": marked,
         "number": number, "path_of": path_of, "place_in_file": place_in_file,
     }  # fmt: skip
+    made.tests["code"] = is_code
     made.globals |= {"static": static, "query_string": query_string, "version": __version__}
     return made
 

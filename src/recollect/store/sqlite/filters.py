@@ -11,7 +11,7 @@ from recollect.store.sqlite.connection import as_json_list
 from recollect.times import to_micros
 from recollect.types import Filter
 
-EQUAL = ("project", "source", "domain", "kind", "space", "severity")
+EQUAL = ("project", "source", "domain", "kind", "space", "severity", "tier")
 
 TIMES = {
     "since": "m.updated_at >= ?",

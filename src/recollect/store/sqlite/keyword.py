@@ -17,11 +17,17 @@ from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import Filter, Memory
 
-TABLES: Mapping[str, str] = {"stemmed": "stemmed", "plain": "plain", "subwords": subwords.TABLE}
+TABLES: Mapping[str, str] = {
+    "stemmed": "stemmed",
+    "plain": "plain",
+    "subwords": subwords.TABLE,
+    "details": "details_words",  # FTS5 has a column of the table's own name already
+}
 TOKENIZERS: Mapping[str, str] = {
     "stemmed": "porter unicode61",
     "plain": "unicode61",
     "subwords": "ascii tokenchars '.'",  # tokens come ready made: every letter beyond ASCII stays
+    "details": "porter unicode61",
 }
 SNIPPET = (
     "coalesce(nullif(snippet(found, 1, '<mark>', '</mark>', '...', 32), ''),"
@@ -121,6 +127,12 @@ class SqliteKeyword:
         condition = f"""AND {table}.rowid NOT IN
             (SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places}))"""
         return "", condition, list(filter.without_kinds)
+
+    def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
+        table = TABLES[index]
+        sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
+        found = ((word, self._database.rows(sql, any_of([word]))) for word in words)
+        return {word: int(str(count)) for word, [(count,)] in found}
 
     def tokens(self, text: str) -> list[str]:
         tokenizer = self._database.connection().fts5_tokenizer("porter", ["unicode61"])

@@ -55,7 +55,9 @@ class ReadableStore:
             "stamps": {}, "facets": NOTHING, "dates": Dates({}, {}), "expiring": [],
             "kinds": [], "projects": [],
         }, get=self._get, newest=self._newest, made=self._made, browse=self._browse))  # fmt: skip
-        self.keyword = cast(KeywordIndex, _Part(self, store.keyword, {}, match=self._match))
+        self.keyword = cast(
+            KeywordIndex, _Part(self, store.keyword, {"holding": {}}, match=self._match)
+        )
         self.topics = cast(TopicIndex, _Part(self, store.topics, {"carrying": []}))
         self.vocabulary = cast(Vocabulary, _Part(self, store.vocabulary, {
             "documents": 1, "frequencies": {}, "similar": {},

@@ -15,7 +15,7 @@ from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
 VERSION = 5
 # What SQL alone cannot migrate, by the version it belongs to.
-AFTERWARDS = {3: subwords.fill, 5: checksums.fill}
+AFTERWARDS = {5: (checksums.fill, subwords.fill)}
 
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:
@@ -54,8 +54,8 @@ def migrate(
             before(version)
         for step in range(max(version, 1) + 1, VERSION + 1 if version else 0):
             connection.execute(_resource(f"migrations/{step:04}.sql"))
-            if step in AFTERWARDS:
-                AFTERWARDS[step](connection)
+            for fill in AFTERWARDS.get(step, ()):
+                fill(connection)
         new_id = os.urandom(16).hex()
         connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (VAULT_ID, new_id))
         mark_write(connection)

@@ -67,6 +67,13 @@ CREATE VIRTUAL TABLE plain USING fts5 (
     content = '', contentless_delete = 1, tokenize = 'unicode61'
 );
 
+-- Derived: the words of `details`, only for live memories that have any. Apart from the others:
+-- BM25 counts a whole row, and the recipes that are documented do not search details.
+CREATE VIRTUAL TABLE details_words USING fts5 (
+    details,
+    content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+);
+
 -- Derived: parts of identifiers, and neighbouring characters of scripts without spaces, as tokens
 -- ready made; only for live memories that have any. SQL cannot make them: whoever writes a memory
 -- adds its row, and the triggers take the old one out, so that none is ever out of date.
@@ -177,11 +184,12 @@ CREATE TABLE cuts (
 ) STRICT;
 CREATE INDEX cuts_file ON cuts (file, number);
 
--- What the word indexes hold of a memory. Inserting a key here (re-)indexes that memory in both, or
+-- What the word indexes hold of a memory. Inserting a key here (re-)indexes that memory in all, or
 -- takes it out of them when it is gone or forgotten: the one way in for every trigger below. What
 -- `parts` holds of it goes.
 CREATE VIEW indexed AS
 SELECT m.key, m.id, m.title, m.text, m.context, m.why, m.impact, m.kind, m.project, m.source,
+       m.details,
        coalesce((SELECT group_concat(t.name, ' ' ORDER BY mt.position)
                    FROM memory_tags mt JOIN tags t ON t.key = mt.tag
                   WHERE mt.memory = m.key), '') AS tags
@@ -192,11 +200,14 @@ CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN
     DELETE FROM stemmed WHERE rowid = new.key;
     DELETE FROM plain WHERE rowid = new.key;
     DELETE FROM parts WHERE rowid = new.key;
+    DELETE FROM details_words WHERE rowid = new.key;
     INSERT INTO stemmed (rowid, id, title, text, context, tags, why, impact, kind, project, source)
         SELECT key, id, title, text, context, tags, why, impact, kind, project, source
           FROM indexed WHERE key = new.key;
     INSERT INTO plain (rowid, title, text, tags)
         SELECT key, title, text, tags FROM indexed WHERE key = new.key;
+    INSERT INTO details_words (rowid, details)
+        SELECT key, details FROM indexed WHERE key = new.key AND details <> '';
 END;
 
 CREATE TRIGGER memories_insert AFTER INSERT ON memories WHEN new.forgotten_at IS NULL BEGIN
@@ -211,7 +222,8 @@ CREATE TRIGGER memories_delete AFTER DELETE ON memories WHEN old.forgotten_at IS
 END;
 
 CREATE TRIGGER memories_update AFTER UPDATE OF
-    id, title, text, context, why, impact, kind, project, source, forgotten_at ON memories BEGIN
+    id, title, text, context, why, impact, kind, project, source, details, forgotten_at
+    ON memories BEGIN
     INSERT INTO indexed (key) VALUES (new.key);
     UPDATE corpus SET documents = documents + (new.forgotten_at IS NULL) - (old.forgotten_at IS NULL);
     -- A vector speaks for the text it was made from, and only while the memory is live.

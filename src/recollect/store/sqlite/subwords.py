@@ -14,7 +14,7 @@ from recollect.query.subwords import subwords
 from recollect.types import Memory
 
 CAMEL_CASE = re.compile("[a-z][A-Z]")
-FIELDS = ("title", "text", "tags", "id", "context", "why", "impact", "source")
+FIELDS = ("title", "text", "tags", "id", "context", "why", "impact", "source", "details")
 TABLE = "parts"  # its name since version 3 of the vault
 MOST_WAITING = 1000  # memories that a write collects before it indexes them: about a megabyte
 INSERT = f"INSERT INTO {TABLE} (rowid, title, text, tags, other) VALUES (?, ?, ?, ?, ?)"

@@ -23,7 +23,8 @@ from recollect.store.sqlite.vault_files import log_copied
 
 TopicHash = Callable[[str], bytes]
 
-OF_WORDS = ("stemmed", "plain")  # what they hold of a memory is its columns as they are
+# What these indexes hold of a memory is its columns as they are, and which memories they hold.
+OF_WORDS = {"stemmed": "true", "plain": "true", "details": "details <> ''"}
 SEMANTIC = (
     "SELECT title || char(10) || text || char(10) || context || char(10) || tags FROM indexed"
 )
@@ -54,7 +55,7 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
         if index in OF_WORDS:
             connection.execute(
                 f"INSERT INTO {table} (rowid, {', '.join(columns)}) "
-                f"SELECT key, {', '.join(columns)} FROM indexed"
+                f"SELECT key, {', '.join(columns)} FROM indexed WHERE {OF_WORDS[index]}"
             )
     subwords.fill(connection)
     connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
@@ -147,7 +148,7 @@ def _made_anew(index: str, connection: apsw.Connection) -> apsw.Connection:
     with anew:
         anew.executemany(
             f"INSERT INTO {TABLES[index]} (rowid, {columns}) VALUES (?{places})",
-            connection.execute(f"SELECT key, {columns} FROM indexed")
+            connection.execute(f"SELECT key, {columns} FROM indexed WHERE {OF_WORDS[index]}")
             if index in OF_WORDS
             else subwords.rows(connection),
         )
@@ -217,6 +218,7 @@ CHECKS: tuple[tuple[str, Callable[[apsw.Connection], str | None]], ...] = (
     ("stemmed index", _index("stemmed")),
     ("plain index", _index("plain")),
     ("subwords index", _index("subwords")),
+    ("details index", _index("details")),
     ("memory count", _count),
     ("vocabulary", _vocabulary),
     ("vectors", _vectors),

@@ -1,4 +1,4 @@
--- An index of what words alone do not find. It is filled from Python afterwards.
+-- An index of what words alone do not find. The step to version 5 fills it.
 CREATE VIRTUAL TABLE parts USING fts5 (
     title, text, tags, other,
     content = '', contentless_delete = 1, tokenize = "ascii tokenchars '.'"

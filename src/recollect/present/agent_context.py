@@ -1,0 +1,153 @@
+"""What an agent should know when it starts, as text and as JSON, within a number of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from recollect.errors import UserError
+from recollect.memory_json import memory_json
+from recollect.present import sentences
+from recollect.present.response import degraded_json
+from recollect.present.snippet import PASSAGE_CHARACTERS
+from recollect.present.views import CHARACTERS_PER_TOKEN
+from recollect.present.visible import one_line, quoted, visible_json
+from recollect.present.words import HEADING, counted, heading_line, title_of
+from recollect.query.passages import passage
+from recollect.types import Context, Memory
+
+# What JSON has of every memory, and what of those that have it. Details are asked for apart.
+ALWAYS = ("id", "title", "text", "kind", "project", "tier", "tags", "created_at", "updated_at")
+WHERE_SET = (
+    "context", "why", "impact", "severity", "domain", "source", "space", "path", "valid_from",
+    "valid_until",
+)  # fmt: skip
+
+Form = Callable[[Context], str]
+
+
+def context_json(found: Context) -> dict[str, Any]:
+    """The memories, how they were found, and how many have no room."""
+    return {
+        "memories": [_memory_json(memory, found) for memory in found.memories],
+        "pinned": found.pinned,
+        "matched": found.matched,
+        "topped_up": found.topped_up,
+        "left_out": found.left_out,
+        "degraded": degraded_json(found.response) if found.response else [],
+        **({"note": found.note} if found.note else {}),
+    }
+
+
+def _memory_json(memory: Memory, found: Context) -> dict[str, Any]:
+    whole = memory_json(memory)
+    snippet = found.snippets.get(memory.id)
+    return {
+        **{name: whole[name] for name in ALWAYS},
+        **{name: whole[name] for name in WHERE_SET if whole[name]},
+        **({"snippet": snippet} if snippet else {}),
+        "has_more": bool(memory.details) or memory.id in found.cut,
+    }
+
+
+def context_line(found: Context) -> str:
+    """The JSON in one line: what indentation takes is lost to the memories."""
+    return visible_json(msgspec.json.encode(context_json(found)).decode())
+
+
+def context_text(found: Context) -> str:
+    """Titles and texts, then how they were found and how many more there are. What stands behind a
+    `>` is a memory's own."""
+    parts = [_memory_text(memory, found) for memory in found.memories]
+    kinds = (
+        (found.pinned, "pinned"), (found.matched, "found"), (found.topped_up, "newest"),
+    )  # fmt: skip
+    if parts:
+        parts.insert(0, "In vault agent:")
+        origins = ", ".join(f"{number} {kind}" for number, kind in kinds if number)
+        parts.append(f"{counted(len(found.memories), 'memory')}: {origins}")
+    elif not found.left_out:
+        parts = ["No memory here yet."]
+    if found.note:
+        parts.append(found.note)
+    if found.left_out:
+        parts.append(sentences.over_budget(found.left_out))
+    if response := found.response:
+        parts += [one_line(sentences.degraded(part, response)) for part in response.degraded]
+    return "\n\n".join(parts)
+
+
+def _memory_text(memory: Memory, found: Context) -> str:
+    """The heading; the text, unless the heading is the whole of it; and why it is so."""
+    about = (heading_line(memory), memory.kind, memory.project, f"{memory.updated_at:%Y-%m-%d}")
+    head = f"[{one_line(memory.id)}] > {one_line(' · '.join(filter(None, about)))}"
+    whole = memory.text if title_of(memory) or len(memory.text) > HEADING else ""
+    shown = {"": whole, "Context: ": memory.context, "Why: ": memory.why, "Impact: ": memory.impact}
+    if memory.tier == "file":
+        del shown["Context: "]  # it is the heading
+    shown["Details: "] = found.snippets.get(memory.id, "")
+    body = "\n".join(f"{name}{text}" for name, text in shown.items() if text)
+    return "\n".join(part for part in (head, quoted(body)) if part)
+
+
+FORMS: tuple[Form, ...] = (context_text, context_line)
+
+
+def fitted(
+    found: Context, max_tokens: int | None, words: Sequence[str], forms: Sequence[Form] = FORMS
+) -> Context:
+    """The context with what fits into that many tokens in each of the forms, with all that they say
+    beside memories. In order, each memory that still fits: whole, or else the passage of it that
+    the words stand in. UserError where no answer is so short."""
+    if max_tokens is None:
+        return found
+    if max_tokens < 1:
+        raise UserError(f"max_tokens must be at least 1, not {max_tokens}.")
+    most = CHARACTERS_PER_TOKEN * max_tokens
+
+    def sizes(*memories: Memory) -> list[int]:
+        answer = _with(found, memories)
+        return [len(form(answer)) + 1 for form in forms]  # and a line break
+
+    empty = sizes()
+    room = [most - size for size in empty]
+    kept: list[Memory] = []
+    for memory in found.memories:
+        for shown in (memory, _shortened(memory, words)):
+            costs = [size - none for size, none in zip(sizes(shown), empty, strict=True)]
+            if all(cost <= left for cost, left in zip(costs, room, strict=True)):
+                kept.append(shown)
+                room = [left - cost for cost, left in zip(costs, room, strict=True)]
+                break
+    while kept and max(sizes(*kept)) > most:  # what stands between memories takes some room
+        kept.pop()
+    answer = _with(found, kept)
+    if not kept and found.memories:
+        least = min(max(sizes(_shortened(memory, words))) for memory in found.memories)
+        needed = f"{ceil(least / CHARACTERS_PER_TOKEN):,} are needed"
+        answer = answer._replace(note=f"Nothing fits into {max_tokens:,} tokens; {needed}.")
+    else:
+        needed = f"{ceil(max(empty) / CHARACTERS_PER_TOKEN):,} are needed"
+    if max(len(form(answer)) + 1 for form in forms) > most:
+        raise UserError(f"max_tokens {max_tokens:,} is too small for an answer; {needed}.")
+    return answer
+
+
+def _with(found: Context, memories: Sequence[Memory]) -> Context:
+    """The context with these of its memories, some of them shortened."""
+    whole = {memory.id: memory for memory in found.memories}
+    return found._replace(
+        memories=tuple(memories),
+        left_out=len(whole) - len(memories),
+        cut=frozenset(memory.id for memory in memories if memory != whole[memory.id]),
+    )
+
+
+def _shortened(memory: Memory, words: Sequence[str]) -> Memory:
+    """The memory with a passage for its text, and without what only explains it."""
+    shown = passage(memory, words, PASSAGE_CHARACTERS).text
+    return replace(memory, text=shown, context="", why="", impact="")

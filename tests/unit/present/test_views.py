@@ -1,0 +1,130 @@
+"""What every view shows of a result: the passage that matched, a heading, what all results have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from recollect import Recollect
+from recollect.interfaces.cli.results import passage_lines
+from recollect.interfaces.mcp.texts import response_text
+from recollect.present.response import as_json, compact
+from recollect.present.snippet import flowed, is_code
+from recollect.present.words import title_of
+from recollect.recipes.registry import BUILT_IN
+from recollect.settings import Embedding, Rerank, Settings
+from recollect.types import Memory, View
+
+NO_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+HAY = "There is plain hay and more of it. " * 20
+LONG = f"{HAY}The needle is under the mattress. {HAY}"
+CODE = "import re\n\n\ndef needle(text):\n    if not text:\n        return None\n    return text\n"
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Recollect]:
+    with Recollect(tmp_path / "vault.db", home=tmp_path, settings=NO_MODELS) as opened:
+        opened.save(id="text", title="Hay", text=LONG, project="farm", kind="fact")
+        opened.save(
+            id="details", title="Straw", text="A roof.", details=LONG.replace("needle", "pin")
+        )
+        opened.save(id="code", title="Lines", text=CODE.replace("needle", "thread"), kind="code")
+        yield opened
+
+
+@pytest.mark.parametrize("view", [view for view in get_args(View) if view != "full"])
+@pytest.mark.parametrize(("query", "id"), [("needle", "text"), ("pin", "details")])
+def test_every_view_shows_the_passage_that_matched(
+    memory: Recollect, view: View, query: str, id: str
+) -> None:
+    response = memory.search(query, view=view)
+    shown = as_json(response)["results"][0]
+    assert shown["id"] == id
+    for text in (shown["snippet"], response_text(response, explain=False)):
+        unmarked = text.replace("<mark>", "").replace("</mark>", "")
+        assert f"The {query} is under the mattress." in unmarked
+    assert len(shown["snippet"]) < 200
+
+
+def test_a_terminal_and_the_page_mark_the_match(memory: Recollect) -> None:
+    found = memory.search("pins", mark=True).results[0]
+    assert "The <mark>pin</mark> is under the mattress." in found.marked
+    [line] = passage_lines(found)
+    assert line.startswith("details  …The pin is under the mattress.")
+
+
+def test_code_keeps_its_line_breaks(memory: Recollect) -> None:
+    response = memory.search("thread", mark=True)
+    lines = list(passage_lines(response.results[0]))
+    assert lines[-5:] == ["", *CODE.replace("needle", "thread").splitlines()[3:]][-5:]
+    assert "> def thread(text):\n>     if not text:" in response_text(response, explain=False)
+    assert is_code(response.results[0].marked)
+
+
+def test_prose_flows() -> None:
+    assert flowed("One line,\nand the next.") == "One line, and the next."
+    assert not is_code("One line,\nand the next.")
+    for code in ("if x:\n    y()", "a;\nb;", "```\nls\n```"):
+        assert is_code(code)
+        assert flowed(code) == code
+
+
+@pytest.mark.parametrize("recipe", BUILT_IN)
+@pytest.mark.parametrize("view", get_args(View))
+def test_every_result_carries_kind_project_and_times(
+    memory: Recollect, recipe: str, view: View
+) -> None:
+    response = memory.search("hay", recipe=recipe, view=view)
+    stored = memory.show(["text"])[0]
+    wanted = {
+        "kind": "fact",
+        "project": "farm",
+        "created_at": stored.created_at.isoformat().replace("+00:00", "Z"),
+        "updated_at": stored.updated_at.isoformat().replace("+00:00", "Z"),
+    }
+    for results in (as_json(response)["results"], compact(response)[0]):
+        for shown in results:
+            if shown["id"] == "text":
+                assert {name: shown[name] for name in wanted} == wanted
+
+
+def test_the_documented_recipes_show_what_they_document(memory: Recollect) -> None:
+    scan = as_json(memory.search("needle", recipe="vault", view="scan"))["results"][0]
+    assert scan["snippet"] == LONG[:120]
+    pointer = as_json(memory.search("needle", recipe="echovault"))["results"][0]
+    assert "snippet" not in pointer
+    snippet = as_json(memory.search("needle", recipe="router"))["results"][0]
+    assert "<mark>needle</mark>" in snippet["snippet"]
+
+
+def test_a_part_of_a_file_is_called_by_its_headings() -> None:
+    def named(**fields: str) -> str:
+        return title_of(Memory(id="m", created_at=NOW, updated_at=NOW, **fields))  # type: ignore[arg-type]
+
+    assert named(title="docs/recipes.md", context="Recipes > blend", tier="file") == (
+        "Recipes › blend"
+    )
+    assert named(title="docs/recipes.md", tier="file") == "docs/recipes.md"
+    assert named(title="A note", context="While testing > all") == "A note"
+
+
+def test_results_of_one_file_have_different_titles(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    about = {"blend": "otters", "gap": "nothing", "vault": "otters"}
+    parts = [f"## {name}\n\n{f'It ranks {what}. ' * 120}\n" for name, what in about.items()]
+    (folder / "recipes.md").write_text("# Recipes\n\n" + "\n".join(parts), encoding="utf-8")
+    with Recollect(tmp_path / "vault.db", home=tmp_path, settings=NO_MODELS) as opened:
+        opened.add_folder(folder)
+        response = opened.search("otters", limit=10)
+        text = response_text(response, explain=False)
+        titles = {result.fields["title"] for result in response}
+        assert titles == {"Recipes › blend", "Recipes › vault"}
+        assert all(f"> {title}" in text for title in titles)
+        documented = opened.search("otters", recipe="vault", view="scan")
+        assert {result.fields["title"] for result in documented} == {"recipes.md"}
