@@ -189,9 +189,13 @@ def test_context_gives_what_matches_and_fills_up_with_the_newest(server: Server)
 
 
 def test_context_keeps_to_its_budget_and_its_filters(server: Server) -> None:
-    answer = server.get(f"{API}/context", params={"max_tokens": 1}).json()
+    raw = server.get(f"{API}/context", params={"max_tokens": 60})
+    answer = raw.json()
+    assert len(raw.text) <= 4 * 60
     assert answer["memories"] == []
     assert answer["left_out"] > 0
+    assert "are needed" in answer["note"]
+    problem(server.get(f"{API}/context", params={"max_tokens": 1}), 400, "too small")
     answer = server.get(f"{API}/context", params={"project": "lantern"}).json()
     assert [memory["id"] for memory in answer["memories"]] == ["tok-2"]
     problem(server.get(f"{API}/context", params={"max_tokens": "0"}), 400, "max_tokens")

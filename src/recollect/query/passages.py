@@ -17,6 +17,7 @@ LEAST_START = 4
 # Where a passage had better begin: with a line, or with a sentence.
 BEGINNING = re.compile(r"\n\s*|[.!?。！？]\s+")
 CUT = "…"
+LONG_WORD = 20  # characters
 # Characters of a field that are looked through: a book, in some milliseconds.
 MOST_READ = 200_000
 
@@ -26,15 +27,13 @@ def passage(memory: Memory, words: Sequence[str], size: int, at: int = 0) -> Pas
     word, it is what stands at `at` in the first field that holds anything."""
     field = best_field(memory, words, size)
     text = getattr(memory, field)
-    start, end = span(text, words, size)
-    if not end and len(text) > size:
-        start, end = _between_words(text, min(at, len(text) - size), size)
-    elif start:
-        first = min((place for place, _ in _matches(text[start:end], words)), default=0)
-        for border in BEGINNING.finditer(text, start, start + first):
+    different, first, last = _densest(_matches(text, words), size)
+    start = 0 if different else min(at, max(0, len(text) - size))
+    if different and last + LONG_WORD > size:  # it is not in the beginning
+        start = span(text, words, size).start
+        for border in BEGINNING.finditer(text, start, first):
             start = border.end()
-        end = _between_words(text, start, size).end
-    end = end or len(text)
+    start, end = _between_words(text, start, size)
     shown = text[start:end].strip("\n").rstrip()
     return Passage(field, f"{CUT if start else ''}{shown}{CUT if end < len(text) else ''}")
 
