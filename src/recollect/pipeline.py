@@ -206,6 +206,7 @@ def _result(hit: Hit, context: SearchContext, view: View, vault: str, place: int
         marked=context.snippets.get(memory.id, ""),
         same=hit.findings.same,
         replaces=hit.findings.replaces,
+        superseded_by=hit.findings.superseded_by,
         file=hit.findings.file,
         joined=hit.findings.joined,
         validity=validity(memory, context.now),

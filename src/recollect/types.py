@@ -214,14 +214,16 @@ class Findings(Struct, frozen=True):
     """What stages found out about a hit, beside its score.
 
     `same`: memories that say the same in the same words, shown as this one. `replaces`: older ones
-    that state the same thing differently, and stand below. `file`: where it stands, if it is a
-    chunk of a file; `joined`: the neighbouring chunks shown as this one. `passage`: what of its
-    details a channel found; `span`: where in title, text and context. `verified`: the reranker has
-    read it; `unreached`: it would have, but the deadline came first.
+    whose place it seems to take; `superseded_by`: the newer one that seems to take its place.
+    `file`: where it stands, if it is a chunk of a file; `joined`: the neighbouring chunks shown as
+    this one. `passage`: what of its details a channel found; `span`: where in title, text and
+    context. `verified`: the reranker has read it; `unreached`: it would have, but the deadline
+    came first.
     """
 
     same: tuple[Memory, ...] = ()
     replaces: tuple[Memory, ...] = ()
+    superseded_by: Memory | None = None
     file: FilePlace | None = None
     joined: tuple[Memory, ...] = ()
     passage: str = ""
@@ -332,12 +334,12 @@ class ViewFields(Struct, frozen=True):
 class Result(Struct, frozen=True, kw_only=True):
     """One returned memory, with its place in the evidence.
 
-    `same` are memories that say the same in the same words, shown as this one; `replaces` are older
-    ones that state the same thing differently, and stand below. `file` is where it stands, if it is
-    part of a file, the neighbouring parts in `joined` included, which are shown as this one.
-    `passage` is what of it matched, where the recipe tells; `marked` is that, or FTS5's snippet,
-    with `<mark>` around each match. `validity` says why it does not hold now: `expired 2026-04-30`;
-    empty where it does.
+    `same` are memories that say the same in the same words, shown as this one. `replaces` are older
+    ones whose place it seems to take, `superseded_by` the newer one that seems to take its place.
+    `file` is where it stands, if it is part of a file, the neighbouring parts in `joined` included,
+    which are shown as this one. `passage` is what of it matched, where the recipe tells; `marked`
+    is that, or FTS5's snippet, with `<mark>` around each match. `validity` says why it does not
+    hold now: `expired 2026-04-30`; empty where it does.
     """
 
     id: str
@@ -350,6 +352,7 @@ class Result(Struct, frozen=True, kw_only=True):
     marked: str = ""
     same: tuple[Memory, ...] = ()
     replaces: tuple[Memory, ...] = ()
+    superseded_by: Memory | None = None
     file: FilePlace | None = None
     joined: tuple[Memory, ...] = ()
     validity: str = ""

@@ -110,6 +110,7 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
         now: datetime = NOW,
         literal: bool = False,
         filter: Filter | None = None,
+        include_expired: bool = False,
     ) -> SearchContext:
         fields = {
             id: {"text": held} if isinstance(held, str) else dict(held)
@@ -127,7 +128,12 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
         reads = PlannedReranker(scores) if scores is not None else reranker
         at = SearchContext(
             recipe="r",
-            search=Search(query=text, filter=filter or Filter(), literal=literal),
+            search=Search(
+                query=text,
+                filter=filter or Filter(),
+                literal=literal,
+                include_expired=include_expired,
+            ),
             limit=limit,
             now=now,
             store=store,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,14 @@ from recollect.checks import (
     unknown_memory,
 )
 from recollect.engine.session import Session
-from recollect.errors import Damaged, NotFound, UserError
+from recollect.errors import Damaged, NotFound, ProviderError, UserError
 from recollect.pipeline import run, topics
 from recollect.present.agent_context import FORMS, Form, fitted
+from recollect.query.replacement import replaced_by
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
+from recollect.stages.supersede import Supersede
 from recollect.store.base import Store
 from recollect.types import Context, Degraded, Filter, Memory, Origin, Response, Search
 from recollect.vaults.known import HOME, FoundMemory
@@ -171,7 +173,7 @@ def context(
         response = _federated(
             session, recipe, completed(session, query, limit=limit, filter=filter)
         )
-    results = [result for result in response or () if not result.validity]
+    results = [r for r in response or () if not r.validity and not r.superseded_by]
     found: dict[str, tuple[Memory, Origin]] = {}
     pinned = _pinned(session, filter, limit)
     others = [result for result in results if result.memory not in pinned]
@@ -183,7 +185,8 @@ def context(
     if topup and len(found) < limit:
         for memory in _newest(session, replace(filter, tier="capture"), limit):
             found.setdefault(memory.id, (memory, "newest"))
-    kept = dict(islice(found.items(), limit))
+    replaced = _replaced(session, [memory for memory, _ in found.values()])
+    kept = dict(islice(((id, each) for id, each in found.items() if id not in replaced), limit))
     everything = Context(
         tuple(memory for memory, _ in kept.values()),
         response,
@@ -208,6 +211,18 @@ def _newest(session: Session, filter: Filter, limit: int) -> list[Memory]:
         return session.store.memories.newest(valid, limit)
     except Damaged:
         return readable(session).memories.newest(valid, limit)
+
+
+def _replaced(session: Session, memories: Sequence[Memory]) -> Set[str]:
+    """Those that one of the others seems to replace; none where there are no vectors."""
+    store = session.readable_store()
+    statements = [memory for memory in memories if Supersede().is_statement(memory)]
+    try:
+        identity = session.models.embedder().identity
+        cosines = store.vectors.between(identity, [memory.id for memory in statements])
+    except (ProviderError, Damaged):
+        return frozenset()
+    return replaced_by(statements, cosines, store.keyword.tokens, session.clock()).keys()
 
 
 def _context_recipe(session: Session, semantic: str) -> Recipe:

@@ -8,7 +8,7 @@ from recollect.memory_json import memory_json
 from recollect.present.explain import as_json as term_json
 from recollect.present.views import FullView
 from recollect.times import iso
-from recollect.types import FilePlace, Response, Result
+from recollect.types import FilePlace, Memory, Response, Result
 
 
 def as_json(response: Response, explain: bool = False, *, whole: bool = False) -> dict[str, Any]:
@@ -39,11 +39,12 @@ def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
     shown = {"id": result.id, "score": result.score, "vault": result.vault, **_fields(result)}
     if whole:
         shown["memory"] = memory_json(result.memory)
-    for name, others in (("same", result.same), ("replaces", result.replaces)):
+    named = {"same": result.same, "replaces": result.replaces}
+    for name, others in named.items():
         if others:
-            shown[name] = [
-                {"id": memory.id, "updated_at": iso(memory.updated_at)} for memory in others
-            ]
+            shown[name] = [_dated(memory) for memory in others]
+    if result.superseded_by:
+        shown["superseded_by"] = _dated(result.superseded_by)
     if result.validity.startswith("expired"):
         shown["expired"] = True
     if result.file is not None:
@@ -65,6 +66,10 @@ def _fields(result: Result) -> dict[str, Any]:
         "created_at": iso(memory.created_at),
         "updated_at": iso(memory.updated_at),
     }
+
+
+def _dated(memory: Memory) -> dict[str, str]:
+    return {"id": memory.id, "updated_at": iso(memory.updated_at)}
 
 
 def file_json(place: FilePlace) -> dict[str, Any]:

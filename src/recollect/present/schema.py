@@ -38,6 +38,7 @@ def _result_fields() -> dict[str, Any]:
         "memory": Memory,
         "same": list[MemoryDate],
         "replaces": list[MemoryDate],
+        "superseded_by": MemoryDate,
         "expired": bool,
         "file": FileLines,
         "joined": list[str],

@@ -32,7 +32,13 @@ def inverse_frequency(documents: int, holding: int) -> float:
 # Words that ask for what held before: "what was … before", "which editor did I use to use".
 PAST = (
     r"\b(?:before|formerly|previously|earlier|used to|use to|back then|in the past|originally"
-    r"|no longer|once)\b"
+    r"|no longer|once|(?<!how )old|former|previous|prior|until now"
+    r"|(?:what|which|who|where|how (?:much|many|long|high))\b(?: \w+){0,2} (?:was|were)"
+    r"|did\b.*\b(?:use|have|need|run|live|work|pay|cost)"
+    r"|vorher|früher|damals|ehemals|bisher(?:ige[rns]?)?|bis dahin|(?:was|wer|wo|wie \w+) war"
+    r"|avant|auparavant|autrefois|ancien(?:ne)?s?|était"
+    r"|antes|anterior(?:mente)?|antigu[oa]|solía\w*|era"
+    r"|раньше|прежде|прежн\w+|был[аои]?)\b|以前|之前|原来|过去|前は|かつて|昔|예전|이전|전에는"
 )
 
 
@@ -89,9 +95,22 @@ class Understanding:
     @cached_property
     def past(self) -> bool:
         """Whether what held at another time than now is asked for."""
-        if self._include_expired or self.periods:
-            return True
+        return bool(self._include_expired or self.periods or self._formerly)
+
+    @cached_property
+    def _formerly(self) -> bool:
         return not self._literal and re.search(PAST, self._text, re.IGNORECASE) is not None
+
+    def wants_before(self, newer: Memory, older: Memory) -> bool:
+        """Whether the older of two statements is asked for rather than the newer: it held at the
+        time that the query names, or the query asks for what was before."""
+        if not self.asked_periods:
+            return self._formerly
+        ends = [period.end for period in self.asked_periods if period.end]
+        if len(ends) < len(self.asked_periods):
+            return False  # up to now
+        before = any(period.start is None for period in self.asked_periods)
+        return older.updated_at < max(ends) and (before or newer.updated_at >= max(ends))
 
     # A list
 

@@ -68,8 +68,10 @@ def _shown(hits: Sequence[Hit], hidden: set[str], context: SearchContext) -> Hit
 
 
 def _naming_only_shown(hit: Hit, hidden: set[str]) -> Hit:
-    """What is shown as another is not named as replaced as well."""
-    replaces = hit.findings.replaces
+    """What is shown as another is named neither as replaced nor as what replaces something."""
+    replaces, newer = hit.findings.replaces, hit.findings.superseded_by
+    if newer and newer.id in hidden:
+        hit = hit.finding(superseded_by=None)
     if not any(memory.id in hidden for memory in replaces):
         return hit
     return hit.finding(replaces=tuple(memory for memory in replaces if memory.id not in hidden))

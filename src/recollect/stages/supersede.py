@@ -1,4 +1,4 @@
-"""What was said later about the same thing stands above what was said before."""
+"""Of statements about the same thing, the one that held at the time asked for stands first."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ from collections.abc import Iterator, Sequence
 from math import inf, nextafter
 
 from recollect.context import ChannelRole, SearchContext
+from recollect.query.replacement import replaced_by
 from recollect.query.sameness import ALIKE, same
-from recollect.recipes.ranges import AtLeastOne, Cosine, Share
+from recollect.recipes.ranges import AtLeastOne
 from recollect.stages.base import Stage
 from recollect.stages.near_duplicates import content_stems
 from recollect.types import Hit, Memory, Ranking, combine, leaf
 
 
 class Supersede(Stage, frozen=True, tag="supersede"):
-    """Of two memories of one project and space that state the same thing differently, the one
-    changed later is placed above the other, which stays, with both dates shown.
+    """Of two memories of one project and space of which the later seems to replace the other, each
+    names the other, and the later is placed above. A query about the past, or about a time at which
+    the later was not yet known, wants the other, which is placed above then.
 
-    They state the same thing when their vectors' cosine is at least `cosine`, the shorter shares
-    `overlap` of its words with the longer, and both are statements of at most `longest` characters
-    rather than pages. Looked for among the best `top`. Needs vectors. A query that asks for a time
-    wants what held then: nothing is moved.
+    Looked for among those of the best `top` that are statements of at most `longest` characters
+    rather than pages or parts of files. Needs vectors. What is said again in the same words is
+    placed above as well, and named as a near duplicate.
     """
 
-    about = "newer than what it replaces"
+    about = "newer than what it replaces, or what held at the time asked for"
     family = "time"
 
-    cosine: Cosine = 0.82
-    overlap: Share = 0.5
     longest: AtLeastOne = 300
     top: AtLeastOne = 20
     name: str = "supersede"
@@ -37,61 +36,66 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         return ("vector",)
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        if context.understanding.periods:
-            return ranking
-        hits = {hit.memory_id: hit for hit in self._statements(ranking, context)}
+        before = {hit.memory_id: hit for hit in self._statements(ranking, context)}
         # Oldest first, so that what is raised above something is above it for good.
-        order = sorted(hits, key=lambda id: (context.memory(id).updated_at, id))
-        changed = False
-        for id, older in self._older(order, context).items():
-            if not older:
-                continue
-            changed = True
-            above = max((hits[other] for other in older), key=_score)
-            if hits[id].score <= above.score:
-                hits[id] = self._above(hits[id], above, context)
-            # What says the same in the same words is a near duplicate, and named as one.
-            replaced = [other for other in older if not _near_duplicates(id, other, context)]
-            if replaced:
-                hits[id] = hits[id].finding(replaces=tuple(map(context.memory, replaced)))
-        if not changed:
+        order = sorted(map(context.memory, before), key=lambda each: (each.updated_at, each.id))
+        cosines = context.cosines_between([memory.id for memory in order])
+        if not cosines:
+            return ranking
+        replaced = replaced_by(order, cosines, context.store.keyword.tokens, context.now)
+        hits = dict(before)
+        for place, newer in enumerate(order):
+            older = [memory for memory in order[:place] if replaced.get(memory.id) == newer.id]
+            for memory in older:
+                hits[memory.id] = hits[memory.id].finding(superseded_by=newer)
+            if older:
+                hits[newer.id] = hits[newer.id].finding(replaces=tuple(older))
+            said = [memory for memory in order[:place] if _repeats(newer, memory, context)]
+            if not context.search.include_expired:
+                self._place(hits, newer, older + said, context)
+        if hits == before:
             return ranking
         return ranking.resorted(hits.get(hit.memory_id, hit) for hit in ranking)
 
     def _statements(self, ranking: Ranking, context: SearchContext) -> Iterator[Hit]:
         for hit in ranking.hits[: self.top]:
-            if len(context.memory(hit.memory_id).text) <= self.longest:
+            if self.is_statement(context.memory(hit.memory_id)):
                 yield hit
 
-    def _older(self, order: Sequence[str], context: SearchContext) -> dict[str, list[str]]:
-        """For each memory, oldest first, those before it that state the same thing."""
-        cosines = context.cosines_between(order) if len(order) > 1 else {}
-        stems = {id: content_stems(id, context) for pair in cosines for id in pair}
-        found: dict[str, list[str]] = {id: [] for id in order}
-        for (before, after), cosine in cosines.items():
-            if cosine < self.cosine:
-                continue
-            if not _comparable(context.memory(before), context.memory(after)):
-                continue
-            shared = len(stems[before] & stems[after])
-            if shared >= self.overlap * min(len(stems[before]), len(stems[after])):
-                found[after].append(before)
-        return found
+    def is_statement(self, memory: Memory) -> bool:
+        """Whether it is short enough to state one thing."""
+        return len(memory.text) <= self.longest
 
-    def _above(self, hit: Hit, older: Hit, context: SearchContext) -> Hit:
-        new, old = (context.memory(one.memory_id).updated_at for one in (hit, older))
-        how = f"newer ({new:%Y-%m-%d}) than {older.memory_id} ({old:%Y-%m-%d}): just above it"
-        place = leaf(self.name, nextafter(older.score, inf), how)
+    def _place(
+        self, hits: dict[str, Hit], newer: Memory, older: Sequence[Memory], context: SearchContext
+    ) -> None:
+        """Raise the newer above the others, or those that the query wants above it, the latest of
+        them on top."""
+        wanted = [memory for memory in older if context.understanding.wants_before(newer, memory)]
+        raised = wanted or ([newer] if older else [])
+        below = [newer] if wanted else list(older)
+        for memory in raised:
+            best = max((hits[each.id] for each in below), key=_score)
+            if hits[memory.id].score <= best.score:
+                how = "held before" if wanted else "newer than"
+                hits[memory.id] = self._above(hits[memory.id], best, how, context)
+            below.append(memory)
+
+    def _above(self, hit: Hit, best: Hit, how: str, context: SearchContext) -> Hit:
+        one, other = (context.memory(each.memory_id) for each in (hit, best))
+        says = (
+            f"{one.updated_at:%Y-%m-%d}, {how} {other.id} ({other.updated_at:%Y-%m-%d}): just above"
+        )
+        place = leaf(self.name, nextafter(best.score, inf), says)
         return hit.rescored(combine(hit.why.name, "max", (hit.why, place)))
 
 
-def _comparable(before: Memory, after: Memory) -> bool:
-    together = (before.project, before.space) == (after.project, after.space)
-    return together and before.updated_at < after.updated_at
-
-
-def _near_duplicates(id: str, other: str, context: SearchContext) -> bool:
-    return same(content_stems(id, context), content_stems(other, context), ALIKE)
+def _repeats(newer: Memory, older: Memory, context: SearchContext) -> bool:
+    """Whether both say the same in the same words."""
+    together = (newer.project, newer.space) == (older.project, older.space)
+    return together and same(
+        content_stems(newer.id, context), content_stems(older.id, context), ALIKE
+    )
 
 
 def _score(hit: Hit) -> float:

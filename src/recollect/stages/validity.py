@@ -1,4 +1,4 @@
-"""What no longer holds, or does not hold yet, stands below what does."""
+"""What no longer holds, does not hold yet, or is replaced stands below what holds."""
 
 from __future__ import annotations
 
@@ -13,28 +13,38 @@ from recollect.validity import validity
 
 class Validity(Stage, frozen=True, tag="validity"):
     """A memory whose `valid_until` has passed, or whose `valid_from` lies ahead, goes below every
-    valid one that answers the query too: one that has at least `share` of its score. It is never
-    dropped. A query about the past, or about a time, wants what held then: nothing is moved."""
+    valid one that answers the query too: one that has at least `share` of its score. One that
+    another seems to replace goes below those that have `share_if_replaced` of its score: that is a
+    belief, and costs less. None is dropped. A query about the past, or about a time, wants what
+    held then: nothing is moved."""
 
     about = "below what is valid now"
     family = "time"
 
     share: Share = 0.5
+    share_if_replaced: Share = 0.75
     name: str = "validity"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        labels = {id: validity(context.memory(id), context.now) for id in ranking.ids}
-        if not any(labels.values()) or context.understanding.past:
+        expired = {id: validity(context.memory(id), context.now) for id in ranking.ids}
+        replaced = [hit.memory_id for hit in ranking if hit.findings.superseded_by]
+        if context.understanding.past or not (replaced or any(expired.values())):
             return ranking
-        valid = [hit.score for hit in ranking if not labels[hit.memory_id]]
-        return ranking.resorted(
-            self._below(hit, valid, labels[hit.memory_id]) if labels[hit.memory_id] else hit
+        valid = [
+            hit.score
             for hit in ranking
-        )
+            if not expired[hit.memory_id] and not hit.findings.superseded_by
+        ]
+        return ranking.resorted(self._below(hit, valid, expired[hit.memory_id]) for hit in ranking)
 
-    def _below(self, hit: Hit, valid: list[float], label: str) -> Hit:
-        answering = [score for score in valid if score >= self.share * hit.score]
+    def _below(self, hit: Hit, valid: list[float], expired: str) -> Hit:
+        newer = hit.findings.superseded_by
+        if not expired and newer is None:
+            return hit
+        share = self.share if expired else self.share_if_replaced
+        answering = [score for score in valid if score >= share * hit.score]
         if not answering or min(answering) > hit.score:
             return hit
+        label = expired or f"probably replaced by {newer.id if newer else ''}"
         place = leaf(self.name, nextafter(min(answering), -inf), f"{label}: below what is valid")
         return hit.rescored(combine(hit.why.name, "min", (hit.why, place)))

@@ -63,11 +63,14 @@ def test_what_is_not_shown_is_one_number() -> None:
 
 def test_a_result_names_those_it_stands_for() -> None:
     found = result(
-        same=(memory("deploy-3"), memory("deploy-4")), replaces=(memory("deploy-1", THEN),)
+        same=(memory("deploy-3"), memory("deploy-4")),
+        replaces=(memory("deploy-1", THEN),),
+        superseded_by=memory("deploy-9"),
     )
     assert list(sentences.others(found)) == [
         "says the same as deploy-3, deploy-4",
-        "newer (2026-08-21) than deploy-1 (2026-01-14)",
+        "probably replaces deploy-1 (2026-01-14)",
+        "probably replaced by deploy-9 (2026-08-21)",
     ]
     assert not list(sentences.others(result()))
 

@@ -1,8 +1,9 @@
-"""What was said later about the same thing stands above what was said before."""
+"""Of statements about the same thing, the one that held at the time asked for stands first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from math import inf, nextafter
 from typing import Any
 
@@ -13,7 +14,7 @@ from recollect.stages.supersede import Supersede
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]
-STAGE = Supersede(cosine=0.8, overlap=0.5, longest=60)
+STAGE = Supersede(longest=60)
 SAID = {"old": "The limit is 100 requests.", "new": "The limit is now 250 requests."}
 DAYS = {"old": "2025-01-01", "mid": "2025-06-01", "new": "2026-01-01"}
 NEAR = {"old": (1.0, 0.0), "new": (0.9, 0.436), "mid": (0.95, 0.312)}
@@ -34,6 +35,11 @@ def replaced(ranking: Ranking, id: str) -> list[str]:
     return [memory.id for memory in hit.findings.replaces]
 
 
+def replacing(ranking: Ranking) -> dict[str, str]:
+    found = ((hit.memory_id, hit.findings.superseded_by) for hit in ranking)
+    return {id: newer.id for id, newer in found if newer}
+
+
 def searched(search_at: Search, texts: dict[str, Any] = SAID, **options: Any) -> SearchContext:
     """Memories of their days, with vectors that are near each other."""
     made = {
@@ -49,7 +55,8 @@ def searched(search_at: Search, texts: dict[str, Any] = SAID, **options: Any) ->
         "vectors": {id: NEAR[id] for id in made},
         "channels": {"vector": {}},
     } | options
-    return search_at("limit", made, **given)
+    query = given.pop("query", "limit")
+    return search_at(query, made, **given)
 
 
 def test_the_newer_is_placed_just_above_and_both_stay(search_at: Search) -> None:
@@ -58,9 +65,10 @@ def test_the_newer_is_placed_just_above_and_both_stay(search_at: Search) -> None
     assert ranking.ids == ("new", "old")
     assert [hit.score for hit in ranking] == [nextafter(5.0, inf), 5.0]
     assert replaced(ranking, "new") == ["old"]
+    assert replacing(ranking) == {"old": "new"}
     place = ranking.hits[0].why.parts[-1]
     assert place.name == "supersede"
-    assert place.formula == "newer (2026-01-01) than old (2025-01-01): just above it"
+    assert place.formula == "2026-01-01, newer than old (2025-01-01): just above"
     assert recompute(ranking.hits[0].why) == ranking.hits[0].score
     assert ranking.dropped == {"pool": 3}
 
@@ -78,21 +86,63 @@ def test_one_that_is_above_already_keeps_its_score(search_at: Search) -> None:
 def test_of_three_each_stands_above_the_one_before(search_at: Search) -> None:
     at = searched(search_at, SAID | {"mid": "The limit is 200 requests."})
     ranking = STAGE.apply(fused(old=5.0, mid=4.5, new=4.0), at)
-    assert ranking.ids == ("new", "mid", "old")
+    assert ranking.ids[0] == "new"
     assert replaced(ranking, "new") == ["old", "mid"]
-    assert replaced(ranking, "mid") == ["old"]
+    assert replaced(ranking, "mid") == [], "what is replaced itself replaces nothing"
+    assert replacing(ranking) == {"old": "new", "mid": "new"}
+
+
+@pytest.mark.parametrize("query", ["what was the limit before", "limit in 2025", "limit last June"])
+def test_a_question_about_the_past_gets_what_held_then(search_at: Search, query: str) -> None:
+    at = searched(search_at, query=query, now=datetime(2026, 2, 1, tzinfo=UTC))
+    ranking = STAGE.apply(fused(new=5.0, old=3.0), at)
+    assert ranking.ids == ("old", "new")
+    place = ranking.hits[0].why.parts[-1]
+    assert place.formula == "2025-01-01, held before new (2026-01-01): just above"
+    assert recompute(ranking.hits[0].why) == ranking.hits[0].score
+    assert replacing(ranking) == {"old": "new"}
+
+
+@pytest.mark.parametrize("query", ["limit since 2026", "limit in January 2026"])
+def test_a_time_at_which_the_newer_held_gets_the_newer(search_at: Search, query: str) -> None:
+    at = searched(search_at, query=query, now=datetime(2026, 2, 1, tzinfo=UTC))
+    assert STAGE.apply(fused(old=5.0, new=3.0), at).ids == ("new", "old")
+
+
+def test_what_does_not_hold_now_replaces_nothing(search_at: Search) -> None:
+    expired = {"text": SAID["new"], "valid_until": "2026-01-15T00:00:00Z"}
+    at = searched(search_at, SAID | {"new": expired}, now=datetime(2026, 2, 1, tzinfo=UTC))
+    before = fused(old=5.0, new=3.0)
+    assert STAGE.apply(before, at) is before
+
+
+def test_as_of_a_day_nothing_is_replaced_by_what_was_said_later(search_at: Search) -> None:
+    at = searched(search_at, now=datetime(2025, 12, 1, tzinfo=UTC))
+    before = fused(old=5.0, new=3.0)
+    assert STAGE.apply(before, at) is before
+
+
+def test_what_is_replaced_is_named_and_stays_where_expired_is_ranked_too(
+    search_at: Search,
+) -> None:
+    at = searched(search_at, include_expired=True)
+    ranking = STAGE.apply(fused(old=5.0, new=3.0), at)
+    assert ranking.ids == ("old", "new")
+    assert replacing(ranking) == {"old": "new"}
 
 
 @pytest.mark.parametrize(
     ("texts", "options"),
     [
-        (SAID, {"vectors": {"old": (1.0, 0.0), "new": (0.6, 0.8)}}),  # cosine 0.6
+        (SAID, {"vectors": {"old": (1.0, 0.0), "new": (0.4, 0.9)}}),  # cosine 0.4
         (SAID, {"vectors": {"old": (1.0, 0.0)}}),  # the newer has no vector yet
         (SAID, {"channels": {}}),  # the vector channel took no part
         (SAID | {"new": "Speed in the yard: walk."}, {}),  # other words
         (SAID | {"new": SAID["new"] + " And so on." * 9}, {}),  # a page, not a statement
         (SAID | {"new": {"text": SAID["new"], "project": "tower"}}, {}),
         (SAID | {"new": {"text": SAID["new"], "space": "home"}}, {}),
+        (SAID | {"new": {"text": SAID["new"], "tier": "file"}}, {}),
+        (SAID | {"new": {"text": SAID["new"], "kind": "note"}}, {}),
         (SAID | {"new": {"text": SAID["new"], "updated_at": "2025-01-01T00:00:00Z"}}, {}),
     ],
 )
@@ -111,7 +161,7 @@ def test_however_worse_its_words_fit_the_newer_is_lifted(search_at: Search) -> N
 
 def test_only_the_best_are_compared(search_at: Search) -> None:
     before = fused(old=5.0, new=3.0)
-    assert Supersede(cosine=0.8, top=1).apply(before, searched(search_at)) is before
+    assert Supersede(top=1).apply(before, searched(search_at)) is before
 
 
 def test_nothing_and_one_are_left_as_they_are(search_at: Search) -> None:

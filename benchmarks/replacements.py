@@ -1,0 +1,37 @@
+"""How often it is right that one memory replaces another: the pairs of
+tests/answers/replacements.jsonl with the bundled embedder, by half; with --misses, which are wrong.
+
+The rule was chosen on the half `fitted` alone."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from recollect import Recollect
+from recollect.evals.replacements import judged_pairs, precision_and_recall
+
+PAIRS = Path(__file__).parents[1] / "tests" / "answers" / "replacements.jsonl"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--misses", action="store_true", help="name the fitted pairs judged wrongly"
+    )
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, Recollect(Path(folder) / "vault.db") as memory:
+        pairs = judged_pairs(memory, PAIRS)
+    for half in ("fitted", "held out"):
+        precision, recall = precision_and_recall(pair for pair in pairs if pair.half == half)
+        print(f"{half:<9} precision {precision:.3f}  recall {recall:.3f}")
+    if args.misses:
+        for pair in pairs:
+            if pair.half == "fitted" and pair.claimed != pair.replaced:
+                said = "claimed" if pair.claimed else "missed"
+                print(f"{said}: {pair.older}  →  {pair.newer}")
+
+
+if __name__ == "__main__":
+    main()

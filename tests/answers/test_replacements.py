@@ -1,0 +1,25 @@
+"""Pairs of memories, half of them hard negatives: what is claimed to be replaced mostly is.
+
+`older` and `newer` are two memories, `replaced` says whether the newer replaces the older, `about`
+what makes the pair what it is. The rule was chosen on the `half` that is `fitted`; the other half
+was drawn at random before there was a rule. `benchmarks/replacements.py` prints both.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recollect import Recollect
+from recollect.evals.replacements import judged_pairs, precision_and_recall
+
+PAIRS = Path(__file__).with_name("replacements.jsonl")
+
+
+def test_nine_of_ten_claimed_replacements_are_right(tmp_path: Path) -> None:
+    with Recollect(tmp_path / "vault.db") as memory:
+        pairs = judged_pairs(memory, PAIRS)
+    assert len(pairs) >= 150
+    assert sum(not pair.replaced for pair in pairs) >= len(pairs) / 2
+    precision, recall = precision_and_recall(pairs)
+    assert precision >= 0.9
+    assert recall >= 0.8
