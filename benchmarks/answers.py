@@ -54,8 +54,8 @@ def main() -> None:
         cells = (f"{s}: {counts[f'{s}, right']} of {counts[f'{s}, asked']}" for s in SHARES)
         print(f"{group:<12} {'   '.join(cells)}")
     if args.write:
-        found = {"memories": memories, "groups": groups}
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        results = {"memories": memories, "groups": groups}
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -122,8 +123,15 @@ def _imported(node: ast.AST) -> Iterator[str]:
             yield whole if whole in FILES else str(node.module)
 
 
-EVERY = [one for module in FILES for one in imports_of(module)]
-LOCAL = [one for one in EVERY if one.imported.partition(".")[0] == "recollect"]
+@cache
+def every() -> list[Import]:
+    return [one for module in FILES for one in imports_of(module)]
+
+
+def local() -> list[Import]:
+    return [one for one in every() if one.imported.partition(".")[0] == "recollect"]
+
+
 PLACES = {name: height for height, names in enumerate(LAYERS) for name in names}
 
 
@@ -148,7 +156,7 @@ def test_every_part_has_its_layer() -> None:
 def test_imports_point_downwards() -> None:
     wrong = [
         told(one)
-        for one in LOCAL
+        for one in local()
         if part(one.importer) in PLACES
         and part(one.importer) != part(one.imported)
         and PLACES[part(one.importer)] >= PLACES.get(part(one.imported), -1)
@@ -158,12 +166,12 @@ def test_imports_point_downwards() -> None:
 
 def test_the_package_itself_imports_nothing_but_its_version() -> None:
     """`import recollect` must cost nothing: names are imported when they are first used."""
-    assert [one.imported for one in LOCAL if one.importer == "recollect"] == ["recollect.version"]
+    assert [one.imported for one in local() if one.importer == "recollect"] == ["recollect.version"]
 
 
 def test_nothing_in_the_product_uses_the_tools_for_tests() -> None:
     wrong = [
-        told(one) for one in LOCAL if part(one.imported) == ASIDE and part(one.importer) != ASIDE
+        told(one) for one in local() if part(one.imported) == ASIDE and part(one.importer) != ASIDE
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -172,7 +180,7 @@ def test_the_tools_for_tests_stay_below_the_engine() -> None:
     highest = PLACES["engine"]
     wrong = [
         told(one)
-        for one in LOCAL
+        for one in local()
         if part(one.importer) == ASIDE
         and part(one.imported) != ASIDE
         and PLACES[part(one.imported)] <= highest
@@ -181,13 +189,13 @@ def test_the_tools_for_tests_stay_below_the_engine() -> None:
 
 
 def test_types_import_nothing_local() -> None:
-    assert [told(one) for one in LOCAL if one.importer == "recollect.types"] == []
+    assert [told(one) for one in local() if one.importer == "recollect.types"] == []
 
 
 def test_no_module_imports_itself_in_a_circle() -> None:
     """Imports inside functions count: they are there for start-up time, not to dodge a circle."""
     graph: dict[str, set[str]] = {module: set() for module in FILES}
-    for one in LOCAL:
+    for one in local():
         if one.imported != one.importer:
             graph[one.importer].add(one.imported)
     try:
@@ -198,7 +206,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 
 def test_imports_inside_functions_give_a_reason() -> None:
     """`# noqa: PLC0415  start-up time`, and like it."""
-    wrong = [told(one) for one in EVERY if one.lazy and not LAZY.search(one.text)]
+    wrong = [told(one) for one in every() if one.lazy and not LAZY.search(one.text)]
     assert not wrong, "\n".join(wrong)
 
 
@@ -206,7 +214,7 @@ def test_imports_inside_functions_give_a_reason() -> None:
 def test_a_library_stays_in_its_part(library: str) -> None:
     wrong = [
         told(one)
-        for one in EVERY
+        for one in every()
         if one.imported.partition(".")[0] == library
         and part(one.importer) not in (*HOMES[library], ASIDE)
     ]
@@ -215,8 +223,8 @@ def test_a_library_stays_in_its_part(library: str) -> None:
 
 def test_the_graph_is_the_real_one() -> None:
     """The reading above would prove nothing if it read nothing."""
-    seen = {(one.importer, one.imported) for one in LOCAL}
+    seen = {(one.importer, one.imported) for one in local()}
     assert ("recollect.pipeline", "recollect.recipes.base") in seen
     assert ("recollect.engine.session", "recollect.store.sqlite.store") in seen
-    assert any(one.lazy for one in LOCAL)
+    assert any(one.lazy for one in local())
     assert len(FILES) > 50

@@ -13,6 +13,7 @@ import pytest
 from http_server import API, RECOLLECT, environment, serving
 from process_memory import occurrences, wait_until_fresh
 
+from patience import until
 from recollect.engine import Recollect
 from recollect.errors import Locked
 from recollect.settings import Embedding, LockSettings, Rerank, Settings
@@ -49,13 +50,20 @@ def test_after_the_idle_lock_no_memory_is_left_in_the_process(tmp_path: Path) ->
         pid = server.process.pid
         notes = [{"id": f"n{n}", "text": f"zymurgical {n} " * 20} for n in range(20)]
         assert server.post(f"{API}/memories", notes).status_code == 200
-        assert len(server.found("zymurgical", limit=20)) == 20
-        assert occurrences(pid, "zymurgical") >= 400
+
+        def holds_all() -> bool:
+            assert len(server.found("zymurgical", limit=20)) == 20
+            return occurrences(pid, "zymurgical") >= 400
+
+        def holds_one() -> bool:
+            assert server.show("n7").status_code == 200
+            return occurrences(pid, "zymurgical") > 0
+
+        until(holds_all)  # again, where the lock came before the look
         wait_until_fresh(pid)
         assert server.get("/healthz").status_code == 200
-        assert occurrences(pid, "zymurgical") == 0
-        assert server.show("n7").status_code == 200
-        assert occurrences(pid, "zymurgical") > 0
+        until(lambda: occurrences(pid, "zymurgical") == 0)
+        until(holds_one)
         assert PASSPHRASE not in server.log_text()
         assert "error" not in {line["level"] for line in server.log()}
         assert server.stop() == 0

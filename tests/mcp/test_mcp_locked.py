@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mcp_doors import opened
 from process_memory import occurrences, wait_until_fresh
 from test_mcp_process import Running, running
 
+from patience import until
 from recollect.settings import LockSettings
 from recollect.vaults.encryption import lock_vault, rekey_vault
 from recollect.vaults.keys import Keys, sealed_with
@@ -38,10 +40,16 @@ def test_after_the_idle_lock_no_memory_is_left_and_the_client_goes_on(tmp_path: 
     with running(tmp_path, **LOCKED) as process:
         pid, stdin = process.process.pid, process.process.stdin
         assert stdin is not None
-        stdin.write(json.dumps(saving(1, 1)).encode() + b"\n")
-        stdin.flush()
-        assert saved(process, 1)
-        assert occurrences(pid, "zymurgical") >= 20
+        ids = count(10)
+
+        def holds_it() -> bool:
+            id = next(ids)
+            stdin.write(json.dumps(saving(id, id)).encode() + b"\n")
+            stdin.flush()
+            assert saved(process, id)
+            return occurrences(pid, "zymurgical") >= 20
+
+        until(holds_it)  # again, where the lock came before the look
         line = json.dumps(saving(2, 2)).encode() + b"\n"
         stdin.write(line[:100])  # while half a message is there, it is not lost
         stdin.flush()
@@ -51,7 +59,7 @@ def test_after_the_idle_lock_no_memory_is_left_and_the_client_goes_on(tmp_path: 
         stdin.flush()
         assert saved(process, 2)
         wait_until_fresh(pid)
-        assert occurrences(pid, "zymurgical") == 0
+        until(lambda: occurrences(pid, "zymurgical") == 0)
         process.search("zymurgical", 3)  # with no other handshake
         answer = process.answer()
         assert answer["id"] == 3

@@ -46,7 +46,7 @@ def memory(
     limit=st.integers(2, 12),
     share=st.sampled_from([0.1, 0.5, 1.0]),
 )
-@settings(max_examples=examples(45), deadline=None, derandomize=True)
+@settings(max_examples=examples(45))
 def test_the_parts_of_a_lifted_result_sum_to_its_score_and_name_what_it_holds(
     memory: Recollect, plain: list[str], codes: list[str], limit: int, share: float
 ) -> None:

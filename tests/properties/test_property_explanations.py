@@ -15,7 +15,7 @@ from recollect import Filter, Response, UserError
 from recollect.present.explain import as_json, as_lines
 from recollect.types import OPERATIONS, Term, recompute
 
-fast = settings(max_examples=40)
+fast = settings(max_examples=examples(40))
 
 
 @pytest.fixture(scope="module", params=[1, 2])

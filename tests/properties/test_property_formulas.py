@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from recollect.fuse.rrf import reciprocal
 from recollect.maths import logistic
 from recollect.query.terms import STOP_WORDS, keywords, pieces, words
@@ -21,7 +22,7 @@ from recollect.stages.rerank_skip import Skip
 from recollect.stages.signal_sums import Adaptive
 from recollect.types import Memory
 
-fast = settings(max_examples=200)
+fast = settings(max_examples=examples(200))
 moments = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1)).map(
     lambda moment: moment.replace(tzinfo=UTC)
 )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from test_store_round_trip import IDS, MEMORIES
 
+from examples import examples
 from recollect.documents.front_matter import split
 from recollect.importers.markdown import read
 from recollect.ingest.draft import complete, draft
@@ -39,8 +40,8 @@ ODD_MEMORIES = st.builds(
     kind=ODD.filter(str.strip),
 ).filter(lambda memory: bool(memory.title.strip() or memory.text.strip()))
 EVERY = MEMORIES | ODD_MEMORIES
-MOST = settings(max_examples=200)
-MANY = settings(max_examples=50)
+MOST = settings(max_examples=examples(200))
+MANY = settings(max_examples=examples(50))
 
 
 def back(text: str) -> Memory:

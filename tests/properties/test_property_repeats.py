@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from recollect import Filter, Recollect
 from recollect.ingest.draft import draft
 from recollect.query.fts5 import all_of
@@ -16,8 +17,8 @@ from recollect.query.sameness import same_in_order, spoken
 from recollect.query.terms import STOP_WORDS
 from recollect.settings import Embedding, Rerank, Settings
 
-few = settings(max_examples=150)
-many = settings(max_examples=500)
+few = settings(max_examples=examples(150))
+many = settings(max_examples=examples(500))
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 WORDS = (

@@ -12,6 +12,7 @@ from typing import get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from recollect.engine import Recollect
 from recollect.ingest.draft import complete
 from recollect.ingest.jsonl import as_line, read_lines, stored_line
@@ -50,7 +51,7 @@ MEMORIES = st.builds(
     valid_from=st.none() | MOMENTS,
     valid_until=st.none() | MOMENTS,
 )
-UNHURRIED = settings(max_examples=40)
+UNHURRIED = settings(max_examples=examples(40))
 BATCHES = st.lists(MEMORIES, min_size=1, max_size=5, unique_by=lambda memory: memory.id)
 
 

@@ -29,6 +29,7 @@ from secret_samples import (
 )
 from service_samples import FORMS, ORDINARY, service_positives
 
+from examples import examples
 from recollect import Recollect
 from recollect.errors import UserError
 from recollect.ingest.draft import draft
@@ -234,14 +235,14 @@ TEXTS = st.lists(PIECES | st.text(max_size=8), max_size=8).map("".join)
 
 
 @given(TEXTS)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_doing_it_again_changes_nothing(text: str) -> None:
     once, _ = redacted(text)
     assert redacted(once) == (once, Counter())
 
 
 @given(TEXTS)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_nothing_but_what_is_found_changes(text: str) -> None:
     """What is left stands in the text, in the same order, with something between where there is a
     replacement; without one nothing differs at all."""

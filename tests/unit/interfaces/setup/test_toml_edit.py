@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from recollect.interfaces.setup.malformed import Malformed
 from recollect.interfaces.setup.toml_edit import parsed, with_value, without
 
-many = settings(max_examples=200)
+many = settings(max_examples=examples(200))
 PATH = ("mcp_servers", "recollect")
 ENTRY = {"command": "/x/recollect", "args": ["mcp"]}
 HEADS = (
