@@ -85,7 +85,7 @@ LONGEST_NAME = 100
 def places(source: bytes, language: str) -> list[Place] | None:
     """Where definitions begin, from top to bottom: line (from 0), level (from 1) and name. The name
     is empty where a definition has ended and none begins. None where there is no parser."""
-    grammar = _grammar(language)
+    grammar = grammar_of(language)
     if grammar is None:
         return None
     from tree_sitter import Parser  # noqa: PLC0415  start-up time
@@ -101,7 +101,7 @@ def places(source: bytes, language: str) -> list[Place] | None:
 
 
 @cache
-def _grammar(language: str) -> Language | None:
+def grammar_of(language: str) -> Language | None:
     if language not in GRAMMARS:
         return None
     package, function = GRAMMARS[language]
@@ -127,7 +127,7 @@ def _places(source: bytes, nodes: list[Node], level: int, *, loose: bool = True)
         after = node.end_byte
         defined = _defined(node)
         if defined is not None:
-            yield begin, level, _name(defined)
+            yield begin, level, definition_name(defined)
             loose = False
             if defined.type in HOLDING and level < DEEPEST:
                 yield from _places(source, _inside(defined), level + 1)
@@ -162,7 +162,7 @@ def _defined(node: Node, depth: int = 0) -> Node | None:
     return None
 
 
-def _name(node: Node) -> str:
+def definition_name(node: Node) -> str:
     """The name of a definition; with its type for a method of Go and an implementation of Rust."""
     receiver = node.child_by_field_name("receiver")
     if node.type == "impl_item":

@@ -217,14 +217,18 @@ class Understanding:
     # What is meant literally
 
     @cached_property
+    def names(self) -> list[str]:
+        """Identifiers, numbers, quoted phrases and the like."""
+        return exact_things(self.timeless)
+
+    @cached_property
     def exact_terms(self) -> list[str]:
-        """Identifiers, numbers, quoted phrases and the like, and keywords that are rare here."""
-        things = exact_things(self.timeless)
-        covered = {word for thing in things for word in lowered(thing)}
+        """The names, and keywords that are rare here."""
+        covered = {word for name in self.names for word in lowered(name)}
         rare = [
             word for word in self.timeless_keywords if word not in covered and self._is_rare(word)
         ]
-        return [*things, *rare][:MOST_THINGS]
+        return [*self.names, *rare][:MOST_THINGS]
 
     def _is_rare(self, word: str) -> bool:
         """Whether so few memories hold the word that it is as good as a name, and, where there are

@@ -20,6 +20,7 @@ from recollect.recall.recent import Recent
 from recollect.recall.topic import Topic
 from recollect.recall.vector import Vector
 from recollect.recipes.ranges import AtLeastOne, Count
+from recollect.stages.code_weights import CodeWeights
 from recollect.stages.cross_encoder import CrossEncoder
 from recollect.stages.cut import Cut
 from recollect.stages.evidence import JudgeEvidence
@@ -41,6 +42,7 @@ AnyFusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, zscore.ZScoreFusio
 AnyStage = Union[  # noqa: UP007
     WeightedSum,
     Bonus,
+    CodeWeights,
     FixedScore,
     Browsed,
     KindBoost,

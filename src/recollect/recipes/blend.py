@@ -19,6 +19,7 @@ from recollect.signals.proximity import Proximity
 from recollect.signals.tags import TagOverlap
 from recollect.signals.time_match import TimeMatch
 from recollect.signals.title import Title
+from recollect.stages.code_weights import CodeWeights
 from recollect.stages.cut import Cut
 from recollect.stages.evidence import EvidenceRule, JudgeEvidence
 from recollect.stages.exact_floor import ExactFloor
@@ -82,6 +83,11 @@ BLEND = Recipe(
                 Importance(weight=0.5),
                 Feedback(weight=2.0),
             ),
+        ),
+        CodeWeights(
+            factors={
+                "keyword": 0.25, "vector": 1.5, "proximity": 0.5, "max_idf": 0.5, "exact": 0.5,
+            },
         ),
         RerankInterpolation(weight=0.25, bound=10.0, top=20, characters=450),
         Supersede(longest=300),

@@ -151,8 +151,8 @@ def test_a_grammar_that_is_not_installed_is_no_parser(monkeypatch: pytest.Monkey
 
 def test_without_tree_sitter_there_is_no_parser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
-    definitions._grammar.cache_clear()
+    definitions.grammar_of.cache_clear()
     assert places(b"def f(): ...", "python") is None
     monkeypatch.undo()
-    definitions._grammar.cache_clear()
+    definitions.grammar_of.cache_clear()
     assert places(b"def f(): ...", "python")

@@ -30,6 +30,7 @@ def test_it_hangs_together() -> None:
     ]
     stages = [
         "bonus",
+        "code_weights",
         "rerank",
         "supersede",
         "near_duplicates",
