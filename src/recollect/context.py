@@ -93,7 +93,8 @@ class SearchContext:
 
     Channels and stages read it. What a stage finds out about a hit travels on the ranking.
     `roles` names the channels of the recipe that search by vectors, subwords and details, as far as
-    there are any. `inlined`: how many results may carry their whole text.
+    there are any. `inlined`: how many results may carry their whole text. `before`: the query asked
+    for what was before, in words that it has no longer.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class SearchContext:
         models: Models,
         roles: Mapping[ChannelRole, str] = MappingProxyType({}),
         inlined: int = 0,
+        before: bool = False,
     ) -> None:
         self.recipe = recipe
         self.search = search
@@ -114,7 +116,7 @@ class SearchContext:
         self.now = now
         self.store = store
         self.models = models
-        self.understanding = Understanding(search, limit, now, store)
+        self.understanding = Understanding(search, limit, now, store, before=before)
         self.inlined = inlined
         self.passages: dict[str, Passage] = {}
         self.snippets: dict[str, str] = {}

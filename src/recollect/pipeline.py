@@ -14,6 +14,7 @@ from recollect.errors import UserError
 from recollect.present.snippet import marked, passages
 from recollect.present.views import VIEWS
 from recollect.query.exclusions import Exclusion, exclusions, left_out, without
+from recollect.query.past import asks_before, without_past
 from recollect.query.terms import keywords
 from recollect.query.time.periods import understood
 from recollect.recipes.base import Recipe
@@ -35,9 +36,13 @@ def run(
     assert now is not None, "the caller's clock says it"
     declared = _variant(recipe, search)
     query = search.query
-    excluded = exclusions(query) if declared.reads and not search.literal else ()
+    reads = declared.reads and not search.literal
+    excluded = exclusions(query) if reads else ()
     if excluded:
         search = _excluding(search, excluded)
+    before = reads and asks_before(query)
+    if before:
+        search = structs.replace(search, query=without_past(search.query))
     limit, note = _limit(declared, search)
     context = SearchContext(
         recipe=recipe.name,
@@ -48,6 +53,7 @@ def run(
         models=models,
         roles=declared.roles,
         inlined=declared.limits.inlined,
+        before=before,
     )
     if note:
         context.note(note)

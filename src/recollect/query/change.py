@@ -32,6 +32,13 @@ UNTIL = r"(?:to|by|with|into|and|auf|zu|durch|und|à|par|a|por|на)\b"
 WORD = r"(?:[^\s.,;:!?]|[.,:](?=\S))+"
 BEHIND = rf"\b(?:{ENDS})\s+((?:(?!{UNTIL}){WORD}\s*){{1,4}})"
 BEFORE = rf"\b{ENDED}\b"
+# A text that holds none of these is not searched: they are found much quicker than the patterns.
+HINTS = (
+    "replac supersed instead rather more longer over drop stop quit sold cancel abandon away "
+    "out left not from gone abolish off retired deprecat read-only delet remov ended umst umge "
+    "gewechs ersetz statt nicht kein abge gekünd remplac lieu plus de résili supprim reempl "
+    "sustit vez lugar ya cancela переш вместо больше замен отключ 从 から"
+).split()
 FEW = 5  # words: what ended stands no further away
 
 # Verbs of change, and what is said in their place.
@@ -82,6 +89,9 @@ def found(pattern: str, text: str) -> re.Match[str] | None:
 
 def ended(text: str) -> list[tuple[int, str]]:
     """What the text says is no longer so, each with its place."""
+    lower = text.lower()
+    if not any(hint in lower for hint in HINTS):
+        return []
     named = [(match.start(1), match[1]) for match in re.finditer(BEHIND, text, re.IGNORECASE)]
     for match in re.finditer(BEFORE, text, re.IGNORECASE):
         clause = re.split(r"[.,;:!?]\s", text[: match.start()])[-1]

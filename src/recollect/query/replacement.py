@@ -128,9 +128,9 @@ class Statement:
         return bool(told) and (bool(self.memory.title) or not found(ADDRESS, self.head))
 
     @cached_property
-    def claims(self) -> bool:
-        """Whether it may replace another: it states what is, neither a plan nor an addition."""
-        return self.states and not (found(NO_FACT, self.whole) or found(BESIDE, self.head))
+    def is_fact(self) -> bool:
+        """Whether it says what is: neither a plan nor an addition."""
+        return not (found(NO_FACT, self.whole) or found(BESIDE, self.head))
 
     @cached_property
     def happened(self) -> bool:
@@ -195,8 +195,13 @@ def replaces(older: Statement, newer: Statement, cosine: float) -> bool:
     if cosine < LEAST or not _comparable(older.memory, newer.memory):
         return False
     told = set(older.head_words)
-    if not told & (newer.words | newer.tags) or not older.states or not newer.claims:
+    if not told & (newer.words | newer.tags) or not older.states or not newer.states:
         return False
+    # Few pairs come so far that the words which speak against it need to be looked for.
+    return _seems_to_replace(older, newer, told, cosine) and newer.is_fact
+
+
+def _seems_to_replace(older: Statement, newer: Statement, told: set[str], cosine: float) -> bool:
     anywhere, in_head = newer.ended
     if in_head and not in_head & (older.words | older.tags):
         return False  # it says what it replaces, and that is something else
@@ -207,10 +212,14 @@ def replaces(older: Statement, newer: Statement, cosine: float) -> bool:
         return False
     if newer.happened:
         return False
-    if _another_value(older, newer, cosine) or _changed(older, newer, cosine):
+    if _changed(older, newer, cosine):
+        return True
+    if _series(older, newer):
+        return False
+    if _another_value(older, newer, cosine):
         return True
     # A title may only name the subject; what is said of it stands below.
-    if cosine < VERY_ALIKE or _series(older, newer) or newer.body.happened:
+    if cosine < VERY_ALIKE or newer.body.happened:
         return False
     both = older.body.states and newer.body.states
     return both and _another_value(older.body, newer.body, cosine)
@@ -241,7 +250,9 @@ def _only_qualifies(older: Statement, named: set[str]) -> bool:
 
 def _another_value(older: Statement, newer: Statement, cosine: float) -> bool:
     """Whether both say the same of the same thing, but for one value."""
-    if _begin_alike(older, newer) and cosine >= ALIKE and not _series(older, newer):
+    if older.head_words == newer.head_words:
+        return False
+    if _begin_alike(older, newer) and cosine >= ALIKE:
         shared, differing = _compared(older.head_words, newer.head_words)
         if differing == 1 and _enough(shared, older, newer):
             return True

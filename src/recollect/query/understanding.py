@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
@@ -15,6 +14,7 @@ from recollect.query import fts5
 from recollect.query.exact import MOST_THINGS, RARE, RARE_SHARE, TELLING_SHARE, exact_things
 from recollect.query.intent import intent
 from recollect.query.listing import NOTHING, Asked, asked
+from recollect.query.past import asks_before
 from recollect.query.terms import keywords, lowered
 from recollect.query.time.anchors import anchored
 from recollect.query.time.periods import bounds, periods, within, without
@@ -29,23 +29,14 @@ def inverse_frequency(documents: int, holding: int) -> float:
     return log(1 + (documents - holding + 0.5) / (holding + 0.5))
 
 
-# Words that ask for what held before: "what was … before", "which editor did I use to use".
-PAST = (
-    r"\b(?:before|formerly|previously|earlier|used to|use to|back then|in the past|originally"
-    r"|no longer|once|(?<!how )old|former|previous|prior|until now"
-    r"|(?:what|which|who|where|how (?:much|many|long|high))\b(?: \w+){0,2} (?:was|were)"
-    r"|did\b.*\b(?:use|have|need|run|live|work|pay|cost)"
-    r"|vorher|früher|damals|ehemals|bisher(?:ige[rns]?)?|bis dahin|(?:was|wer|wo|wie \w+) war"
-    r"|avant|auparavant|autrefois|ancien(?:ne)?s?|était"
-    r"|antes|anterior(?:mente)?|antigu[oa]|solía\w*|era"
-    r"|раньше|прежде|прежн\w+|был[аои]?)\b|以前|之前|原来|过去|前は|かつて|昔|예전|이전|전에는"
-)
-
-
 class Understanding:
     """The query as words, stems, exact terms, periods of time, and how rare its words are here."""
 
-    def __init__(self, search: Search, limit: int, now: datetime, store: Store) -> None:
+    def __init__(
+        self, search: Search, limit: int, now: datetime, store: Store, *, before: bool = False
+    ) -> None:
+        """`before`: the query asked for what was before, in words that it has no longer."""
+        self._asked_before = before
         self._text = search.query
         self._filter = search.filter
         self._literal = bool(search.literal)
@@ -99,7 +90,7 @@ class Understanding:
 
     @cached_property
     def _formerly(self) -> bool:
-        return not self._literal and re.search(PAST, self._text, re.IGNORECASE) is not None
+        return not self._literal and (self._asked_before or asks_before(self._text))
 
     def wants_before(self, newer: Memory, older: Memory) -> bool:
         """Whether the older of two statements is asked for rather than the newer: it held at the

@@ -92,7 +92,11 @@ def test_of_three_each_stands_above_the_one_before(search_at: Search) -> None:
     assert replacing(ranking) == {"old": "new", "mid": "new"}
 
 
-@pytest.mark.parametrize("query", ["what was the limit before", "limit in 2025", "limit last June"])
+@pytest.mark.parametrize(
+    "query",
+    ["what was the limit before", "limit in 2025", "limit last June", "the old limit",
+     "how high was the limit", "which limit did we use", "Limit früher", "límite antes"],
+)  # fmt: skip
 def test_a_question_about_the_past_gets_what_held_then(search_at: Search, query: str) -> None:
     at = searched(search_at, query=query, now=datetime(2026, 2, 1, tzinfo=UTC))
     ranking = STAGE.apply(fused(new=5.0, old=3.0), at)

@@ -32,6 +32,22 @@ def test_what_does_not_hold_goes_below_what_answers_too(search_at: Search) -> No
     assert recompute(why) == why.value
 
 
+def test_what_is_replaced_goes_below_what_answers_nearly_as_well(search_at: Search) -> None:
+    at = search_at("VAT", MEMORIES)
+    before = fused(now=10, far=8, ahead=1)
+    hits = [
+        hit.finding(superseded_by=at.memory("far")) if hit.memory_id == "now" else hit
+        for hit in before
+    ]
+    ranking = STAGE.apply(before.resorted(hits), at)
+    assert ranking.ids == ("far", "now", "ahead")
+    why = ranking.hits[1].why
+    assert why.parts[-1].formula == "probably replaced by far: below what is valid"
+    assert recompute(why) == why.value
+    less = STAGE.apply(before.resorted([*hits[:1], Hit("far", leaf("fused", 7, ""))]), at)
+    assert less.ids == ("now", "far"), "of what another seems to replace, one is less sure"
+
+
 def test_it_stays_first_where_nothing_valid_answers(search_at: Search) -> None:
     ranking = STAGE.apply(fused(old=10, far=1), search_at("VAT", MEMORIES))
     assert ranking.ids == ("old", "far")

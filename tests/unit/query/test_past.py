@@ -1,0 +1,42 @@
+"""Questions about what was before."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.query.past import asks_before, without_past
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "where was the office before", "which editor did I use to use", "the old address",
+        "who was our contact", "how much was the rent", "what database did ledger use",
+        "our former bank", "wo war das Büro früher", "l'ancien loyer", "qué usábamos antes",
+        "где был офис раньше", "以前的办公室", "以前の会議", "예전 회의",
+    ],
+)  # fmt: skip
+def test_a_question_about_the_past_is_known(query: str) -> None:
+    assert asks_before(query)
+
+
+@pytest.mark.parametrize(
+    "query", ["where is our office", "how old is the cache", "what did we decide", "editor", ""]
+)
+def test_another_question_is_none(query: str) -> None:
+    assert not asks_before(query)
+
+
+@pytest.mark.parametrize(
+    ("query", "searched"),
+    [
+        ("where was the office before?", "where was the office ?"),
+        ("which terminal did I use to use", "which terminal did I use"),
+        ("what did we use before NATS", "what did we use before NATS"),
+        ("before", "before"),
+    ],
+)
+def test_words_that_tell_nothing_of_the_subject_are_not_searched_for(
+    query: str, searched: str
+) -> None:
+    assert without_past(query).split() == searched.split()

@@ -1,0 +1,90 @@
+"""What seems to be replaced, as every interface shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import httpx2
+import pytest
+from anyio.from_thread import start_blocking_portal
+
+from recollect import Recollect
+from recollect.interfaces.http.service import Service
+from recollect.interfaces.mcp.texts import response_text
+from recollect.interfaces.serving import create_app
+from recollect.present.response import as_json
+from recollect.settings import Rerank, Settings
+from recollect.types import recompute
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+MEMORIES = {
+    "neovim": ("2026-01-09", "I use Neovim as my editor", "With lazy.nvim."),
+    "zed": ("2026-08-14", "Switched to Zed", "Neovim plugins broke once too often."),
+    "fish": ("2026-02-02", "Fish is my login shell", "Abbreviations instead of aliases."),
+    "commits": ("2026-02-03", "Commits: one thought each", "The message says why."),
+}
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
+    settings = Settings(rerank=Rerank(provider="none"))
+    home = tmp_path_factory.mktemp("home")
+    with Recollect(home=home, settings=settings, clock=lambda: NOW) as opened:
+        for id, (day, title, text) in MEMORIES.items():
+            tags = ["editor"] if id in ("neovim", "zed") else [id]
+            opened.save(id=id, title=title, text=text, tags=tags, created_at=day, updated_at=day)
+        opened.embed_now()
+        yield opened
+
+
+def test_the_newer_comes_first_and_each_names_the_other(memory: Recollect) -> None:
+    response = memory.search("which editor do I use")
+    ids = [result.id for result in response]
+    assert ids.index("zed") < ids.index("neovim")
+    shown = {one["id"]: one for one in as_json(response)["results"]}
+    assert shown["zed"]["replaces"] == [{"id": "neovim", "updated_at": "2026-01-09T00:00:00Z"}]
+    assert shown["neovim"]["superseded_by"] == {"id": "zed", "updated_at": "2026-08-14T00:00:00Z"}
+    assert all(recompute(result.explain) == result.score for result in response)
+
+
+@pytest.mark.parametrize(
+    "query", ["what editor did I use before", "which editor did I use in spring", "my old editor"]
+)
+def test_a_question_about_the_past_gets_the_older(memory: Recollect, query: str) -> None:
+    ids = [result.id for result in memory.search(query)]
+    assert ids.index("neovim") < ids.index("zed")
+
+
+def test_as_of_a_past_day_nothing_is_replaced(memory: Recollect) -> None:
+    found = memory.search("which editor do I use", now=datetime(2026, 3, 1, tzinfo=UTC))
+    assert not any(result.superseded_by or result.replaces for result in found)
+
+
+def test_an_agent_reads_both_names(memory: Recollect) -> None:
+    text = response_text(memory.search("which editor do I use"), explain=False)
+    assert "probably replaces neovim (2026-01-09)" in text
+    assert "probably replaced by zed (2026-08-14)" in text
+
+
+def test_the_page_links_both(memory: Recollect) -> None:
+    app = create_app(Service(memory))
+
+    async def ask() -> str:
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(
+            transport=transport, base_url="http://localhost:7117"
+        ) as client:
+            return (await client.get("/?q=which+editor+do+I+use")).text
+
+    with start_blocking_portal() as portal:
+        page = portal.call(ask)
+    assert 'Probably replaces <a href="/memory/neovim">' in page
+    assert 'Probably replaced by <a href="/memory/zed">' in page
+
+
+def test_a_context_leaves_out_what_is_replaced(memory: Recollect) -> None:
+    for query in ("", "which editor do I use"):
+        found = [each.id for each in memory.context(query).memories]
+        assert "zed" in found
+        assert "neovim" not in found
