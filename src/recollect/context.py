@@ -17,6 +17,7 @@ from msgspec import structs
 from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Reranker
 from recollect.query.exact import folded
+from recollect.query.exclusions import Exclusion
 from recollect.query.subwords import subwords
 from recollect.query.understanding import Understanding
 from recollect.store.base import Store
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # What only one channel of a recipe does, whatever the recipe calls it.
 ChannelRole = Literal["vector", "subwords", "details"]
+# How much the vault of a memory counts, 0…1, and what it is.
+Preference = Callable[[str], tuple[float, str]]
 
 
 class Models(Protocol):
@@ -94,7 +97,8 @@ class SearchContext:
     Channels and stages read it. What a stage finds out about a hit travels on the ranking.
     `roles` names the channels of the recipe that search by vectors, subwords and details, as far as
     there are any. `inlined`: how many results may carry their whole text. `before`: the query asked
-    for what was before, in words that it has no longer.
+    for what was before, in words that it has no longer. `preference`: how much the vaults count,
+    where several are searched. `excluded`: what the query wants left out.
     """
 
     def __init__(
@@ -109,6 +113,8 @@ class SearchContext:
         roles: Mapping[ChannelRole, str] = MappingProxyType({}),
         inlined: int = 0,
         before: bool = False,
+        preference: Preference | None = None,
+        excluded: tuple[Exclusion, ...] = (),
     ) -> None:
         self.recipe = recipe
         self.search = search
@@ -119,6 +125,8 @@ class SearchContext:
         self.understanding = Understanding(search, limit, now, store, before=before)
         self.inlined = inlined
         self.passages: dict[str, Passage] = {}
+        self.preference = preference
+        self.excluded = excluded
         self.snippets: dict[str, str] = {}
         self.channels: dict[str, Ranking] = {}
         self.fused = Ranking()

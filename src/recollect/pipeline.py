@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from recollect.checks import LARGEST_LIMIT, bounded
-from recollect.context import Models, SearchContext
+from recollect.context import Models, Preference, SearchContext
 from recollect.errors import UserError
 from recollect.present.snippet import marked, passages
 from recollect.present.views import VIEWS
@@ -28,36 +28,18 @@ MOST_FACETS = 12
 
 
 def run(
-    recipe: Recipe, search: Search, *, store: Store, models: Models, vault: str = "agent"
+    recipe: Recipe,
+    search: Search,
+    *,
+    store: Store,
+    models: Models,
+    vault: str = "agent",
+    preference: Preference | None = None,
 ) -> Response:
     """Answer a search as the recipe declares, which is the one that the search names."""
     start = time.perf_counter()
-    now = search.now
-    assert now is not None, "the caller's clock says it"
     declared = _variant(recipe, search)
-    query = search.query
-    reads = declared.reads and not search.literal
-    excluded = exclusions(query) if reads else ()
-    if excluded:
-        search = _excluding(search, excluded)
-    before = reads and asks_before(query)
-    if before:
-        search = structs.replace(search, query=without_past(search.query))
-    limit, note = _limit(declared, search)
-    context = SearchContext(
-        recipe=recipe.name,
-        search=search,
-        limit=limit,
-        now=now,
-        store=store,
-        models=models,
-        roles=declared.roles,
-        inlined=declared.limits.inlined,
-        before=before,
-    )
-    if note:
-        context.note(note)
-    _recall(declared, context)
+    context = recalled(recipe, search, store=store, models=models, preference=preference)
     ranking = context.fused = _fused(declared, context)
     pool = len(ranking)
     for stage in declared.stages:
@@ -74,7 +56,7 @@ def run(
     common = _facets(context) if search.facets else {}
     context.timings["total"] = (time.perf_counter() - start) * 1000
     return Response(
-        query=query,
+        query=search.query,
         recipe=recipe.name,
         view=shown,
         intent=context.understanding.intent,
@@ -84,11 +66,50 @@ def run(
         degraded=tuple(context.degraded),
         notes=tuple(context.notes),
         timings_ms={part: round(spent, 3) for part, spent in context.timings.items()},
-        understood=(*_understood(declared, context, ranking), *map(left_out, excluded)),
+        understood=(*_understood(declared, context, ranking), *map(left_out, context.excluded)),
         evidence=ranking.judgement.evidence if ranking.judgement else None,
         confidence=ranking.judgement.confidence if ranking.judgement else None,
         facets=common,
     )
+
+
+def recalled(
+    recipe: Recipe,
+    search: Search,
+    *,
+    store: Store,
+    models: Models,
+    preference: Preference | None = None,
+) -> SearchContext:
+    """What each channel finds, before it is fused."""
+    now = search.now
+    assert now is not None, "the caller's clock says it"
+    declared = _variant(recipe, search)
+    reads = declared.reads and not search.literal
+    before = reads and asks_before(search.query)
+    excluded = exclusions(search.query) if reads else ()
+    if excluded:
+        search = _excluding(search, excluded)
+    if before:
+        search = structs.replace(search, query=without_past(search.query))
+    limit, note = _limit(declared, search)
+    context = SearchContext(
+        recipe=recipe.name,
+        search=search,
+        limit=limit,
+        now=now,
+        store=store,
+        models=models,
+        roles=declared.roles,
+        inlined=declared.limits.inlined,
+        before=before,
+        preference=preference,
+        excluded=excluded,
+    )
+    if note:
+        context.note(note)
+    _recall(declared, context)
+    return context
 
 
 def _variant(recipe: Recipe, search: Search) -> Recipe:

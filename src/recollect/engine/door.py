@@ -180,6 +180,7 @@ class Recollect:
     # Searching
 
     search = method(searching.search, SEARCH, anywhere=True)
+    candidates = method(searching.candidates, SEARCH)
     run_recipe = method(searching.run_recipe, SEARCH)
     context = method(searching.context, SEARCH)
     related = method(searching.related, SEARCH)

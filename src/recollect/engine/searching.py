@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,11 @@ from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.readable import ReadableStore
+    from recollect.vaults.candidates import Candidates
+    from recollect.vaults.pool import VaultPool
 
+# Makes one store of the home's own and others.
+Pooling = Callable[[Store], "VaultPool"]
 CONTEXT_LIMIT = 10
 # However much is pinned: one place of so many is for what the question finds.
 MATCHED_SHARE = 3
@@ -44,10 +48,12 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
     """Search. `fields` are those of `Search` and of `Filter` by name: `limit=5`,
     `project="harbor"`, `tags=("a",)`."""
     asked = completed(session, search, **fields)
-    recipe = session.recipe(asked.recipe)
-    if asked.changes:
-        recipe = session.recipes.changed(recipe.name, asked.changes)
-    return _federated(session, recipe, asked)
+    return _federated(session, _recipe(session, asked), asked)
+
+
+def _recipe(session: Session, search: Search) -> Recipe:
+    recipe = session.recipe(search.recipe)
+    return session.recipes.changed(recipe.name, search.changes) if search.changes else recipe
 
 
 def run_recipe(
@@ -55,6 +61,25 @@ def run_recipe(
 ) -> Response:
     """The same as `search` in this vault alone, for a recipe that has no name to be found by."""
     return in_vault(session, recipe, completed(session, search, **fields))
+
+
+def candidates(session: Session, search: Search, *, model: str = "") -> Candidates:
+    """What this vault has for a search over several vaults that somebody else makes: memories, what
+    its indexes count, and vectors where `model`, which is theirs, is used here, too."""
+    from recollect.vaults.candidates import gathered  # noqa: PLC0415  start-up time
+
+    asked = completed(session, search)
+    recipe = _recipe(session, asked)
+    session.background.settle()
+
+    def of(store: Store) -> Candidates:
+        own = session.others.fanned(store, session.caller) or store
+        return gathered(recipe, asked, model, store=own, models=session.models)
+
+    try:
+        return of(session.store)
+    except Damaged:
+        return of(readable(session))
 
 
 def completed(session: Session, search: Search | str, /, **fields: Any) -> Search:
@@ -66,7 +91,6 @@ def completed(session: Session, search: Search | str, /, **fields: Any) -> Searc
 
 def _federated(session: Session, recipe: Recipe, search: Search) -> Response:
     """The search in the home's own vault, and in every other that is asked for."""
-    own = partial(in_vault, session, recipe, search)
     for name in search.vaults:
         session.enter(name)
     federation = session.others.federation if search.federate or search.vaults else None
@@ -74,10 +98,15 @@ def _federated(session: Session, recipe: Recipe, search: Search) -> Response:
         session.enter(HOME)
         if set(search.vaults) - {HOME}:
             raise NotFound(f"There is no vault {search.vaults[0]!r}; there is: {HOME}.")
-        return own()
+        return in_vault(session, recipe, search)
     chosen = federation.chosen(search.vaults, session.caller.sees)
-    alone = [vault.name for vault in chosen] == [HOME]
-    found = own() if alone else federation.search(recipe, search, chosen, own)
+    if [vault.name for vault in chosen] == [HOME]:
+        found = in_vault(session, recipe, search)
+    elif recipe.vaults == "pool":
+        found = in_vault(session, recipe, search, partial(federation.pool, recipe, search, chosen))
+    else:
+        own = partial(in_vault, session, recipe, search)
+        found = federation.search(recipe, search, chosen, own)
     return _noting_untrusted(session, found)
 
 
@@ -92,21 +121,38 @@ def _noting_untrusted(session: Session, found: Response) -> Response:
     return replace(found, notes=(*found.notes, note))
 
 
-def in_vault(session: Session, recipe: Recipe, search: Search) -> Response:
-    """The search in this vault and the collections behind it."""
+def in_vault(
+    session: Session, recipe: Recipe, search: Search, pool: Pooling | None = None
+) -> Response:
+    """The search in this vault and the collections behind it, and with `pool` in other vaults."""
     session.background.settle()
     try:
-        return _searched(session, recipe, search, session.store)
+        return _searched(session, recipe, search, session.store, pool)
     except Damaged:
         store = readable(session)
-        found = _searched(session, recipe, search, store)
+        found = _searched(session, recipe, search, store, pool)
         left_out = [Degraded("vault", problem) for problem in store.problems]
         return replace(found, degraded=(*found.degraded, *left_out))
 
 
-def _searched(session: Session, recipe: Recipe, search: Search, store: Store) -> Response:
+def _searched(
+    session: Session, recipe: Recipe, search: Search, store: Store, pool: Pooling | None
+) -> Response:
     fanned = session.others.fanned(store, session.caller)
-    found = run(recipe, search, store=fanned or store, models=session.models)
+    own = fanned or store
+    if pool is None:
+        found = run(recipe, search, store=own, models=session.models)
+    else:
+        vaults = pool(own)
+        found = vaults.labelled(
+            run(
+                recipe,
+                search,
+                store=vaults,
+                models=session.models,
+                preference=vaults.preference,
+            )
+        )
     return found if fanned is None else fanned.labelled(found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Union, get_args
+from typing import Literal, Union, get_args
 
 import msgspec
 from msgspec import Struct
@@ -34,6 +34,7 @@ from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.stages.supersede import Supersede
 from recollect.stages.validity import Validity
+from recollect.stages.vault_preference import VaultPreference
 from recollect.types import View
 
 # Tagged unions for msgspec: what a recipe may be made of.
@@ -51,6 +52,7 @@ AnyStage = Union[  # noqa: UP007
     Supersede,
     NearDuplicates,
     ExactFloor,
+    VaultPreference,
     Validity,
     KeywordFloor,
     KindAdjust,
@@ -73,7 +75,11 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Recall through channels, fuse, then stage by stage to the answer."""
+    """Recall through channels, fuse, then stage by stage to the answer.
+
+    `vaults`: how several are searched. `pool`: as one, which counts what all hold. `each`: one by
+    one; a score is then multiplied by the priority of its vault.
+    """
 
     name: str
     about: str
@@ -84,6 +90,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stages: tuple[AnyStage, ...]
     limits: Limits = Limits()
     deep: Recipe | None = None
+    vaults: Literal["pool", "each"] = "pool"
 
     @property
     def fingerprint(self) -> str:

@@ -30,6 +30,7 @@ from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.stages.signal_sums import Bonus
 from recollect.stages.supersede import Supersede
 from recollect.stages.validity import Validity
+from recollect.stages.vault_preference import VaultPreference
 
 DEPTH = Depth(per_result=3, at_least=100)
 
@@ -90,6 +91,7 @@ BLEND = Recipe(
             },
         ),
         RerankInterpolation(weight=0.25, bound=10.0, top=20, characters=450),
+        VaultPreference(share=0.05),
         Supersede(longest=300),
         NearDuplicates(alike=0.9),
         ExactFloor(share=0.1),

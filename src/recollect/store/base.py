@@ -50,11 +50,27 @@ class VectorMatch(NamedTuple):
     key: int
 
 
+class StoredVector(NamedTuple):
+    """A vector of a memory, and the characters of the passage that it is of."""
+
+    span: Span
+    vector: Vector
+
+
 class KeywordMatches(NamedTuple):
     """The matches of a keyword index, best first; `note` tells when they are not ranked by BM25."""
 
     matches: list[Match]
     note: str | None = None
+
+
+class KeywordStatistics(NamedTuple):
+    """What BM25 counts in a keyword index: its rows, their tokens, and how many rows hold each
+    phrase of an expression, in order."""
+
+    rows: int
+    tokens: int
+    holding: tuple[int, ...]
 
 
 class Waiting(NamedTuple):
@@ -128,8 +144,13 @@ class KeywordIndex(Protocol):
         weights: Mapping[str, float],
         limit: int,
         filter: Filter,
+        common: KeywordStatistics | None = None,
     ) -> KeywordMatches:
-        """The best `limit` live memories that pass the filter, by BM25, ties by id."""
+        """The best `limit` live memories that pass the filter, by BM25, ties by id. BM25 counts in
+        this index, or as `common` says: what several indexes count together."""
+
+    def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
+        """What BM25 counts in this index for the expression."""
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
         """How many rows of the index hold each of these words."""
@@ -157,6 +178,10 @@ class VectorIndex(Protocol):
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         """The cosine of each pair of these memories, in this order, that have one vector each."""
+
+    def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
+        """The vectors of each of these memories that has any, in this order: one, or one for each
+        passage."""
 
     def put(
         self,

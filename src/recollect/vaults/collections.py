@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from recollect.errors import NotFound, RecollectError, StoreError, UserError
 from recollect.settings import CollectionSettings
 from recollect.store.base import Store
 from recollect.store.sqlite.store import SqliteStore
-from recollect.vaults.fan_out import Collection
+from recollect.vaults.fan_out import MARK, Member
 from recollect.vaults.fanned_store import FannedStore
 from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, PROJECT
@@ -42,14 +43,15 @@ class Collections:
 
     def fanned(self, personal: Store, names: Iterable[str]) -> FannedStore:
         """The personal store with the collections of these names behind it."""
-        opened, away = [], {}
+        opened, away = [Member(HOME, lambda: personal)], {}
         for name in names:
             try:
-                opened.append(Collection(name, self.store(name)))
+                self.store(name)
+                opened.append(Member(name, partial(self.store, name), f"{name}{MARK}"))
             except RecollectError as error:
                 # By its name, as for other vaults.
                 away[name] = str(error).replace(str(self._paths[name]), name)
-        made = FannedStore(personal, opened)
+        made = FannedStore(opened, personal, copies=True)
         made.away |= away
         return made
 

@@ -1,22 +1,26 @@
-"""Asking the personal store and each shared collection behind it, and one list of what they answer.
+"""Asking several stores, and one list of what they answer.
 
-Source: the `gnosis` recipe, "Fan-out": fetch up to twice as many where there are collections, drop
-repeats by content hash (the personal copy stays), cut back. It happens where candidates are
-recalled, so every recipe has it, and what follows sees one store.
+Shared collections stand behind one's own vault: they hold copies. Source: the `gnosis` recipe,
+"Fan-out": fetch up to twice as many where there are collections, drop repeats by content hash (the
+personal copy stays), cut back. A memory of a collection is known as `collection:id`.
 
-A memory of a collection is known as `collection:id`.
+Other vaults stand beside it: they hold what it does not, so what they count is added up. Of the
+same id in several vaults the first one's version counts. Both happen where candidates are recalled,
+so every recipe has it, and what follows sees one store.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from recollect.errors import RecollectError
-from recollect.store.base import Match, Store, VectorMatch
+from recollect.store.base import Match, MemoryStamp, Store, VectorMatch
 from recollect.types import Filter, Memory, order
+from recollect.vaults.known import HOME
 
 MARK = ":"
 OVER_FETCH = 2
@@ -25,82 +29,125 @@ Answer = TypeVar("Answer")
 Item = TypeVar("Item")
 
 
-class Collection(NamedTuple):
-    """A shared vault of a name."""
+class Member(NamedTuple):
+    """One of several stores. `mark` stands before the ids of its memories; `open` returns the
+    store."""
 
     name: str
-    store: Store
+    open: Callable[[], Store]
+    mark: str = ""
+
+    @property
+    def store(self) -> Store:
+        return self.open()
 
     def outward(self, id: str) -> str:
-        return f"{self.name}{MARK}{id}"
+        return f"{self.mark}{id}"
 
     def inward(self, ids: Iterable[str]) -> list[str]:
-        """The collection's own ids among these."""
-        start = f"{self.name}{MARK}"
-        return [id.removeprefix(start) for id in ids if id.startswith(start)]
+        """The store's own ids among these."""
+        return [id.removeprefix(self.mark) for id in ids if id.startswith(self.mark)]
 
     def narrowed(self, filter: Filter) -> Filter:
-        if filter.among is None:
+        if filter.among is None or not self.mark:
             return filter
         return msgspec.structs.replace(filter, among=tuple(self.inward(filter.among)))
 
     def shown(self, memory: Memory) -> Memory:
-        return msgspec.structs.replace(memory, id=self.outward(memory.id))
+        return msgspec.structs.replace(memory, id=self.outward(memory.id)) if self.mark else memory
 
 
 class FanOut:
-    """The personal store and the collections. One that cannot be read takes no part; `away` says
-    which, and why."""
+    """Several stores, in order. One that cannot be read takes no part from then on; `away` says
+    which, and why, and `parts` what a store could not do. What one's own cannot answer is an error.
 
-    def __init__(self, personal: Store, collections: Sequence[Collection]) -> None:
-        self.personal = personal
-        self.collections = tuple(collections)
+    `copies`: what the others hold may be copies of what one's own has, so that the most that any of
+    them counts is what all count together. `first` answers what is not asked of all.
+    """
+
+    def __init__(self, members: Sequence[Member], first: Store, *, copies: bool) -> None:
+        self.members = tuple(members)
+        self.first = first
+        self.copies = copies
         self.away: dict[str, str] = {}
+        self.parts: dict[str, str] = {}
 
-    def ask(self, question: Callable[[Collection], Answer]) -> list[tuple[Collection, Answer]]:
-        """What each collection answers; one that cannot is left out and noted."""
+    def ask(self, question: Callable[[Member], Answer]) -> list[tuple[Member, Answer]]:
+        """What each store answers; one that cannot is left out and noted."""
+        pending = [
+            (member, self.begun(member, question))
+            for member in self.members
+            if member.name not in self.away
+        ]
         answers = []
-        for collection in self.collections:
+        for member, answer in pending:
             try:
-                answers.append((collection, question(collection)))
+                answers.append((member, answer()))
             except RecollectError as error:
-                self.away[collection.name] = str(error)
+                if member.name == HOME:
+                    raise
+                self.away[member.name] = str(error)
         return answers
+
+    def begun(self, member: Member, question: Callable[[Member], Answer]) -> Callable[[], Answer]:
+        """Begin to ask a store, where that is done meanwhile; returns what gives the answer."""
+        return partial(question, member)
+
+    def owned(self, answers: Sequence[tuple[Member, Mapping[str, Answer]]]) -> dict[str, Answer]:
+        """What is known of each memory, by the first store that knows it."""
+        found: dict[str, Answer] = {}
+        for member, known in answers:
+            for id, value in known.items():
+                found.setdefault(member.outward(id), value)
+        return found
+
+    def depth(self, limit: int) -> int:
+        """How many each store is asked for, so that `limit` are left."""
+        return OVER_FETCH * limit if self.copies else limit
+
+    def together(self, counts: Iterable[int]) -> int:
+        """What several stores count together."""
+        return max(counts, default=0) if self.copies else sum(counts)
 
     def merged(
         self,
-        own: Sequence[Candidate],
-        others: Sequence[tuple[Collection, Sequence[Candidate]]],
+        lists: Sequence[tuple[Member, Sequence[Candidate]]],
         limit: int,
         newest: bool = False,
     ) -> list[Candidate]:
         """One list, in the order of every ranking; with `newest` the newer of equal scores first,
         as topics want it."""
         found: list[tuple[Candidate, float]] = []
-        for collection, match, updated_at in self.distinct(own, others, lambda one: one.memory_id):
-            if collection is not None:
-                match = match._replace(memory_id=collection.outward(match.memory_id))
+        for member, match, updated_at in self.distinct(lists, lambda one: one.memory_id):
+            match = match._replace(memory_id=member.outward(match.memory_id))
             found.append((match, updated_at if newest else 0.0))
         found.sort(key=lambda one: order(one[0].score, one[0].memory_id, one[1]))
         return [match for match, _ in found[:limit]]
 
     def distinct(
-        self,
-        own: Sequence[Item],
-        others: Sequence[tuple[Collection, Sequence[Item]]],
-        id_of: Callable[[Item], str],
-    ) -> Iterator[tuple[Collection | None, Item, float]]:
-        """Of memories that say the same only the first, and the personal one before all: each with
-        its collection and the time of its last change."""
-        stamps = self.personal.memories.stamps([id_of(item) for item in own])
-        for item in own:
-            stamp = stamps.get(id_of(item))
-            yield None, item, 0.0 if stamp is None else stamp.updated_at
-        seen = {stamp.content_hash for stamp in stamps.values()}
-        for collection, found in others:
-            theirs = collection.store.memories.stamps([id_of(item) for item in found])
-            for item in found:
-                stamp = theirs.get(id_of(item))
-                if stamp is not None and stamp.content_hash not in seen:
-                    seen.add(stamp.content_hash)
-                    yield collection, item, stamp.updated_at
+        self, lists: Sequence[tuple[Member, Sequence[Item]]], id_of: Callable[[Item], str]
+    ) -> Iterator[tuple[Member, Item, float]]:
+        """Of each id the first store's version, and of copies only the first: each with its store
+        and the time of its last change."""
+        ids = [member.outward(id_of(item)) for member, items in lists for item in items]
+        stamps = self.stamps(ids)
+        seen: set[bytes] = set()
+        for member, items in lists:
+            for item in items:
+                id = member.outward(id_of(item))
+                if id not in stamps and member.name == HOME:  # a damaged vault may not know it
+                    yield member, item, 0.0
+                if id not in stamps or stamps[id][0] is not member:
+                    continue
+                stamp = stamps[id][1]
+                if not (self.copies and member.mark and stamp.content_hash in seen):
+                    yield member, item, stamp.updated_at
+                seen.add(stamp.content_hash)
+
+    def stamps(self, ids: Sequence[str]) -> dict[str, tuple[Member, MemoryStamp]]:
+        """The stamp of each of these memories, and the first store that has it."""
+        found: dict[str, tuple[Member, MemoryStamp]] = {}
+        for member, stamps in self.ask(lambda one: one.store.memories.stamps(one.inward(ids))):
+            for id, stamp in stamps.items():
+                found.setdefault(member.outward(id), (member, stamp))
+        return found

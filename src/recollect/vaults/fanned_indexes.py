@@ -1,33 +1,53 @@
-"""The indexes of the personal store, with those of every collection behind them."""
+"""The indexes of several stores as one. What is not asked of all of them is the first one's."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Any
 
+from recollect.errors import DimensionMismatch
+from recollect.query.fts5 import any_of
 from recollect.store.base import (
     Coverage,
-    KeywordIndex,
     KeywordIndexName,
     KeywordMatches,
+    KeywordStatistics,
     Match,
-    TopicIndex,
-    VectorIndex,
+    StoredVector,
     VectorMatch,
-    Vocabulary,
-    Waiting,
 )
-from recollect.types import Filter, Memory, Span
-from recollect.vaults.fan_out import OVER_FETCH, FanOut
+from recollect.types import Filter
+from recollect.vaults.fan_out import Answer, FanOut, Member
+from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
 
+MOST_SIMILAR = 5  # as one vault gives
 
-class FannedKeyword(KeywordIndex):
+
+class FannedPart:
+    """A part of a store, by its name there."""
+
+    part: str
+
     def __init__(self, fan_out: FanOut) -> None:
         self._fan_out = fan_out
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(self._fan_out.first, self.part), name)
+
+
+class FannedKeyword(FannedPart):
+    """Ranks by what all indexes count together, as one index would that holds everything.
+    `counted` is what was counted so far, by index and expression."""
+
+    part = "keyword"
+
+    def __init__(self, fan_out: FanOut) -> None:
+        super().__init__(fan_out)
+        self.counted: dict[tuple[str, str], KeywordStatistics] = {}
 
     def match(
         self,
@@ -36,158 +56,150 @@ class FannedKeyword(KeywordIndex):
         weights: Mapping[str, float],
         limit: int,
         filter: Filter,
+        common: KeywordStatistics | None = None,
     ) -> KeywordMatches:
-        more = OVER_FETCH * limit
-        own = self._fan_out.personal.keyword.match(index, expression, weights, more, filter)
-        others = self._fan_out.ask(
-            lambda collection: (
-                collection.store.keyword.match(
-                    index, expression, weights, more, collection.narrowed(filter)
-                ).matches
+        if not expression:
+            return KeywordMatches([])
+        if common is None:
+            common = self.statistics(index, expression)
+        depth = self._fan_out.depth(limit)
+        found = self._fan_out.ask(
+            lambda one: one.store.keyword.match(
+                index, expression, weights, depth, one.narrowed(filter), common
             )
         )
-        return KeywordMatches(self._fan_out.merged(own.matches, others, limit), own.note)
+        lists = [(member, matched.matches) for member, matched in found]
+        note = next((matched.note for _, matched in found if matched.note), None)
+        return KeywordMatches(self._fan_out.merged(lists, limit), note)
+
+    def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
+        if (index, expression) not in self.counted:
+            together = self._fan_out.together
+            found = self._fan_out.ask(lambda one: one.store.keyword.statistics(index, expression))
+            every = [counted for _, counted in found]
+            self.counted[index, expression] = KeywordStatistics(
+                together(counted.rows for counted in every),
+                together(counted.tokens for counted in every),
+                tuple(map(together, zip_longest(*(one.holding for one in every), fillvalue=0))),
+            )
+        return self.counted[index, expression]
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
-        """The most that any of them counts, as of the vocabulary."""
-        found = dict(self._fan_out.personal.keyword.holding(index, words))
-        for _, counts in self._fan_out.ask(
-            lambda collection: collection.store.keyword.holding(index, words)
-        ):
-            found = {word: max(count, counts[word]) for word, count in found.items()}
-        return found
-
-    def tokens(self, text: str) -> list[str]:
-        return self._fan_out.personal.keyword.tokens(text)
-
-    def snippets(
-        self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
-    ) -> dict[str, str]:
-        return self._fan_out.personal.keyword.snippets(index, expression, memories)
+        return dict(zip(words, self.statistics(index, any_of(words)).holding, strict=False))
 
 
-class FannedVectors(VectorIndex):
-    def __init__(self, fan_out: FanOut) -> None:
-        self._fan_out = fan_out
+class FannedVectors(FannedPart):
+    """A vault whose vectors are of another model or width is searched without them, which `parts`
+    says; its vectors are compared with nothing."""
+
+    part = "vectors"
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
-        more = OVER_FETCH * limit
-        own = self._fan_out.personal.vectors.nearest(identity, vector, more, filter, dimensions)
-        others = self._fan_out.ask(
-            lambda collection: collection.store.vectors.nearest(
-                identity, vector, more, collection.narrowed(filter), dimensions
-            )
+        depth = self._fan_out.depth(limit)
+        nothing: list[VectorMatch] = []
+        found = self._compared(
+            lambda one: one.store.vectors.nearest(
+                identity, vector, depth, one.narrowed(filter), dimensions
+            ),
+            nothing,
         )
-        return self._fan_out.merged(own, others, limit)
+        return self._fan_out.merged(found, limit)
 
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
-        found = dict(self._fan_out.personal.vectors.similarities(identity, vector, ids, dimensions))
-        for collection, near in self._fan_out.ask(
-            lambda collection: collection.store.vectors.similarities(
-                identity, vector, collection.inward(ids), dimensions
-            )
-        ):
-            found |= {collection.outward(id): cosine for id, cosine in near.items()}
+        nothing: dict[str, float] = {}
+        found = self._compared(
+            lambda one: one.store.vectors.similarities(
+                identity, vector, one.inward(ids), dimensions
+            ),
+            nothing,
+        )
+        return self._fan_out.owned(found)
+
+    def _compared(
+        self, question: Callable[[Member], Answer], nothing: Answer
+    ) -> list[tuple[Member, Answer]]:
+        failed: list[DimensionMismatch] = []
+
+        def fitting(member: Member) -> Answer:
+            try:
+                return question(member)
+            except DimensionMismatch as error:
+                failed.append(error)
+                self._fan_out.parts[f"{member.name}/vector"] = str(error)
+                return nothing
+
+        found = self._fan_out.ask(fitting)
+        if failed and len(failed) == len(found):
+            raise failed[0]
         return found
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        """Of two memories of different vaults nothing is known."""
-        found = dict(self._fan_out.personal.vectors.between(identity, ids))
-        for collection, near in self._fan_out.ask(
-            lambda collection: collection.store.vectors.between(identity, collection.inward(ids))
-        ):
-            found |= {
-                (collection.outward(a), collection.outward(b)): cosine
-                for (a, b), cosine in near.items()
-            }
-        return found
+        from recollect.store.sqlite.vector_rows import between  # noqa: PLC0415  start-up time
+
+        stored = self.stored(identity, ids)
+        return between({id: stored[id] for id in ids if id in stored})
+
+    def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
+        return self._fan_out.owned(
+            self._fan_out.ask(lambda one: one.store.vectors.stored(identity, one.inward(ids)))
+        )
 
     def coverage(self, identity: str) -> Coverage:
-        every = [self._fan_out.personal.vectors.coverage(identity)]
-        every += [
-            theirs
-            for _, theirs in self._fan_out.ask(
-                lambda collection: collection.store.vectors.coverage(identity)
-            )
-        ]
-        return Coverage(sum(one.embedded for one in every), sum(one.memories for one in every))
-
-    def put(
-        self,
-        identity: str,
-        dimensions: int,
-        vectors: Iterable[tuple[int, Vector]],
-        texts: Mapping[int, str] | None = None,
-        spans: Sequence[Span] | None = None,
-        *,
-        patient: bool = True,
-    ) -> None:
-        own = self._fan_out.personal.vectors
-        own.put(identity, dimensions, vectors, texts, spans, patient=patient)
-
-    def waiting(
-        self,
-        identity: str,
-        limit: int,
-        *,
-        size: int | None = None,
-        among: Sequence[str] | None = None,
-        without: Collection[int] = (),
-    ) -> list[Waiting]:
-        own = self._fan_out.personal.vectors
-        return own.waiting(identity, limit, size=size, among=among, without=without)
-
-    def lease(self) -> AbstractContextManager[bool]:
-        return self._fan_out.personal.vectors.lease()
-
-    def adopt(self, identity: str, dimensions: int) -> None:
-        self._fan_out.personal.vectors.adopt(identity, dimensions)
-
-    def remove(self, identity: str) -> int:
-        return self._fan_out.personal.vectors.remove(identity)
-
-    def keep_only(self, identity: str) -> int:
-        return self._fan_out.personal.vectors.keep_only(identity)
+        """What collections have counts with one's own; of another vault `parts` says it."""
+        found = self._fan_out.ask(lambda one: one.store.vectors.coverage(identity))
+        if self._fan_out.copies:
+            return Coverage(*map(sum, zip(*(one for _, one in found), strict=True)))
+        for member, (embedded, memories) in found:
+            if member.name != HOME and embedded < memories:
+                self._fan_out.parts[f"{member.name}/vector"] = (
+                    f"{memories - embedded} of its {memories} memories have no vector of the model "
+                    "that is used here; they are found by words alone"
+                )
+        own = (coverage for member, coverage in found if member.name == HOME)
+        return next(own, Coverage(0, 0))
 
 
-class FannedTopics(TopicIndex):
-    def __init__(self, fan_out: FanOut) -> None:
-        self._fan_out = fan_out
+class FannedTopics(FannedPart):
+    part = "topics"
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
-        more = OVER_FETCH * limit
-        own = self._fan_out.personal.topics.carrying(words, more, filter)
-        others = self._fan_out.ask(
-            lambda collection: collection.store.topics.carrying(
-                words, more, collection.narrowed(filter)
-            )
+        depth = self._fan_out.depth(limit)
+        found = self._fan_out.ask(
+            lambda one: one.store.topics.carrying(words, depth, one.narrowed(filter))
         )
-        return self._fan_out.merged(own, others, limit, newest=True)
+        return self._fan_out.merged(found, limit, newest=True)
 
 
-class FannedVocabulary(Vocabulary):
-    """The most that any of them counts: copies of what one has already add nothing."""
-
-    def __init__(self, fan_out: FanOut) -> None:
-        self._fan_out = fan_out
+class FannedVocabulary(FannedPart):
+    part = "vocabulary"
 
     def documents(self) -> int:
-        others = self._fan_out.ask(lambda collection: collection.store.vocabulary.documents())
-        return max(self._fan_out.personal.vocabulary.documents(), *(n for _, n in others), 0)
+        found = self._fan_out.ask(lambda one: one.store.vocabulary.documents())
+        return self._fan_out.together(documents for _, documents in found)
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         words = list(tokens)
-        found = dict(self._fan_out.personal.vocabulary.frequencies(words))
-        for _, counts in self._fan_out.ask(
-            lambda collection: collection.store.vocabulary.frequencies(words)
-        ):
-            for word, count in counts.items():
-                found[word] = max(found.get(word, 0), count)
-        return found
+        found = [
+            counts
+            for _, counts in self._fan_out.ask(lambda one: one.store.vocabulary.frequencies(words))
+        ]
+        return {
+            word: self._fan_out.together(counts.get(word, 0) for counts in found)
+            for word in dict.fromkeys(chain(*found))
+        }
 
     def similar(self, words: Sequence[str]) -> dict[str, list[str]]:
-        return self._fan_out.personal.vocabulary.similar(words)
+        found = self._fan_out.ask(lambda one: one.store.vocabulary.similar(words))
+        near = {
+            word: {token for _, tokens in found for token in tokens.get(word, ())} for word in words
+        }
+        known = self.frequencies(set().union(*near.values()))
+        return {
+            word: sorted(tokens, key=lambda token: (-known[token], token))[:MOST_SIMILAR]
+            for word, tokens in near.items()
+            if tokens
+        }

@@ -1,4 +1,4 @@
-"""The personal store with every collection behind it, as one store."""
+"""Several stores as one."""
 
 from __future__ import annotations
 
@@ -6,96 +6,91 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from typing import cast
 
 import msgspec
 
 from recollect.store.base import (
-    Dates,
     Facets,
     FeedbackLog,
     KeywordIndex,
     Memories,
     MemoryStamp,
     Store,
-    Stored,
     TopicIndex,
     VectorIndex,
     Vocabulary,
     Writing,
 )
-from recollect.store.folders import Folders
+from recollect.store.folders import ChunkPlace, Folders
 from recollect.types import Degraded, Filter, Memory, Place, Response
-from recollect.vaults.fan_out import MARK, Collection, FanOut
+from recollect.vaults.fan_out import FanOut, Member
 from recollect.vaults.fanned_indexes import (
     FannedKeyword,
+    FannedPart,
     FannedTopics,
     FannedVectors,
     FannedVocabulary,
 )
 
 TIERS = ("core", "capture", "file")
+FILES = 1 << 40  # more files than any vault has: those of different vaults have different keys
 
 
 class FannedStore(FanOut):
-    """Satisfies `Store`; what is written is written to the personal one."""
+    """Satisfies `Store`; what is written is written to the first one."""
 
-    def __init__(self, personal: Store, collections: Sequence[Collection]) -> None:
-        super().__init__(personal, collections)
-        self.memories: Memories = FannedMemories(self)
-        self.keyword: KeywordIndex = FannedKeyword(self)
-        self.vectors: VectorIndex = FannedVectors(self)
-        self.topics: TopicIndex = FannedTopics(self)
-        self.vocabulary: Vocabulary = FannedVocabulary(self)
-        self.feedback: FeedbackLog = personal.feedback
-        self.folders: Folders = personal.folders
+    def __init__(self, members: Sequence[Member], first: Store, *, copies: bool) -> None:
+        super().__init__(members, first, copies=copies)
+        self.owners: dict[str, Member] = {}
+        self.memories = cast(Memories, FannedMemories(self))
+        self.keyword = cast(KeywordIndex, FannedKeyword(self))
+        self.vectors = cast(VectorIndex, FannedVectors(self))
+        self.topics = cast(TopicIndex, FannedTopics(self))
+        self.vocabulary = cast(Vocabulary, FannedVocabulary(self))
+        self.feedback = cast(FeedbackLog, FannedFeedback(self))
+        self.folders = cast(Folders, FannedFolders(self))
 
     def labelled(self, found: Response) -> Response:
-        """The response, with the collection that each result is from and the collections that
-        could not take part."""
-        names = {collection.name for collection in self.collections}
+        """The response, with the vault or collection that each result is from, and what could not
+        take part."""
         results = tuple(
-            msgspec.structs.replace(result, vault=name)
-            if (name := result.id.partition(MARK)[0]) in names and MARK in result.id
+            msgspec.structs.replace(result, vault=self.owners[result.id].name)
+            if result.id in self.owners and (self.owners[result.id].mark or not self.copies)
             else result
             for result in found
         )
-        away = (Degraded(name, reason) for name, reason in self.away.items())
-        return msgspec.structs.replace(found, results=results, degraded=(*found.degraded, *away))
+        missing = (Degraded(*part) for part in (*self.parts.items(), *self.away.items()))
+        return msgspec.structs.replace(found, results=results, degraded=(*found.degraded, *missing))
 
     def writing(self) -> AbstractContextManager[Writing]:
-        return self.personal.writing()
+        return self.first.writing()
 
     def close(self) -> None:
         """The stores are closed by whoever opened them."""
 
 
-class FannedMemories(Memories):
-    def __init__(self, fan_out: FanOut) -> None:
-        self._fan_out = fan_out
+class FannedMemories(FannedPart):
+    part = "memories"
+
+    def __init__(self, fan_out: FannedStore) -> None:
+        super().__init__(fan_out)
+        self._owners = fan_out.owners
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
-        found = dict(self._fan_out.personal.memories.get(ids))
-        for collection, theirs in self._fan_out.ask(
-            lambda collection: collection.store.memories.get(collection.inward(ids))
+        found: dict[str, Memory] = {}
+        for member, theirs in self._fan_out.ask(
+            lambda one: one.store.memories.get(one.inward(ids))
         ):
-            found |= {
-                collection.outward(id): collection.shown(memory) for id, memory in theirs.items()
-            }
+            for id, memory in theirs.items():
+                shown = member.outward(id)
+                if shown not in found:
+                    found[shown] = member.shown(memory)
+                    self._owners[shown] = member
         return found
 
     def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
-        found = dict(self._fan_out.personal.memories.stamps(ids))
-        for collection, theirs in self._fan_out.ask(
-            lambda collection: collection.store.memories.stamps(collection.inward(ids))
-        ):
-            found |= {collection.outward(id): stamp for id, stamp in theirs.items()}
-        return found
-
-    def find(self, ids: Sequence[str]) -> dict[str, Stored]:
-        return self._fan_out.personal.memories.find(ids)
-
-    def ids(self, *, forgotten: bool = False) -> list[str]:
-        return self._fan_out.personal.memories.ids(forgotten=forgotten)
+        return {id: stamp for id, (_, stamp) in self._fan_out.stamps(ids).items()}
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         return self._together(
@@ -116,14 +111,12 @@ class FannedMemories(Memories):
         )
 
     def kinds(self) -> list[str]:
-        every = self._fan_out.ask(lambda collection: collection.store.memories.kinds())
-        own = self._fan_out.personal.memories.kinds()
-        return sorted({*own, *(kind for _, kinds in every for kind in kinds)})
+        every = self._fan_out.ask(lambda one: one.store.memories.kinds())
+        return sorted({kind for _, kinds in every for kind in kinds})
 
     def projects(self, names: Sequence[str]) -> list[str]:
-        every = self._fan_out.ask(lambda collection: collection.store.memories.projects(names))
-        own = self._fan_out.personal.memories.projects(names)
-        known = {*own, *(name for _, found in every for name in found)}
+        every = self._fan_out.ask(lambda one: one.store.memories.projects(names))
+        known = {name for _, found in every for name in found}
         return [name for name in names if name in known]
 
     def _together(
@@ -134,36 +127,46 @@ class FannedMemories(Memories):
         ask: Callable[[Memories, Filter], list[Memory]],
     ) -> list[Memory]:
         """What `ask` gives of each store by its own filter, each memory once, in this order."""
-        own = ask(self._fan_out.personal.memories, filter)
-        others = self._fan_out.ask(
-            lambda collection: ask(collection.store.memories, collection.narrowed(filter))
-        )
-        found = self._fan_out.distinct(own, others, lambda memory: memory.id)
-        every = [
-            memory if collection is None else collection.shown(memory)
-            for collection, memory, _ in found
-        ]
-        return sorted(every, key=order)[:limit]
-
-    def expiring(
-        self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None
-    ) -> list[Memory]:
-        return self._fan_out.personal.memories.expiring(filter, limit, until=until, since=since)
+        lists = self._fan_out.ask(lambda one: ask(one.store.memories, one.narrowed(filter)))
+        found = self._fan_out.distinct(lists, lambda memory: memory.id)
+        return sorted((member.shown(memory) for member, memory, _ in found), key=order)[:limit]
 
     def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
-        every = [self._fan_out.personal.memories.facets(filter, most, now)]
-        every += [
-            theirs
-            for _, theirs in self._fan_out.ask(
-                lambda collection: collection.store.memories.facets(
-                    collection.narrowed(filter), most, now
-                )
-            )
-        ]
-        return Facets(*(_summed(counts) for counts in zip(*every, strict=True)))
+        every = self._fan_out.ask(
+            lambda one: one.store.memories.facets(self._owned(one, filter), most, now)
+        )
+        return Facets(*(_summed(counts) for counts in zip(*(one for _, one in every), strict=True)))
 
-    def dates(self, filter: Filter) -> Dates:
-        return self._fan_out.personal.memories.dates(filter)
+    def _owned(self, member: Member, filter: Filter) -> Filter:
+        """The filter without the ids whose version is another store's."""
+        among = filter.among
+        if among is not None:
+            among = tuple(id for id in among if self._owners.get(id, member) is member)
+        return member.narrowed(msgspec.structs.replace(filter, among=among))
+
+
+class FannedFeedback(FannedPart):
+    """What was said of a memory wherever it was said."""
+
+    part = "feedback"
+
+    def about(self, ids: Sequence[str]) -> list[tuple[str, str, bool]]:
+        every = self._fan_out.ask(lambda one: [] if one.mark else one.store.feedback.about(ids))
+        return [event for _, events in every for event in events]
+
+
+class FannedFolders(FannedPart):
+    part = "folders"
+
+    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
+        found: dict[str, ChunkPlace] = {}
+        every = self._fan_out.ask(lambda one: one.store.folders.places(one.inward(ids)))
+        for number, (member, places) in enumerate(every):
+            for id, (file, chunk) in places.items():
+                shown = member.outward(id)
+                place = ChunkPlace(file + number * FILES, chunk._replace(memory_id=shown))
+                found.setdefault(shown, place)
+        return found
 
 
 def _browsing(memory: Memory) -> tuple[int, float, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,11 +18,14 @@ from recollect.errors import NotFound, ProviderError, RecollectError, StoreError
 from recollect.pipeline import run
 from recollect.recipes.base import Recipe
 from recollect.settings import Settings
+from recollect.store.base import Store
+from recollect.store.sqlite.scratch import ScratchStore
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Degraded, Memory, Response, Search
 from recollect.vaults.answers import VaultAnswer, merged
 from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, FoundMemory, KnownVault, known_vaults
+from recollect.vaults.pool import VaultPool, awaited, no_answer
 from recollect.vaults.remote import RemoteVault
 from recollect.vaults.threads import VaultThreads
 
@@ -66,6 +69,36 @@ class Federation:
                 raise NotFound(f"There is no vault {name!r}; there are: {there}.")
         return [vault for vault in seen if not names or vault.name in names]
 
+    def pool(
+        self, recipe: Recipe, search: Search, vaults: Sequence[KnownVault], own: Store
+    ) -> VaultPool:
+        """These vaults as one store; `own` is the home's own, with its collections."""
+        stores: dict[str, Callable[[], Store]] = {}
+        parts: dict[str, str] = {}
+        for vault in vaults:
+            if vault.name == HOME:
+                stores[HOME] = partial(_same, own)
+            elif vault.url:  # asked once, when first needed
+                stores[vault.name] = cache(partial(self._candidates, vault, recipe, search, parts))
+            else:
+                stores[vault.name] = partial(self._store, vault)
+        first = own if HOME in stores else ScratchStore()
+        pool = VaultPool(vaults, stores, first, self._ask, self._deadline_s)
+        pool.parts = parts
+        return pool
+
+    def _candidates(
+        self, vault: KnownVault, recipe: Recipe, search: Search, parts: dict[str, str]
+    ) -> Store:
+        """What another server has for the search; `parts` is told what it could not do."""
+        try:
+            model = self._models.embedder().identity
+        except ProviderError:  # switched off, or not there
+            model = ""
+        found = self._remote(vault).candidates(recipe, search, model)
+        parts |= {f"{vault.name}/{part.channel}": part.reason for part in found.degraded}
+        return found
+
     def search(
         self,
         recipe: Recipe,
@@ -73,7 +106,8 @@ class Federation:
         vaults: Sequence[KnownVault],
         own: Callable[[], Response],
     ) -> Response:
-        """`own` searches the home's own vault, in this thread, while the others are asked."""
+        """Each vault by itself, then score × priority. `own` searches the home's own vault, in this
+        thread, while the others are asked. Source: the `vault` recipe, "Federation"."""
         start = time.perf_counter()
         others = {
             vault.name: self._ask(vault, partial(self._answer, vault, recipe, search))
@@ -90,11 +124,9 @@ class Federation:
             except UserError:  # the question itself is wrong, whichever vault says so first
                 raise
             except RecollectError as error:
-                # By its name: where it is on this machine is not every caller's business.
-                away.append(Degraded(vault.name, str(error).replace(str(vault.path), vault.name)))
+                away.append(Degraded(vault.name, str(error)))
         if not answers:
-            why = "; ".join(f"{part.channel}: {part.reason}" for part in away)
-            raise StoreError(f"No vault could answer: {why}")
+            raise no_answer({part.channel: part.reason for part in away})
         answers.sort(key=lambda answer: vaults.index(answer.vault))
         found = merged(answers, _limit(recipe, search, answers), away)
         spent = round((time.perf_counter() - start) * 1000, 3)
@@ -105,37 +137,17 @@ class Federation:
             if vault.name not in self._threads:
                 self._threads[vault.name] = VaultThreads(f"recollect-vault-{vault.name}", THREADS)
             threads = self._threads[vault.name]
-        return threads.ask(question)
+        return threads.ask(partial(_guarded, vault, question))
 
     def _awaited(self, future: Future[Answer], start: float) -> Answer:
-        """The answer, or StoreError once the deadline that began at `start` is over. What a thread
-        has not begun by then it need not begin."""
-        left_s = max(0.0, self._deadline_s - (time.perf_counter() - start))
-        try:
-            return future.result(left_s)
-        except (TimeoutError, CancelledError) as error:
-            future.cancel()
-            raise StoreError(
-                "It did not answer in time; search.vault_deadline_ms sets the time."
-            ) from error
+        """The answer, or StoreError once the deadline that began at `start` is over."""
+        return awaited(future, self._deadline_s - (time.perf_counter() - start))
 
     def _answer(self, vault: KnownVault, recipe: Recipe, search: Search) -> Response:
-        try:
-            if vault.url:
-                return self._remote(vault).search(recipe, search)
-            store = self._store(vault)
-            return run(recipe, search, store=store, models=self._models, vault=vault.name)
-        except UserError as error:
-            if not vault.url:
-                raise
-            # Its settings are wrong, not the question.
-            raise ProviderError(str(error), transient=False) from error
-        except RecollectError:
-            raise
-        except Exception as error:  # whatever somebody else's file holds, the rest answers
-            raise StoreError(
-                f"The vault {vault.name} could not answer ({type(error).__name__})."
-            ) from error
+        if vault.url:
+            return self._remote(vault).search(recipe, search)
+        store = self._store(vault)
+        return run(recipe, search, store=store, models=self._models, vault=vault.name)
 
     def show(self, id: str, sees: Callable[[str], bool]) -> FoundMemory | None:
         """A memory that the home's own vault does not have, from the first vault that does among
@@ -182,6 +194,29 @@ class Federation:
             store.close()
         for remote in tuple(self._remotes.values()):
             remote.close()
+
+
+def _guarded(vault: KnownVault, question: Callable[[], Answer]) -> Answer:
+    """The answer. Whatever somebody else's vault holds, the rest answers: what goes wrong is one
+    sentence, which calls the vault by its name. Where it is on this machine is not every caller's
+    business."""
+    try:
+        return question()
+    except UserError as error:
+        if not vault.url:
+            raise
+        # Its settings are wrong, not the question.
+        raise ProviderError(str(error), transient=False) from error
+    except RecollectError as error:
+        raise StoreError(str(error).replace(str(vault.path), vault.name)) from error
+    except Exception as error:
+        raise StoreError(
+            f"The vault {vault.name} could not answer ({type(error).__name__})."
+        ) from error
+
+
+def _same(store: Store) -> Store:
+    return store
 
 
 def _limit(recipe: Recipe, search: Search, answers: Sequence[VaultAnswer]) -> int:

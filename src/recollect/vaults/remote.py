@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -21,6 +21,7 @@ from recollect.models.remote import Blamed, Key, Remote
 from recollect.present.views import VIEWS, FullView
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
+from recollect.store.sqlite.bm25 import phrases
 from recollect.times import in_utc, iso
 from recollect.types import (
     Degraded,
@@ -38,6 +39,8 @@ from recollect.types import (
     recompute,
 )
 from recollect.validity import validity
+from recollect.vaults.candidate_store import CandidateStore
+from recollect.vaults.candidates import Candidates
 from recollect.vaults.known import KnownVault
 
 # Floating-point sums may differ in the last place from one machine to another.
@@ -48,6 +51,12 @@ LARGEST_SCORE = 1e9
 DEEPEST = 24
 # What the API gives at most.
 MOST_RESULTS = 1000
+# Four channels of the largest limit.
+MOST_CANDIDATES = 4 * MOST_RESULTS
+# Far above what a vault holds; sums of a few stay whole numbers.
+LARGEST_COUNT = 10**12
+UNIT = 1e-3  # what a vector's length may differ from 1 by rounding
+OLDER = "it may run an older Recollect, which cannot be searched together with other vaults"
 # A sentence about what went wrong there; longer ones are cut.
 LONGEST_NOTE = 300
 MOST_NOTES = 20
@@ -57,6 +66,8 @@ NARROWER = (
     "valid_at",
 )  # fmt: skip
 OURS = frozenset({"filter", *NARROWER, "changes", "vaults", "mark", "facets"})
+
+Shape = TypeVar("Shape")
 
 
 class _InFile(Struct):
@@ -106,16 +117,18 @@ class RemoteVault:
             who=f"The vault {known.name}",
             timeout_s=timeout_s,
             key=Key.read(environment, known.token_env),
+            hints={404: OLDER, 405: OLDER},
         )
 
     def search(self, recipe: Recipe, search: Search) -> Response:
+        """What the vault answers by itself."""
         start = time.perf_counter()
         view = search.view or recipe.view
         body = self._body(recipe, msgspec.structs.replace(search, view=view))
         answer = self._remote.post_once(
             "/api/v1/search", body, dict[str, Any], timeout_s=self._timeout_s
         )
-        found = self._converted(answer)
+        found = self._converted(answer, _RemoteAnswer)
         if found.view != view or len(found.results) > MOST_RESULTS:
             raise self._wrong("answered with something else than was asked for")
         spent = round((time.perf_counter() - start) * 1000, 3)
@@ -129,10 +142,7 @@ class RemoteVault:
             ),
             counts=_counts(found.counts, len(found.results)),
             topics={},
-            degraded=tuple(
-                Degraded(_line(part.channel), _line(part.reason))
-                for part in found.degraded[:MOST_NOTES]
-            ),
+            degraded=tuple(_degraded(found.degraded)),
             notes=tuple(map(_line, found.notes[:MOST_NOTES])),
             timings_ms={"total": spent},
             understood=tuple(map(_line, found.understood[:MOST_NOTES])),
@@ -140,11 +150,27 @@ class RemoteVault:
             confidence=found.confidence,
         )
 
-    def _converted(self, answer: dict[str, Any]) -> _RemoteAnswer:
+    def candidates(self, recipe: Recipe, search: Search, model: str) -> CandidateStore:
+        """What the vault has for the search, as a store; with vectors where that server uses the
+        same model."""
+        body = self._body(recipe, search) | {"model": model}
+        answer = self._remote.post_once(
+            "/api/v1/candidates", body, dict[str, Any], timeout_s=self._timeout_s
+        )
+        sent = self._converted(answer, Candidates)
+        memories = [self._timed(memory) for memory in sent.memories]
+        if len(memories) > MOST_CANDIDATES or not _believable(sent):
+            raise self._wrong("answered with numbers that cannot be")
+        return CandidateStore(
+            msgspec.structs.replace(sent, memories=memories, degraded=_degraded(sent.degraded)),
+            model,
+        )
+
+    def _converted(self, answer: dict[str, Any], kind: type[Shape]) -> Shape:
         """What msgspec says of a wrong shape quotes it, so it is not passed on."""
         try:
             msgspec.json.encode(answer)  # a lone surrogate could be shown nowhere
-            return msgspec.convert(answer, _RemoteAnswer)
+            return msgspec.convert(answer, kind)
         except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
             raise self._wrong("answered in an unexpected shape") from None
 
@@ -231,6 +257,35 @@ class RemoteVault:
         return ProviderError(f"The vault {self._known.name} {what}.", transient=False)
 
 
+def _believable(sent: Candidates) -> bool:
+    """Whether the numbers can be those of a vault: each memory once, every phrase counted, vectors
+    of one width and of length 1, of memories that were sent."""
+    ids = {memory.id for memory in sent.memories}
+    counts = [sent.documents, sent.embedded, *sent.frequencies.values()]
+    for one in sent.statistics:
+        if len(one.counts.holding) != len(phrases(one.expression)):
+            return False
+        counts += (one.counts.rows, one.counts.tokens, *one.counts.holding)
+    return (
+        len(ids) == len(sent.memories)
+        and all(0 <= count <= LARGEST_COUNT for count in counts)
+        and {id for id, _, _ in sent.vectors} <= ids
+        and _unit([row for _, _, row in sent.vectors])
+    )
+
+
+def _unit(rows: list[bytes]) -> bool:
+    """Whether these are vectors of one width and of length 1."""
+    if not rows:
+        return True
+    if len({len(row) for row in rows}) > 1 or not rows[0] or len(rows[0]) % 4:
+        return False
+    import numpy as np  # noqa: PLC0415  only with vectors
+
+    lengths = np.linalg.norm(np.frombuffer(b"".join(rows), "<f4").reshape(len(rows), -1), axis=1)
+    return bool((abs(lengths - 1) < UNIT).all())
+
+
 def _follows(term: Term, score: float) -> bool:
     """Whether the score is what its explanation says, and the explanation can be shown."""
     if not _sound(term, DEEPEST):
@@ -254,6 +309,10 @@ def _line(text: str) -> str:
     """One line of the other server's words, cut, without what steers a terminal."""
     shown = "".join(sign if sign.isprintable() else " " for sign in text[: 2 * LONGEST_NOTE])
     return " ".join(shown.split())[:LONGEST_NOTE]
+
+
+def _degraded(parts: list[Degraded]) -> list[Degraded]:
+    return [Degraded(_line(part.channel), _line(part.reason)) for part in parts[:MOST_NOTES]]
 
 
 def _counts(counts: dict[str, int | dict[str, int]], returned: int) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""One list from several vaults: score × priority, one version of an id, every score explained."""
+"""The `vault` recipe over several vaults: score × priority, one version of an id."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from vault_homes import by_id, found, home, is_explained, team, vault_file
 
-from recollect.recipes.registry import BUILT_IN
 from recollect.settings import VaultSettings
 from recollect.types import recompute
 
@@ -123,11 +122,10 @@ STORY: dict[str, list[dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("recipe", BUILT_IN)
-def test_every_recipe_spans_vaults_by_the_same_rule(tmp_path: Path, recipe: str) -> None:
+def test_vault_spans_vaults_by_its_documented_rule(tmp_path: Path) -> None:
     """Each vault alone is asked first; the merged list must follow from these answers and nothing
     else: score × priority, the first version of an id by priority, ties by id."""
-    query = "token" if recipe == "router" else "auth token rotate"  # router wants every word
+    recipe, query = "vault", "auth token rotate"
     priorities = {"own": 1.0, "team": 0.6, "archive": 0.3}
     files = {name: vault_file(tmp_path / f"{name}.db", held) for name, held in STORY.items()}
     expected: dict[str, tuple[float, str]] = {}
@@ -177,7 +175,7 @@ def test_as_many_come_back_as_were_asked_for_whatever_the_number_of_vaults(tmp_p
         assert is_explained(response)
 
 
-def test_the_best_evidence_of_any_vault_counts(tmp_path: Path) -> None:
+def test_evidence_is_judged_over_all_that_was_found(tmp_path: Path) -> None:
     """The own vault has a word in common; the answer itself is in the team's."""
     vault_file(
         tmp_path / "team.db",
@@ -186,15 +184,12 @@ def test_the_best_evidence_of_any_vault_counts(tmp_path: Path) -> None:
     own = [{"id": "noise", "title": "A harbor in the fog"}]
     with home(tmp_path / "home", own, team("team", tmp_path / "team.db")) as memory:
         alone = memory.search("harbor gateway port", federate=False)
-        answer = memory.search("harbor gateway port", vaults=["team"])
         both = memory.search("harbor gateway port")
-    assert (both.evidence, both.confidence) in {
-        (one.evidence, one.confidence) for one in (alone, answer)
-    }
-    ranks = ["strong", "weak", "none", None]
-    assert ranks.index(both.evidence) == min(
-        ranks.index(alone.evidence), ranks.index(answer.evidence)
-    )
+        nothing = memory.search("violin strings")
+    assert alone.evidence != "strong"
+    assert found(both)[0] == ("answer", "team")
+    assert both.evidence == "strong"
+    assert nothing.evidence == "none"
 
 
 def test_counts_topics_and_facets_are_of_all_vaults(tmp_path: Path) -> None:

@@ -435,7 +435,7 @@ def test_what_cannot_be_believed_is_refused_as_a_whole(
         Stranger(reply) as stranger,
         home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
     ):
-        response = memory.search("harbor token")
+        response = memory.search("harbor token", recipe="vault")
     assert alone(response)
     assert "The vault far" in sentence(response, "far")
 
@@ -472,10 +472,10 @@ def test_what_does_not_matter_is_taken_as_it_is_meant(
         Stranger(reply) as stranger,
         home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
     ):
-        response = memory.search("harbor token", view=view)
+        response = memory.search("harbor token", view=view, recipe="vault")
     assert away(response) == {}
     assert is_explained(response)
-    assert (response.query, response.recipe) == ("harbor token", "blend")
+    assert (response.query, response.recipe) == ("harbor token", "vault")
     assert {vault for _, vault in found(response)} <= {"agent", "far"}
     assert len({id for id, _ in found(response)}) == len(response)
     assert all(one.memory.updated_at.tzinfo for one in response)
@@ -496,7 +496,7 @@ def test_the_words_of_another_server_are_short_and_do_not_steer_the_terminal(
         Stranger(reply) as stranger,
         home(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
     ):
-        response = memory.search("harbor token")
+        response = memory.search("harbor token", recipe="vault")
     words = [*response.notes, *(f"{one.channel} {one.reason}" for one in response.degraded)]
     words += [*response.counts, *response.counts["dropped"]]  # type: ignore[misc]
     assert all(word.isprintable() for word in words)

@@ -82,7 +82,13 @@ def test_a_trusted_vault_is_searched_anywhere_in_its_project_with_its_priority(
     for where in (project, project / "src" / "deep"):
         response = searched(home_folder, where)
         assert found(response) == [("mine", "agent"), ("theirs", "project")]
-        assert response.results[1].explain.parts[0].value == 0.8
+        [preference] = [
+            part for part in response.results[1].explain.leaves() if part.name == "vault_preference"
+        ]
+        assert (preference.value, preference.formula) == (
+            0.99,
+            "vault project, tier project, priority 0.8",
+        )
         assert notes(response) == []
     assert found(searched(home_folder, project.parent)) == [("mine", "agent")]
 

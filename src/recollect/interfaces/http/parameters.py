@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 from starlette.datastructures import QueryParams
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.requests import Query, filter_of, search_of
 from recollect.types import Filter, Response, View
+from recollect.vaults.candidates import Candidates
 
 MOST_RESULTS = 1000
 MOST_NAMES = 100
@@ -68,6 +69,16 @@ class SearchParameters(FilterParameters, frozen=True, kw_only=True, forbid_unkno
         """What the engine answers."""
         search = search_of(asdict(self), engine.now())
         return engine.search(search, changes=self.set, mark=mark)
+
+
+class CandidateParameters(SearchParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A search over several vaults that another server makes."""
+
+    model: Text = ""
+
+    def gathered(self, engine: Recollect) -> Candidates:
+        search = search_of(asdict(self), engine.now())
+        return engine.candidates(replace(search, changes=self.set), model=self.model)
 
 
 # How a field of several values, or one with a shorter name, is called in a query string.

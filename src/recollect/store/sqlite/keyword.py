@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -10,8 +11,15 @@ import apsw
 import msgspec
 
 from recollect.query.fts5 import any_of
-from recollect.store.base import COLUMNS, KeywordIndexName, KeywordMatches, Match
+from recollect.store.base import (
+    COLUMNS,
+    KeywordIndexName,
+    KeywordMatches,
+    KeywordStatistics,
+    Match,
+)
 from recollect.store.sqlite import subwords
+from recollect.store.sqlite.bm25 import FUNCTION, counted, least_share, pooled_bm25, scoring
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
@@ -37,6 +45,7 @@ SNIPPET = (
 SNIPPET_READS = 8000
 SAME_START = 4
 MOST_MATCHES = 1000
+ALMOST = 1 - 1e-9  # what rounding may take away
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
 
@@ -46,6 +55,7 @@ class SqliteKeyword:
         self._database = database
         self._topics = topics
         self._scorer = scorer
+        self._local = threading.local()
 
     def match(
         self,
@@ -54,25 +64,81 @@ class SqliteKeyword:
         weights: Mapping[str, float],
         limit: int,
         filter: Filter,
+        common: KeywordStatistics | None = None,
     ) -> KeywordMatches:
         if not expression or limit < 1 or self._nothing_is(filter.kind):
             return KeywordMatches([])
         table, score = self._scored(index, weights)
         with self._database.translated():
             try:
-                return KeywordMatches(self._best(table, score, expression, limit, filter))
+                best = self._best(table, score, expression, limit, filter)
             except apsw.SQLError as error:
                 if f"no such function: {self._scorer}" not in str(error):
                     raise
-            return KeywordMatches(self._best(table, "rank", expression, limit, filter), NO_BM25)
+                ranked = self._best(table, "rank", expression, limit, filter)
+                return KeywordMatches(ranked, NO_BM25)
+            if common is not None and best:
+                best = self._pooled(index, expression, weights, limit, filter, common, best)
+        return KeywordMatches(best)
+
+    def _pooled(
+        self,
+        index: KeywordIndexName,
+        expression: str,
+        weights: Mapping[str, float],
+        limit: int,
+        filter: Filter,
+        common: KeywordStatistics,
+        best: Sequence[Match],
+    ) -> list[Match]:
+        """The best by the common statistics, among those that stand high enough by their own."""
+        asked, own = getattr(self._local, "counted", (None, common))
+        if asked != (index, expression):
+            own = SqliteKeyword.statistics(self, index, expression)
+        if own == common:
+            return list(best)
+        least = best[-1].score * least_share(own, common) if len(best) == limit else 0.0
+        table, score = self._scored(index, weights)
+        join, condition, values = self._narrowed(table, filter)
+        pooled, how = self._pooled_score(index, weights, common)
+        every = f"""
+            WITH best AS MATERIALIZED (SELECT {table}.rowid AS key, {pooled} AS score
+              FROM {table} {join} WHERE {table} MATCH ? {condition} AND {score} <= ?)"""
+        asked = (how, expression, *values, -least * ALMOST)
+        return self._run(self._database.connection(), every, asked, limit)
+
+    def _pooled_score(
+        self, index: KeywordIndexName, weights: Mapping[str, float], common: KeywordStatistics
+    ) -> tuple[str, str]:
+        """The expression that scores by common statistics, and its value."""
+        connection = self._database.connection()
+        if getattr(self._local, "connection", None) is not connection:
+            connection.register_fts5_function(FUNCTION, pooled_bm25)
+            self._local.connection = connection
+        how = scoring(common, [weights.get(name, 0.0) for name in COLUMNS[index]])
+        return f"{FUNCTION}({TABLES[index]}, ?)", how
+
+    def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
+        with self._database.translated():
+            found = counted(self._database.connection(), TABLES[index], expression)
+        self._local.counted = (index, expression), found
+        return found
 
     def scores(
-        self, index: KeywordIndexName, expression: str, weights: Mapping[str, float]
+        self,
+        index: KeywordIndexName,
+        expression: str,
+        weights: Mapping[str, float],
+        common: KeywordStatistics | None = None,
     ) -> list[tuple[int, float]]:
         """The key and the score of every match, without a look at the memories, best first."""
         table, score = self._scored(index, weights)
+        values = [expression]
+        if common is not None:
+            score, how = self._pooled_score(index, weights, common)
+            values.insert(0, how)
         sql = f"SELECT rowid, -{score} FROM {table} WHERE {table} MATCH ? ORDER BY 2 DESC"
-        return self._database.rows(sql, expression)  # type: ignore[return-value]
+        return self._database.rows(sql, *values)  # type: ignore[return-value]
 
     def _scored(self, index: KeywordIndexName, weights: Mapping[str, float]) -> tuple[str, str]:
         """The table of an index, and the expression that scores its rows."""
@@ -129,10 +195,7 @@ class SqliteKeyword:
         return "", condition, list(filter.without_kinds)
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
-        table = TABLES[index]
-        sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
-        found = ((word, self._database.rows(sql, any_of([word]))) for word in words)
-        return {word: int(str(count)) for word, [(count,)] in found}
+        return dict(zip(words, self.statistics(index, any_of(words)).holding, strict=False))
 
     def tokens(self, text: str) -> list[str]:
         tokenizer = self._database.connection().fts5_tokenizer("porter", ["unicode61"])

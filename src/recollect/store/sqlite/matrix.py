@@ -16,9 +16,10 @@ import apsw
 import numpy as np
 
 from recollect.errors import DimensionMismatch
-from recollect.store.base import VectorMatch
+from recollect.store.base import StoredVector, VectorMatch
 from recollect.store.sqlite import vector_rows
 from recollect.store.sqlite.vector_rows import VectorRows
+from recollect.types import Span
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -106,24 +107,18 @@ class Matrix:
         values = vector_rows.exact(stored.vectors[rows], self._fitting(vector))
         return {near.key: near.score for near in vector_rows.by_memory(stored, rows, values)}
 
-    def between(self, keys: Sequence[int]) -> dict[tuple[int, int], float]:
-        """The cosine of each pair of these memories, by their places in the list. A memory in
-        passages has no vector of its own and is left out."""
+    def stored(self, keys: Sequence[int]) -> dict[int, list[StoredVector]]:
+        """The vectors of these memories, the passages of one in order."""
         stored = self._stored
+        found: dict[int, list[StoredVector]] = {}
         if stored is None:
-            return {}
-        rows = self._rows_of(stored, keys)
-        whole = rows[stored.spans[rows, 0] == 0]
-        row_of = dict(zip(stored.keys[whole].tolist(), whole.tolist(), strict=True))
-        places = [place for place, key in enumerate(keys) if key in row_of]
-        vectors = stored.vectors[[row_of[keys[place]] for place in places]]
-        cosines = np.einsum("ik,jk->ij", vectors, vectors, dtype=np.float64).tolist()
-        return {
-            (one, other): cosines[i][j]
-            for i, one in enumerate(places)
-            for j, other in enumerate(places)
-            if i < j
-        }
+            return found
+        rows = self._rows_of(stored, keys).tolist()
+        for row in sorted(rows, key=lambda row: stored.spans[row, 0]):
+            span = Span(*stored.spans[row, 1:].tolist())
+            key = int(stored.keys[row])
+            found.setdefault(key, []).append(StoredVector(span, stored.vectors[row]))
+        return found
 
     def _rows_of(self, stored: VectorRows, keys: Sequence[int]) -> Rows:
         """The rows of a few memories, looked up in the sorted keys. Sorting happens once per

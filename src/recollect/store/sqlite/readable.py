@@ -19,6 +19,7 @@ from recollect.store.base import (
     KeywordIndex,
     KeywordIndexName,
     KeywordMatches,
+    KeywordStatistics,
     Match,
     Memories,
     TopicIndex,
@@ -49,15 +50,16 @@ class ReadableStore:
         self.problems: list[str] = []
         self._vectors = SqliteVectors(store.database, store.topics, brief=True, damaged=True)
         self.vectors = cast(VectorIndex, _Part(self, self._vectors, {
-            "nearest": [], "similarities": {}, "between": {}, "coverage": Coverage(0, 0),
+            "nearest": [], "similarities": {}, "between": {}, "stored": {},
+            "coverage": Coverage(0, 0),
         }, nearest=self._nearest))  # fmt: skip
         self.memories = cast(Memories, _Part(self, store.memories, {
             "stamps": {}, "facets": NOTHING, "dates": Dates({}, {}), "expiring": [],
             "kinds": [], "projects": [],
         }, get=self._get, newest=self._newest, made=self._made, browse=self._browse))  # fmt: skip
-        self.keyword = cast(
-            KeywordIndex, _Part(self, store.keyword, {"holding": {}}, match=self._match)
-        )
+        self.keyword = cast(KeywordIndex, _Part(self, store.keyword, {
+            "holding": {}, "statistics": KeywordStatistics(0, 0, ()),
+        }, match=self._match))  # fmt: skip
         self.topics = cast(TopicIndex, _Part(self, store.topics, {"carrying": []}))
         self.vocabulary = cast(Vocabulary, _Part(self, store.vocabulary, {
             "documents": 1, "frequencies": {}, "similar": {},
@@ -90,11 +92,12 @@ class ReadableStore:
         weights: Mapping[str, float],
         limit: int,
         filter: Filter,
+        common: KeywordStatistics | None = None,
     ) -> KeywordMatches:
         found: list[tuple[int, float]] = []
         if expression:
             with self.trying():
-                found = self._store.keyword.scores(index, expression, weights)
+                found = self._store.keyword.scores(index, expression, weights, common)
         passing = self._passing(filter)
         matches = (Match(id, score) for key, score in found if (id := passing(key)) is not None)
         best = sorted(matches, key=lambda match: (-match.score, match.memory_id))

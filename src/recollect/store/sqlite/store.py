@@ -39,17 +39,20 @@ class SqliteStore:
         keys: KeySource | None = None,
         at_rest: bool = False,
     ) -> None:
-        self.database = Database(path, keys, self._forget, at_rest=at_rest)
-        self.topics = SqliteTopics(self.database)
-        self.memories = SqliteMemories(self.database, self.topics)
-        self.keyword = SqliteKeyword(self.database, self.topics)
-        self.vectors = SqliteVectors(self.database, self.topics, brief=brief)
-        self.vocabulary = SqliteVocabulary(self.database)
-        self.feedback = SqliteFeedback(self.database)
-        self.folders = SqliteFolders(self.database)
+        self._use(Database(path, keys, self._forget, at_rest=at_rest), brief=brief)
         with suppress(StoreError):  # damaged, or being written: the next command does it
             if not (at_rest or self.database.frozen) and unscrubbed(self.database):
                 scrub(self.database, patient=False)
+
+    def _use(self, database: Database, *, brief: bool) -> None:
+        self.database = database
+        self.topics = SqliteTopics(database)
+        self.memories = SqliteMemories(database, self.topics)
+        self.keyword = SqliteKeyword(database, self.topics)
+        self.vectors = SqliteVectors(database, self.topics, brief=brief)
+        self.vocabulary = SqliteVocabulary(database)
+        self.feedback = SqliteFeedback(database)
+        self.folders = SqliteFolders(database)
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:

@@ -3,11 +3,13 @@ true cosines decide."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recollect.store.base import VectorMatch
+from recollect.store.base import StoredVector, VectorMatch
 from recollect.store.sqlite.scan import Codes, learned
 from recollect.types import Span
 
@@ -157,3 +159,16 @@ def _cut(best: list[VectorMatch], limit: int) -> list[VectorMatch]:
         return best
     least = best[limit - 1].score
     return [near for near in best if near.score >= least]
+
+
+def between(stored: Mapping[str, Sequence[StoredVector]]) -> dict[tuple[str, str], float]:
+    """The cosine of each pair of these memories, in this order. A memory in passages has no vector
+    of its own and is left out."""
+    whole = {id: vectors[0].vector for id, vectors in stored.items() if len(vectors) == 1}
+    if not whole:
+        return {}
+    rows = np.stack(list(whole.values()))
+    cosines = np.einsum("ik,jk->ij", rows, rows, dtype=np.float64).tolist()
+    return {
+        (one, other): cosines[i][j] for (i, one), (j, other) in combinations(enumerate(whole), 2)
+    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import accumulate, combinations
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ import msgspec
 
 from recollect.errors import DimensionMismatch
 from recollect.files import exclusive
-from recollect.store.base import Coverage, VectorMatch, Waiting
+from recollect.store.base import Coverage, StoredVector, VectorMatch, Waiting
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
@@ -74,14 +74,14 @@ class SqliteVectors:
         return {id: cosines[key] for id, key in keys.items() if key in cosines}
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
+        from recollect.store.sqlite.vector_rows import between  # noqa: PLC0415  as below
+
+        return between(self.stored(identity, ids))
+
+    def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
         keys = self._keys_of(ids)
-        known = [id for id in ids if id in keys]
-        cosines = self._following(identity, 0).between([keys[id] for id in known])
-        return {
-            (known[first], known[second]): cosines[first, second]
-            for first, second in combinations(range(len(known)), 2)
-            if (first, second) in cosines
-        }
+        found = self._following(identity, 0).stored(list(keys.values()))
+        return {id: found[keys[id]] for id in ids if keys.get(id) in found}
 
     def _keys_of(self, ids: Sequence[str]) -> dict[str, int]:
         rows = self._database.rows(

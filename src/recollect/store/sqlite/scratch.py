@@ -1,0 +1,46 @@
+"""A vault in memory, for one search: what another server sent, to be searched like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.errors import as_store_errors
+from recollect.store.sqlite.schema import migrate
+from recollect.store.sqlite.store import SqliteStore
+
+
+class ScratchDatabase(Database):
+    """One connection to a database that is on no disk. Threads may take turns with it."""
+
+    def __init__(self) -> None:
+        self.path = Path(":memory:")
+        self._only = apsw.Connection(":memory:")
+        migrate(self._only, self.path)
+
+    def connection(self) -> apsw.Connection:
+        return self._only
+
+    @contextmanager
+    def translated(self, *, counts: bool = True) -> Iterator[None]:
+        with as_store_errors(self.path):
+            yield
+
+    @contextmanager
+    def writing(
+        self, *, repairing: bool = False, patient: bool = True
+    ) -> Iterator[apsw.Connection]:
+        with self.translated(), self._only:
+            yield self._only
+
+    def close(self) -> None:
+        self._only.close()
+
+
+class ScratchStore(SqliteStore):
+    def __init__(self) -> None:
+        self._use(ScratchDatabase(), brief=True)
