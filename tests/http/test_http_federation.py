@@ -121,7 +121,7 @@ def test_every_view_comes_over_the_wire_as_it_is_at_home(
         for one in second.search("harbor token", view=view, federate=False)["results"]
         if one["id"] == "b-1"
     ]
-    own = {"score", "vault", "breakdown"}
+    own = {"score", "rerank_score", "vault", "breakdown"}
     assert {k: v for k, v in theirs.items() if k not in own} == {
         k: v for k, v in bare.items() if k not in own
     }
@@ -220,7 +220,7 @@ def test_a_server_that_wants_a_token_gets_it(
     near = serving(knowing(tmp_path / "near", "far", port, "FAR_TOKEN"), **variable)
     with far as there, near as here:
         there.client.headers["Authorization"] = f"Bearer {SECRET}"
-        there.save(id="b-1", title="Harbor token")
+        there.save(id="b-1", title="Harbor token", text="Kept there.")
         here.save(id="a-1", title="Harbor token")
         answer = here.post(f"{API}/search", {"query": "harbor token"})
         told = answer.json()
@@ -245,7 +245,7 @@ def test_a_server_that_goes_away_and_comes_back_is_told_and_used_again(tmp_path:
             assert "far" in {one["channel"] for one in told["degraded"]}
             with serving(tmp_path / "far", "--port", str(port)) as there:
                 if "b-1" not in there.listed():
-                    there.save(id="b-1", title="Harbor token")
+                    there.save(id="b-1", title="Harbor token", text="Kept there.")
                 assert set(where(here.search("harbor token"))) == {
                     ("a-1", "agent"),
                     ("b-1", "far"),

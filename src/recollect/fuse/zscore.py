@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import sqrt
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct, field
 
@@ -54,17 +54,23 @@ def spread(scores: Iterable[float], least_deviation: float = 0.0) -> Spread:
     return Spread(min(listed), max(deviation, least_deviation))
 
 
-# How a channel's scores spread, and each candidate's score.
-Measured = tuple[Spread, dict[str, float]]
+class Measured(NamedTuple):
+    """How a channel's scores spread, each candidate's score, and for whom it is not known."""
+
+    spread: Spread
+    scores: dict[str, float]
+    unknown: frozenset[str]
 
 
 class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True):
     """`Σ weight · (score − least) / standard deviation`, over all candidates of all channels.
 
-    A candidate that a channel did not return counts there with score 0; its cosine is looked up,
-    since every memory has one. `added` channels find candidates too, and their scores are added to
-    another channel's before that one is compared. Of the best, `pool` stay, and everything that a
-    channel in `kept` found. `least_deviation` bounds what a channel's scores are divided by.
+    A candidate that a channel did not return counts there with score 0; its cosine is looked up.
+    One without a vector of the model, in a vault of another model for example, counts as the mean
+    of the others: nothing is known of its meaning. `added` channels find candidates too, and their
+    scores are added to another channel's before that one is compared. Of the best, `pool` stay,
+    and everything that a channel in `kept` found. `least_deviation` bounds what a channel's scores
+    are divided by.
     Source: z-score fusion, as in Wu, Crestani and Bi, "Evaluating score normalization methods in
     data fusion", 2006; the order is the same.
     """
@@ -93,8 +99,8 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
         }
         totals = {
             id: sum(
-                self.weights[name] * spread.share(scores[id])
-                for name, (spread, scores) in measured.items()
+                self.weights[name] * one.spread.share(one.scores[id])
+                for name, one in measured.items()
             )
             for id in ids
         }
@@ -120,8 +126,13 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
     def _measured(self, context: SearchContext, name: str, ids: list[str]) -> Measured:
         """How a channel's scores spread, and the score of each candidate there."""
         known = self._scores(context, name, ids)
-        scores = {id: known.get(id, 0.0) for id in ids}
-        return spread(scores.values(), self.least_deviation.get(name, 0.0)), scores
+        by_vectors = context.is_vector_channel(name)
+        unknown = frozenset(id for id in ids if id not in known) if by_vectors else frozenset()
+        cosines = [known[id] for id in ids if id in known] if unknown else []
+        missing = sum(cosines) / len(cosines) if cosines else 0.0
+        scores = {id: known.get(id, missing) for id in ids}
+        least = self.least_deviation.get(name, 0.0)
+        return Measured(spread(scores.values(), least), scores, unknown)
 
     def _notes(self, context: SearchContext, name: str) -> dict[str, str]:
         """Where the channel, or one that is added to it, found a memory, as far as it says so."""
@@ -144,10 +155,12 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
         context: SearchContext,
     ) -> Term:
         parts = []
-        for name, (spread, scores) in measured.items():
+        for name, (spread, scores, unknown) in measured.items():
             score = scores[id]
             note = f", {notes[name][id]}" if id in notes[name] else ""
-            if context.is_vector_channel(name):
+            if id in unknown:
+                how = f"no vector here: counts as the average, cosine {score:.2f}"
+            elif context.is_vector_channel(name):
                 how = f"similar meaning: cosine {score:.2f}, {spread.standing(score)}{note}"
             elif score:
                 by = "BM25 and details" if note else "BM25"

@@ -60,6 +60,7 @@ class Member(NamedTuple):
 class FanOut:
     """Several stores, in order. One that cannot be read takes no part from then on; `away` says
     which, and why, and `parts` what a store could not do. What one's own cannot answer is an error.
+    `repeated`: what was left out, since an earlier store has that id.
 
     `copies`: what the others hold may be copies of what one's own has, so that the most that any of
     them counts is what all count together. `first` answers what is not asked of all.
@@ -71,6 +72,7 @@ class FanOut:
         self.copies = copies
         self.away: dict[str, str] = {}
         self.parts: dict[str, str] = {}
+        self.repeated: set[tuple[str, str]] = set()
 
     def ask(self, question: Callable[[Member], Answer]) -> list[tuple[Member, Answer]]:
         """What each store answers; one that cannot is left out and noted."""
@@ -135,14 +137,16 @@ class FanOut:
         for member, items in lists:
             for item in items:
                 id = member.outward(id_of(item))
-                if id not in stamps and member.name == HOME:  # a damaged vault may not know it
-                    yield member, item, 0.0
-                if id not in stamps or stamps[id][0] is not member:
+                if id not in stamps:
+                    if member.name == HOME:  # a damaged vault may not know it
+                        yield member, item, 0.0
                     continue
-                stamp = stamps[id][1]
-                if not (self.copies and member.mark and stamp.content_hash in seen):
+                owner, stamp = stamps[id]
+                if owner is not member:
+                    self.repeated.add((member.name, id))
+                elif not (self.copies and member.mark and stamp.content_hash in seen):
+                    seen.add(stamp.content_hash)
                     yield member, item, stamp.updated_at
-                seen.add(stamp.content_hash)
 
     def stamps(self, ids: Sequence[str]) -> dict[str, tuple[Member, MemoryStamp]]:
         """The stamp of each of these memories, and the first store that has it."""

@@ -34,6 +34,8 @@ from recollect.vaults.fanned_indexes import (
 )
 
 TIERS = ("core", "capture", "file")
+# A value that is rare in each store may be common in all; few facets have more values.
+MOST_VALUES = 1000
 FILES = 1 << 40  # more files than any vault has: those of different vaults have different keys
 
 
@@ -132,10 +134,20 @@ class FannedMemories(FannedPart):
         return sorted((member.shown(memory) for member, memory, _ in found), key=order)[:limit]
 
     def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
-        every = self._fan_out.ask(
-            lambda one: one.store.memories.facets(self._owned(one, filter), most, now)
+        every = [
+            counts
+            for _, counts in self._fan_out.ask(
+                lambda one: one.store.memories.facets(
+                    self._owned(one, filter), max(most, MOST_VALUES), now
+                )
+            )
+        ]
+        summed = Facets(*(_summed(counts) for counts in zip(*every, strict=True)))
+        best = (
+            dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:most])
+            for counts in summed[:-1]
         )
-        return Facets(*(_summed(counts) for counts in zip(*(one for _, one in every), strict=True)))
+        return Facets(*best, summed.age)
 
     def _owned(self, member: Member, filter: Filter) -> Filter:
         """The filter without the ids whose version is another store's."""
@@ -189,4 +201,4 @@ def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     whole: Counter[str] = Counter()
     for each in counts:
         whole.update(each)
-    return dict(whole.most_common())
+    return dict(whole)

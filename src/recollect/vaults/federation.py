@@ -85,6 +85,9 @@ class Federation:
         first = own if HOME in stores else ScratchStore()
         pool = VaultPool(vaults, stores, first, self._ask, self._deadline_s)
         pool.parts = parts
+        # Before the search begins: what is worked out once for a search is worked out under a lock
+        # of the process, where nobody may wait for another vault.
+        pool.ask(lambda member: member.store)
         return pool
 
     def _candidates(

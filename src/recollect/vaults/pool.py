@@ -77,7 +77,11 @@ class VaultPool(FannedStore):
             for name, spent in self._spent_ms.items()
             if name not in self.away
         }
-        return super().labelled(msgspec.structs.replace(found, timings_ms=found.timings_ms | spent))
+        counts: dict[str, Any] = dict(found.counts)
+        if self.repeated:
+            counts["dropped"] = counts["dropped"] | {"repeated": len(self.repeated)}
+        timings = found.timings_ms | spent
+        return super().labelled(msgspec.structs.replace(found, counts=counts, timings_ms=timings))
 
 
 def awaited(future: Future[Answer], left_s: float) -> Answer:

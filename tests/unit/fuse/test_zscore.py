@@ -76,7 +76,8 @@ def test_two_channels_by_hand(search_at: Search) -> None:
 
 
 def test_a_cosine_is_looked_up_for_what_only_keywords_found(search_at: Search) -> None:
-    """The vector channel was cut before b; its cosine of 0.6 counts all the same."""
+    """The vector channel was cut before b; its cosine of 0.6 counts all the same. Of c, which has
+    no vector, nothing is known: it counts as the mean of both."""
     at = search_at(
         "anything",
         THREE,
@@ -86,7 +87,8 @@ def test_a_cosine_is_looked_up_for_what_only_keywords_found(search_at: Search) -
     )
     parts = {hit.memory_id: hit.why.parts[1].how for hit in BOTH.fuse(at)}
     cosines = {id: how.split("cosine ")[1].split(",")[0] for id, how in parts.items()}
-    assert cosines == {"a": "1.00", "b": "0.60", "c": "0.00"}
+    assert cosines == {"a": "1.00", "b": "0.60", "c": "0.80"}
+    assert parts["c"] == "no vector here: counts as the average, cosine 0.80"
 
 
 def test_a_channel_that_took_no_part_has_no_share(search_at: Search) -> None:

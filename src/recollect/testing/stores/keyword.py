@@ -22,6 +22,8 @@ from recollect.testing.stores.samples import (
     shuffled,
 )
 
+CLOSE = 1e-9  # what the order of a sum may change
+
 
 class KeywordContract(Contract):
     def test_a_word_is_found_in_each_column_of_each_word_index(self) -> None:
@@ -52,6 +54,31 @@ class KeywordContract(Contract):
                 found = store.keyword.match(index, '"anchor"', weights, 2, EVERYTHING).matches
                 assert [one.memory_id for one in found] == [f"in-{best}", f"in-{worst}"]
                 assert found[0].score > found[1].score > 0, "Larger must be better."
+
+    def test_halves_with_common_statistics_rank_as_the_whole(self) -> None:
+        store = self.store()
+        every = random_memories(120)
+        halves = every[:30], every[30:]
+        for expression in ('"w1" OR "w2" OR "w30"', '{title} : ("w1" OR "w2")', '"w1 w2"'):
+            asked = ("stemmed", expression, weights(), 10, EVERYTHING)
+            save(store, *every)
+            expected = store.keyword.match(*asked).matches
+            common = store.keyword.statistics("stemmed", expression)
+            purge_everything(store)
+            found, counted = [], []
+            for half in halves:
+                save(store, *half)
+                found += store.keyword.match(*asked, common).matches
+                counted.append(store.keyword.statistics("stemmed", expression))
+                purge_everything(store)
+            left, right = counted
+            assert common.rows == left.rows + right.rows
+            assert common.tokens == left.tokens + right.tokens
+            assert common.holding == tuple(map(sum, zip(left.holding, right.holding, strict=True)))
+            found.sort(key=lambda one: (-one.score, one.memory_id))
+            assert [one.memory_id for one in found[:10]] == [one.memory_id for one in expected]
+            for one, other in zip(found, expected, strict=False):
+                assert abs(one.score - other.score) < CLOSE
 
     def test_a_lower_limit_gives_the_start_of_the_same_answer(self) -> None:
         store = self.store()
