@@ -79,6 +79,15 @@ def queries(chance: random.Random) -> Iterator[str]:
     yield f"{chance.choice(NAMES)} {some[2]}"
     yield f"{some[0]} {some[1][:-2]}{some[1][-1]}"
     yield f"{some[0]} {some[1]} -{some[2]}"
+    yield chance.choice(
+        (
+            f'"--" {some[0]} OR {some[1]}',
+            f'{some[0]} "?" {some[1]}*',
+            f"NEAR({some[0]} {some[1]})",
+            f'title : ("!" {some[0]})',
+            f'"{some[0]} {some[1]}" OR {some[2]} NOT {some[3]}',
+        )
+    )
     yield f"{chance.choice(KINDS)}s {chance.choice(WHENS)}"
 
 

@@ -62,6 +62,8 @@ class FannedKeyword(FannedPart):
             return KeywordMatches([])
         if common is None:
             common = self.statistics(index, expression)
+        if not common.holding:  # nothing is known: the only vault is damaged
+            common = None
         depth = self._fan_out.depth(limit)
         found = self._fan_out.ask(
             lambda one: one.store.keyword.match(

@@ -36,6 +36,7 @@ from recollect.vaults.fanned_indexes import (
 TIERS = ("core", "capture", "file")
 # A value that is rare in each store may be common in all; few facets have more values.
 MOST_VALUES = 1000
+NOTHING = Facets({}, {}, {}, {}, {})
 FILES = 1 << 40  # more files than any vault has: those of different vaults have different keys
 
 
@@ -142,12 +143,12 @@ class FannedMemories(FannedPart):
                 )
             )
         ]
-        summed = Facets(*(_summed(counts) for counts in zip(*every, strict=True)))
+        summed = Facets(*(_summed(counts) for counts in zip(NOTHING, *every, strict=True)))
         best = (
             dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:most])
-            for counts in summed[:-1]
+            for counts in summed
         )
-        return Facets(*best, summed.age)
+        return Facets(*best)._replace(age=summed.age)
 
     def _owned(self, member: Member, filter: Filter) -> Filter:
         """The filter without the ids whose version is another store's."""

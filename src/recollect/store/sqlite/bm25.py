@@ -23,8 +23,9 @@ STRING = r'"(?:[^"]|"")*"'
 PHRASE = rf"{STRING}(?: \+ {STRING})*(?: ?\*)?"
 WITHIN = r"\{[^}]*\} : (?=\()"
 
-# Inverse frequencies by phrase, weights by column, and the average length of a row.
-Scoring = tuple[list[float], list[float], float]
+# Inverse frequencies by phrase (None: it holds no word), weights by column, and the average length
+# of a row.
+Scoring = tuple[list[float | None], list[float], float]
 
 
 def phrases(expression: str) -> list[str]:
@@ -54,10 +55,12 @@ def _integers(block: bytes) -> list[int]:
     return found
 
 
-def scoring(statistics: KeywordStatistics, weights: Sequence[float]) -> str:
+def scoring(statistics: KeywordStatistics, expression: str, weights: Sequence[float]) -> str:
     """What `pooled_bm25` scores by, as JSON."""
     average = statistics.tokens / max(1, statistics.rows)
-    how: Scoring = (_inverse(statistics), list(map(float, weights)), average or 1.0)
+    pairs = zip(_inverse(statistics), phrases(expression), strict=False)
+    inverse = [value if any(map(str.isalnum, phrase)) else None for value, phrase in pairs]
+    how: Scoring = (inverse, list(map(float, weights)), average or 1.0)
     return msgspec.json.encode(how).decode()
 
 
@@ -86,11 +89,14 @@ def pooled_bm25(api: apsw.FTS5ExtensionApi, *how: apsw.SQLiteValue) -> float:
     """The row's score, negated as `bm25()` does it, and computed in the same order: equal
     statistics give equal numbers. `how` is what `scoring` gives."""
     if api.aux_data is None:
-        api.aux_data = msgspec.json.decode(str(how[0]), type=Scoring)
+        known, *rest = msgspec.json.decode(str(how[0]), type=Scoring)
+        if len(known) != api.phrase_count:  # FTS5 passes over some phrases that hold no word
+            known = [value for value in known if value is not None]
+        api.aux_data = ([value or LEAST_IDF for value in known], *rest)
     inverse, weights, average = api.aux_data
     length = api.column_size(-1)
     total = 0.0
-    for phrase, rarity in enumerate(inverse):
+    for phrase, rarity in enumerate(inverse[: api.phrase_count]):
         frequency = 0.0
         for column, places in enumerate(api.phrase_locations(phrase)):
             for _ in places:

@@ -92,15 +92,13 @@ class SqliteKeyword:
         best: Sequence[Match],
     ) -> list[Match]:
         """The best by the common statistics, among those that stand high enough by their own."""
-        asked, own = getattr(self._local, "counted", (None, common))
-        if asked != (index, expression):
-            own = SqliteKeyword.statistics(self, index, expression)
+        own = self._own_statistics(index, expression)
         if own == common:
             return list(best)
         least = best[-1].score * least_share(own, common) if len(best) == limit else 0.0
         table, score = self._scored(index, weights)
         join, condition, values = self._narrowed(table, filter)
-        pooled, how = self._pooled_score(index, weights, common)
+        pooled, how = self._pooled_score(index, expression, weights, common)
         every = f"""
             WITH best AS MATERIALIZED (SELECT {table}.rowid AS key, {pooled} AS score
               FROM {table} {join} WHERE {table} MATCH ? {condition} AND {score} <= ?)"""
@@ -108,20 +106,33 @@ class SqliteKeyword:
         return self._run(self._database.connection(), every, asked, limit)
 
     def _pooled_score(
-        self, index: KeywordIndexName, weights: Mapping[str, float], common: KeywordStatistics
+        self,
+        index: KeywordIndexName,
+        expression: str,
+        weights: Mapping[str, float],
+        common: KeywordStatistics,
     ) -> tuple[str, str]:
         """The expression that scores by common statistics, and its value."""
         connection = self._database.connection()
         if getattr(self._local, "connection", None) is not connection:
             connection.register_fts5_function(FUNCTION, pooled_bm25)
             self._local.connection = connection
-        how = scoring(common, [weights.get(name, 0.0) for name in COLUMNS[index]])
+        how = scoring(common, expression, [weights.get(name, 0.0) for name in COLUMNS[index]])
         return f"{FUNCTION}({TABLES[index]}, ?)", how
 
     def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
+        return self._own_statistics(index, expression)
+
+    def _own_statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
+        """What the index counts; who matches by common statistics has just asked for its own."""
         with self._database.translated():
-            found = counted(self._database.connection(), TABLES[index], expression)
-        self._local.counted = (index, expression), found
+            connection = self._database.connection()
+            state = (connection.pragma("data_version"), connection.total_changes())
+            asked = (index, expression, connection, state)
+            if getattr(self._local, "asked", None) != asked:
+                self._local.counted = counted(connection, TABLES[index], expression)
+                self._local.asked = asked
+        found: KeywordStatistics = self._local.counted
         return found
 
     def scores(
@@ -135,7 +146,7 @@ class SqliteKeyword:
         table, score = self._scored(index, weights)
         values = [expression]
         if common is not None:
-            score, how = self._pooled_score(index, weights, common)
+            score, how = self._pooled_score(index, expression, weights, common)
             values.insert(0, how)
         sql = f"SELECT rowid, -{score} FROM {table} WHERE {table} MATCH ? ORDER BY 2 DESC"
         return self._database.rows(sql, *values)  # type: ignore[return-value]

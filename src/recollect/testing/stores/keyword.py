@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from recollect.store.base import COLUMNS
@@ -60,15 +61,15 @@ class KeywordContract(Contract):
         every = random_memories(120)
         halves = every[:30], every[30:]
         for expression in ('"w1" OR "w2" OR "w30"', '{title} : ("w1" OR "w2")', '"w1 w2"'):
-            asked = ("stemmed", expression, weights(), 10, EVERYTHING)
+            match = partial(store.keyword.match, "stemmed", expression, weights(), 10, EVERYTHING)
             save(store, *every)
-            expected = store.keyword.match(*asked).matches
+            expected = match().matches
             common = store.keyword.statistics("stemmed", expression)
             purge_everything(store)
             found, counted = [], []
             for half in halves:
                 save(store, *half)
-                found += store.keyword.match(*asked, common).matches
+                found += match(common).matches
                 counted.append(store.keyword.statistics("stemmed", expression))
                 purge_everything(store)
             left, right = counted
