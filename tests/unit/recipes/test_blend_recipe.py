@@ -32,6 +32,7 @@ def test_it_hangs_together() -> None:
         "bonus",
         "code_weights",
         "rerank",
+        "vault_preference",
         "supersede",
         "near_duplicates",
         "exact_floor",
