@@ -111,6 +111,7 @@ def checked_search(search: Search | str, /, **fields: Any) -> Search:
         view=None if search.view is None else checked_view(search.view),
         filter=checked_filter(narrowed(search.filter, narrow)),
         prefer_tags=several(search.prefer_tags, "prefer_tags"),
+        ignored=several(search.ignored, "ignored"),
         vaults=several(search.vaults, "vaults"),
         now=search.now and in_utc(search.now, "now"),
     )

@@ -17,6 +17,7 @@ from recollect.query.exclusions import Exclusion, exclusions, left_out, without
 from recollect.query.past import asks_before, without_past
 from recollect.query.terms import keywords
 from recollect.query.time.periods import understood
+from recollect.recall.keyword import Keyword
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import with_deep_search
 from recollect.store.base import Store
@@ -53,6 +54,10 @@ def run(
         if search.mark or shown == "snippet":
             context.snippets = marked(context, declared.recall, memories)
         results = _results(ranking, context, shown, vault)
+    corrects = any(
+        isinstance(channel, Keyword) and channel.correct_typos and channel.name in context.channels
+        for channel in declared.recall
+    )
     common = _facets(context) if search.facets else {}
     context.timings["total"] = (time.perf_counter() - start) * 1000
     return Response(
@@ -67,6 +72,13 @@ def run(
         notes=tuple(context.notes),
         timings_ms={part: round(spent, 3) for part, spent in context.timings.items()},
         understood=(*_understood(declared, context, ranking), *map(left_out, context.excluded)),
+        corrected={
+            word: tuple(others)
+            for word, others in context.understanding.corrections.items()
+            if others
+        }
+        if corrects
+        else {},
         evidence=ranking.judgement.evidence if ranking.judgement else None,
         confidence=ranking.judgement.confidence if ranking.judgement else None,
         facets=common,
@@ -87,7 +99,7 @@ def recalled(
     declared = _variant(recipe, search)
     reads = declared.reads and not search.literal
     before = reads and asks_before(search.query)
-    excluded = exclusions(search.query) if reads else ()
+    excluded = _excluded(search) if reads else ()
     if excluded:
         search = _excluding(search, excluded)
     if before:
@@ -182,8 +194,15 @@ def _understood(declared: Recipe, context: SearchContext, ranking: Ranking) -> t
     if not any(stage.reads_time for stage in declared.stages):
         return ()
     query = context.understanding
-    times = map(understood, query.asked_periods) if ranking or context.fused else ()
+    found = ranking or context.fused or (declared.reads and query.lists)
+    times = map(understood, query.asked_periods) if found else ()
     return (*times, *(query.asked.understood(query.lists) if declared.reads else ()))
+
+
+def _excluded(search: Search) -> tuple[Exclusion, ...]:
+    """What the query wants left out, as far as that is not to be ignored."""
+    found = exclusions(search.query)
+    return tuple(each for each in found if left_out(each) not in search.ignored)
 
 
 def _excluding(search: Search, excluded: Sequence[Exclusion]) -> Search:

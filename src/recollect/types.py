@@ -104,12 +104,14 @@ class Search(Struct, frozen=True, kw_only=True):
     the settings.
 
     `prefer_tags` and `prefer_domain` count in the ranking and filter nothing. `literal` reads
-    nothing into the query: "last week" is no time then, "-redis" no exclusion. With
-    `include_expired`, what no longer holds is ranked like the rest. `now` is the time that ages are
-    counted from. `mark` cuts a snippet with the match marked for every result, whatever the view.
-    `facets` counts what all that was found has in common. `changes` sets constants of the recipe
-    otherwise, for this search alone: `{"fuse.weights.vector": 2.0}`. `vaults` narrows to those of
-    these names; without `federate` the home's own vault is searched alone.
+    nothing into the query: "last week" is no time then, "-redis" no exclusion. `ignored` takes
+    single readings back, as `understood` calls them: "kind bug", or "last week", up to the `=`; or
+    a word that was corrected. With `include_expired`, what no longer holds is ranked like the rest.
+    `now` is the time that ages are counted from. `mark` cuts a snippet with the match marked for
+    every result, whatever the view. `facets` counts what all that was found has in common.
+    `changes` sets constants of the recipe otherwise, for this search alone:
+    `{"fuse.weights.vector": 2.0}`. `vaults` narrows to those of these names; without `federate` the
+    home's own vault is searched alone.
     """
 
     query: str
@@ -121,6 +123,7 @@ class Search(Struct, frozen=True, kw_only=True):
     prefer_tags: tuple[str, ...] = ()
     prefer_domain: str | None = None
     literal: bool | None = None
+    ignored: tuple[str, ...] = ()
     include_expired: bool = False
     now: datetime | None = None
     mark: bool = False
@@ -364,9 +367,10 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """What a search answers. `understood` is the time it read in the query's words; `confidence`,
-    0…1, is what `evidence` was judged by. Both are None where the recipe does not judge. `facets`,
-    where asked for, is what all that was found has in common: project, kind, source, tags, age."""
+    """What a search answers. `understood` is what it read in the query's words, `corrected` the
+    words that were also searched for in place of one with a typing error. `confidence`, 0…1, is
+    what `evidence` was judged by; both are None where the recipe does not judge. `facets`, where
+    asked for, is what all that was found has in common: project, kind, source, tags, age."""
 
     query: str
     recipe: str
@@ -379,6 +383,7 @@ class Response(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     timings_ms: dict[str, float]
     understood: tuple[str, ...] = ()
+    corrected: Mapping[str, tuple[str, ...]] = {}
     evidence: Evidence | None = None
     confidence: float | None = None
     facets: dict[str, dict[str, int]] = field(default_factory=dict)

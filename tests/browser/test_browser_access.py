@@ -93,7 +93,7 @@ PAGES: list[tuple[str, Callable[[Page], None]]] = [
     ("/", nothing),
     (f"/?q={WORDS}&kind=decision", with_why),
     (f"/?q={WORDS}", with_keys),
-    ("/?q=zzqx&project=nowhere", nothing),
+    ("/?q=decisions+last+year+-zzqx&ignore=kind+decision&project=nowhere", nothing),
     ("/lab", nothing),
     (f"/lab?q={WORDS}&open=auth-jwt-001&left.set.limits.default=11", with_comparison),
     ("/memory/auth-jwt-001", with_related),

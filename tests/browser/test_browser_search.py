@@ -169,6 +169,29 @@ def test_times_in_words_are_read_and_can_be_taken_as_words(page: Page, site: Sit
     expect(told).to_contain_text("2026-03-02")
 
 
+def test_each_reading_has_a_button_that_takes_just_that_one_back(page: Page, site: Site) -> None:
+    query = "bugs last week -token"
+    visit(page, site.at("/", q=query))
+    buttons = page.locator("[data-understood]").get_by_role("button")
+    named = ["last week = 2026-03-02 … 2026-03-08", "kind bug", "newest first", "without token"]
+    assert buttons.all_text_contents() == [f"{name} ×" for name in named]
+    kind = page.get_by_role("button", name="Take back: kind bug")
+    kind.focus()
+    page.keyboard.press("Space")
+    settled(page, q=query, ignore="kind bug")
+    again = page.get_by_role("button", name="Read again: kind bug")
+    expect(again).to_be_focused()
+    expect(page.get_by_role("button", name="Take back: without token")).to_be_visible()
+    again.click()
+    settled(page, q=query)
+    expect(kind).to_be_focused()
+    kind.press("Enter")
+    settled(page, q=query, ignore="kind bug")
+    page.locator("[data-box]").press("End")
+    page.locator("[data-box]").press_sequentially("s")
+    settled(page, q=f"{query}s")  # another query is read anew
+
+
 def test_more_results_follow_on_demand(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.at("/", q=WORDS))
     page.locator("[data-more]").click()

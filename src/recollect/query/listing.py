@@ -1,14 +1,15 @@
 """Questions that ask for a list rather than for an answer: `bugs from last month`, `latest
 decision`, `what happened last week`.
 
-Words that name a time, a kind, a project, a severity or an order are read as filters and an order.
-A query lists when hardly anything else is left of it: no word, or one that memories hold.
+Words that name a time, a kind, a project, a person's tag, a severity or an order are read as
+filters and an order. A query lists when hardly anything else is left of it: no word, or one that
+memories hold.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Literal
 
 from msgspec import Struct
@@ -43,6 +44,8 @@ FILLING = STOP_WORDS | frozenset(
     "recorded regarding said saved see show since some stuff taken tell there thing things until "
     "us we were written wrote".split()
 )
+# Where a person's name stands: "what did Anna decide", "notes by Tom", "@mia", "Anna's decisions".
+PERSON = r"(?:\b(?:did|does|has|by|from)\s+@?|@)([^\W\d_][\w-]*)|\b([^\W\d_][\w-]*)['’]s\b"
 # A longer question has a topic.
 MOST_WORDS = 12
 
@@ -53,6 +56,7 @@ class Asked(Struct, frozen=True):
     kind: str | None = None
     project: str | None = None
     source: str | None = None
+    tag: str | None = None
     severity: Severity | None = None
     order: Order | None = None
     words: tuple[str, ...] = ()
@@ -64,6 +68,7 @@ class Asked(Struct, frozen=True):
             *([f"kind {self.kind}"] if self.kind else []),
             *([f"project {self.project}"] if self.project else []),
             *([f"source {self.source}"] if self.source else []),
+            *([f"tag {self.tag}"] if self.tag else []),
             *([f"severity {self.severity}"] if self.severity else []),
             *([f"holds {word}" for word in self.words] if lists else []),
             *([f"{self.order} first"] if lists else []),
@@ -80,10 +85,12 @@ def asked(
     kinds: Callable[[], Sequence[str]],
     projects: Callable[[Sequence[str]], Sequence[str]],
     sources: Callable[[Sequence[str]], Sequence[str]],
+    tags: Callable[[Sequence[str]], Sequence[str]],
     stem: Callable[[str], frozenset[str]],
+    ignored: Set[str] = frozenset(),
 ) -> Asked:
-    """What is asked for. `kinds`, `projects` and `sources` are those in use, the latter two among
-    some names; `stem` is how the index knows a word."""
+    """What is asked for. `kinds`, `projects`, `sources` and `tags` are those in use, all but the
+    first among some names; `stem` is how the index knows a word. What is `ignored` is not read."""
     bounded = any(period.exact for period in periods)
     said = re.sub(
         r"[\"`][^\"`]*[\"`]", " quoted quoted ", outside(text, (period.span for period in periods))
@@ -91,10 +98,17 @@ def asked(
     left = lowered(said)
     if len(left) > MOST_WORDS or not re.search(r"[^\W\d]", text):
         return NOTHING  # a date alone may stand in a text
+
+    def read(name: str, found: Iterable[str]) -> str | None:
+        return next((value for value in found if f"{name} {value}" not in ignored), None)
+
     ordered = next((word for word in left if word in ORDERS), None)
-    kind = _kind(left, kinds, stem)
+    if ordered and f"{ORDERS[ordered]} first" in ignored:
+        ordered = None
+    kind = read("kind", _kinds(left, kinds, stem))
+    tag = read("tag", tags(_people(said, left)))
     # Beside one of these a word of topic may stand; beside a time alone, it is what is asked about.
-    topical = bool(kind) or ordered is not None or bool(EVERYTHING & set(left))
+    topical = bool(kind or tag) or ordered is not None or bool(EVERYTHING & set(left))
     if not (bounded or topical):
         return NOTHING
     if ordered == "first" and not kind:
@@ -106,38 +120,46 @@ def asked(
         and (kind is None or not _names(word, kind, stem))
     ]  # fmt: skip
     names = _spellings(text, rest)
-    project = next(iter(projects(names)), None)
+    project = read("project", projects(names))
     severity = next((SEVERITIES[word] for word in rest if word in SEVERITIES), None)
-    source = next(iter(sources(names)), None)
+    if not kind or f"severity {severity}" in ignored:
+        severity = None
+    source = read("source", sources(names))
     named = {*lowered(project), "team"} if project else set()
-    named |= {*lowered(source or "")}
-    if severity and kind:
+    named |= {*lowered(source or ""), *(lowered(f"{tag}'s") if tag else ())}
+    if severity:
         named |= SEVERITIES.keys()
-    rest = [word for word in rest if word not in named]
+    rest = [word for word in rest if word not in named and f"holds {word}" not in ignored]
+    order = ORDERS[ordered] if ordered else "newest"
     return Asked(
         kind=kind,
         project=project,
         source=source,
-        severity=severity if kind else None,
-        order=ORDERS[ordered] if ordered else "newest",
+        tag=tag,
+        severity=severity,
+        order=order,
         words=tuple(rest),
-        lists=len(rest) <= (1 if topical else 0),
+        lists=len(rest) <= (1 if topical else 0) and f"{order} first" not in ignored,
     )
 
 
-def _kind(
+def _people(said: str, left: Sequence[str]) -> list[str]:
+    """The tags that may name a person who is asked about: `anna` in `what did Anna decide`, and
+    `@anna` for any word."""
+    named = (match[1] or match[2] for match in re.finditer(PERSON, said, re.IGNORECASE))
+    return [*dict.fromkeys((*(f"@{word}" for word in left), *(name.lower() for name in named)))]
+
+
+def _kinds(
     left: Sequence[str], kinds: Callable[[], Sequence[str]], stem: Callable[[str], frozenset[str]]
-) -> str | None:
-    """The kind that a word names in the plural, or as what was done (`decided`)."""
+) -> Iterator[str]:
+    """The kinds that a word names in the plural, or as what was done (`decided`)."""
     plural = [word for word in left if word not in FILLING and len(word) > 2]
-    if not plural:
-        return None
-    for kind in kinds():
+    for kind in kinds() if plural else ():
         if kind in ("note", "memory"):
             continue  # people call everything a note
         if any(_names(word, kind, stem) and _several(word, kind, left) for word in plural):
-            return kind
-    return None
+            yield kind
 
 
 def _several(word: str, kind: str, left: Sequence[str]) -> bool:

@@ -40,6 +40,7 @@ class Understanding:
         self._text = search.query
         self._filter = search.filter
         self._literal = bool(search.literal)
+        self._ignored = frozenset(search.ignored)
         self._include_expired = search.include_expired
         self._limit = limit
         self._now = now
@@ -59,7 +60,8 @@ class Understanding:
             return ()
         found = periods(self._text, self._now)
         event = None if found else anchored(self._text, self._date_of)
-        return (event,) if event else found
+        read = (event,) if event else found
+        return tuple(period for period in read if period.said not in self._ignored)
 
     def _date_of(self, words: Sequence[str]) -> datetime | None:
         """When the memory was made whose title holds all of these words."""
@@ -116,13 +118,22 @@ class Understanding:
             kinds=self._store.memories.kinds,
             projects=self._store.memories.projects,
             sources=self._sources,
+            tags=self._tags,
             stem=self.stems_of,
+            ignored=self._ignored,
         )
 
     def _sources(self, names: Sequence[str]) -> list[str]:
         """Those of these names that are sources."""
         found = ((name, self._holding("source", [name])) for name in names)
         return [name for name, memory in found if memory and memory.source == name]
+
+    def _tags(self, names: Sequence[str]) -> list[str]:
+        """Those of these names that are tags."""
+        topics = self._store.topics
+        if not names or not topics.carrying(names, 1, Filter()):  # most queries name none
+            return []
+        return [name for name in names if topics.carrying([name], 1, Filter())]
 
     @cached_property
     def listed(self) -> list[Memory]:
@@ -136,6 +147,7 @@ class Understanding:
             project=self._filter.project or self.asked.project,
             source=self._filter.source or self.asked.source,
             severity=self.asked.severity,
+            tags=(*self._filter.tags, *((self.asked.tag,) if self.asked.tag else ())),
             holding=self.asked.words,
             made_since=since,
             made_before=before,
@@ -235,10 +247,14 @@ class Understanding:
         error makes of it. A word that is there is never corrected, so that no likeness can outrank
         it. Of a long query only the words that are searched for are looked at: each costs a search
         and some thousand look-ups."""
+        if self._literal:
+            return {}
         unknown = [
             word
             for word in self.keywords[: fts5.MOST_TERMS]
-            if word not in self.frequencies and not self._has_form_of(word)
+            if word not in self._ignored
+            and word not in self.frequencies
+            and not self._has_form_of(word)
         ]
         return self._store.vocabulary.similar(unknown) if unknown else {}
 

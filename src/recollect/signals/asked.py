@@ -1,4 +1,4 @@
-"""`asked_match`: memories of the kind, project and severity that the query's words name."""
+"""`asked_match`: memories of the kind, project, tag and severity that the query's words name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from recollect.context import SearchContext
 from recollect.signals.base import Signal, SignalValue
+from recollect.types import Memory
 
 
 class AskedMatch(Signal, frozen=True, tag="asked_match", kw_only=True):
@@ -19,14 +20,20 @@ class AskedMatch(Signal, frozen=True, tag="asked_match", kw_only=True):
         asked = context.understanding.asked
         wanted = {
             name: getattr(asked, name)
-            for name in ("kind", "project", "source", "severity")
+            for name in ("kind", "project", "source", "tag", "severity")
             if getattr(asked, name) is not None
         }
         found = {}
         for id in ids:
             memory = context.memory(id)
-            held = [name for name, value in wanted.items() if getattr(memory, name) == value]
+            held = [name for name, value in wanted.items() if _is(memory, name, value)]
             if held:
                 how = ", ".join(f"{name} {wanted[name]}" for name in held)
                 found[id] = SignalValue(len(held) / len(wanted), how)
         return found
+
+
+def _is(memory: Memory, name: str, value: str) -> bool:
+    if name == "tag":
+        return value in (tag.lower() for tag in memory.tags)
+    return bool(getattr(memory, name) == value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import UTC, datetime
 
 import pytest
@@ -12,17 +12,24 @@ from recollect.query.time.periods import periods
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 PROJECTS = ("atlas", "harbor-api")
+TAGS = ("@anna", "tom", "postgres")
 STEMS = {"bugs": "bug", "decisions": "decision", "decided": "decid", "decide": "decid",
          "policies": "polici", "policy": "polici"}  # fmt: skip
 
 
-def read(text: str, kinds: Sequence[str] = ("bug", "decision", "note", "policy")) -> Asked:
+def read(
+    text: str,
+    kinds: Sequence[str] = ("bug", "decision", "note", "policy"),
+    ignored: Set[str] = frozenset(),
+) -> Asked:
     return asked(
         text,
         periods(text, NOW),
         kinds=lambda: kinds,
         projects=lambda names: [name for name in names if name in PROJECTS],
         sources=lambda names: [name for name in names if name == "meetings"],
+        tags=lambda names: [name for name in names if name in TAGS],
+        ignored=ignored,
         stem=lambda word: frozenset((STEMS.get(word, word),)),
     )
 
@@ -41,6 +48,10 @@ LISTS = {
     "critical bugs": Asked(kind="bug", severity="critical", order="newest", lists=True),
     "policies of the atlas team": Asked(kind="policy", project="atlas", order="newest", lists=True),
     "postgres bugs": Asked(kind="bug", order="newest", words=("postgres",), lists=True),
+    "what did Anna decide": Asked(kind="decision", tag="@anna", order="newest", lists=True),
+    "notes by Tom": Asked(tag="tom", order="newest", lists=True),
+    "Tom's bugs": Asked(kind="bug", tag="tom", order="newest", lists=True),
+    "what did @tom note last week": Asked(tag="tom", order="newest", lists=True),
     "everything about mia": Asked(order="newest", words=("mia",), lists=True),
 }
 
@@ -48,6 +59,38 @@ LISTS = {
 @pytest.mark.parametrize("text", LISTS)
 def test_a_question_without_a_topic_lists(text: str) -> None:
     assert read(text) == LISTS[text]
+
+
+def test_a_person_beside_a_topic_is_a_preference() -> None:
+    found = read("what did Anna say about the token refresh")
+    assert (found.tag, found.lists) == ("@anna", False)
+    assert read("connect to tom in postgres") == NOTHING  # a topic, as far as anyone can tell
+
+
+TAKEN_BACK = {
+    "kind bug": "bugs of atlas by Tom, the latest critical ones",
+    "project atlas": "latest bugs of atlas",
+    "source meetings": "meetings last week",
+    "tag tom": "bugs by Tom",
+    "severity critical": "critical bugs",
+    "holds postgres": "postgres bugs",
+    "oldest first": "oldest bug",
+    "newest first": "bugs from last month",
+}
+
+
+@pytest.mark.parametrize("reading", TAKEN_BACK)
+def test_one_reading_can_be_taken_back_and_the_others_stay(reading: str) -> None:
+    text = TAKEN_BACK[reading]
+    before = read(text).understood(lists=True)
+    after = read(text, ignored={reading})
+    said = after.understood(after.lists)
+    assert reading in before
+    assert reading not in said
+    kept = [one for one in before if one != reading and not one.endswith(" first")]
+    assert [one for one in kept if not one.startswith(("severity", "holds"))] == [
+        one for one in said if one in kept and not one.startswith(("severity", "holds"))
+    ]
 
 
 def test_beside_a_topic_a_kind_is_a_preference() -> None:

@@ -168,7 +168,7 @@ def _footer(response: Response) -> Iterator[str]:
         yield styled(doubt, YELLOW)
     yield styled(" · ".join(parts), DIM)
     for sentence in sentences.understood(response):
-        yield styled(f"{sentence} (--literal ignores it)", DIM)
+        yield styled(f"{sentence} (--literal ignores it, --ignore a part of it)", DIM)
     if response.view == "preview":
         yield styled(summary(response), DIM)
     if more := sentences.not_shown(response):

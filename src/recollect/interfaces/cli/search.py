@@ -45,6 +45,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         '("-redis")',
     )
     parser.add_argument(
+        "--ignore",
+        dest="ignored",
+        action="append",
+        default=[],
+        metavar="READING",
+        help='take back one reading, such as "kind bug" or "last week", as the answer calls it',
+    )
+    parser.add_argument(
         "--include-expired", action="store_true", help="rank what no longer holds like the rest"
     )
     add_now(parser)

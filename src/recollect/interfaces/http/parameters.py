@@ -58,6 +58,7 @@ class SearchParameters(FilterParameters, frozen=True, kw_only=True, forbid_unkno
     explain: bool = False
     facets: bool = False
     literal: bool | None = None
+    ignored: Names = ()
     include_expired: bool = False
     now: Text | None = None
     vaults: Names = ()
@@ -82,8 +83,14 @@ class CandidateParameters(SearchParameters, frozen=True, kw_only=True, forbid_un
 
 
 # How a field of several values, or one with a shorter name, is called in a query string.
-PARAMETERS = {"query": "q", "tags": "tag", "prefer_tags": "prefer_tag", "vaults": "vault"}
-SEVERAL = frozenset({"tags", "prefer_tags", "vaults"})
+PARAMETERS = {
+    "query": "q",
+    "tags": "tag",
+    "prefer_tags": "prefer_tag",
+    "vaults": "vault",
+    "ignored": "ignore",
+}
+SEVERAL = frozenset({"tags", "prefer_tags", "vaults", "ignored"})
 SETS = "set."
 
 

@@ -97,6 +97,9 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     literal: Annotated[
         bool | UnsetType, Meta(description='Search for every word; "last week" is no time then.')
     ] = UNSET
+    ignored: Annotated[
+        Tags, Meta(description='Take single readings back, as `understood` says: "kind bug".')
+    ] = UNSET
     include_expired: Annotated[
         bool, Meta(description="Rank what no longer holds like the rest.")
     ] = False

@@ -20,12 +20,15 @@ class Address(NamedTuple):
     def putting(self, name: str, value: str) -> Address:
         return Address((*self.without(name).pairs, (name, value)))
 
+    def adding(self, name: str, value: str) -> Address:
+        return Address((*self.pairs, (name, value)))
+
     def toggled(self, name: str, value: str) -> Address:
         """With that filter switched: tags add up, another filter replaces its value."""
         kept = tuple(pair for pair in self.pairs if not _is(pair, name, value))
         if len(kept) < len(self.pairs):
             return Address(kept)
-        return Address((*self.pairs, (name, value))) if name == "tag" else self.putting(name, value)
+        return self.adding(name, value) if name == "tag" else self.putting(name, value)
 
     def link(self) -> str:
         """The address of another selection, which starts with the usual number of results."""

@@ -10,6 +10,7 @@ from recollect.interfaces.http.parameters import SETS
 from recollect.interfaces.web.address import Address
 from recollect.interfaces.web.rendering import AGES
 from recollect.recipes.base import Recipe
+from recollect.types import Response
 
 CHIPS = 6  # of each filter; the others are behind "more"
 # Facet, its parameter, its heading.
@@ -116,6 +117,24 @@ def _each_chosen(address: Address) -> Iterator[tuple[str, str, str, str]]:
             continue
         if value:
             yield name, value, label, address.toggled(name, value).link()
+
+
+def reading_chips(address: Address, response: Response) -> list[Chip]:
+    """What was read in the query's words, each with the link that takes it back, and what was taken
+    back, each with the link that reads it again."""
+    corrected = {word: f"{word} → {', '.join(w)}" for word, w in response.corrected.items()}
+    read = {said.partition(" = ")[0]: said for said in response.understood} | corrected
+    ignored = [said for said in dict.fromkeys(address.values("ignore")) if said not in read]
+    return [
+        *(
+            Chip(label, address.adding("ignore", said).link(), on=True, key=f"reading:{said}")
+            for said, label in read.items()
+        ),
+        *(
+            Chip(said, address.toggled("ignore", said).link(), on=False, key=f"reading:{said}")
+            for said in ignored
+        ),
+    ]
 
 
 def deep_chip(recipe: Recipe, address: Address) -> Chip | None:

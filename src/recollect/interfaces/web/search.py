@@ -19,7 +19,13 @@ from recollect.interfaces.http.parameters import SearchParameters, from_paramete
 from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.address import Address
-from recollect.interfaces.web.chips import chip_groups, chosen_chips, deep_chip, narrowing
+from recollect.interfaces.web.chips import (
+    chip_groups,
+    chosen_chips,
+    deep_chip,
+    narrowing,
+    reading_chips,
+)
 from recollect.interfaces.web.memory_text import opening
 from recollect.interfaces.web.rendering import environment, page
 from recollect.interfaces.web.waterfall import not_shown, scale_of, took, waterfall
@@ -130,8 +136,8 @@ def _found(
         "judged": engine.judged(response.query, [result.id for result in response]),
         "more": _more(asked, response, address),
         "did": _did(response),
-        "understood": sentences.understood(response),
-        "literally": address.putting("literal", "true").link() if response.understood else None,
+        "readings": reading_chips(address, response),
+        "literally": address.without("ignore").putting("literal", "true").link(),
         "understanding": _understands_again(address),
         "start_of": start_of,
     }

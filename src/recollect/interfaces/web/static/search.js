@@ -97,6 +97,7 @@ function typed() {
   forgetTimers();
   const next = wanted();
   next.delete("limit");
+  next.delete("ignore"); // another query is read anew
   go(next, { push: settled });
   settled = false;
   unasked ||= Date.now();
