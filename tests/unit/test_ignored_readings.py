@@ -75,7 +75,7 @@ def test_every_interface_takes_them(memory: Recollect) -> None:
     arguments(parser)
     line = parser.parse_args([QUERY, "--ignore", "kind bug"])
     asked = from_parameters(SearchParameters, QueryParams([("q", QUERY), ("ignore", "kind bug")]))
-    tool = calls.search(calls.Served(memory), SearchArguments(query=QUERY, ignored=("kind bug",)))
+    tool = calls.search(calls.Served(memory), SearchArguments(query=QUERY, ignored=["kind bug"]))
     assert [result.id for result in memory.search(search_of(line, NOW))] == wanted
     assert [result.id for result in asked.answered(memory)] == wanted
     assert [result["id"] for result in tool.structured["results"]] == wanted
