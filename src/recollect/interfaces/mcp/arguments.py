@@ -21,7 +21,7 @@ from recollect.interfaces.requests import FieldText, LongText, Query
 from recollect.recipes.registry import BUILT_IN
 from recollect.types import Place, Severity, Tier, View
 
-# Eight results, a scan of each, are some 400 tokens of text: enough to choose from.
+# Eight results, a scan of each, are some 500 tokens of text: enough to choose from.
 SEARCH_LIMIT = 8
 DEEP_LIMIT = 20
 LIST_LIMIT = 20
@@ -83,7 +83,7 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     view: Annotated[
         View,
         Meta(
-            description="scan: title and first words. snippet: the matching part. pointer: text, "
+            description="scan: title and matching part. snippet: the same, marked. pointer: text, "
             "why, impact. preview: 240 characters. full: everything."
         ),
     ] = "scan"
