@@ -22,11 +22,9 @@ PARTS = {
 CUT_SHORT = r"reranked (\d+) of (\d+) within the deadline"
 
 
-def doubt(response: Response) -> str:
-    """What is said of results that may not answer the query; empty where they probably do."""
-    if response.evidence not in ("weak", "none") or not response.results:
-        return ""
-    return EVIDENCE[response.evidence]
+def evidence(response: Response) -> str:
+    """Whether the results answer the query; empty where there are none, or nothing judged them."""
+    return EVIDENCE[response.evidence] if response.evidence and response.results else ""
 
 
 def understood(response: Response) -> list[str]:

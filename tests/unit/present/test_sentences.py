@@ -37,16 +37,16 @@ def response(results: tuple[Result, ...] = (), **fields: Any) -> Response:
 
 
 @pytest.mark.parametrize(
-    ("evidence", "start"), [("weak", "Weak evidence"), ("none", "No evidence")]
+    ("evidence", "start"),
+    [("strong", "Strong evidence"), ("weak", "Weak evidence"), ("none", "No evidence")],
 )
-def test_results_that_may_not_answer_are_doubted(evidence: str, start: str) -> None:
-    assert sentences.doubt(response((result(),), evidence=evidence)).startswith(start)
+def test_the_evidence_is_said_in_a_word(evidence: str, start: str) -> None:
+    assert sentences.evidence(response((result(),), evidence=evidence)).startswith(start)
 
 
-def test_nothing_is_doubted_where_the_evidence_is_strong_or_there_is_no_result() -> None:
-    assert sentences.doubt(response((result(),), evidence="strong")) == ""
-    assert sentences.doubt(response((result(),))) == ""
-    assert sentences.doubt(response(evidence="none")) == ""
+def test_nothing_is_said_where_nothing_was_judged_or_there_is_no_result() -> None:
+    assert sentences.evidence(response((result(),))) == ""
+    assert sentences.evidence(response(evidence="none")) == ""
 
 
 def test_what_was_read_as_a_time_is_said() -> None:

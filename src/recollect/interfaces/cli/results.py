@@ -164,8 +164,8 @@ def _footer(response: Response) -> Iterator[str]:
     parts = [counted(len(response), "result"), f"recipe {response.recipe}"]
     parts += [f"found by {channels}"] if channels else []
     parts.append(f"{response.timings_ms['total']:.1f} ms")
-    if doubt := sentences.doubt(response):
-        yield styled(doubt, YELLOW)
+    if evidence := sentences.evidence(response):
+        yield styled(evidence, GREEN if response.evidence == "strong" else YELLOW)
     yield styled(" · ".join(parts), DIM)
     for sentence in sentences.understood(response):
         yield styled(f"{sentence} (--literal ignores it, --ignore a part of it)", DIM)

@@ -36,8 +36,7 @@ def response_text(response: Response, *, explain: bool) -> str:
 def _result(place: int, result: Result, response: Response, *, explain: bool) -> Iterator[str]:
     memory = result.memory
     expired = f", {result.validity}" if result.validity else ""
-    named = f"{_named(memory, result.vault)}, score {result.score:.4g}{expired}"
-    yield f"{place}. {named} > {heading_line(memory)}"
+    yield f"{place}. {_named(memory, result.vault)}{expired} > {heading_line(memory)}"
     body = _shown(result)
     if body and (memory.title or response.view == "full"):
         yield quoted(body)
@@ -50,8 +49,8 @@ def _result(place: int, result: Result, response: Response, *, explain: bool) ->
 
 
 def _remarks(response: Response) -> Iterator[str]:
-    if doubt := sentences.doubt(response):
-        yield doubt
+    if evidence := sentences.evidence(response):
+        yield evidence
     yield from sentences.understood(response)
     yield from map(one_line, response.notes)
     yield from (one_line(sentences.degraded(part, response)) for part in response.degraded)

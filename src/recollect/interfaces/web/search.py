@@ -126,7 +126,7 @@ def _found(
     return {
         "response": response,
         "pending": pending,
-        "evidence": sentences.EVIDENCE.get(response.evidence or ""),
+        "evidence": sentences.evidence(response),
         "reranking": ("", "Reranking the best results…") if pending else _reranking(response),
         "degraded": [_degraded(part, response) for part in response.degraded],
         "warned": [_degraded(part, response) for part in warned],
