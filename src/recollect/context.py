@@ -81,6 +81,14 @@ class MemoryText:
         return frozenset(self.stems)
 
     @cached_property
+    def every_stem(self) -> frozenset[str]:
+        """Those of every field."""
+        memory = self._memory
+        rest = (memory.id, memory.why, memory.impact, memory.kind, memory.domain)
+        found = self._tokens("\n".join((*rest, memory.project, memory.source, memory.path)))
+        return self.stem_set.union(found)
+
+    @cached_property
     def folded(self) -> str:
         return folded(f"{self._text}\n{' '.join(self.subwords)}")
 

@@ -122,6 +122,11 @@ def subwords_query(text: str) -> str:
     return any_phrase_of([*whole, *joined, *single, *words])
 
 
+def unspaced_runs(text: str) -> list[str]:
+    """The pieces of a text that are written without spaces between words."""
+    return [] if text.isascii() else [run for run, _ in _pieces(_normal(text)) if run]
+
+
 def joined(thing: str) -> str:
     """An identifier in one piece, however it is written: `file-sync-service` is filesyncservice.
     Empty for what has no parts."""

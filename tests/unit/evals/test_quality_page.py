@@ -110,16 +110,17 @@ def test_evidence_is_shown_where_it_is_there(
     quality_page: ModuleType, results: dict[str, Any]
 ) -> None:
     assert "Knowing when" not in quality_page.files(results)["quality.md"]
-    curve = {"auc": 0.75, "points": [[0, 0], [0, 0.5], [1, 1]], "positives": 2, "negatives": 4}
     results["evidence"] = {
-        "curves": {"<words>": curve},
+        "aims": {"words": {"harbor": {"strong, first": 0.97}, "mean": {"none, elsewhere": 0.85}}},
+        "reliability": {"<words>": [[0.1, 0.0], [0.9, 1.0]]},
         "thresholds": {"strong": 0.6},
         "levels": {"without": {"strong": 0.1, "weak": 0.2, "none": 0.7}},
     }
     made = quality_page.files(results)
-    assert "| <words> | 0.750 | 2 | 4 |" in made["quality.md"]
+    assert "| harbor | 97% |  |" in made["quality.md"]
+    assert "| mean |  | 85% |" in made["quality.md"]
     assert "| without | 10% | 20% | 70% |" in made["quality.md"]
-    assert "&lt;words&gt; (0.750)" in made["quality-evidence.svg"]
+    assert "&lt;words&gt;" in made["quality-evidence.svg"]
 
 
 def test_answers_are_shown_by_group_where_they_are_there(

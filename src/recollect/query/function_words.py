@@ -1,0 +1,84 @@
+"""Words that a question is asked with and that no answer need hold, in several languages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+# Question words, articles, auxiliaries, pronouns, prepositions; none that is a thing in another of
+# these languages ("war", "hat"). English has those of `STOP_WORDS` besides.
+SPACED = (
+    # English
+    "did done we our my me can could should would may might must were had been am "
+    "they them he she his her their theirs there than then so if not no any some much many "
+    "about into out up under over get got going go want need know tell please "
+    # German
+    "wer was wann wo wie warum wieso welche welcher welches welchen welchem wem wen wessen "
+    "womit wofür woher wohin wieviel wieviele ist sind waren wird werden wurde wurden "
+    "haben hatte der das dem des ein eine einen einem einer eines und oder im auf von "
+    "vom zu zum zur mit für bei nach aus es sie er ich wir mein meine unser unsere nicht sich "
+    "als auch "
+    # Spanish
+    "quién quien quiénes qué que cuándo cuando dónde donde cómo como cuál cuáles cuánto "
+    "cuánta cuántos cuántas por para el la los las un una unos unas de del en fue fueron "
+    "era eran ha han se su sus al lo mi mis nuestro nuestra "
+    # French
+    "qui quoi quand où comment pourquoi quel quelle quels quelles combien est sont était ont "
+    "le les une du et ou au dans sur par avec ce cette il elle on nous mon ma mes "
+    "notre nos ne pas sa ses "
+    # Dutch
+    "wat wanneer waar waarom welk welke hoeveel zijn werd heeft het een voor naar "
+    "bij uit mijn onze niet "
+    # Romanian
+    "cine când unde cum cât câtă câți câte este sunt erau fost și sau din pe cu pentru "
+    "prin lui nu "
+    # Turkish
+    "kim kimin neyi nerede nereye nasıl neden niçin niye hangi hangisi kaç ve veya bir bu şu "
+    "için ile da mı mu mü dir dır olan olarak "
+    # Vietnamese
+    "gì nào đâu khi bao nhiêu sao thế là của và các những được trong cho với có không một đã "
+    "tại từ bởi như ra vào "
+    # Russian
+    "кто что когда где как почему зачем какой какая какое какие каким какую каких какого "
+    "каком сколько чей чем кем кого чего был была было были или во на со по из от для об не "
+    "это он она они мы мой наш же ли "
+    # Greek
+    "ποιος ποια ποιο ποιοι ποιες ποιον τι πότε πού πώς γιατί πόσο πόσα πόσοι πόσες το οι τα "
+    "του της των τον την στο στη στην στον στα και είναι ήταν με για από σε να που ένα μια "
+    "ένας δεν "
+    # Arabic
+    "من ما ماذا متى أين كيف لماذا أي كم هل في على إلى عن مع هو هي كان كانت التي الذي أن لا "
+    "هذا هذه "
+    # Hindi
+    "कौन क्या कब कहाँ कहां कैसे क्यों कितने कितना कितनी किस किसने किसे है हैं था थे थी के का "
+    "की में से को ने पर और या एक यह "
+)
+# The same in scripts without spaces, where they are pieces of a run.
+UNSPACED_ASKING = (
+    "谁 什么 哪个 哪些 哪里 哪儿 哪 何时 怎么 怎样 为什么 为何 多少 几 是 的 了 "  # Chinese
+    "誰 何 いつ どこ どの どれ なぜ どう いくら いくつ です ます は が を に の と "  # Japanese
+    "누구 누가 무엇 언제 어디 어떻게 왜 얼마 어느 무슨 "  # Korean
+    "ใคร อะไร เมื่อไร เมื่อใด ที่ไหน อย่างไร ทำไม กี่ เท่าไร เท่าไหร่ ไหน"  # Thai
+)
+
+
+def content_words(words: Sequence[str]) -> list[str]:
+    """Those of these lower-cased words that an answer would hold; all where none would."""
+    return [word for word in words if word not in _spaced()] or list(words)
+
+
+def without_asking(run: str) -> list[str]:
+    """The pieces of an unspaced run between the words it is asked with; all of it where there are
+    none."""
+    return _asking().sub(" ", run).split() or [run]
+
+
+@cache
+def _spaced() -> frozenset[str]:
+    return frozenset(SPACED.split())
+
+
+@cache
+def _asking() -> re.Pattern[str]:
+    return re.compile("|".join(sorted(UNSPACED_ASKING.split(), key=len, reverse=True)))
