@@ -27,7 +27,8 @@ from recollect.query.change import (
     found,
     subject_and_value,
 )
-from recollect.query.sameness import FILLERS
+from recollect.query.sameness import ALIKE as SAME
+from recollect.query.sameness import FILLERS, same
 from recollect.query.subwords import UNSPACED
 from recollect.types import Memory
 from recollect.validity import validity
@@ -106,6 +107,10 @@ class Statement:
     @cached_property
     def words(self) -> frozenset[str]:
         return frozenset(self.stems(self.whole))
+
+    @cached_property
+    def text_words(self) -> frozenset[str]:
+        return frozenset(self.stems(self.memory.text)) - FILLERS
 
     @cached_property
     def tags(self) -> frozenset[str]:
@@ -187,6 +192,11 @@ def replaced_by(
                 statements[older.id], statements[newer.id], cosine
             ):
                 replaced[older.id] = replaced.get(newer.id, newer.id)
+    for id, newer_id in tuple(replaced.items()):
+        for memory in known:
+            later = _comparable(memory, statements[newer_id].memory)
+            if later and same(statements[memory.id].text_words, statements[id].text_words, SAME):
+                replaced.setdefault(memory.id, newer_id)  # it says the same as the replaced one
     return replaced
 
 

@@ -93,8 +93,10 @@ class Supersede(Stage, frozen=True, tag="supersede"):
 def _repeats(newer: Memory, older: Memory, context: SearchContext) -> bool:
     """Whether both say the same in the same words."""
     together = (newer.project, newer.space) == (older.project, older.space)
-    return together and same(
-        content_stems(newer.id, context), content_stems(older.id, context), ALIKE
+    return (
+        together
+        and older.updated_at < newer.updated_at
+        and same(content_stems(newer.id, context), content_stems(older.id, context), ALIKE)
     )
 
 

@@ -115,6 +115,14 @@ def test_the_last_of_several_replaces_all_and_those_between_none(tokens: Tokens)
     assert claimed(tokens, *versions) == {"20": "24", "22": "24"}
 
 
+def test_what_says_the_same_as_something_replaced_is_replaced_as_well(tokens: Tokens) -> None:
+    text = "The stand-up is at 9:30 in the small room."
+    first = said("first", "Stand-up", text)
+    again = said("again", "When we meet", text.upper())
+    new = said("new", "Stand-up, new time", text.replace("9:30", "10:15"), days=90)
+    assert claimed(tokens, first, again, new) == {"first": "new", "again": "new"}
+
+
 def test_what_does_not_hold_or_is_not_known_yet_replaces_nothing(tokens: Tokens) -> None:
     old = said("old", "Logs go to Datadog")
     expired = said("new", "Logs go to Loki", days=90, valid_until=NOW - timedelta(days=1))
