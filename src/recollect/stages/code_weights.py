@@ -14,6 +14,8 @@ CODE = "code"
 # follows what it belongs to.
 SIGNS = "{}[]<>=;_"
 BLANKS = " \t\n"
+# Source code begins as source code; a message with code in it begins with a sentence.
+OPENING = 200
 
 
 def sign_share(text: str) -> float:
@@ -29,10 +31,10 @@ class CodeWeights(Stage, frozen=True, tag="code_weights"):
 
     Source code repeats the words of its comments and its boilerplate without being about them: a
     question in words is answered by meaning first. Such a question has at least `least_words`
-    keywords, and names no identifier, number or quoted phrase. A text is source code from a share
-    `code` of signs on, prose up to `prose`, and between them the factor grows evenly; a chunk of a
-    source file is source code whatever it looks like. Without vectors only words can tell, and
-    everything counts as ever.
+    keywords, and names no identifier, number or quoted phrase. A text is source code where its
+    beginning has a share `code` of signs or more, prose up to `prose`, and between them the factor
+    grows evenly; a chunk of a source file is source code whatever it looks like. Without vectors
+    only words can tell, and everything counts as ever.
     """
 
     factors: dict[str, Factor]
@@ -59,7 +61,7 @@ class CodeWeights(Stage, frozen=True, tag="code_weights"):
         """From 0, prose, to 1, source code."""
         if memory.kind == CODE:
             return 1.0
-        above = sign_share(memory.text) - self.prose
+        above = sign_share(memory.text[:OPENING]) - self.prose
         return max(0.0, min(1.0, above / (self.code - self.prose)))
 
     def _hit(self, hit: Hit, likeness: float) -> Hit:

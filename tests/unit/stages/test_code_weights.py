@@ -106,6 +106,13 @@ def test_a_chunk_of_a_source_file_is_code_whatever_it_looks_like(search_at: Sear
     assert STAGE.likeness(context.memory("note")) == 0.0
 
 
+def test_a_message_with_code_in_it_is_prose(search_at: Search) -> None:
+    message = f"{NOTE} {NOTE} {NOTE} Like this:\n```python\n{BACKOFF}\n```"
+    context = asked_with_vectors(search_at, QUESTION, {"message": message})
+    assert sign_share(message) > STAGE.prose
+    assert STAGE.likeness(context.memory("message")) == 0.0
+
+
 def test_between_prose_and_code_the_factor_grows_evenly(search_at: Search) -> None:
     half = "=" * 4 + "a" * 96
     context = asked_with_vectors(search_at, QUESTION, {"half": half})
