@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -228,29 +229,43 @@ def test_upkeep_counts_what_the_vault_holds_and_checks_it(
     expect(page.locator("[data-broken]")).to_have_count(0)
 
 
-@pytest.fixture(scope="module")
-def neglected(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Site]:
+@pytest.fixture
+def lease() -> Iterator[ExitStack]:
+    """While it is held, the server makes no vectors by itself."""
+    with ExitStack() as held:
+        yield held
+
+
+@pytest.fixture
+def neglected(
+    tmp_path_factory: pytest.TempPathFactory, browser: Browser, lease: ExitStack
+) -> Iterator[Site]:
     """A vault whose memories have no vectors yet, and whose vocabulary is lost."""
     home = tmp_path_factory.mktemp("neglected")
     without = surroundings(home, RECOLLECT_EMBEDDING__PROVIDER="none")
-    with Recollect(home=home, environment=without) as memory:
-        memory.save_all(list(sample(NOW))[:3])
-        with memory.store.database.writing() as file:
-            file.execute("DELETE FROM vocabulary")
+    memory = lease.enter_context(Recollect(home=home, environment=without))
+    memory.save_all(list(sample(NOW))[:3])
+    with memory.store.database.writing() as file:
+        file.execute("DELETE FROM vocabulary")
+    assert lease.enter_context(memory.store.vectors.lease())
     yield from served(home)
 
 
-def test_missing_vectors_are_told_and_made(page: Page, neglected: Site) -> None:
+def test_missing_vectors_are_told_and_made(page: Page, neglected: Site, lease: ExitStack) -> None:
     visit(page, neglected.at("/upkeep"))
     expect(page.locator("[data-waiting-note]")).to_contain_text("3 memories have no vector yet")
     expect(page.locator("[data-waiting]")).to_have_text("3")
+    lease.close()
     page.locator("[data-embed] button").click()
     expect(page.locator("[data-vectors]")).to_contain_text("3 of 3 memories have a vector.")
     expect(page.locator("[data-toasts]")).to_contain_text("Every memory has a vector now.")
     expect(page.locator("[data-degraded]")).to_have_count(0)
 
 
-def test_what_is_broken_is_shown_and_repaired(page: Page, neglected: Site) -> None:
+def test_what_is_broken_is_shown_and_repaired(
+    page: Page, neglected: Site, lease: ExitStack
+) -> None:
+    lease.close()
     visit(page, neglected.at("/upkeep"))
     page.locator("[data-check] button").click()
     expect(page.locator("[data-broken]")).not_to_have_count(0)

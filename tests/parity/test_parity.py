@@ -26,7 +26,7 @@ MODELS = {
     },
     # No answer depends on how quick the machine is, or on whether a model was used before.
     "with the bundled models": {
-        "RECOLLECT_RERANK__BUDGET_MS": "60000",
+        "RECOLLECT_RERANK__BUDGET_MS": "600000",
         "RECOLLECT_CONTEXT__SEMANTIC": "always",
     },
 }

@@ -82,7 +82,11 @@ class Sync:
         for batch in _batches(self._read(found, known) for found in waiting):
             with self._store.writing() as write:
                 for file in batch:
-                    self._write(write, file, _before(file, known, moved))
+                    path = file.found.path
+                    if write.files.stored(self._folder, path) == known.get(path):
+                        self._write(write, file, _before(file, known, moved))
+                    else:  # another process has taken it in meanwhile
+                        self.report.files["unchanged"] += 1
             finished += len(batch)
             progress(finished, len(waiting))
         self._forget_gone([file for file in gone if file.key not in moved.taken])

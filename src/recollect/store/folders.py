@@ -71,6 +71,9 @@ class Folders(Protocol):
 class FileWriting(Protocol):
     """The part of a write transaction that is about files."""
 
+    def stored(self, folder: Folder, path: str) -> StoredFile | None:
+        """The state of the file at that path as it is now; None where there is none."""
+
     def put(self, folder: Folder, file: StoredFile) -> int:
         """Write a file's state and return its key; one without a key (0) is added."""
 

@@ -53,6 +53,25 @@ def writes(memory: Recollect) -> int:
 # Taking files in
 
 
+def test_a_folder_that_another_process_takes_in_at_the_same_time_is_taken_in_once(
+    memory: Recollect, notes: Path, tmp_path: Path
+) -> None:
+    """The other one comes between the look at the folder and the first write."""
+    others: list[object] = []
+
+    def other_first(done: int, total: int) -> None:
+        if not others:
+            others.append(None)
+            with vault(tmp_path / "home") as other:
+                others.append(other.add_folder(notes).files)
+
+    assert memory.add_folder(notes, progress=other_first).files == {"unchanged": 3}
+    assert others == [None, {"added": 3}]
+    assert ids(memory).keys() == {"tides.md", "work/gateway.md", "work/sync.py"}
+    assert not [one for one in memory.doctor() if one.problem]
+    assert memory.add_folder(notes).files == {"unchanged": 3}
+
+
 def test_files_become_memories_of_the_file_tier(memory: Recollect, notes: Path) -> None:
     done = memory.add_folder(notes)
     assert done.files == {"added": 3}

@@ -70,6 +70,11 @@ class SqliteFileWriting:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
+    def stored(self, folder: Folder, path: str) -> StoredFile | None:
+        sql = f"SELECT {FILE} FROM files WHERE folder = ? AND path = ?"
+        row = self._connection.execute(sql, (folder.key, path)).fetchone()
+        return None if row is None else _file(row)
+
     def put(self, folder: Folder, file: StoredFile) -> int:
         gone = file.read_ns // 1000 if file.gone else None
         values = (
