@@ -47,7 +47,7 @@ def test_no_answer_is_longer_than_asked_for(
         home = Path(folder)
         with Recollect(home / "vault.db", home=home, settings=NO_MODELS) as memory:
             for number, fields in enumerate(memories):
-                memory.save(id=f"m{number}", **fields)  # type: ignore[arg-type]
+                memory.save(id=f"m{number}", **fields)
             check(memory, max_tokens, query)
 
 
