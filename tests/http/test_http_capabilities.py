@@ -43,6 +43,7 @@ BODIES: dict[str, Any] = {
     f"POST {API}/memories": {"title": "Another one"},
     f"PATCH {API}/memories/{{id:path}}": {"severity": "warning"},
     f"POST {API}/search": {"query": WORD},
+    f"POST {API}/candidates": {"query": WORD},
     f"POST {API}/feedback": {"query": WORD, "id": "kept", "accepted": True},
     f"POST {API}/recipes": {"name": "mine", "extends": "blend", "replace": True},
 }

@@ -39,6 +39,7 @@ from recollect.ingest.jsonl import read_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.folders import Folder
 from recollect.times import parse_expiry
+from recollect.types import Search
 
 SOURCE = Path(inspect.getfile(Recollect)).parents[1]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -66,6 +67,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "feedback": lambda memory: memory.feedback("tides", "kept", accept=True),
     "judged": lambda memory: memory.judged("tides", ["kept"]),
     "search": lambda memory: memory.search("tide tables"),
+    "candidates": lambda memory: memory.candidates(Search(query="tide tables")),
     "run_recipe": lambda memory: memory.run_recipe(BUILT_IN["blend"], "tide tables"),
     "recipe": lambda memory: memory.recipe(),
     "related": lambda memory: memory.related("kept"),
