@@ -18,10 +18,12 @@ from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Reranker
 from recollect.query.exact import folded
 from recollect.query.exclusions import Exclusion
+from recollect.query.likeness import Likeness
 from recollect.query.subwords import subwords
 from recollect.query.understanding import Understanding
 from recollect.store.base import Store
 from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Search
+from recollect.verdicts import Opinion, opinions
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -107,6 +109,8 @@ class SearchContext:
     there are any. `inlined`: how many results may carry their whole text. `before`: the query asked
     for what was before, in words that it has no longer. `preference`: how much the vaults count,
     where several are searched. `excluded`: what the query wants left out.
+    `asked`: the query with what it excludes. `likeness`: how feedback on other queries counts; None
+    where there is none, or the recipe takes none.
     """
 
     def __init__(
@@ -123,6 +127,8 @@ class SearchContext:
         before: bool = False,
         preference: Preference | None = None,
         excluded: tuple[Exclusion, ...] = (),
+        asked: str = "",
+        likeness: Likeness | None = None,
     ) -> None:
         self.recipe = recipe
         self.search = search
@@ -135,6 +141,8 @@ class SearchContext:
         self.passages: dict[str, Passage] = {}
         self.preference = preference
         self.excluded = excluded
+        self._asked_words = asked or search.query
+        self._likeness = likeness
         self.snippets: dict[str, str] = {}
         self.channels: dict[str, Ranking] = {}
         self.fused = Ranking()
@@ -236,6 +244,21 @@ class SearchContext:
         """The place of each memory in a channel, counted from 1."""
         hits = self.channels.get(channel, Ranking())
         return {hit.memory_id: place for place, hit in enumerate(hits, start=1)}
+
+    @cached_property
+    def opinions(self) -> dict[str, Opinion]:
+        """What feedback says of memories for this query. Words are compared where no model answers
+        whose cosines are known."""
+        if self._likeness is None:
+            return {}
+        identity = vector = None
+        if "vector" in self._roles and not self.understanding.lists:
+            vector = self.query_vector
+        if vector is not None:
+            identity = self.models.embedder().identity
+        if identity is None or not self._likeness.knows(identity):
+            identity = vector = None
+        return opinions(self._asked_words, self.store.feedback, self._likeness, identity, vector)
 
     # Filters and memories
 

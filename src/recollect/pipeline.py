@@ -14,11 +14,13 @@ from recollect.errors import UserError
 from recollect.present.snippet import marked, passages
 from recollect.present.views import VIEWS
 from recollect.query.exclusions import Exclusion, exclusions, left_out, without
+from recollect.query.likeness import Likeness
 from recollect.query.past import asks_before, without_past
 from recollect.query.terms import keywords
 from recollect.query.time.periods import understood
 from recollect.recall.keyword import Keyword
 from recollect.recipes.base import Recipe
+from recollect.recipes.learned import taught
 from recollect.recipes.registry import with_deep_search
 from recollect.store.base import Store
 from recollect.types import Filter, Hit, Ranking, Response, Result, Search, Term, View, combine
@@ -39,8 +41,10 @@ def run(
 ) -> Response:
     """Answer a search as the recipe declares, which is the one that the search names."""
     start = time.perf_counter()
-    declared = _variant(recipe, search)
-    context = recalled(recipe, search, store=store, models=models, preference=preference)
+    declared, likeness = _taught(_variant(recipe, search), store)
+    context = recalled(
+        recipe, search, store=store, models=models, preference=preference, likeness=likeness
+    )
     ranking = context.fused = _fused(declared, context)
     pool = len(ranking)
     for stage in declared.stages:
@@ -92,11 +96,13 @@ def recalled(
     store: Store,
     models: Models,
     preference: Preference | None = None,
+    likeness: Likeness | None = None,
 ) -> SearchContext:
     """What each channel finds, before it is fused."""
     now = search.now
     assert now is not None, "the caller's clock says it"
     declared = _variant(recipe, search)
+    query = search.query
     reads = declared.reads and not search.literal
     before = reads and asks_before(search.query)
     excluded = _excluded(search) if reads else ()
@@ -117,6 +123,8 @@ def recalled(
         before=before,
         preference=preference,
         excluded=excluded,
+        asked=query,
+        likeness=likeness,
     )
     if note:
         context.note(note)
@@ -140,6 +148,16 @@ def _variant(recipe: Recipe, search: Search) -> Recipe:
             "add a word that carries meaning."
         )
     return declared
+
+
+def _taught(declared: Recipe, store: Store) -> tuple[Recipe, Likeness | None]:
+    """The recipe with the weights that feedback has taught it, and for which queries feedback
+    counts; None where there is none. A search without feedback costs this one look."""
+    if declared.feedback is None:
+        return declared, None
+    state = store.feedback.state()
+    likeness = declared.feedback.likeness if state.given else None
+    return (taught(declared, state.lesson) if state.lesson else declared), likeness
 
 
 def _limit(declared: Recipe, search: Search) -> tuple[int, str]:

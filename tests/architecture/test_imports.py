@@ -42,7 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("signals", "recall"),
     ("fuse",),
     ("context",),
-    ("query.understanding",),
+    ("query.understanding", "verdicts"),
     ("documents", "secrets", "models"),
     ("ingest",),
     ("store",),

@@ -273,7 +273,7 @@ def test_a_name_that_cannot_be_is_told(
 
 
 def test_accepting_and_dismissing_is_remembered(lab: Page, engine: Recollect) -> None:
-    accepted, dismissed = engine.store.feedback.counts()
+    accepted, dismissed = engine.opinions()
     [first, second, *_] = ranked(lab, "right", engine, "blend")
 
     def vote(id: str, name: str) -> Locator:
@@ -281,13 +281,16 @@ def test_accepting_and_dismissing_is_remembered(lab: Page, engine: Recollect) ->
 
     vote(first, "accept").click()
     expect(vote(first, "accept")).to_have_attribute("aria-pressed", "true")
-    assert engine.store.feedback.counts() == (accepted + 1, dismissed)
+    assert engine.opinions() == (accepted + 1, dismissed)
     vote(second, "dismiss").click()
     expect(vote(second, "dismiss")).to_have_attribute("aria-pressed", "true")
-    assert engine.store.feedback.counts() == (accepted + 1, dismissed + 1)
+    assert engine.opinions() == (accepted + 1, dismissed + 1)
     assert engine.judged(WORDS, [first, second]) == {first: True, second: False}
     told = lab.locator("[data-learned=left]")
     expect(told).to_contain_text(f"{accepted + 1} accepted, {dismissed + 1} dismissed")
+    vote(second, "undo").click()
+    expect(vote(second, "undo")).to_have_count(0)
+    assert engine.judged(WORDS, [first, second]) == {first: True}
     ranked(lab, "right", engine, "blend")
 
 
@@ -301,7 +304,7 @@ def test_weights_learn_from_thirty_events_on(page: Page, site: Site, engine: Rec
     expect(missing).to_have_attribute("data-missing", str(max(0, 30 - before)))
     rows(page, "left").first.locator("[data-vote=accept]").click()
     expect(missing).to_have_attribute("data-missing", "0")
-    learned = engine.learned("vault")
+    learned = engine.learned("vault").weights
     changed = [name for name, (declared, now) in learned.items() if declared != now]
     assert "semantic" in changed
     weights = page.locator("[data-weight].changed")

@@ -448,7 +448,7 @@ def test_letters_can_be_switched_off(page: Page, site: Site) -> None:
 
 
 def test_right_and_wrong_are_remembered(page: Page, site: Site, engine: Recollect) -> None:
-    accepted, dismissed = engine.store.feedback.counts()
+    accepted, dismissed = engine.opinions()
     visit(page, site.at("/", q="carrier outage"))
     first = page.locator("[data-result]").first
     right, wrong = (first.locator(f"[form=judge][name={name}]") for name in ("right", "wrong"))
@@ -456,15 +456,20 @@ def test_right_and_wrong_are_remembered(page: Page, site: Site, engine: Recollec
     page.keyboard.press("a")
     expect(right).to_have_attribute("aria-pressed", "true")
     expect(page.locator("[data-toasts]")).to_contain_text(f"So far {accepted + 1} right")
-    assert engine.store.feedback.counts() == (accepted + 1, dismissed)
+    assert engine.opinions() == (accepted + 1, dismissed)
     page.keyboard.press("d")
     expect(wrong).to_have_attribute("aria-pressed", "true")
     expect(right).to_have_attribute("aria-pressed", "false")
-    assert engine.store.feedback.counts() == (accepted + 1, dismissed + 1)
+    assert engine.opinions() == (accepted, dismissed + 1)
     id = first.get_attribute("data-result")
     page.reload()
     again = page.locator(f"[data-result={id}] [form=judge][name=wrong]")
     expect(again).to_have_attribute("aria-pressed", "true")
+    undo = page.locator(f"[data-result={id}] [form=judge][name=undo]")
+    undo.click()
+    expect(undo).to_be_hidden()
+    expect(again).to_have_attribute("aria-pressed", "false")
+    assert engine.opinions() == (accepted, dismissed)
 
 
 def test_an_id_is_copied(page: Page, context: BrowserContext, site: Site) -> None:
@@ -492,10 +497,10 @@ def test_everything_works_without_script(browser: Browser, site: Site, engine: R
         in_order(page.locator("[data-result]"), "data-result", narrowed)
         page.locator("[data-why] > summary").first.click()
         expect(page.locator("[data-waterfall]").first).to_be_visible()
-        accepted, dismissed = engine.store.feedback.counts()
+        accepted, dismissed = engine.opinions()
         page.locator("[form=judge][name=right]").first.click()
         expect(page.locator("[aria-pressed=true][name=right]")).to_have_count(1)
-        assert engine.store.feedback.counts() == (accepted + 1, dismissed)
+        assert engine.opinions() == (accepted + 1, dismissed)
         in_order(page.locator("[data-result]"), "data-result", narrowed)
 
 

@@ -58,21 +58,52 @@ def test_feedback_through_the_command_tips_the_weights(taught: tuple[Home, Recol
     home, memory = taught
     for _ in range(28):
         memory.feedback("tokens", "m", accept=True)
-    assert home.json("feedback", "tokens", "m", "--accept") == {"accepted": 29, "dismissed": 0}
+    assert home.json("feedback", "tokens", "m", "--accept") == {"accepted": 1, "dismissed": 0}
     assert weights(home)["semantic"] == 0.40
     done = home.run("feedback", "tokens", "m", "--dismiss")
-    assert done.out == "Noted. Feedback so far: 29 accepted, 1 dismissed.\n"
+    assert done.out == "Noted. Feedback so far: 0 accepted, 1 dismissed.\n"
     assert weights(home)["semantic"] == pytest.approx(0.54)
-    assert home.json("stats")["feedback"] == {"accepted": 29, "dismissed": 1}
+    assert home.json("stats")["feedback"] == {"accepted": 0, "dismissed": 1}
 
 
 def test_feedback_needs_a_query_and_a_memory_that_is_there(home: Home) -> None:
     home.save("--title", "x", "--id", "m")
-    refused(home.call("feedback", "q", "nothing", "--accept"), "'nothing'")
-    refused(home.call("feedback", " ", "m", "--accept"), "query")
+    refused(home.call("feedback", "q", "nothing", "--accept"), "There is no memory 'nothing'")
+    for query in (" ", "?!", "\N{SMILING FACE WITH OPEN MOUTH}"):
+        refused(home.call("feedback", query, "m", "--accept"), "needs the query", "in words")
+    refused(home.call("feedback", "q", "m", "--undo"), "no feedback of 'm' for “q”")
     home.call("forget", "m")
-    refused(home.call("feedback", "q", "m", "--accept"), "'m'")
+    refused(home.call("feedback", "q", "m", "--accept"), "'m' is forgotten", "forget m --undo")
     assert home.json("stats")["feedback"] == {"accepted": 0, "dismissed": 0}
+
+
+def test_feedback_is_taken_back_and_the_same_again_changes_nothing(home: Home) -> None:
+    home.save("--title", "Rotate tokens", "--id", "m")
+    home.run("feedback", "which tokens?", "m", "--accept")
+    assert home.json("feedback", "Which tokens", "m", "--accept") == {"accepted": 1, "dismissed": 0}
+    refused(home.call("feedback", "which tokens", "m", "--dismiss", "--undo"), "no dismissal")
+    done = home.run("feedback", "which tokens", "m", "--undo")
+    assert done.out == "Taken back. Feedback so far: 0 accepted, 0 dismissed.\n"
+    refused(home.call("feedback", "which tokens", "m", "--undo"), "no feedback")
+
+
+def test_what_was_learned_is_shown_and_reset(home: Home) -> None:
+    home.save("--title", "Rotate tokens", "--id", "m")
+    home.run("feedback", "tokens", "m", "--accept")
+    shown = home.run("recipes", "learned").out.splitlines()
+    assert shown[:2] == [
+        "blend: 0 weights changed.",
+        "  1 question with an accepted result; learning begins with 20.",
+    ]
+    assert shown[2:] == [
+        "vault: 0 weights changed.", "  1 feedback event; learning begins with 30.",
+    ]  # fmt: skip
+    [blend] = home.json("recipes", "learned", "blend")
+    assert blend["weights"]["proximity"] == {"declared": 3.0, "now": 3.0}
+    assert (blend["events"], blend["after"], blend["lesson"]) == (1, 20, None)
+    [reset] = home.json("recipes", "learned", "blend", "--reset")
+    assert reset["events"] == 0
+    assert home.call("recipes", "show", "blend", "--reset").code == 2
 
 
 @pytest.fixture

@@ -210,10 +210,22 @@ def test_feedback_is_counted_and_says_what_became_of_the_weights(server: Server)
     first = server.post(f"{API}/feedback", said).json()
     assert (first["accepted"], first["dismissed"]) == (1, 0)
     second = server.post(f"{API}/feedback", said | {"accepted": False}).json()
-    assert (second["accepted"], second["dismissed"]) == (1, 1)
+    assert (second["accepted"], second["dismissed"]) == (0, 1)
     assert second["weights"]
     for weight in second["weights"].values():
         assert set(weight) == {"declared", "now"}
+    undo = {"query": "Tokens?", "id": "tok-1", "undo": True}
+    assert server.post(f"{API}/feedback", undo).json()["dismissed"] == 0
+    problem(server.post(f"{API}/feedback", undo), 404, "no feedback of 'tok-1'")
+    problem(server.post(f"{API}/feedback", undo | {"undo": False}), 400, "accept it, or dismiss")
+
+
+def test_what_was_learned_is_told_and_reset(server: Server) -> None:
+    learned = server.get(f"{API}/recipes/blend/learned").json()
+    assert learned["weights"]["vector"] == {"declared": 1.5, "now": 1.5}
+    assert server.delete(f"{API}/recipes/blend/learned").json()["lesson"] is None
+    problem(server.get(f"{API}/recipes/nonesuch/learned"), 404, "nonesuch")
+    problem(server.delete(f"{API}/recipes/nonesuch/learned"), 404, "nonesuch")
 
 
 def test_feedback_on_an_unknown_recipe_or_without_a_query_is_not_noted(server: Server) -> None:
@@ -222,4 +234,4 @@ def test_feedback_on_an_unknown_recipe_or_without_a_query_is_not_noted(server: S
     problem(server.post(f"{API}/feedback", said | {"recipe": "nonesuch"}), 404, "nonesuch")
     problem(server.post(f"{API}/feedback", said | {"query": " "}), 400, "query")
     problem(server.post(f"{API}/feedback", said | {"accepted": "yes"}), 400, "accepted")
-    assert server.post(f"{API}/feedback", said).json()["accepted"] == before + 1
+    assert server.post(f"{API}/feedback", said).json()["accepted"] == before

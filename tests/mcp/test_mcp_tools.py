@@ -33,7 +33,7 @@ def test_there_are_nine_tools_and_each_says_what_it_may_do(door: Door) -> None:
         assert hints is not None
         assert hints.read_only_hint is (name in READS)
         assert hints.destructive_hint is (name in {"memory_update", "memory_forget"})
-        assert hints.idempotent_hint is (name != "memory_feedback")
+        assert hints.idempotent_hint is True
         assert hints.open_world_hint is False
         assert hints.title
         assert tool.description
@@ -165,7 +165,15 @@ def test_feedback_is_counted(door: Door) -> None:
     id = saved(door, title="Use tabs in Makefiles")
     before = door.answer("memory_feedback", query="tabs or spaces", id=id, accepted=True)
     after = door.answer("memory_feedback", query="tabs or spaces", id=id, accepted=False)
-    assert after == {"accepted": before["accepted"], "dismissed": before["dismissed"] + 1}
+    assert after == {
+        "accepted": before["accepted"] - 1, "dismissed": before["dismissed"] + 1,
+    }  # fmt: skip
+    undone = door.answer("memory_feedback", query="Tabs or spaces?", id=id, undo=True)
+    assert undone == after | {"dismissed": before["dismissed"]}
+    assert "no feedback" in door.refused(
+        "memory_feedback", query="tabs or spaces", id=id, undo=True
+    )
+    assert "accept it" in door.refused("memory_feedback", query="tabs or spaces", id=id)
 
 
 def test_pages_follow_each_other_without_gap_even_where_a_page_was_forgotten(door: Door) -> None:

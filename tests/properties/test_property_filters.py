@@ -15,6 +15,7 @@ from examples import examples
 from recollect import Filter, Recollect
 from recollect.context import SearchContext
 from recollect.depth import Depth
+from recollect.recall.accepted import Accepted
 from recollect.recall.details import Details
 from recollect.recall.exact import Exact
 from recollect.recall.listed import Listed
@@ -30,9 +31,9 @@ CHANNELS = [
     (name, channel.name)
     for name in RECIPES
     for channel in BUILT_IN[name].recall
-    # Exact cuts for each exact thing by itself; a list has no topic.
+    # Exact cuts for each exact thing by itself; a list has no topic; accepted is what was said so.
     # Details are cut by BM25 and then scored otherwise.
-    if not isinstance(channel, Exact | Listed | Details)
+    if not isinstance(channel, Accepted | Exact | Listed | Details)
 ]
 
 
@@ -76,7 +77,7 @@ def test_a_channel_filters_before_it_cuts(
     filter: Filter,
 ) -> None:
     [channel] = [one for one in BUILT_IN[recipe].recall if one.name == name]
-    assert not isinstance(channel, Exact | Listed | Details)
+    assert not isinstance(channel, Accepted | Exact | Listed | Details)
     asked = "" if isinstance(channel, Recent) else text
     whole = found(pair.dense, deep(channel), asked, limit)
     expected = [hit for hit in whole if passes(every[hit.memory_id], filter)]

@@ -14,6 +14,7 @@ from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, ProviderError, UserError
 from recollect.memory_json import revision
 from recollect.pipeline import MOST_FACETS
+from recollect.recipes.learned import Learned
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings
 from recollect.testing.servers import Fault, ModelServer
@@ -231,11 +232,11 @@ def test_what_was_learned_is_told_from_the_thirtieth_event_on(memory: Recollect)
     memory.save(id="a", title="otter")
     for _ in range(29):
         memory.feedback("otter", "a", accept=True)
-    told = memory.learned("vault")
+    told = memory.learned("vault").weights
     assert told
     assert all(declared == now for declared, now in told.values())
     memory.feedback("otter", "a", accept=True)
-    told = memory.learned("vault")
+    told = memory.learned("vault").weights
     assert told["semantic"] == pytest.approx((0.4, 0.55))
     assert all(now <= declared for name, (declared, now) in told.items() if name != "semantic")
     assert sum(now for _, now in told.values()) == pytest.approx(1)
@@ -244,9 +245,9 @@ def test_what_was_learned_is_told_from_the_thirtieth_event_on(memory: Recollect)
     assert {name: now for name, (_, now) in told.items()} == pytest.approx(weights)
 
 
-@pytest.mark.parametrize("recipe", [name for name in BUILT_IN if name != "vault"])
+@pytest.mark.parametrize("recipe", [name for name in BUILT_IN if name not in ("vault", "blend")])
 def test_recipes_that_do_not_learn_have_learned_nothing(memory: Recollect, recipe: str) -> None:
-    assert memory.learned(recipe) == {}
+    assert memory.learned(recipe) == Learned(recipe=recipe)
     with pytest.raises(NotFound, match="'nowhere'"):
         memory.learned("nowhere")
 

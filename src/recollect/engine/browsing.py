@@ -1,16 +1,15 @@
-"""Looking through the vault without a query: lists, counts, days, feedback so far, everything."""
+"""Looking through the vault without a query: lists, counts, days, everything."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from recollect.checks import bounded, checked_filter, named_ids
+from recollect.checks import bounded, checked_filter
 from recollect.engine.searching import EVERYTHING, show
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
 from recollect.pipeline import MOST_FACETS
-from recollect.recipes.learned import learned_weights
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
 from recollect.times import moved
 from recollect.types import Filter, Memory, Place, place_of
@@ -57,27 +56,6 @@ def expired(session: Session, filter: Filter = EVERYTHING, limit: int = 20) -> S
     return session.store.memories.expiring(
         checked_filter(filter), bounded(limit), until=session.clock()
     )
-
-
-def opinions(session: Session) -> tuple[int, int]:
-    """How many results were accepted and dismissed so far."""
-    return session.store.feedback.counts()
-
-
-def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
-    """Whether each of these memories was accepted, the last time that feedback on this query named
-    it; those it never named are left out."""
-    events = session.store.feedback.about(named_ids(ids))
-    kept = session.redaction.of_query(query) if events else ""
-    return {id: accepted for id, asked, accepted in events if asked == kept}
-
-
-def learned(session: Session, recipe: str | None = None) -> dict[str, tuple[float, float]]:
-    """The recipe's weights as declared and as feedback has made them; empty for a recipe whose
-    weights do not learn."""
-    accepted, dismissed = opinions(session)
-    vectors = session.models.embeds()
-    return learned_weights(session.recipe(recipe), accepted, dismissed, vectors=vectors)
 
 
 def export(session: Session) -> Iterator[Memory]:

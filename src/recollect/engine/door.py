@@ -21,6 +21,7 @@ from recollect.engine import (
     upkeep,
     writing,
 )
+from recollect.engine import feedback as result_feedback
 from recollect.engine import folders as file_folders
 from recollect.engine.session import Session, open_session
 from recollect.errors import RecollectError
@@ -173,7 +174,8 @@ class Recollect:
     edited = method(writing.edited, WRITE)
     pin = method(writing.pin, WRITE)
     forget = method(writing.forget, DELETE)
-    feedback = method(writing.feedback, WRITE)
+    feedback = method(result_feedback.feedback, WRITE)
+    unlearn = method(result_feedback.unlearn, WRITE)
     publish = method(sharing.publish, WRITE, SEARCH)
     unpublish = method(sharing.unpublish, DELETE)
 
@@ -205,9 +207,9 @@ class Recollect:
     dates = method(browsing.dates, SEARCH)
     expiring = method(browsing.expiring, SEARCH)
     expired = method(browsing.expired, SEARCH)
-    opinions = method(browsing.opinions, SEARCH)
-    judged = method(browsing.judged, SEARCH)
-    learned = method(browsing.learned, SEARCH)
+    opinions = method(result_feedback.opinions, SEARCH)
+    judged = method(result_feedback.judged, SEARCH)
+    learned = method(result_feedback.learned, SEARCH)
     export = method(browsing.export, SEARCH)
     export_all = method(browsing.export_all, SEARCH, DELETE)
     export_salvaged = method(browsing.export_salvaged, SEARCH, DELETE)

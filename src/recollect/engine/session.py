@@ -20,7 +20,7 @@ from recollect.engine.redaction import Redaction
 from recollect.errors import Forbidden, ProviderError, UserError
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
-from recollect.models.embedding_queue import embed_waiting
+from recollect.models.embedding_queue import embed_queries, embed_waiting
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
 from recollect.settings import LockSettings, Settings, home_folder, load_settings
@@ -162,6 +162,8 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             return None
         try:
             embed_waiting(self.store.vectors, self.models.embedder(), progress=progress)
+            while embed_queries(self.store.feedback, self.models.embedder()):
+                pass
         except ProviderError as error:
             return str(error)
         return None

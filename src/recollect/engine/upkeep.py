@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.engine.searching import completed, in_vault
 from recollect.engine.session import Session
 from recollect.errors import RecollectError, StoreError
-from recollect.models.embedding_queue import TextsRefused, embed_waiting
+from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
 from recollect.present.words import counted
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
@@ -45,6 +45,8 @@ def reindex(
         vectors.remove(embedder.identity)
     vectors.adopt(embedder.identity, made.shape[1])
     try:
+        while embed_queries(session.store.feedback, embedder):
+            pass
         done = embed_waiting(vectors, embedder, progress=progress)
     except TextsRefused:
         vectors.keep_only(embedder.identity)

@@ -1,4 +1,4 @@
-"""Saving, changing and forgetting memories, and what people say of results."""
+"""Saving, changing and forgetting memories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from recollect.auth.capabilities import SEARCH
 from recollect.checks import is_text, named_ids, several, unknown_memory
-from recollect.engine.searching import show
 from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
 from recollect.ingest.draft import Draft, complete, draft
@@ -184,14 +183,3 @@ def _forgotten(found: Mapping[str, Stored], id: str) -> Stored:
     if id not in found or not found[id].forgotten:
         raise NotFound(f"The memory {id!r} is not among the forgotten ones.")
     return found[id]
-
-
-def feedback(session: Session, query: str, id: str, *, accept: bool) -> tuple[int, int]:
-    """Say whether a result was right; returns how many were accepted and dismissed so far."""
-    kept = session.redaction.of_query(query)
-    if not kept.strip():
-        raise UserError("Feedback needs the query that the result answered.")
-    show(session, [id])
-    session.store.feedback.add(kept, id, accept, session.clock())
-    session.wrote("feedback", [id])
-    return session.store.feedback.counts()

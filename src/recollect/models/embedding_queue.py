@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Windowed
-from recollect.store.base import VectorIndex, Waiting
+from recollect.store.base import FeedbackLog, VectorIndex, Waiting
 from recollect.types import Span
 
 if TYPE_CHECKING:  # exists for type checkers only
@@ -64,6 +64,16 @@ def embed_waiting(
     if batches.refused:
         raise TextsRefused(len(batches.refused), next(iter(batches.refused.values())))
     return batches.done
+
+
+def embed_queries(log: FeedbackLog, embedder: Embedder) -> bool:
+    """Embed the queries that there is feedback on, a batch of those without a vector; returns
+    whether there were any."""
+    waiting = log.unembedded(embedder.identity, BATCH)
+    if waiting:
+        made = embedder.queries([*waiting.values()])
+        log.embed(embedder.identity, dict(zip(waiting, made, strict=True)))
+    return bool(waiting)
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from recollect.context import ChannelRole
 from recollect.errors import UserError
 from recollect.fuse import rrf, union, weighted, zscore
 from recollect.hashing import content_digest
+from recollect.query.likeness import Likeness
+from recollect.recall.accepted import Accepted
 from recollect.recall.details import Details
 from recollect.recall.exact import Exact
 from recollect.recall.keyword import Keyword
@@ -23,6 +25,7 @@ from recollect.recipes.ranges import AtLeastOne, Count
 from recollect.stages.code_weights import CodeWeights
 from recollect.stages.cross_encoder import CrossEncoder
 from recollect.stages.cut import Cut
+from recollect.stages.dismissed import Dismissed
 from recollect.stages.evidence import JudgeEvidence
 from recollect.stages.exact_floor import ExactFloor
 from recollect.stages.fixed_scores import Browsed, FixedScore
@@ -38,7 +41,7 @@ from recollect.stages.vault_preference import VaultPreference
 from recollect.types import View
 
 # Tagged unions for msgspec: what a recipe may be made of.
-AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed, Details]  # noqa: UP007
+AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed, Details, Accepted]  # noqa: UP007
 AnyFusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, zscore.ZScoreFusion]  # noqa: UP007
 AnyStage = Union[  # noqa: UP007
     WeightedSum,
@@ -54,6 +57,7 @@ AnyStage = Union[  # noqa: UP007
     ExactFloor,
     VaultPreference,
     Validity,
+    Dismissed,
     KeywordFloor,
     KindAdjust,
     DonePenalty,
@@ -74,6 +78,25 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     inlined: Count = 3
 
 
+class WeightLearning(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the weights of channels and signals learn: from `after` questions with an accepted result
+    on, and again every `every`. The newest `most` questions are searched again; each costs a search
+    or two. No weight leaves the range from `1 / span` to `span` times what is declared; with a span
+    of 1 none moves."""
+
+    after: AtLeastOne = 20
+    every: AtLeastOne = 10
+    most: AtLeastOne = 40
+    span: AtLeastOne = 2
+
+
+class FeedbackRule(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a recipe makes of feedback: for which queries it counts, and how weights learn."""
+
+    likeness: Likeness = Likeness()
+    learning: WeightLearning = WeightLearning()
+
+
 class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Recall through channels, fuse, then stage by stage to the answer.
 
@@ -89,6 +112,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fuse: AnyFusion
     stages: tuple[AnyStage, ...]
     limits: Limits = Limits()
+    feedback: FeedbackRule | None = None
     deep: Recipe | None = None
     vaults: Literal["pool", "each"] = "pool"
 

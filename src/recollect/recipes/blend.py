@@ -2,12 +2,14 @@
 
 from recollect.depth import Depth
 from recollect.fuse.zscore import ZScoreFusion
+from recollect.query.likeness import Likeness
+from recollect.recall.accepted import Accepted
 from recollect.recall.details import Details
 from recollect.recall.exact import Exact
 from recollect.recall.keyword import Keyword
 from recollect.recall.listed import Listed
 from recollect.recall.vector import Vector
-from recollect.recipes.base import Limits, Recipe
+from recollect.recipes.base import FeedbackRule, Limits, Recipe
 from recollect.signals.asked import AskedMatch
 from recollect.signals.domain import DomainMatch
 from recollect.signals.exact import ExactMatch
@@ -21,6 +23,7 @@ from recollect.signals.time_match import TimeMatch
 from recollect.signals.title import Title
 from recollect.stages.code_weights import CodeWeights
 from recollect.stages.cut import Cut
+from recollect.stages.dismissed import Dismissed
 from recollect.stages.evidence import EvidenceRule, JudgeEvidence
 from recollect.stages.exact_floor import ExactFloor
 from recollect.stages.fixed_scores import Browsed
@@ -61,11 +64,12 @@ BLEND = Recipe(
         Details(weight=0.5),
         Vector(depth=DEPTH),
         Listed(),
+        Accepted(),
     ),
     fuse=ZScoreFusion(
         weights={"keyword": 1.0, "vector": 1.5},
         added={"subwords": "keyword", "details": "keyword"},
-        kept=("exact",),
+        kept=("exact", "accepted"),
         least_deviation={"keyword": 0.2, "vector": 0.02},
         pool=Depth(per_result=3, at_least=30),
     ),
@@ -82,7 +86,7 @@ BLEND = Recipe(
                 TagOverlap(weight=1.0),
                 DomainMatch(weight=0.5),
                 Importance(weight=0.5),
-                Feedback(weight=2.0),
+                Feedback(weight=4.0),
             ),
         ),
         CodeWeights(
@@ -97,6 +101,7 @@ BLEND = Recipe(
         ExactFloor(share=0.1),
         Validity(share=0.5, share_if_replaced=0.75),
         Browsed(channel="listed"),
+        Dismissed(share=0.5),
         Neighbours(),
         Cut(),
         JudgeEvidence(
@@ -109,4 +114,5 @@ BLEND = Recipe(
         ),
     ),
     limits=Limits(default=10),
+    feedback=FeedbackRule(likeness=Likeness(fitted_with=("bge-small-en-v1.5",))),
 )  # fmt: skip

@@ -2,18 +2,186 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from math import exp, log
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from recollect.fuse.zscore import ZScoreFusion
+from recollect.maths import logistic
 from recollect.recipes.base import Recipe
-from recollect.stages.signal_sums import WeightedSum
+from recollect.stages.signal_sums import Bonus, WeightedSum
+from recollect.store.base import FeedbackState
+
+# How the weights are fitted: so many steps of this size down the slope of the loss, with so much
+# pull back to what is declared. Enough to settle on a few dozen questions.
+STEPS, STEP, PULL = 200, 0.05, 0.1
+# A weight is kept with so many digits behind the point, and one that would change by less stays.
+DIGITS = 3
 
 
-def learned_weights(
-    recipe: Recipe, accepted: int, dismissed: int, *, vectors: bool
-) -> dict[str, tuple[float, float]]:
-    """Each weight as declared and as it is after so much feedback; empty for a recipe whose weights
-    do not learn. `vectors`: whether a model makes them."""
+class Replay(Struct, frozen=True, kw_only=True):
+    """How accepted results rank when their questions are searched again, with the declared weights
+    (`before`) and with the learned ones (`after`): mean reciprocal ranks, and in how many questions
+    the accepted result stands higher or lower."""
+
+    questions: int
+    before: float
+    after: float
+    better: int
+    worse: int
+
+
+class Lesson(Struct, frozen=True, kw_only=True):
+    """What was learned from `questions` with an accepted result, and the evidence for it: `fit` are
+    the newer ones that the weights were fitted to, `held_out` the older ones, which they were not.
+    `weights` are in use only where `applied`."""
+
+    at: datetime
+    questions: int
+    declared: dict[str, float]
+    weights: dict[str, float]
+    fit: Replay
+    held_out: Replay
+    applied: bool
+
+
+def lesson_of(text: str) -> Lesson | None:
+    return msgspec.json.decode(text, type=Lesson) if text else None
+
+
+def learnable(recipe: Recipe) -> dict[str, float]:
+    """The weights that can learn: those of the fused channels and of the added signals."""
+    fused = recipe.fuse.weights if isinstance(recipe.fuse, ZScoreFusion) else {}
+    signals = {
+        signal.name: signal.weight
+        for stage in recipe.stages
+        if isinstance(stage, Bonus)
+        for signal in stage.signals
+        if signal.name != "feedback"
+    }
+    return {**fused, **signals}
+
+
+def with_weights(recipe: Recipe, weights: Mapping[str, float]) -> Recipe:
+    """The recipe with these of its learnable weights."""
+    fuse = recipe.fuse
+    if isinstance(fuse, ZScoreFusion):
+        fuse = replace(
+            fuse, weights={name: weights.get(name, w) for name, w in fuse.weights.items()}
+        )
+    stages = tuple(
+        replace(
+            stage,
+            signals=tuple(
+                replace(signal, weight=weights.get(signal.name, signal.weight))
+                for signal in stage.signals
+            ),
+        )
+        if isinstance(stage, Bonus)
+        else stage
+        for stage in recipe.stages
+    )
+    return replace(recipe, fuse=fuse, stages=stages)
+
+
+def taught(recipe: Recipe, lesson: str) -> Recipe:
+    """The recipe with what was learned, if that is in use and was learned with its weights."""
+    learned = lesson_of(lesson)
+    if learned is None or not learned.applied or learned.declared != learnable(recipe):
+        return recipe
+    return with_weights(recipe, learned.weights)
+
+
+def fitted(
+    declared: Mapping[str, float], questions: Sequence[Sequence[Mapping[str, float]]], span: float
+) -> dict[str, float]:
+    """Weights with which accepted results stand above the others more often.
+
+    `questions` has for each question the differences between an accepted result and another one,
+    part by part. Pairwise logistic loss `ln(1 + exp(−Σ fᵢ · difference))`, each question counted
+    once, plus `PULL · Σ (ln fᵢ)²`; `fᵢ`, the factor of a weight, stays within `1/span…span`.
+    A weight that no question says anything of stays.
+    """
+    pairs = [
+        ({name: value for name, value in pair.items() if value}, 1 / (len(each) * len(questions)))
+        for each in questions
+        for pair in each
+    ]
+    logs = dict.fromkeys((name for name in declared if any(name in pair for pair, _ in pairs)), 0.0)
+    bound = log(span)
+    for _ in range(STEPS):
+        slope = {name: 2 * PULL * value for name, value in logs.items()}
+        factors = {name: exp(value) for name, value in logs.items()}
+        for pair, share in pairs:
+            margin = sum(factors.get(name, 1.0) * value for name, value in pair.items())
+            pull = share * logistic(-margin)
+            for name in pair.keys() & slope.keys():
+                slope[name] -= pull * pair[name] * factors[name]
+        logs = {
+            name: max(-bound, min(bound, value - STEP * slope[name]))
+            for name, value in logs.items()
+        }
+    return {
+        name: round(weight * exp(logs.get(name, 0.0)), DIGITS) for name, weight in declared.items()
+    }
+
+
+class Learned(Struct, frozen=True, kw_only=True):
+    """What feedback made of a recipe: each weight as declared and as it is now, none for a recipe
+    whose weights do not learn. `events` counts what they learn from, and `after` says from how many
+    on: questions with an accepted result, or for `vault` each time that feedback was given.
+    `lesson` is the evidence, where weights are tried before they are used. `feedback`: the recipe
+    declares what it makes of feedback."""
+
+    recipe: str
+    feedback: bool = False
+    weights: dict[str, tuple[float, float]] = {}
+    events: int = 0
+    after: int = 0
+    lesson: Lesson | None = None
+
+
+def learned_by(
+    recipe: Recipe,
+    state: FeedbackState,
+    *,
+    events: tuple[int, int],
+    questions: Callable[[], int],
+    vectors: bool,
+) -> Learned:
+    """What a recipe has learned. `events`: how often results were accepted and dismissed;
+    `questions`: how many have an accepted result; `vectors`: whether a model makes them."""
+    if recipe.feedback is not None:
+        lesson = lesson_of(state.lesson)
+        declared, now = learnable(recipe), learnable(taught(recipe, state.lesson))
+        if lesson is not None and lesson.declared != declared:
+            lesson = None
+        return Learned(
+            recipe=recipe.name,
+            feedback=True,
+            weights=_pairs(declared, now),
+            events=questions(),
+            after=recipe.feedback.learning.after,
+            lesson=lesson,
+        )
     for stage in recipe.stages:
         if isinstance(stage, WeightedSum) and stage.adaptive is not None:
             declared = stage.declared(vectors=vectors)
-            now = stage.adaptive.adapted(declared, accepted, dismissed)
-            return {name: (declared[name], now[name]) for name in declared}
-    return {}
+            now = stage.adaptive.adapted(declared, *events)
+            return Learned(
+                recipe=recipe.name,
+                weights=_pairs(declared, now),
+                events=sum(events),
+                after=stage.adaptive.after,
+            )
+    return Learned(recipe=recipe.name)
+
+
+def _pairs(
+    declared: Mapping[str, float], now: Mapping[str, float]
+) -> dict[str, tuple[float, float]]:
+    return {name: (weight, now[name]) for name, weight in declared.items()}

@@ -7,7 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
+from recollect.present.words import counted
 from recollect.recipes.base import Recipe
+from recollect.recipes.learned import Learned
 from recollect.recipes.overrides import Tree, flat, tree
 
 
@@ -35,6 +39,46 @@ def differences(one: Recipe, other: Recipe) -> list[tuple[str, Any, Any]]:
         for name in names
         if left.get(name) != right.get(name) and name not in skipped
     ]
+
+
+def learned_json(found: Learned) -> dict[str, Any]:
+    """What feedback made of a recipe, as JSON."""
+    plain: dict[str, Any] = msgspec.to_builtins(found)
+    return plain | {"weights": weights_json(found)}
+
+
+def weights_json(found: Learned) -> dict[str, dict[str, float]]:
+    return {name: {"declared": a, "now": b} for name, (a, b) in found.weights.items()}
+
+
+def learned_lines(found: Learned) -> Iterator[str]:
+    """What feedback made of a recipe, by how much, and on what evidence."""
+    changed = {name: pair for name, pair in found.weights.items() if pair[0] != pair[1]}
+    if not found.weights:
+        yield f"{found.recipe}: its weights do not learn from feedback."
+        return
+    yield f"{found.recipe}: {counted(len(changed), 'weight')} changed."
+    for name, (declared, now) in changed.items():
+        share = f" ({100 * (now / declared - 1):+.0f} %)" if declared else ""
+        yield f"  {name:<16}{declared:.4g} → {now:.4g}{share}"
+    yield f"  {_evidence(found)}"
+
+
+def _evidence(found: Learned) -> str:
+    lesson = found.lesson
+    if lesson is None:
+        events = counted(found.events, "question" if found.feedback else "feedback event")
+        which = " with an accepted result" if found.feedback else ""
+        more = "" if found.events >= found.after else f"; learning begins with {found.after}"
+        return f"{events}{which}{more}."
+    held = lesson.held_out
+    outcome = "Learned" if lesson.applied else "Tried"
+    return (
+        f"{outcome} on {lesson.at:%Y-%m-%d} from {lesson.fit.questions} questions with an accepted "
+        f"result. Of {held.questions} older ones, searched again, {held.better} rank it higher and "
+        f"{held.worse} lower (mean reciprocal rank {held.after:.3f}, declared {held.before:.3f})"
+        + ("." if lesson.applied else ": not used, since nothing is better or the older are worse.")
+    )
 
 
 def toml_lines(nested: Tree, prefix: str = "") -> Iterator[str]:

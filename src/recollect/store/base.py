@@ -108,6 +108,23 @@ class FeedbackEvent(NamedTuple):
     at: datetime
 
 
+class Verdict(NamedTuple):
+    """What was said last of a memory for a query. `words`: the query normalised; two queries with
+    the same words are one."""
+
+    words: str
+    query: str
+    memory_id: str
+    accepted: bool
+
+
+class FeedbackState(NamedTuple):
+    """Whether there is any feedback, and what was learned from it; '' for nothing."""
+
+    given: bool
+    lesson: str
+
+
 # The names are those that the filter `since` takes.
 AGES = {f"{days}d": timedelta(days=days) for days in (1, 7, 30, 365)}
 
@@ -295,17 +312,51 @@ class Memories(Protocol):
 
 
 class FeedbackLog(Protocol):
+    """A log of what was said. Of one memory for one query, what was said last counts."""
+
     def add(self, query: str, memory_id: str, accepted: bool, at: datetime) -> None:
         """Record that a result was accepted or dismissed."""
 
-    def counts(self) -> tuple[int, int]:
-        """The number of accepted and of dismissed results."""
+    def take_back(self, words: str, memory_id: str, accepted: bool | None = None) -> bool:
+        """Remove what was said of a memory for a query, or only if it was this; returns whether
+        there was anything."""
 
-    def about(self, ids: Sequence[str]) -> list[tuple[str, str, bool]]:
-        """The feedback on these memories: memory, query, whether it was accepted."""
+    def counts(self) -> tuple[int, int]:
+        """How often a result was accepted and dismissed; each time counts, also the same again."""
+
+    def standing(self) -> tuple[int, int]:
+        """How many results are accepted and dismissed now."""
 
     def every(self) -> list[FeedbackEvent]:
         """All feedback, in the order in which it came."""
+
+    def state(self) -> FeedbackState:
+        """Whether there is any feedback, and what was learned from it, in one look."""
+
+    def learn(self, lesson: str) -> None:
+        """Keep what was learned."""
+
+    def unlearn(self) -> None:
+        """Drop what was learned; feedback given so far is not learned from any more."""
+
+    def questions(self) -> list[FeedbackEvent]:
+        """The last acceptance for each query that has an accepted result, oldest first, as far as
+        it is learned from."""
+
+    def on(self, words: Sequence[str]) -> list[Verdict]:
+        """What stands for these queries."""
+
+    def near(
+        self, identity: str | None, vector: Vector | None, least: float
+    ) -> dict[str, float | None]:
+        """The words of the queries there is feedback on whose cosine is at least that, with the
+        cosine; and None for those without a vector of the model, as far as they are the newest."""
+
+    def unembedded(self, identity: str, limit: int) -> dict[str, str]:
+        """The queries that have no vector of this model, by their words, the newest first."""
+
+    def embed(self, identity: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep the vectors of queries, by their words."""
 
 
 class Writing(Protocol):

@@ -6,19 +6,21 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from recollect.store.base import (
     Facets,
     FeedbackLog,
+    FeedbackState,
     KeywordIndex,
     Memories,
     MemoryStamp,
     Store,
     TopicIndex,
     VectorIndex,
+    Verdict,
     Vocabulary,
     Writing,
 )
@@ -32,6 +34,9 @@ from recollect.vaults.fanned_indexes import (
     FannedVectors,
     FannedVocabulary,
 )
+
+if TYPE_CHECKING:
+    from recollect.store.base import Vector
 
 TIERS = ("core", "capture", "file")
 # A value that is rare in each store may be common in all; few facets have more values.
@@ -163,9 +168,23 @@ class FannedFeedback(FannedPart):
 
     part = "feedback"
 
-    def about(self, ids: Sequence[str]) -> list[tuple[str, str, bool]]:
-        every = self._fan_out.ask(lambda one: [] if one.mark else one.store.feedback.about(ids))
-        return [event for _, events in every for event in events]
+    def state(self) -> FeedbackState:
+        """What was learned is one's own."""
+        own = self._fan_out.first.feedback.state()
+        every = self._fan_out.ask(lambda one: not one.mark and one.store.feedback.state().given)
+        return own._replace(given=any(given for _, given in every))
+
+    def near(
+        self, identity: str | None, vector: Vector | None, least: float
+    ) -> dict[str, float | None]:
+        every = self._fan_out.ask(
+            lambda one: {} if one.mark else one.store.feedback.near(identity, vector, least)
+        )
+        return {words: cosine for _, near in every for words, cosine in near.items()}
+
+    def on(self, words: Sequence[str]) -> list[Verdict]:
+        every = self._fan_out.ask(lambda one: [] if one.mark else one.store.feedback.on(words))
+        return [verdict for _, verdicts in every for verdict in verdicts]
 
 
 class FannedFolders(FannedPart):

@@ -65,6 +65,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "pin": lambda memory: memory.pin(["kept"]),
     "forget": lambda memory: memory.forget(["kept"]),
     "feedback": lambda memory: memory.feedback("tides", "kept", accept=True),
+    "unlearn": lambda memory: memory.unlearn(),
     "judged": lambda memory: memory.judged("tides", ["kept"]),
     "search": lambda memory: memory.search("tide tables"),
     "candidates": lambda memory: memory.candidates(Search(query="tide tables")),

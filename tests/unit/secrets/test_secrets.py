@@ -521,9 +521,8 @@ def test_feedback_on_a_query_with_a_secret_is_found_again(vault: Recollect) -> N
     query = f"deploy with {GITHUB}"
     vault.feedback(query, "a", accept=True)
     assert vault.judged(query, ["a"]) == {"a": True}
-    assert vault.store.feedback.about(["a"]) == [
-        ("a", "deploy with [redacted: github token]", True)
-    ]
+    [said] = vault.store.feedback.every()
+    assert (said.query, said.memory_id) == ("deploy with [redacted: github token]", "a")
 
 
 def test_patterns_of_the_settings_take_part(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 -- index cuts_file
 CREATE INDEX cuts_file ON cuts (file, number);
 
+-- index feedback_words
+CREATE INDEX feedback_words ON feedback (words, memory_id);
+
 -- index files_digest
 CREATE INDEX files_digest ON files (folder, digest);
 
@@ -40,7 +43,10 @@ CREATE TABLE corpus (documents INTEGER NOT NULL) STRICT;
 CREATE TABLE cuts (memory INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE, file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE, number INTEGER NOT NULL, heading TEXT NOT NULL, first_line INTEGER NOT NULL, last_line INTEGER NOT NULL) STRICT;
 
 -- table feedback
-CREATE TABLE feedback (key INTEGER PRIMARY KEY, query TEXT NOT NULL, memory_id TEXT NOT NULL, accepted INTEGER NOT NULL CHECK (accepted IN (0, 1)), given_at INTEGER NOT NULL) STRICT;
+CREATE TABLE feedback (key INTEGER PRIMARY KEY, query TEXT NOT NULL, memory_id TEXT NOT NULL, accepted INTEGER NOT NULL CHECK (accepted IN (0, 1)), given_at INTEGER NOT NULL, words TEXT NOT NULL DEFAULT '') STRICT;
+
+-- table feedback_vectors
+CREATE TABLE feedback_vectors (key INTEGER PRIMARY KEY AUTOINCREMENT, model TEXT NOT NULL, words TEXT NOT NULL, vector BLOB NOT NULL, UNIQUE (model, words)) STRICT;
 
 -- table files
 CREATE TABLE files (key INTEGER PRIMARY KEY, folder INTEGER NOT NULL REFERENCES folders ON DELETE CASCADE, path TEXT NOT NULL, size INTEGER NOT NULL, changed INTEGER NOT NULL, inode INTEGER NOT NULL, read_at INTEGER NOT NULL, digest BLOB NOT NULL, reason TEXT NOT NULL, gone_at INTEGER, UNIQUE (folder, path)) STRICT;

@@ -9,26 +9,38 @@ from pathlib import Path
 
 import msgspec
 
-from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.interfaces.cli.arguments import (
+    Actions,
+    add_action,
+    add_json,
+    chosen_action,
+    wrong_call,
+)
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, styled
 from recollect.present.visible import visible
 from recollect.recipes.overrides import tree
 from recollect.recipes.registry import Recipes
-from recollect.recipes.show import as_toml, differences, facts
+from recollect.recipes.show import as_toml, differences, facts, learned_json, learned_lines
 from recollect.settings import home_folder, load_settings
 
 EXAMPLE = (
     "  recollect recipes\n  recollect recipes show blend\n"
-    "  recollect recipes check mine.toml\n  recollect recipes diff vault mine"
+    "  recollect recipes check mine.toml\n  recollect recipes diff vault mine\n"
+    "  recollect recipes learned\n  recollect recipes learned --reset"
 )
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "a recipe; for check a file, for diff two recipes")
+    parser.add_argument(
+        "--reset", action="store_true", help="learned: put the weights back to what is declared"
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.reset and args.action != "learned":
+        raise wrong_call("recipes learned --reset")
     recipes = Recipes(home_folder(os.environ) / "recipes")
     return chosen_action("recipes", args, ACTIONS)(recipes, args)
 
@@ -79,6 +91,21 @@ def _diff(recipes: Recipes, args: argparse.Namespace) -> int:
     return 0
 
 
+def _learned(recipes: Recipes, args: argparse.Namespace) -> int:
+    from recollect.engine import Recollect  # noqa: PLC0415  start-up time
+
+    with Recollect() as memory:
+        if args.reset:
+            memory.unlearn()
+        every = [memory.learned(name) for name in args.names or recipes.names()]
+    shown = [one for one in every if one.weights or args.names]
+    if args.json:
+        print_json([learned_json(one) for one in shown])
+    else:
+        print("\n".join(line for one in shown for line in learned_lines(one)))
+    return 0
+
+
 def _text(value: object) -> str:
     return "—" if value is None else msgspec.json.encode(value).decode()
 
@@ -88,4 +115,5 @@ ACTIONS: Actions[Recipes] = {
     "show": (_show, "show NAME"),
     "check": (_check, "check FILE"),
     "diff": (_diff, "diff A B"),
+    "learned": (_learned, "learned [NAME]"),
 }

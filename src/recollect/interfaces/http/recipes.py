@@ -6,14 +6,14 @@ from typing import Any
 
 from starlette.responses import Response
 
-from recollect.auth.capabilities import ADMIN, SEARCH
+from recollect.auth.capabilities import ADMIN, SEARCH, WRITE
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.lanes import WRITES
 from recollect.recipes.overrides import tree
-from recollect.recipes.show import as_toml, facts
+from recollect.recipes.show import as_toml, facts, learned_json
 
 
 def _facts(engine: Recollect, name: str) -> dict[str, Any]:
@@ -55,6 +55,17 @@ async def save_recipe(call: Call) -> Response:
     return json_response(await call.service.ask(_recipe, call.engine, new.name), 201, headers)
 
 
+async def learned(call: Call) -> Response:
+    name = call.request.path_params["name"]
+    return json_response(learned_json(await call.service.ask(call.engine.learned, name)))
+
+
+async def unlearn(call: Call) -> Response:
+    call.engine.recipe(call.request.path_params["name"])
+    await call.service.ask(call.engine.unlearn)
+    return await learned(call)
+
+
 OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/recipes", recipes, "The rankings there are",
@@ -70,5 +81,15 @@ OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/recipes/{{name}}", recipe, "A ranking, with everything it declares",
         {200: ReplySpec("The recipe.", schemas.RecipeDetails)}, problems=(404,), anywhere=True,
+    ),
+    Operation(
+        "GET", f"{PREFIX}/recipes/{{name}}/learned", learned, "What feedback made of its weights",
+        {200: ReplySpec("The weights and the evidence.", schemas.LearnedJson)}, problems=(404,),
+    ),
+    Operation(
+        "DELETE", f"{PREFIX}/recipes/{{name}}/learned", unlearn, "Back to the declared weights",
+        {200: ReplySpec("The weights as they are now.", schemas.LearnedJson)}, problems=(404,),
+        needs=(WRITE, SEARCH), lane=WRITES,
+        details="Only feedback that is given from then on is learned from.",
     ),
 )  # fmt: skip

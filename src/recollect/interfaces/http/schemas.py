@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from recollect.interfaces.http.parameters import MOST_NAMES, Constants, FilterParameters, Text
 from recollect.interfaces.requests import FieldText, LongText, Query
+from recollect.recipes.learned import Lesson
 from recollect.settings import SemanticMode
 from recollect.store.base import WriteOutcome
 from recollect.types import Memory, Severity, Tier, View
@@ -126,11 +127,13 @@ class ContextParameters(FilterParameters, frozen=True, kw_only=True, forbid_unkn
 
 
 class FeedbackBody(Struct, forbid_unknown_fields=True):
-    """Whether a result was right for a query. `recipe`: the one whose weights are answered."""
+    """Whether a result was right for a query; with `undo`, what was said is taken back. `recipe`:
+    the one whose weights are answered."""
 
     query: Annotated[Query, Meta(min_length=1)]
     id: Id
-    accepted: bool
+    accepted: bool | None = None
+    undo: bool = False
     recipe: Text | None = None
 
 
@@ -147,6 +150,17 @@ class FeedbackCounts(Struct):
     accepted: int
     dismissed: int
     weights: dict[str, Weights]
+
+
+class LearnedJson(Struct):
+    """What feedback made of a recipe's weights, and the evidence for it."""
+
+    recipe: str
+    feedback: bool
+    weights: dict[str, Weights]
+    events: int
+    after: int
+    lesson: Lesson | None
 
 
 class RecipeFacts(Struct):

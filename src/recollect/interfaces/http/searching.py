@@ -12,6 +12,7 @@ from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.present.agent_context import context_json
 from recollect.present.response import as_json
 from recollect.present.schema import ContextJson, ResponseJson
+from recollect.recipes.show import weights_json
 from recollect.vaults.candidates import Candidates
 
 
@@ -46,14 +47,14 @@ async def feedback(call: Call) -> Response:
     body: schemas.FeedbackBody = call.body
     call.engine.recipe(body.recipe)  # an unknown one is refused before anything is recorded
     accepted, dismissed = await call.service.ask(
-        call.engine.feedback, body.query, body.id, accept=body.accepted
+        call.engine.feedback, body.query, body.id, accept=body.accepted, undo=body.undo
     )
-    weights = await call.service.ask(call.engine.learned, body.recipe)
+    learned = await call.service.ask(call.engine.learned, body.recipe)
     return json_response(
         {
             "accepted": accepted,
             "dismissed": dismissed,
-            "weights": {name: {"declared": a, "now": b} for name, (a, b) in weights.items()},
+            "weights": weights_json(learned),
         }
     )
 
@@ -101,5 +102,7 @@ OPERATIONS = (
         {200: ReplySpec("Recorded.", schemas.FeedbackCounts)}, body=schemas.FeedbackBody,
         example={"query": "refresh tokens", "id": "auth-jwt-001", "accepted": True},
         problems=(404,), needs=(WRITE, SEARCH), lane=WRITES,
+        details="The same again changes nothing, the opposite replaces what was said, and "
+        "`undo: true` takes it back.",
     ),
 )  # fmt: skip

@@ -205,7 +205,10 @@ class FeedbackArguments(Arguments, frozen=True, kw_only=True):
         Annotated[Query, Meta(min_length=1)], Meta(description="The query that was asked.")
     ]
     id: Annotated[Id, Meta(description="The result it is about.")]
-    accepted: Annotated[bool, Meta(description="true: it was what was needed; false: it was not.")]
+    accepted: Annotated[
+        bool | UnsetType, Meta(description="true: it was what was needed; false: it was not.")
+    ] = UNSET
+    undo: Annotated[bool, Meta(description="Take back what was said of this result.")] = False
 
 
 class ListArguments(FilterArguments, frozen=True, kw_only=True):

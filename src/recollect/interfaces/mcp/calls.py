@@ -115,8 +115,11 @@ def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
 
 
 def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
-    accepted, dismissed = served.engine.feedback(args.query, args.id, accept=args.accepted)
-    text = f"Noted: {accepted} accepted and {dismissed} dismissed so far."
+    accepted, dismissed = served.engine.feedback(
+        args.query, args.id, accept=args.given().get("accepted"), undo=args.undo
+    )
+    done = "Taken back" if args.undo else "Noted"
+    text = f"{done}: {accepted} accepted and {dismissed} dismissed so far."
     return ToolAnswer({"accepted": accepted, "dismissed": dismissed}, text)
 
 

@@ -11,7 +11,7 @@ import msgspec
 from recollect.engine import Recollect
 from recollect.errors import NotFound
 from recollect.memory_json import memory_json
-from recollect.recipes.show import as_toml
+from recollect.recipes.show import as_toml, learned_lines
 
 SCHEME = "recollect://"
 # The protocol's own bound on what a completion may offer.
@@ -62,7 +62,8 @@ def _memory(engine: Recollect, id: str) -> str:
 
 
 def _recipe(engine: Recollect, name: str) -> str:
-    return as_toml(engine.recipe(name))
+    learned = (f"# {line}\n" for line in learned_lines(engine.learned(name)))
+    return as_toml(engine.recipe(name)) + "".join(learned)
 
 
 MEMORY = Family(

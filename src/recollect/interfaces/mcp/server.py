@@ -141,7 +141,7 @@ class Handlers:
                 title=tool.title,
                 read_only_hint=tool.reads,
                 destructive_hint=not (tool.reads or tool.adds),
-                idempotent_hint=tool.repeatable,
+                idempotent_hint=True,
                 open_world_hint=False,
             ),
         )

@@ -26,7 +26,6 @@ class Tool(NamedTuple):
     run: Callable[[Served, Any], ToolAnswer]
     reads: bool = False
     adds: bool = False
-    repeatable: bool = True
     needs: tuple[str, ...] = (SEARCH,)
     anywhere: bool = False  # also for a caller who may only use other vaults than the home's own
     lane: Lane = SEARCHES  # whose threads do its work
@@ -121,12 +120,11 @@ TOOLS: Sequence[Tool] = (
         "memory_feedback",
         "Judge a search result",
         "Say whether a result was what the query needed; later searches rank by it. Use it after "
-        "you relied on a result, or when a high one was wrong.",
+        "you relied on a result, or when a high one was wrong. undo=true takes it back.",
         arguments.FeedbackArguments,
         schemas.NOTED,
         calls.feedback,
         adds=True,
-        repeatable=False,
         needs=(WRITE,),
         lane=WRITES,
     ),

@@ -43,16 +43,23 @@ FIELDS = (
     ("until", "Until", "2026-03-01 or 7d"),
     ("limit", "Results", "as the recipe says"),
 )
+# The buttons of a row, and what each of them says.
+VERDICTS: dict[str, dict[str, bool]] = {
+    "accept": {"accept": True},
+    "dismiss": {"accept": False},
+    "undo": {"undo": True},
+}
 EXAMPLES = 3
 EXAMPLE_WORDS = 4
 
 
 def routes(service: Service) -> list[BaseRoute]:
-    """The page, the pieces of it that a script asks for, and its two forms without script."""
+    """The page, the pieces of it that a script asks for, and its forms without script."""
     return [
         Route("/lab", partial(_page, service)),
         Route("/lab/results", partial(_pieces, service)),
         Route("/lab/feedback", partial(_feedback, service), methods=["POST"]),
+        Route("/lab/reset", partial(_reset, service), methods=["POST"]),
         Route("/lab/save", partial(_save, service), methods=["POST"]),
     ]
 
@@ -76,9 +83,15 @@ async def _pieces(service: Service, request: Request) -> Response:
 async def _feedback(service: Service, request: Request) -> Response:
     form = await _form(request)
     bench = await service.ask(read, service.engine, form)
-    for name, accept in (("accept", True), ("dismiss", False)):
+    for name, said in VERDICTS.items():
         if id := form.get(name):
-            await service.ask(service.engine.feedback, bench.query, id, accept=accept)
+            await service.ask(service.engine.feedback, bench.query, id, **said)
+    return _redirect(bench)
+
+
+async def _reset(service: Service, request: Request) -> Response:
+    bench = await service.ask(read, service.engine, await _form(request))
+    await service.ask(service.engine.unlearn)
     return _redirect(bench)
 
 

@@ -16,6 +16,7 @@ from recollect.interfaces.web.sliders import SliderGroup, grouped
 from recollect.interfaces.web.waterfall import Scale, scale_of, steps
 from recollect.recipes.base import Recipe
 from recollect.recipes.constants import constants
+from recollect.recipes.learned import Learned
 from recollect.recipes.overrides import nested_changes
 from recollect.recipes.show import differences, toml_lines
 from recollect.types import Response, Result, Term
@@ -51,21 +52,16 @@ class LabRow(NamedTuple):
 
 
 class Learning(NamedTuple):
-    """What feedback does to a recipe: `weights` where they learn, from `after` events on."""
+    """What feedback does to a recipe: to its weights, where they learn, and by its signal."""
 
     accepted: int
     dismissed: int
-    after: int
-    weights: dict[str, tuple[float, float]]
+    learned: Learned
     signal: float
 
     @property
-    def events(self) -> int:
-        return self.accepted + self.dismissed
-
-    @property
     def largest(self) -> float:
-        return max((max(pair) for pair in self.weights.values()), default=0) or 1
+        return max((max(pair) for pair in self.learned.weights.values()), default=0) or 1
 
 
 class Side(Struct, frozen=True, kw_only=True):
@@ -132,8 +128,7 @@ def _learning(engine: Recollect, name: str, recipe: Recipe) -> Learning:
     values = {found.name.split(".", 2)[-1]: found.value for found in constants(recipe)}
     return Learning(
         *engine.opinions(),
-        after=int(values.get("adaptive.after", 0)),
-        weights=engine.learned(name),
+        learned=engine.learned(name),
         signal=values.get("signals.feedback.weight", 0.0),
     )
 

@@ -21,6 +21,7 @@ PAGES = (search, lab, memories, browse, timeline, upkeep)
 MORE = {
     "/feedback": WRITE,
     "/lab/feedback": WRITE,
+    "/lab/reset": WRITE,
     "/lab/save": ADMIN,
     "/new": WRITE,
     "/new/values": WRITE,

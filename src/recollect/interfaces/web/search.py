@@ -40,6 +40,14 @@ EXAMPLES = 5
 START_CHARACTERS = 240
 
 
+# The buttons of a result, and what each of them says.
+VERDICTS: dict[str, dict[str, bool]] = {
+    "right": {"accept": True},
+    "wrong": {"accept": False},
+    "undo": {"undo": True},
+}
+
+
 def routes(service: Service) -> list[BaseRoute]:
     environment().globals["waterfall"] = waterfall
 
@@ -55,9 +63,9 @@ def routes(service: Service) -> list[BaseRoute]:
 
     async def feedback(request: Request) -> Response:
         form = QueryParams((await request.body()).decode("utf-8", "replace"))
-        right, wrong = form.get("right", ""), form.get("wrong", "")
-        query, accept = form.get("query", ""), bool(right)
-        await service.ask(service.engine.feedback, query, right or wrong, accept=accept)
+        for name, said in VERDICTS.items():
+            if id := form.get(name):
+                await service.ask(service.engine.feedback, form.get("query", ""), id, **said)
         back = urlencode(parse_qsl(form.get("back", "")))
         return RedirectResponse(f"/?{back}", 303)
 

@@ -21,7 +21,7 @@ from recollect.store.sqlite.checksums import (
 )
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.facets import dates, facets
-from recollect.store.sqlite.feedback import complete_feedback
+from recollect.store.sqlite.feedback_rows import complete_feedback
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.folders import SqliteFileWriting
 from recollect.store.sqlite.subwords import SubwordsChange

@@ -16,6 +16,7 @@ from recollect.store.base import (
     Dates,
     Facets,
     FeedbackLog,
+    FeedbackState,
     KeywordIndex,
     KeywordIndexName,
     KeywordMatches,
@@ -65,7 +66,7 @@ class ReadableStore:
             "documents": 1, "frequencies": {}, "similar": {},
         }))  # fmt: skip
         self.feedback = cast(FeedbackLog, _Part(self, store.feedback, {
-            "counts": (0, 0), "about": [],
+            "counts": (0, 0), "state": FeedbackState(False, ""), "on": [], "near": {},
         }))  # fmt: skip
         self.folders = cast(Folders, _Part(self, store.folders, {"places": {}}))
 

@@ -23,12 +23,12 @@ from recollect.store.sqlite.pages import INDEX_LEAF, TABLE_LEAF, Pages, Record
 from recollect.times import from_micros
 
 # The kinds of values in the rows of each table: (n)ull, (i)nteger, (t)ext, (b)lob. The key of a
-# row is null in the record. The checksum of memories came with version 5.
+# row is null in the record. The last values of memories and feedback came with version 5.
 SCHEMA = "[tn]{3}[in][tn]"
 ROWS = {
     "memories": "nt{8}[tn]t{6}ii[in]{2}b[in]b?",
     "tags": "ntb",
-    "feedback": "nttii",
+    "feedback": "nttiit?",
     "folders": "nttiii",
     "files": "nitiiiibt[in]",
     "cuts": "niitii",
@@ -131,7 +131,7 @@ class Salvage:
         for memory in self.memories:
             item = memory.stored()
             yield item if memory.whole or item.forgotten else item._replace(forgotten_at=moment)
-        for _, query, id, accepted, at in self.rows("feedback"):
+        for _, query, id, accepted, at, *_ in self.rows("feedback"):
             when = from_micros(at)  # type: ignore[arg-type]
             yield FeedbackEvent(str(query), str(id), bool(accepted), when)
 

@@ -16,6 +16,7 @@ from recollect.errors import Damaged
 from recollect.files import new_beside
 from recollect.store.sqlite.checksums import FIELDS, SAME_CONTENT, checksum, content_hash
 from recollect.store.sqlite.cipher import Sealed, give_key
+from recollect.store.sqlite.feedback_rows import fill
 from recollect.store.sqlite.pages import Record
 from recollect.store.sqlite.salvage import Salvage, SalvagedMemory
 from recollect.store.sqlite.schema import migrate
@@ -26,7 +27,7 @@ from recollect.times import to_micros
 TOPIC_KEY = "topic_key"
 HEXADECIMAL = re.compile("[0-9a-f]{64}")
 # The tables that are taken over as they are, each after those that its rows refer to.
-COPIED = ("feedback", "folders", "files", "cuts", "models", "vectors")
+COPIED = ("folders", "files", "cuts", "models", "vectors")
 DANGLING = (
     "DELETE FROM files WHERE folder NOT IN (SELECT key FROM folders)",
     "DELETE FROM cuts WHERE memory NOT IN (SELECT key FROM memories) "
@@ -98,6 +99,8 @@ def write_vault(salvage: Salvage, file: Path, sealed: Sealed | None, now: dateti
             [(key,)] = made.execute("SELECT value FROM meta WHERE key = ?", (TOPIC_KEY,)).fetchall()
             hashed = partial(topic_hash, bytes.fromhex(str(key)))
             _insert_memories(made, salvage.memories, to_micros(now))
+            _insert(made, "feedback", [(*row[:5], "") for row in salvage.rows("feedback")])
+            fill(made)
             for table in COPIED:
                 _insert(made, table, salvage.rows(table))
             for sql in DANGLING:

@@ -9,13 +9,13 @@ from pathlib import Path
 import apsw
 
 from recollect.errors import StoreError
-from recollect.store.sqlite import checksums, subwords
+from recollect.store.sqlite import checksums, feedback_rows, subwords
 from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
 VERSION = 5
 # What SQL alone cannot migrate, by the version it belongs to.
-AFTERWARDS = {5: (checksums.fill, subwords.fill)}
+AFTERWARDS = {5: (checksums.fill, subwords.fill, feedback_rows.fill)}
 
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:

@@ -146,7 +146,19 @@ CREATE TABLE feedback (
     query     TEXT NOT NULL,
     memory_id TEXT NOT NULL,
     accepted  INTEGER NOT NULL CHECK (accepted IN (0, 1)),
-    given_at  INTEGER NOT NULL
+    given_at  INTEGER NOT NULL,
+    words     TEXT NOT NULL DEFAULT ''  -- of the query, normalised; see query/likeness.py
+) STRICT;
+CREATE INDEX feedback_words ON feedback (words, memory_id);
+
+-- Derived: the vectors of queries that there is feedback on; float16, unit length, little-endian.
+-- `key` only ever grows, so that an open index sees that something changed.
+CREATE TABLE feedback_vectors (
+    key    INTEGER PRIMARY KEY AUTOINCREMENT,
+    model  TEXT NOT NULL,
+    words  TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    UNIQUE (model, words)
 ) STRICT;
 
 -- Folders whose files are memories; what each file was when it was last read, so that one that has

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.feedback import SqliteFeedback
 
 BY = ("kind", "tier", "project")
 
@@ -14,18 +15,18 @@ def counts(database: Database) -> dict[str, Any]:
     """The number of memories (by kind, tier and project, most first), of forgotten ones and of
     tags, the feedback, and the file's size."""
     grouped = {f"{column}s": _grouped(database, column) for column in BY}
-    [(memories, forgotten, tags, accepted, events)] = database.rows(
+    [(memories, forgotten, tags)] = database.rows(
         "SELECT (SELECT documents FROM corpus), "
         "(SELECT count(*) FROM memories WHERE forgotten_at IS NOT NULL), "
-        "(SELECT count(DISTINCT tag) FROM memory_tags), "
-        "(SELECT coalesce(sum(accepted), 0) FROM feedback), (SELECT count(*) FROM feedback)"
+        "(SELECT count(DISTINCT tag) FROM memory_tags)"
     )
+    accepted, dismissed = SqliteFeedback(database).standing()
     return {
         "memories": memories,
         "forgotten": forgotten,
         **grouped,
         "tags": tags,
-        "feedback": {"accepted": accepted, "dismissed": events - accepted},  # type: ignore[operator]
+        "feedback": {"accepted": accepted, "dismissed": dismissed},
         "bytes": sum(file.stat().st_size for file in _files(database.path)),
     }
 

@@ -115,6 +115,7 @@ class SqliteStore:
         self.topics.forget()
         self.vectors.forget()
         self.vocabulary.forget()
+        self.feedback.forget()
 
     def close(self) -> None:
         self.database.close()

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-from recollect.store.base import AGES, Dates, Facets, FeedbackEvent, Store
+import pytest
+
+from recollect.store.base import (
+    AGES,
+    Dates,
+    Facets,
+    FeedbackEvent,
+    FeedbackState,
+    Store,
+    Verdict,
+)
 from recollect.testing.stores.helpers import (
     Contract,
     forget,
@@ -221,11 +231,67 @@ class MemoriesContract(Contract):
             store.feedback.add("where is the anchor?", "a", accepted, NOON)
         assert store.feedback.counts() == other.feedback.counts() == (2, 1)
         store.feedback.add("anchor", "b", False, NOON)
-        asked = "where is the anchor?"
-        feedback = [("a", asked, True), ("a", asked, False), ("a", asked, True)]
-        assert other.feedback.about(["a", "c"]) == feedback
-        assert store.feedback.about(["b", "a"]) == [*feedback, ("b", "anchor", False)]
-        assert store.feedback.about([]) == []
+        assert other.feedback.counts() == (2, 2)
+
+    def test_of_a_memory_and_a_query_what_was_said_last_stands(self) -> None:
+        """However often it was said, and however the query was typed."""
+        store, other = self.store(), self.store()
+        store.feedback.add("Where is the anchor?", "a", False, NOON)
+        store.feedback.add("where is  the ANCHOR", "a", True, NOON + DAY)
+        other.feedback.add("where is the anchor?", "a", True, NOON)
+        other.feedback.add("anchor", "b", False, NOON)
+        words, asked = "where is the anchor", "where is the anchor?"
+        right, wrong = Verdict(words, asked, "a", True), Verdict("anchor", "anchor", "b", False)
+        assert store.feedback.on([words]) == [right]
+        assert sorted(store.feedback.on(["anchor", words, "sail"])) == [wrong, right]
+        assert store.feedback.on([]) == []
+        assert store.feedback.standing() == other.feedback.standing() == (1, 1)
+
+    def test_feedback_is_taken_back_whole(self) -> None:
+        store = self.store()
+        for accepted in (True, True, False):
+            store.feedback.add("Anchor?", "a", accepted, NOON)
+        store.feedback.add("anchor", "b", True, NOON)
+        assert not store.feedback.take_back("anchor", "a", accepted=True)
+        assert not store.feedback.take_back("sail", "a")
+        assert store.feedback.take_back("anchor", "a", accepted=False)
+        assert not store.feedback.take_back("anchor", "a")
+        assert store.feedback.on(["anchor"]) == [Verdict("anchor", "anchor", "b", True)]
+
+    def test_queries_of_feedback_are_found_by_their_vectors(self) -> None:
+        """What has no vector of the model comes without a cosine; whoever takes the last feedback
+        on a query back takes its vector back."""
+        store, other = self.store(), self.store()
+        for query in ("North?", "east", "south"):
+            store.feedback.add(query, "a", True, NOON)
+        assert other.feedback.unembedded("m", 2) == {"south": "south", "east": "east"}
+        store.feedback.embed("m", {"north": axis(0), "east": axis(1)})
+        assert other.feedback.unembedded("m", 9) == {"south": "south"}
+        near = other.feedback.near("m", axis(0), 0.5)
+        assert near == {"south": None, "north": pytest.approx(1.0, abs=1e-3)}
+        nothing = dict.fromkeys(("north", "east", "south"))
+        assert store.feedback.near("else", axis(0), 0.5) == nothing
+        assert store.feedback.near(None, None, 0.5) == nothing
+        store.feedback.take_back("north", "a")
+        assert other.feedback.near("m", axis(0), -1.0) == {
+            "south": None, "east": pytest.approx(0.0, abs=1e-3),
+        }  # fmt: skip
+
+    def test_what_was_learned_is_kept_beside_the_feedback(self) -> None:
+        store, other = self.store(), self.store()
+        assert store.feedback.state() == FeedbackState(False, "")
+        store.feedback.add("anchor", "a", True, NOON)
+        store.feedback.add("sail", "a", False, NOON)
+        store.feedback.add("mast", "b", True, NOON + DAY)
+        store.feedback.learn("a lesson")
+        assert other.feedback.state() == FeedbackState(True, "a lesson")
+        assert [one.query for one in store.feedback.questions()] == ["anchor", "mast"]
+        store.feedback.unlearn()
+        assert other.feedback.state() == FeedbackState(True, "")
+        assert other.feedback.questions() == []
+        store.feedback.take_back("mast", "b")
+        store.feedback.add("keel", "a", True, NOON)
+        assert [one.query for one in other.feedback.questions()] == ["keel"]
 
     def test_forgotten_memories_are_found_with_their_time_and_listed_last(self) -> None:
         store = self.store()

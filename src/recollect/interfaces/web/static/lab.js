@@ -428,17 +428,27 @@ function tab(name) {
 
 async function vote(button) {
   const name = button.closest("[data-side]").dataset.side;
-  const accepted = button.dataset.vote === "accept";
+  const said = button.dataset.vote === "undo" ? { undo: true } : { accepted: button.dataset.vote === "accept" };
   try {
     const reply = await ask("/api/v1/feedback", {
       method: "POST",
-      body: { query: state.query, id: button.value, accepted, recipe: recipeOf(name) },
+      body: { query: state.query, id: button.value, recipe: recipeOf(name), ...said },
     });
-    toast(`${accepted ? "Accepted" : "Dismissed"}. ${reply.accepted} accepted and ${reply.dismissed} dismissed so far.`);
+    toast(`${said.undo ? "Taken back" : said.accepted ? "Accepted" : "Dismissed"}. ${reply.accepted} accepted and ${reply.dismissed} dismissed so far.`);
     for (const one of NAMES) {
       sideOf(one).querySelector("[data-feedback]")?.setAttribute("open", "");
       rerank(one);
     }
+  } catch (error) {
+    toast(error.message, { bad: true });
+  }
+}
+
+async function unlearn(name) {
+  try {
+    await ask(`/api/v1/recipes/${encodeURIComponent(recipeOf(name))}/learned`, { method: "DELETE" });
+    toast("The weights are as declared again.");
+    for (const one of NAMES) rerank(one);
   } catch (error) {
     toast(error.message, { bad: true });
   }
@@ -492,6 +502,7 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = event.submitter;
   if (button?.dataset.vote) return vote(button);
+  if (button?.dataset.reset !== undefined) return unlearn(button.closest("[data-side]").dataset.side);
   if (button?.name === "open") return open(button.value, button.closest("[data-side]").dataset.side);
   if (button?.dataset.save !== undefined) return save(button.value);
   const before = [state.head, state.query, state.open];

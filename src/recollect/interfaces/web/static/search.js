@@ -270,24 +270,27 @@ found.addEventListener("submit", (event) => {
 });
 
 async function decide(form, pressed) {
-  const accepted = pressed.name === "right";
-  const body = { query: form.elements.query.value, id: pressed.value, accepted, recipe: recipe.value };
+  const said = pressed.name === "undo" ? { undo: true } : { accepted: pressed.name === "right" };
+  const body = { query: form.elements.query.value, id: pressed.value, recipe: recipe.value, ...said };
   try {
     const answer = await ask("/api/v1/feedback", { method: "POST", body });
     for (const button of pressed.parentElement.querySelectorAll("[form=judge]")) {
-      button.setAttribute("aria-pressed", String(button === pressed));
+      if (button.name === "undo") button.hidden = Boolean(said.undo);
+      else button.setAttribute("aria-pressed", String(button === pressed));
     }
-    toast(outcome(answer, accepted));
+    toast(outcome(answer, pressed.name));
   } catch (error) {
     toast(error.message, { bad: true });
   }
 }
 
-function outcome({ accepted, dismissed, weights }, right) {
+const NOTED = { right: "Noted: this was right.", wrong: "Noted: not this.", undo: "Taken back." };
+
+function outcome({ accepted, dismissed, weights }, name) {
   const moved = Object.entries(weights ?? {}).filter(([, one]) => Math.abs(one.now - one.declared) >= 0.0005);
   const learned = moved.map(([name, one]) => `${name} ${one.declared.toFixed(3)} → ${one.now.toFixed(3)}`).join(", ");
   const counts = `So far ${accepted} right, ${dismissed} not.`;
-  return `Noted: ${right ? "this was right" : "not this"}. ${counts}${learned ? ` Weights: ${learned}.` : ""}`;
+  return `${NOTED[name]} ${counts}${learned ? ` Weights: ${learned}.` : ""}`;
 }
 
 // Keys

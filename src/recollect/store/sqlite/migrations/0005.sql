@@ -1,4 +1,5 @@
--- A checksum of every field. It is filled from Python afterwards.
+-- A checksum of every field, and the normalised words of the queries that feedback is about. Both are
+-- filled from Python afterwards.
 ALTER TABLE memories ADD COLUMN checksum BLOB NOT NULL DEFAULT x'';
 
 -- The words of `details` are found. The index `parts` has those of details too: it is filled anew
@@ -49,3 +50,12 @@ END;
 
 INSERT INTO details_words (rowid, details) SELECT key, details FROM indexed WHERE details <> '';
 INSERT INTO parts (parts) VALUES ('delete-all');
+ALTER TABLE feedback ADD COLUMN words TEXT NOT NULL DEFAULT '';
+CREATE INDEX feedback_words ON feedback (words, memory_id);
+CREATE TABLE feedback_vectors (
+    key    INTEGER PRIMARY KEY AUTOINCREMENT,
+    model  TEXT NOT NULL,
+    words  TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    UNIQUE (model, words)
+) STRICT;

@@ -1,0 +1,93 @@
+"""What people say of results, and what the ranking learns from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from recollect.checks import named_ids, unknown_memory
+from recollect.engine.learning import learn
+from recollect.engine.searching import show
+from recollect.engine.session import Session
+from recollect.errors import NotFound, ProviderError, StoreError, UserError
+from recollect.models.embedding_queue import embed_queries
+from recollect.query.likeness import normalised
+from recollect.recipes.learned import Learned, learned_by
+
+
+def feedback(
+    session: Session, query: str, id: str, *, accept: bool | None = None, undo: bool = False
+) -> tuple[int, int]:
+    """Say whether a result was right, or take back what was said; returns how many results are
+    accepted and dismissed now. It is on the disk when this returns.
+
+    The same again changes nothing, and the opposite replaces what was said. `undo` with `accept`
+    takes back this and nothing else.
+    """
+    kept = session.redaction.of_query(query)
+    words = normalised(kept)
+    if not words:
+        raise UserError("Feedback needs the query that the result answered, in words.")
+    if undo:
+        [id] = named_ids([id])
+        if not session.store.feedback.take_back(words, id, accept):
+            what = {None: "feedback", True: "acceptance", False: "dismissal"}[accept]
+            raise NotFound(f"There is no {what} of {id!r} for “{kept}” that could be taken back.")
+    elif accept is None:
+        raise UserError("Say whether the result was right: accept it, or dismiss it.")
+    else:
+        _check_there(session, id)
+        session.store.feedback.add(kept, id, accept, session.clock())
+    session.wrote("feedback", [id])
+    # What follows can be made up for later; what was said is on the disk.
+    with suppress(ProviderError, StoreError):
+        if session.models.embeds():
+            embed_queries(session.store.feedback, session.models.embedder())
+        learn(session)
+    return session.store.feedback.standing()
+
+
+def _check_there(session: Session, id: str) -> None:
+    """NotFound where there is no such memory, or it is forgotten."""
+    try:
+        show(session, [id])
+    except NotFound:
+        if id in session.store.memories.find([id]):
+            raise NotFound(
+                f"The memory {id!r} is forgotten; `recollect forget {id} --undo` brings it back."
+            ) from None
+        raise unknown_memory(id) from None
+
+
+def opinions(session: Session) -> tuple[int, int]:
+    """How many results are accepted and dismissed now."""
+    return session.store.feedback.standing()
+
+
+def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
+    """Whether each of these memories is accepted for this query; those that nothing was said of are
+    left out."""
+    if not session.store.feedback.state().given:
+        return {}
+    said = session.store.feedback.on([normalised(session.redaction.of_query(query))])
+    wanted = set(named_ids(ids))
+    return {one.memory_id: one.accepted for one in said if one.memory_id in wanted}
+
+
+def learned(session: Session, recipe: str | None = None) -> Learned:
+    """What feedback made of the weights of a recipe, and the evidence for it."""
+    log = session.store.feedback
+    return learned_by(
+        session.recipe(recipe),
+        log.state(),
+        events=log.counts(),
+        questions=lambda: len(log.questions()),
+        vectors=session.models.embeds(),
+    )
+
+
+def unlearn(session: Session) -> None:
+    """Put every learned weight back to what is declared. Only feedback given from now on is learned
+    from. What was said of results stays."""
+    session.store.feedback.unlearn()
+    session.wrote("unlearn")

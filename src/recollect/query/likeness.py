@@ -1,0 +1,64 @@
+"""How alike two queries are: whether feedback on one of them counts for the other."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from recollect.query.terms import keywords, lowered
+from recollect.recipes.ranges import Cosine
+
+# Words that turn a question into another one. Vectors hardly notice them: "why do we pin
+# dependencies" and "why do we not pin dependencies" have a cosine of 0.94. `t` is that of "don't".
+TURNING = frozenset("not no never t without except before after".split())
+
+
+def normalised(query: str) -> str:
+    """The words of a query in lower case, without punctuation; empty for a query without words."""
+    return " ".join(lowered(query))
+
+
+def turned(one: str, other: str) -> bool:
+    """Whether two normalised queries differ in a number or in a word that turns the meaning."""
+    return _marks(one) != _marks(other)
+
+
+def _marks(query: str) -> list[str]:
+    return sorted(word for word in query.split() if word in TURNING or word.isdigit())
+
+
+def overlap(one: str, other: str) -> float:
+    """The keywords that both queries have, of those that either has; 0 where neither has any."""
+    first, second = frozenset(keywords(one)), frozenset(keywords(other))
+    return len(first & second) / len(first | second) if first or second else 0.0
+
+
+class Likeness(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far feedback on one query counts for another, 0…1.
+
+    1 for the same words, and from the cosine `same` on. Below that the square of
+    `(cosine − related) / (same − related)`: 0 from `related` down. Where a query has no vector, the
+    share of keywords that both have. 0 for queries that differ in a number, or in a word such as
+    "not" or "before".
+
+    `same` and `related` were measured with the models in `fitted_with`; with another model words
+    are compared.
+    """
+
+    same: Cosine = 0.9
+    related: Cosine = 0.75
+    fitted_with: tuple[str, ...] = ()
+
+    def knows(self, identity: str) -> bool:
+        return any(name in identity for name in self.fitted_with)
+
+    def between(self, one: str, other: str, cosine: float | None) -> float:
+        """Of two normalised queries, with the cosine of their vectors where there are any."""
+        if one == other:
+            return 1.0
+        if turned(one, other):
+            return 0.0
+        if cosine is None:
+            return overlap(one, other)
+        if cosine >= self.same:
+            return 1.0
+        return max(0.0, (cosine - self.related) / (self.same - self.related)) ** 2

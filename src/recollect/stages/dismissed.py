@@ -1,0 +1,46 @@
+"""What was dismissed for this question stands below what was not."""
+
+from __future__ import annotations
+
+from math import inf, nextafter
+
+from recollect.context import SearchContext
+from recollect.recipes.ranges import Share
+from recollect.stages.base import Stage
+from recollect.types import Hit, Ranking, combine, leaf
+
+
+class Dismissed(Stage, frozen=True, tag="dismissed"):
+    """A memory that was dismissed for this very question goes below every one that was accepted for
+    it, whatever they score, and below every other that answers it too: one that was not dismissed
+    and has at least `share` of its score. It is never dropped."""
+
+    about = "dismissed for this question"
+    family = "rarity"
+
+    share: Share = 0.5
+    name: str = "dismissed"
+
+    def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        said = {id: one for id, one in context.opinions.items() if one.same}
+        wrong = [hit for hit in ranking if hit.memory_id in said and said[hit.memory_id].raw < 0]
+        dismissed = {hit.memory_id for hit in wrong}
+        others = [hit for hit in ranking if hit.memory_id not in dismissed]
+        placed: dict[str, Hit] = {}
+        lowest = inf
+        for hit in wrong:  # best first: they keep their order
+            above = [
+                other.score
+                for other in others
+                if other.memory_id in said or other.score >= self.share * hit.score
+            ]
+            lowest = min((lowest, *above)) if above else lowest
+            if lowest <= hit.score:
+                lowest = nextafter(lowest, -inf)
+                how = f"{said[hit.memory_id].how}: below what you did not dismiss"
+                place = leaf(self.name, lowest, how)
+                why = combine(hit.why.name, "min", (hit.why, place))
+                placed[hit.memory_id] = hit.rescored(why)
+        if not placed:
+            return ranking
+        return ranking.resorted(placed.get(hit.memory_id, hit) for hit in ranking)

@@ -1,0 +1,86 @@
+"""Weights learn from feedback, within bounds, and only where older feedback agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect import Recollect
+from recollect.recipes.learned import fitted
+from recollect.settings import Embedding, Rerank, Settings
+
+OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+# Each in small letters only, so that none is an identifier.
+NAMES = [f"{first}{second}ork" for first in "bdfgh" for second in "aeiou"]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Recollect]:
+    """For each name two notes: `near` has its words together, `titled` apart, all in the title."""
+    with Recollect(home=tmp_path, settings=OFF) as memory:
+        for name in NAMES:
+            memory.save(id=f"near-{name}", text=f"The {name} valve leaks.")
+            title = f"{name} and what in the end became of its valve"
+            memory.save(id=f"titled-{name}", title=title, text="It was repaired at the harbor.")
+        yield memory
+
+
+def accept(memory: Recollect, which: str, names: list[str]) -> None:
+    for name in names:
+        memory.feedback(f"{name} valve", f"{which}-{name}", accept=True)
+
+
+def test_weights_learn_and_are_used_and_shown_and_reset(memory: Recollect) -> None:
+    accept(memory, "titled", NAMES[:19])
+    assert memory.learned("blend").lesson is None
+    accept(memory, "titled", NAMES[19:20])
+    learned = memory.learned("blend")
+    lesson = learned.lesson
+    assert lesson is not None
+    assert lesson.applied
+    assert (lesson.fit.questions, lesson.held_out.questions) == (10, 10)
+    assert (lesson.held_out.before, lesson.held_out.after) == (0.5, 1.0)
+    assert (lesson.held_out.better, lesson.held_out.worse) == (10, 0)
+    for declared, now in learned.weights.values():
+        assert declared / 2 <= now <= declared * 2
+    assert learned.weights["proximity"][1] < 3.0
+    assert learned.weights["title"][1] > 2.0
+    assert learned.weights["time_match"] == (2.0, 2.0)  # no question said anything of it
+    [found, *_] = memory.search(f"{NAMES[-1]} valve")
+    [used] = [part.weight for part in found.explain.leaves() if part.name == "proximity"]
+    assert used == learned.weights["proximity"][1]
+    memory.unlearn()
+    after = memory.learned("blend")
+    assert (after.lesson, after.events) == (None, 0)
+    assert all(declared == now for declared, now in after.weights.values())
+    assert memory.opinions() == (20, 0)
+
+
+def test_weights_that_rank_older_feedback_worse_are_not_used(memory: Recollect) -> None:
+    accept(memory, "near", NAMES[:10])
+    accept(memory, "titled", NAMES[10:20])
+    learned = memory.learned("blend")
+    lesson = learned.lesson
+    assert lesson is not None
+    assert lesson.held_out.after < lesson.held_out.before
+    assert not lesson.applied
+    assert all(declared == now for declared, now in learned.weights.values())
+
+
+def test_nothing_is_learned_from_what_is_right_already(memory: Recollect) -> None:
+    accept(memory, "near", NAMES[:20])
+    lesson = memory.learned("blend").lesson
+    assert lesson is not None
+    assert not lesson.applied
+
+
+def test_weights_stay_within_bounds_and_follow_the_evidence() -> None:
+    declared = {"keyword": 1.0, "title": 2.0, "exact": 2.0}
+    questions = [[{"keyword": -3.0, "title": 2.0, "exact": 0.0}]] * 10
+    found = fitted(declared, questions, span=2)
+    assert 0.5 <= found["keyword"] < 1.0
+    assert 2.0 < found["title"] <= 4.0
+    assert found["exact"] == 2.0
+    assert fitted(declared, questions, span=1) == fitted(declared, [], span=2) == declared
