@@ -223,9 +223,9 @@ def test_feedback_is_counted_and_says_what_became_of_the_weights(server: Server)
 def test_what_was_learned_is_told_and_reset(server: Server) -> None:
     learned = server.get(f"{API}/recipes/blend/learned").json()
     assert learned["weights"]["vector"] == {"declared": 1.5, "now": 1.5}
-    assert server.delete(f"{API}/recipes/blend/learned").json()["lesson"] is None
+    assert server.client.delete(f"{API}/recipes/blend/learned").json()["lesson"] is None
     problem(server.get(f"{API}/recipes/nonesuch/learned"), 404, "nonesuch")
-    problem(server.delete(f"{API}/recipes/nonesuch/learned"), 404, "nonesuch")
+    problem(server.client.delete(f"{API}/recipes/nonesuch/learned"), 404, "nonesuch")
 
 
 def test_feedback_on_an_unknown_recipe_or_without_a_query_is_not_noted(server: Server) -> None:

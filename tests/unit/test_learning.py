@@ -69,13 +69,6 @@ def test_weights_that_rank_older_feedback_worse_are_not_used(memory: Recollect) 
     assert all(declared == now for declared, now in learned.weights.values())
 
 
-def test_nothing_is_learned_from_what_is_right_already(memory: Recollect) -> None:
-    accept(memory, "near", NAMES[:20])
-    lesson = memory.learned("blend").lesson
-    assert lesson is not None
-    assert not lesson.applied
-
-
 def test_weights_stay_within_bounds_and_follow_the_evidence() -> None:
     declared = {"keyword": 1.0, "title": 2.0, "exact": 2.0}
     questions = [[{"keyword": -3.0, "title": 2.0, "exact": 0.0}]] * 10

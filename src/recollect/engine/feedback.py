@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from recollect.checks import named_ids, unknown_memory
+from recollect.checks import named_ids
 from recollect.engine.learning import learn
 from recollect.engine.searching import show
 from recollect.engine.session import Session
-from recollect.errors import NotFound, ProviderError, StoreError, UserError
+from recollect.errors import NotFound, RecollectError, UserError
 from recollect.models.embedding_queue import embed_queries
 from recollect.query.likeness import normalised
 from recollect.recipes.learned import Learned, learned_by
@@ -28,8 +28,8 @@ def feedback(
     words = normalised(kept)
     if not words:
         raise UserError("Feedback needs the query that the result answered, in words.")
+    named_ids([id])
     if undo:
-        [id] = named_ids([id])
         if not session.store.feedback.take_back(words, id, accept):
             what = {None: "feedback", True: "acceptance", False: "dismissal"}[accept]
             raise NotFound(f"There is no {what} of {id!r} for “{kept}” that could be taken back.")
@@ -40,7 +40,7 @@ def feedback(
         session.store.feedback.add(kept, id, accept, session.clock())
     session.wrote("feedback", [id])
     # What follows can be made up for later; what was said is on the disk.
-    with suppress(ProviderError, StoreError):
+    with suppress(RecollectError):
         if session.models.embeds():
             embed_queries(session.store.feedback, session.models.embedder())
         learn(session)
@@ -56,7 +56,7 @@ def _check_there(session: Session, id: str) -> None:
             raise NotFound(
                 f"The memory {id!r} is forgotten; `recollect forget {id} --undo` brings it back."
             ) from None
-        raise unknown_memory(id) from None
+        raise
 
 
 def opinions(session: Session) -> tuple[int, int]:

@@ -27,6 +27,7 @@ def test_it_hangs_together() -> None:
         "details",
         "vector",
         "listed",
+        "accepted",
     ]
     stages = [
         "bonus",
@@ -38,6 +39,7 @@ def test_it_hangs_together() -> None:
         "exact_floor",
         "validity",
         "browsed",
+        "dismissed",
         "neighbours",
         "cut",
         "evidence",
