@@ -42,6 +42,9 @@ CREATE TABLE corpus (documents INTEGER NOT NULL) STRICT;
 -- table cuts
 CREATE TABLE cuts (memory INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE, file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE, number INTEGER NOT NULL, heading TEXT NOT NULL, first_line INTEGER NOT NULL, last_line INTEGER NOT NULL) STRICT;
 
+-- table details_words
+CREATE VIRTUAL TABLE details_words USING fts5 (details, content = '', contentless_delete = 1, tokenize = 'porter unicode61');
+
 -- table feedback
 CREATE TABLE feedback (key INTEGER PRIMARY KEY, query TEXT NOT NULL, memory_id TEXT NOT NULL, accepted INTEGER NOT NULL CHECK (accepted IN (0, 1)), given_at INTEGER NOT NULL, words TEXT NOT NULL DEFAULT '') STRICT;
 
@@ -91,7 +94,7 @@ CREATE TABLE vocabulary (token TEXT PRIMARY KEY, documents INTEGER NOT NULL) WIT
 CREATE TABLE waiting (model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, PRIMARY KEY (model, memory)) WITHOUT ROWID, STRICT;
 
 -- trigger indexed_write
-CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN DELETE FROM stemmed WHERE rowid = new.key; DELETE FROM plain WHERE rowid = new.key; DELETE FROM parts WHERE rowid = new.key; INSERT INTO stemmed (rowid, id, title, text, context, tags, why, impact, kind, project, source) SELECT key, id, title, text, context, tags, why, impact, kind, project, source FROM indexed WHERE key = new.key; INSERT INTO plain (rowid, title, text, tags) SELECT key, title, text, tags FROM indexed WHERE key = new.key; END;
+CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN DELETE FROM stemmed WHERE rowid = new.key; DELETE FROM plain WHERE rowid = new.key; DELETE FROM parts WHERE rowid = new.key; DELETE FROM details_words WHERE rowid = new.key; INSERT INTO stemmed (rowid, id, title, text, context, tags, why, impact, kind, project, source) SELECT key, id, title, text, context, tags, why, impact, kind, project, source FROM indexed WHERE key = new.key; INSERT INTO plain (rowid, title, text, tags) SELECT key, title, text, tags FROM indexed WHERE key = new.key; INSERT INTO details_words (rowid, details) SELECT key, details FROM indexed WHERE key = new.key AND details <> ''; END;
 
 -- trigger memories_delete
 CREATE TRIGGER memories_delete AFTER DELETE ON memories WHEN old.forgotten_at IS NULL BEGIN INSERT INTO indexed (key) VALUES (old.key); UPDATE corpus SET documents = documents - 1; END;
@@ -100,7 +103,7 @@ CREATE TRIGGER memories_delete AFTER DELETE ON memories WHEN old.forgotten_at IS
 CREATE TRIGGER memories_insert AFTER INSERT ON memories WHEN new.forgotten_at IS NULL BEGIN INSERT INTO indexed (key) VALUES (new.key); UPDATE corpus SET documents = documents + 1; INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models; END;
 
 -- trigger memories_update
-CREATE TRIGGER memories_update AFTER UPDATE OF id, title, text, context, why, impact, kind, project, source, forgotten_at ON memories BEGIN INSERT INTO indexed (key) VALUES (new.key); UPDATE corpus SET documents = documents + (new.forgotten_at IS NULL) - (old.forgotten_at IS NULL); DELETE FROM vectors WHERE memory = new.key AND (new.title <> old.title OR new.text <> old.text OR new.context <> old.context OR new.forgotten_at IS NOT NULL); DELETE FROM waiting WHERE memory = new.key AND new.forgotten_at IS NOT NULL; INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models WHERE new.forgotten_at IS NULL AND old.forgotten_at IS NOT NULL; END;
+CREATE TRIGGER memories_update AFTER UPDATE OF id, title, text, context, why, impact, kind, project, source, details, forgotten_at ON memories BEGIN INSERT INTO indexed (key) VALUES (new.key); UPDATE corpus SET documents = documents + (new.forgotten_at IS NULL) - (old.forgotten_at IS NULL); DELETE FROM vectors WHERE memory = new.key AND (new.title <> old.title OR new.text <> old.text OR new.context <> old.context OR new.forgotten_at IS NOT NULL); DELETE FROM waiting WHERE memory = new.key AND new.forgotten_at IS NOT NULL; INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models WHERE new.forgotten_at IS NULL AND old.forgotten_at IS NOT NULL; END;
 
 -- trigger memory_tags_delete
 CREATE TRIGGER memory_tags_delete AFTER DELETE ON memory_tags WHEN EXISTS (SELECT 1 FROM memories WHERE key = old.memory) BEGIN INSERT INTO indexed (key) VALUES (old.memory); END;
@@ -121,4 +124,4 @@ CREATE TRIGGER vectors_delete AFTER DELETE ON vectors BEGIN INSERT INTO vectors_
 CREATE TRIGGER vectors_insert AFTER INSERT ON vectors BEGIN DELETE FROM waiting WHERE model = new.model AND memory = new.memory; END;
 
 -- view indexed
-CREATE VIEW indexed AS SELECT m.key, m.id, m.title, m.text, m.context, m.why, m.impact, m.kind, m.project, m.source, coalesce((SELECT group_concat(t.name, ' ' ORDER BY mt.position) FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key), '') AS tags FROM memories m WHERE m.forgotten_at IS NULL;
+CREATE VIEW indexed AS SELECT m.key, m.id, m.title, m.text, m.context, m.why, m.impact, m.kind, m.project, m.source, m.details, coalesce((SELECT group_concat(t.name, ' ' ORDER BY mt.position) FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key), '') AS tags FROM memories m WHERE m.forgotten_at IS NULL;
