@@ -59,7 +59,7 @@ def served(home: Path, *, auth: str = "", **settings: str) -> Iterator[Site]:
         yield Site(found[0].rstrip("/"), home, environment)
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 class Watched:

@@ -210,7 +210,7 @@ def test_an_interrupt_is_one_line_and_130(home: Home) -> None:
     process.stdin.flush()
     until(lambda: _opened(process.pid, home.vault))
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
     assert err == b"recollect: Interrupted. Everything saved so far is kept.\n"
     assert home.listed() == ["note"]

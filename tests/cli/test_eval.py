@@ -219,7 +219,7 @@ def test_an_interrupt_leaves_nothing_behind(home: Home, dataset: Path, tmp_path:
         until(lambda: bool(server.requests))
         time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
     assert err == b"recollect: Interrupted. Everything saved so far is kept.\n"
     assert list((tmp_path / "temporary").iterdir()) == []

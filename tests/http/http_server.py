@@ -21,7 +21,7 @@ import httpx2
 
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 NOW = "2026-03-01T12:00:00Z"
-LONGEST_S = 30  # far beyond what any request needs; a hanging one shall fail its test
+LONGEST_S = 60  # far beyond what any request needs; a hanging one shall fail its test
 API = "/api/v1"
 SECRET = "a-token-of-twenty-nine-letters"
 

@@ -227,7 +227,7 @@ def test_a_unix_socket_is_for_its_user_and_needs_no_token(
         assert "Another server listens" in capsys.readouterr().err
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
         assert process.stdout is not None
         process.stdout.close()
     assert not path.exists()

@@ -83,7 +83,7 @@ def test_a_signal_ends_the_server_soon_and_leaves_no_child(
         id = server.save(title="Written before the end")
         started = time.monotonic()
         assert server.stop(number) == code
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 30
         with pytest.raises(ProcessLookupError):
             os.killpg(server.process.pid, 0)
         assert "Traceback" not in server.log_text()
@@ -102,7 +102,7 @@ def test_a_client_that_keeps_its_connection_open_does_not_hold_the_server_back(
         assert idle.recv(12) == b"HTTP/1.1 200"
         started = time.monotonic()
         server.stop(signal.SIGINT)
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 30
 
 
 def test_a_signal_during_the_start_ends_the_server_too(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_signal_during_the_start_ends_the_server_too(tmp_path: Path) -> None:
     with process, process.stdout as stream:
         stream.readline()  # the address is told before the server answers
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 # Logs
@@ -165,7 +165,7 @@ def test_bytes_that_are_no_request_do_not_get_into_the_log(server: Server) -> No
 
 def test_the_server_says_that_it_is_alive_and_ready(server: Server) -> None:
     assert server.get("/healthz").json() == {"status": "ok", "version": __version__}
-    give_up = time.monotonic() + 20
+    give_up = time.monotonic() + 60
     while (answer := server.get("/readyz")).status_code == 503:
         assert answer.json()["reason"]
         assert time.monotonic() < give_up

@@ -39,7 +39,7 @@ memories = st.lists(
 
 
 @given(memories=memories, max_tokens=st.integers(1, 400), query=st.sampled_from(["", "tide token"]))
-@settings(max_examples=examples(30), deadline=None, derandomize=True)
+@settings(max_examples=examples(30))
 def test_no_answer_is_longer_than_asked_for(
     memories: list[dict[str, object]], max_tokens: int, query: str
 ) -> None:

@@ -303,7 +303,7 @@ def test_saving_embeds_whoever_saves(home: Path) -> None:
     (home / "config.toml").write_text('[rerank]\nprovider = "none"\n', encoding="utf-8")
     with Recollect(home=home, environment={}) as engine:
         engine.acting_as(caller(WRITE)).save(id="kept", title="Tides")
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + 60
         while engine.waiting():  # the vector follows in the background
             assert time.monotonic() < give_up
             time.sleep(0.01)
