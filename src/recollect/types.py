@@ -104,7 +104,8 @@ class Search(Struct, frozen=True, kw_only=True):
     the settings.
 
     `prefer_tags` and `prefer_domain` count in the ranking and filter nothing. `literal` reads
-    nothing into the query: "last week" is no time then, "-redis" no exclusion. `ignored` takes
+    nothing into the query: "last week" is no time then, "-redis" no exclusion, no error
+    corrected. `ignored` takes
     single readings back, as `understood` calls them: "kind bug", or "last week", up to the `=`; or
     a word that was corrected. With `include_expired`, what no longer holds is ranked like the rest.
     `now` is the time that ages are counted from. `mark` cuts a snippet with the match marked for

@@ -43,6 +43,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("fuse",),
     ("context",),
     ("query.understanding", "verdicts"),
+    ("query.corrections",),
     ("documents", "secrets", "models"),
     ("ingest",),
     ("store",),

@@ -27,11 +27,11 @@ def is_word(word: str) -> bool:
 
 def _place(word: str) -> int | None:
     """Looked for in the file as it is: to decode it would take a hundred times as long."""
-    before = f'"{word}": '.encode()
+    before = f'"{word}"'.encode()
     start = _listed().find(before)
     if start < 0:
         return None
-    start += len(before)
+    start += len(before) + len(": ")
     return int(_listed()[start : start + DIGITS].partition(b",")[0])
 
 

@@ -1,27 +1,96 @@
-"""Slips of the fingers: what someone may have meant to type."""
+"""Typing errors: which words may have been meant, and which are simply other words.
+
+An error leaves the beginning of a word alone, mostly, and the shorter a word is, the more other
+words are one letter away: `bread` is neither `read` nor `broad`.
+"""
 
 from __future__ import annotations
 
-FEWEST_LETTERS = 5  # of shorter words, too many others are one slip away
-MOST_LETTERS = 40  # the number of slips grows with the length, and a longer one is no word
+from recollect.query.exact import folded
+
+FEWEST_LETTERS = 5  # of shorter words, too many others are one letter away
+MOST_LETTERS = (
+    40  # the number of possible errors grows with the length, and a longer one is no word
+)
+ANY_LETTER = 7  # letters from which a wrong one may be any, also the first, and any other
+TWO_ERRORS = 9  # letters from which two errors are likelier than another word
+SAME_START = 4  # the letters at the beginning that two errors leave alone
+LAST_LATIN = "\u024f"
+KEYS = {
+    letter: (row, column)
+    for row, letters in enumerate(("qwertyuiop", "asdfghjkl", "zxcvbnm"))
+    for column, letter in enumerate(letters)
+}
+VOWELS = frozenset("aeiouy")
 
 
 def misspellable(word: str) -> bool:
-    """Whether a slip in it can be told from another word: enough letters, and nothing else."""
-    return FEWEST_LETTERS <= len(word) <= MOST_LETTERS and word.isalpha()
+    """Whether an error in it can be told from another word: enough Latin letters, nothing else."""
+    return (
+        FEWEST_LETTERS <= len(word) <= MOST_LETTERS and word.isalpha() and max(word) <= LAST_LATIN
+    )
 
 
-def one_slip_away(word: str) -> set[str]:
-    """Every word at Damerau-Levenshtein distance 1: a letter added, left out or replaced, or two
-    neighbours swapped. Letters are a to z and the word's own. The sharp s and its two plain ones,
-    which capitals do not tell apart, count as one letter."""
+def one_error_away(word: str) -> set[str]:
+    """Every word that one typing error may have turned into this one: a letter added, left out or
+    replaced, or two neighbours swapped. In a word of less than seven letters the first one is right
+    or swapped, and a letter is replaced only by one whose key is beside it; in one of six letters
+    also a vowel by a vowel. Letters are a to z and the word's own. The sharp s and its two plain
+    ones, which capitals do not tell apart, count as one letter."""
     from string import ascii_lowercase  # noqa: PLC0415  start-up time
 
     letters = {*ascii_lowercase, *word}
-    splits = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    first = 0 if len(word) >= ANY_LETTER else 1
+    splits = [(word[:at], word[at:]) for at in range(first, len(word) + 1)]
     found = {left + right[1:] for left, right in splits}
-    found |= {left + right[1::-1] + right[2:] for left, right in splits}
+    found |= {
+        left[:-1] + right[:1] + left[-1] + right[1:] for left, right in splits if left and right
+    }
     found |= {left + one + right for left, right in splits for one in letters}
-    found |= {left + one + right[1:] for left, right in splits for one in letters}
+    found |= {
+        left + one + right[1:]
+        for left, right in splits
+        for one in letters
+        if right and _confused(right[0], one, len(word))
+    }
     found |= {word.replace("ß", "ss"), word.replace("ss", "ß")}
-    return found - {word}
+    return {other for other in found if len(other) >= FEWEST_LETTERS} - {word}
+
+
+def two_errors_away(word: str, other: str) -> bool:
+    """Whether two errors may have turned the other word into this one: both are long, and begin
+    alike."""
+    return (
+        min(len(word), len(other)) >= TWO_ERRORS
+        and word[:SAME_START] == other[:SAME_START]
+        and len({*word} ^ {*other}) <= 4  # the same, quicker
+        and _within(folded(word), folded(other), 2)
+    )
+
+
+def _confused(typed: str, meant: str, length: int) -> bool:
+    """Whether one letter may stand for the other in a word of this length."""
+    if length >= ANY_LETTER:
+        return True
+    if length > FEWEST_LETTERS and {typed, meant} <= VOWELS:
+        return True
+    if typed not in KEYS or meant not in KEYS:
+        return False
+    return all(abs(one - two) <= 1 for one, two in zip(KEYS[typed], KEYS[meant], strict=True))
+
+
+def _within(one: str, other: str, most: int) -> bool:
+    """Whether the Damerau-Levenshtein distance is at most this: letters added, left out, replaced,
+    or neighbours swapped."""
+    while one and other and one[0] == other[0]:
+        one, other = one[1:], other[1:]
+    while one and other and one[-1] == other[-1]:
+        one, other = one[:-1], other[:-1]
+    if not one or not other or not most:
+        return len(one) + len(other) <= most
+    return (
+        _within(one[1:], other[1:], most - 1)
+        or _within(one[1:], other, most - 1)
+        or _within(one, other[1:], most - 1)
+        or (one[:2] == other[1::-1] and _within(one[2:], other[2:], most - 1))
+    )

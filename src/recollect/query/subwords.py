@@ -127,11 +127,18 @@ def unspaced_runs(text: str) -> list[str]:
     return [] if text.isascii() else [run for run, _ in _pieces(_normal(text)) if run]
 
 
+def inner_words(thing: str) -> tuple[str, ...]:
+    """The words in an identifier, however it is written: `file-sync-service` and `FileSyncService`
+    are file, sync and service."""
+    names = _names(thing) if len(thing) <= LONGEST else []
+    return names[-1].parts if names else ()
+
+
 def joined(thing: str) -> str:
     """An identifier in one piece, however it is written: `file-sync-service` is filesyncservice.
     Empty for what has no parts."""
-    names = _names(thing) if len(thing) <= LONGEST else []
-    return names[-1].joined if names and len(names[-1].parts) > 1 else ""
+    parts = inner_words(thing)
+    return "".join(parts) if len(parts) > 1 else ""
 
 
 def pairs(run: str) -> list[str]:

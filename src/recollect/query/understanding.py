@@ -11,15 +11,16 @@ from msgspec.structs import replace
 
 from recollect.models.english import is_common
 from recollect.query import fts5
+from recollect.query.corrections import Corrections
 from recollect.query.exact import MOST_THINGS, RARE, RARE_SHARE, TELLING_SHARE, exact_things
 from recollect.query.intent import intent
 from recollect.query.listing import NOTHING, Asked, asked
 from recollect.query.past import asks_before
-from recollect.query.terms import keywords, lowered
+from recollect.query.terms import WORD, composed, keywords, lowered, words
 from recollect.query.time.anchors import anchored
 from recollect.query.time.periods import bounds, periods, within, without
 from recollect.query.time.values import Period
-from recollect.store.base import COLUMNS, Store
+from recollect.store.base import Store
 from recollect.types import Filter, Intent, Memory, Search
 
 
@@ -27,6 +28,10 @@ def inverse_frequency(documents: int, holding: int) -> float:
     """`ln(1 + (N − n + ½) / (n + ½))`, the inverse document frequency of BM25 as Lucene has it:
     never below 0."""
     return log(1 + (documents - holding + 0.5) / (holding + 0.5))
+
+
+# Words of a query that are looked at for typing errors: each costs a few milliseconds at most.
+MOST_CORRECTED = 8
 
 
 class Understanding:
@@ -241,25 +246,31 @@ class Understanding:
             return False
         return holding <= TELLING_SHARE * self.documents or not is_common(word)
 
+    # Typing errors
+
     @cached_property
     def corrections(self) -> dict[str, list[str]]:
-        """For each keyword that stands nowhere in the vault, in any form, the words that one typing
-        error makes of it. A word that is there is never corrected, so that no likeness can outrank
-        it. Of a long query only the words that are searched for are looked at: each costs a search
-        and some thousand look-ups."""
+        """For each keyword that stands nowhere in the vault, in any form, the words that typing
+        errors may have made it of. A word that is there is never corrected, so that no likeness can
+        outrank it. Of a long query only the first such words are looked at."""
         if self._literal:
             return {}
+        corrections = Corrections(self._store)
+        typed = {word.lower(): word for word in words(self._text)}
         unknown = [
             word
-            for word in self.keywords[: fts5.MOST_TERMS]
-            if word not in self._ignored
-            and word not in self.frequencies
-            and not self._has_form_of(word)
+            for word in self.keywords
+            if word in typed and word not in self.frequencies and word not in self._ignored
         ]
-        return self._store.vocabulary.similar(unknown) if unknown else {}
+        found = {word: corrections.meant(typed[word]) for word in unknown[:MOST_CORRECTED]}
+        return {word: meant for word, meant in found.items() if meant}
 
-    def _has_form_of(self, word: str) -> bool:
-        """Whether another form of the word is there: `deployed` where only `deploys` stands."""
-        weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
-        found = self._store.keyword.match("stemmed", fts5.any_of([word]), weights, 1, Filter())
-        return bool(found.matches or self._store.keyword.holding("details", [word]).get(word))
+    @cached_property
+    def corrected(self) -> str:
+        """The query, with what may have been meant in the place of what is corrected."""
+        if not self.corrections:
+            return self._text
+        return WORD.sub(
+            lambda word: " ".join(self.corrections.get(word[0].lower(), (word[0],))),
+            composed(self._text),
+        )

@@ -40,8 +40,8 @@ class Keyword(Channel, frozen=True, tag="keyword"):
     (every word, any may match), `pieces` (between white space, as prefixes, any may match),
     `boolean` (all must match, or as the operators AND, OR, NOT and NEAR say), `subwords` (parts of
     identifiers, and neighbouring characters of scripts without spaces, any may match).
-    `correct_typos` also searches, for a word that stands nowhere in the vault, for the words that
-    one typing error makes of it.
+    `correct_typos` searches, instead of a word that stands nowhere in the vault, for the words that
+    typing errors may have made it of.
     """
 
     about = "holds the words"
@@ -73,9 +73,7 @@ class Keyword(Channel, frozen=True, tag="keyword"):
             raise UserError(f"{where}.columns is empty.")
 
     def matches(self, context: SearchContext) -> tuple[KeywordIndexName, str] | None:
-        corrections = context.understanding.corrections if self.correct_typos else {}
-        others = (word for words in corrections.values() for word in words)
-        text = " ".join((context.search.query, *others))
+        text = context.understanding.corrected if self.correct_typos else context.search.query
         expression = READINGS[self.reading](text, tuple(self.columns))
         if expression and set(self.columns) != set(COLUMNS[self.index]):
             expression = fts5.within(self.columns, expression)
@@ -104,6 +102,5 @@ class Keyword(Channel, frozen=True, tag="keyword"):
 
 def _note_corrections(context: SearchContext) -> None:
     """Say which words were searched for that nobody typed."""
-    for word, others in context.understanding.corrections.items():
-        if others:
-            context.note(f"No memory holds {word!r}: searched for {', '.join(others)} as well.")
+    for word, meant in context.understanding.corrections.items():
+        context.note(f"No memory holds {word!r}: searched for {', '.join(meant)} as well.")

@@ -59,6 +59,7 @@ BLEND = Recipe(
             columns={"title": 2.0, "text": 1.0, "tags": 1.0, "other": 1.0},
             reading="subwords",
             depth=DEPTH,
+            correct_typos=True,
         ),
         Exact(each=20),
         Details(weight=0.5),

@@ -21,6 +21,8 @@ from recollect.types import Evidence, Judgement, Ranking
 
 # The best answer is rarely further down in the order of fusion.
 READ = 10
+# A correction is right where a memory holds so much of what was typed without an error, by rarity.
+SUPPORT = 0.5
 # Of a confidence; one unit of the last keeps it below the next verdict.
 DIGITS = 4
 
@@ -77,6 +79,8 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
         if context.understanding.lists:
             return Judgement(1.0, "strong")  # a list holds what is asked for, or is empty
         confidence, level = self.verdict(self.signs(context))
+        if level == "strong" and not supported(context):
+            level = "weak"
         least, most = self._bounds(level)
         said = ranking.best_logit
         if said is not None and 0 < confidence < 1 and self._knows(context.models.reranker()):
@@ -135,14 +139,27 @@ def background(shares: Sequence[float]) -> float:
     return sum(lower) / len(lower) if lower else 0.0
 
 
+def supported(context: SearchContext) -> bool:
+    """Whether typing errors were corrected in a query whose other words speak for it, or none."""
+    query = context.understanding
+    typed = [word for word in query.timeless_keywords if word not in query.corrections]
+    if len(typed) == len(query.timeless_keywords):
+        return True
+    return max(_covered(context, context.fused.ids[:READ], typed), default=0.0) >= SUPPORT
+
+
 def coverage(context: SearchContext, ids: Sequence[str]) -> list[float]:
     """For each memory the share of the query's content words that it holds, each counted by its
     rarity; a word that stands nowhere in the vault is the rarest, and in none, unless a typing
     error made it of one that is."""
+    return _covered(context, ids, context.understanding.timeless_keywords)
+
+
+def _covered(context: SearchContext, ids: Sequence[str], keywords: Sequence[str]) -> list[float]:
     query = context.understanding
     texts = [context.text(id).every_stem for id in ids]
     total, covered = 0.0, [0.0] * len(texts)
-    for word in content_words(query.timeless_keywords):
+    for word in content_words(keywords):
         total += query.rarity(word)
         for place, share in enumerate(_shares(word, query, texts)):
             covered[place] += share * query.rarity(word)

@@ -175,6 +175,9 @@ class KeywordIndex(Protocol):
     def tokens(self, text: str) -> list[str]:
         """The text's tokens in order, as the stemmed index stores them."""
 
+    def terms(self, index: KeywordIndexName, start: str) -> list[str]:
+        """The tokens of an index that begin so, as it stores them, by alphabet."""
+
     def snippets(
         self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
     ) -> dict[str, str]:
@@ -260,10 +263,8 @@ class Vocabulary(Protocol):
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         """The number of live memories that contain each token; unknown tokens are left out."""
 
-    def similar(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """A few tokens one typing error away from each word of five letters or more: a letter
-        added, missing or wrong, or two neighbours swapped. Tokens in most memories come first, then
-        by alphabet. Words without such tokens are left out."""
+    def beginning(self, start: str, shortest: int, longest: int) -> dict[str, int]:
+        """The tokens of these lengths that begin so, and how many live memories contain each."""
 
 
 class Memories(Protocol):

@@ -65,9 +65,6 @@ class _Vocabulary(SqliteVocabulary):
         known = {word: self._sent.frequencies.get(word, 0) for word in asked}
         return super().frequencies(asked) | {word: n for word, n in known.items() if n}
 
-    def similar(self, words: Sequence[str]) -> dict[str, list[str]]:
-        return {word: self._sent.similar[word] for word in words if word in self._sent.similar}
-
 
 class _Vectors(SqliteVectors):
     def __init__(

@@ -39,15 +39,13 @@ class CandidateVector(NamedTuple):
 
 class Candidates(Struct, frozen=True):
     """`documents`: how many memories there are in all; `embedded`: how many of them have a vector
-    of the model asked for. `frequencies`: how many memories hold each word of the query. `similar`:
-    words that one typing error makes of those that none holds."""
+    of the model asked for. `frequencies`: how many memories hold each word of the query."""
 
     memories: list[Memory]
     documents: int
     embedded: int
     statistics: list[CountedExpression]
     frequencies: dict[str, int]
-    similar: dict[str, list[str]]
     vectors: list[CandidateVector]
     places: dict[str, ChunkPlace]
     degraded: list[Degraded]
@@ -77,7 +75,6 @@ def gathered(
             for (index, expression), counts in keyword.counted.items()
         ],
         frequencies=query.frequencies,
-        similar=query.corrections,
         vectors=[
             CandidateVector(id, span, vector.astype("<f4").tobytes())
             for id, stored in vectors.items()

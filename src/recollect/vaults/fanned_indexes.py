@@ -24,8 +24,6 @@ from recollect.vaults.known import HOME
 if TYPE_CHECKING:
     from recollect.store.base import Vector
 
-MOST_SIMILAR = 5  # as one vault gives
-
 
 class FannedPart:
     """A part of a store, by its name there."""
@@ -88,6 +86,10 @@ class FannedKeyword(FannedPart):
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
         return dict(zip(words, self.statistics(index, any_of(words)).holding, strict=False))
+
+    def terms(self, index: KeywordIndexName, start: str) -> list[str]:
+        found = self._fan_out.ask(lambda one: one.store.keyword.terms(index, start))
+        return sorted(set(chain.from_iterable(terms for _, terms in found)))
 
 
 class FannedVectors(FannedPart):
@@ -185,23 +187,14 @@ class FannedVocabulary(FannedPart):
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         words = list(tokens)
-        found = [
-            counts
-            for _, counts in self._fan_out.ask(lambda one: one.store.vocabulary.frequencies(words))
-        ]
+        return self._together(lambda one: one.store.vocabulary.frequencies(words))
+
+    def beginning(self, start: str, shortest: int, longest: int) -> dict[str, int]:
+        return self._together(lambda one: one.store.vocabulary.beginning(start, shortest, longest))
+
+    def _together(self, count: Callable[[Member], dict[str, int]]) -> dict[str, int]:
+        found = [counts for _, counts in self._fan_out.ask(count)]
         return {
             word: self._fan_out.together(counts.get(word, 0) for counts in found)
             for word in dict.fromkeys(chain(*found))
-        }
-
-    def similar(self, words: Sequence[str]) -> dict[str, list[str]]:
-        found = self._fan_out.ask(lambda one: one.store.vocabulary.similar(words))
-        near = {
-            word: {token for _, tokens in found for token in tokens.get(word, ())} for word in words
-        }
-        known = self.frequencies(set().union(*near.values()))
-        return {
-            word: sorted(tokens, key=lambda token: (-known[token], token))[:MOST_SIMILAR]
-            for word, tokens in near.items()
-            if tokens
         }

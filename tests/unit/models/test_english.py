@@ -19,7 +19,7 @@ def test_names_and_rarer_words_are_words_but_not_common(word: str) -> None:
     assert not is_common(word)
 
 
-@pytest.mark.parametrize("word", ["webhok", "zzyzx", "vocab", "größße", "a\nb", "\\"])
+@pytest.mark.parametrize("word", ["webhok", "zzyzx", "vocab", "größße", "a\nb"])
 def test_what_is_no_word_is_neither(word: str) -> None:
     assert not is_word(word)
     assert not is_common(word)

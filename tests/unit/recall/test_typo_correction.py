@@ -1,4 +1,4 @@
-"""`correct_typos`: what one typing error makes of a word that stands nowhere."""
+"""`correct_typos`: what typing errors may have made a word of that stands nowhere."""
 
 from __future__ import annotations
 
@@ -61,12 +61,71 @@ def test_what_is_there_too_short_or_near_nothing_is_not_corrected(
 
 
 def test_several_words_may_be_meant(search_at: Search) -> None:
-    at = search_at("anchxr", {"a": "anchor", "b": "anchor anchar", "c": "anchorage"})
+    at = search_at("anchr", {"a": "anchor", "b": "anchor anchar", "c": "anchorage"})
     assert corrected(at) == ["anchor", "anchar"]
-    assert at.notes == ["No memory holds 'anchxr': searched for anchor, anchar as well."]
+    assert at.notes == ["No memory holds 'anchr': searched for anchor, anchar as well."]
 
 
 def test_a_word_mistyped_twice_is_told_once(search_at: Search) -> None:
     at = search_at("retntion retntion", MEMORIES)
     assert corrected(at) == ["retention"]
     assert len(at.notes) == 1
+
+
+def test_who_asks_for_words_as_typed_gets_no_correction(search_at: Search) -> None:
+    at = search_at("retntion wall", MEMORIES, literal=True)
+    assert keyword(correct_typos=True).recall(at).ids == ("b",)
+    assert at.notes == []
+
+
+@pytest.mark.parametrize("query", ["FlieSyncService", "file_sycn_service", "SyncServcie", "sycnr"])
+def test_identifiers_are_corrected_by_their_parts(search_at: Search, query: str) -> None:
+    at = search_at(query, {"a": "FileSyncService", "b": "The file is in sync.", "c": "services"})
+    assert bool(corrected(at)) is (query != "sycnr")
+
+
+@pytest.mark.parametrize(
+    "field", ["title", "text", "context", "why", "impact", "project", "source", "kind", "tags"]
+)
+def test_a_word_in_any_field_is_not_corrected(search_at: Search, field: str) -> None:
+    """`qubitt` stands beside it, one letter away."""
+    word = ["qubitz"] if field == "tags" else "qubitz"
+    memories = {"a": {"title": "x", field: word}, "b": "The qubitt stays."}
+    assert corrected(search_at("qubitz", memories)) == []
+
+
+def test_of_a_long_query_only_the_first_unknown_words_are_looked_at(search_at: Search) -> None:
+    others = " ".join(f"other{letter}" for letter in "abcdefgh")
+    assert corrected(search_at(f"{others} retntion", MEMORIES)) == []
+    assert corrected(search_at(f"retntion {others}", {})) == ["retention"]
+
+
+def test_a_search_whose_words_are_all_there_reads_nothing_to_correct_them(
+    search_at: Search,
+) -> None:
+    assert statements(search_at("retention of the wall", MEMORIES)) == []
+
+
+def test_a_typing_error_costs_a_few_statements(search_at: Search) -> None:
+    """Three look-ups of the word, one of what is an error away; ranges only where that fails."""
+    assert len(statements(search_at("retntion", MEMORIES))) == 4
+    ranges = [sql for sql in statements(search_at("xylophonist", {})) if " >= ? AND " in sql]
+    assert len(ranges) == 4
+
+
+def statements(at: SearchContext) -> list[str]:
+    """What the corrections ask of the database."""
+    asked: list[str] = []
+
+    def remember(cursor: object, sql: str, values: object) -> bool:
+        asked.append(sql)
+        return True
+
+    assert at.understanding.frequencies is not None
+    connection = at.store.database.connection()  # type: ignore[attr-defined]
+    connection.exec_trace = remember
+    try:
+        assert at.understanding.corrections is not None
+    finally:
+        connection.exec_trace = None
+    return [sql for sql in asked if sql.lstrip().startswith("SELECT")]

@@ -56,7 +56,8 @@ HOT: dict[str, Ask] = {
     "nearest without kinds": lambda s: s.vectors.nearest(MODEL, axis(0), 5, WITHOUT),
     "similarities": lambda s: s.vectors.similarities(MODEL, axis(0), ["m1", "m2"]),
     "vocabulary": lambda s: s.vocabulary.frequencies(["anchor", "chain"]),
-    "similar words": lambda s: s.vocabulary.similar(["ancor", "chians"]),
+    "words that begin so": lambda s: s.vocabulary.beginning("an", 3, 7),
+    "terms that begin so": lambda s: s.keyword.terms("stemmed", "anch"),
     "edit": lambda s: edit(s),
     "forget": lambda s: forget(s),
 }

@@ -41,8 +41,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--literal",
         action="store_const",
         const=True,
-        help='search for every word: read no times ("last week"), kinds ("bugs") or exclusions '
-        '("-redis")',
+        help='search for every word as typed: read no times ("last week"), kinds ("bugs") or '
+        'exclusions ("-redis"), correct no typing errors',
     )
     parser.add_argument(
         "--ignore",

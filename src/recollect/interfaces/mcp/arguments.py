@@ -95,7 +95,8 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     prefer_domain: Annotated[Text, Meta(description="Rank it higher; filters nothing.")] = UNSET
     vaults: Annotated[Tags, Meta(description="Only these vaults (default: all).")] = UNSET
     literal: Annotated[
-        bool | UnsetType, Meta(description='Search for every word; "last week" is no time then.')
+        bool | UnsetType,
+        Meta(description='Search for words as typed; "last week" is no time then.'),
     ] = UNSET
     ignored: Annotated[
         Tags, Meta(description='Take single readings back, as `understood` says: "kind bug".')

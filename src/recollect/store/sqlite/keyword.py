@@ -20,7 +20,7 @@ from recollect.store.base import (
 )
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.bm25 import FUNCTION, counted, least_share, pooled_bm25, scoring
-from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.connection import LAST, Database
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import Filter, Memory
@@ -215,6 +215,17 @@ class SqliteKeyword:
             text.encode(), flags, None, include_offsets=False, include_colocated=False
         )
         return cast(list[str], found)  # without offsets and synonyms: plain texts
+
+    def terms(self, index: KeywordIndexName, start: str) -> list[str]:
+        table = f"temp.{TABLES[index]}_terms"
+        with self._database.translated():
+            connection = self._database.connection()
+            connection.execute(
+                f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} "
+                f"USING fts5vocab (main, {TABLES[index]}, row)"
+            )
+            sql = f"SELECT term FROM {table} WHERE term >= ? AND term < ? ORDER BY term"
+            return [str(term) for (term,) in connection.execute(sql, (start, start + LAST))]
 
     def snippets(
         self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]

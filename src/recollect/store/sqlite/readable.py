@@ -59,11 +59,11 @@ class ReadableStore:
             "kinds": [], "projects": [],
         }, get=self._get, newest=self._newest, made=self._made, browse=self._browse))  # fmt: skip
         self.keyword = cast(KeywordIndex, _Part(self, store.keyword, {
-            "holding": {}, "statistics": KeywordStatistics(0, 0, ()),
+            "holding": {}, "terms": [], "statistics": KeywordStatistics(0, 0, ()),
         }, match=self._match))  # fmt: skip
         self.topics = cast(TopicIndex, _Part(self, store.topics, {"carrying": []}))
         self.vocabulary = cast(Vocabulary, _Part(self, store.vocabulary, {
-            "documents": 1, "frequencies": {}, "similar": {},
+            "documents": 1, "frequencies": {}, "beginning": {},
         }))  # fmt: skip
         self.feedback = cast(FeedbackLog, _Part(self, store.feedback, {
             "counts": (0, 0), "state": FeedbackState(False, ""), "on": [], "near": {},

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import apsw
 
-from recollect.query.spelling import misspellable, one_slip_away
 from recollect.query.terms import semantic_text, tokens
-from recollect.store.sqlite.connection import Database, as_json_list
+from recollect.store.sqlite.connection import LAST, Database, as_json_list
 from recollect.types import Memory
 
 MOST_KNOWN = 200_000  # tokens kept in memory: about 20 MB
-MOST_SIMILAR = 5  # the word that was meant is among the first few
 LOOK_UP = (
     "SELECT v.token, v.documents FROM json_each(?) j CROSS JOIN vocabulary v ON v.token = j.value"
 )
+
+BEGINNING = """
+SELECT token, documents FROM vocabulary
+ WHERE token >= ? AND token < ? AND length(token) BETWEEN ? AND ?"""
 
 
 def memory_tokens(memory: Memory) -> set[str]:
@@ -43,15 +45,9 @@ class SqliteVocabulary:
             known.update(self._looked_up(unseen))
         return {token: known[token] for token in wanted if known[token]}
 
-    def similar(self, words: Sequence[str]) -> dict[str, list[str]]:
-        near = {word: one_slip_away(word.lower()) for word in words if misspellable(word)}
-        known = self._looked_up(set().union(*near.values()))
-        best = sorted(known, key=lambda token: (-known[token], token))
-        found = {
-            word: [token for token in best if token in candidates][:MOST_SIMILAR]
-            for word, candidates in near.items()
-        }
-        return {word: tokens for word, tokens in found.items() if tokens}
+    def beginning(self, start: str, shortest: int, longest: int) -> dict[str, int]:
+        rows = self._database.rows(BEGINNING, start, start + LAST, shortest, longest)
+        return dict(rows)  # type: ignore[arg-type]
 
     def forget(self) -> None:
         """Drop the tokens in memory."""

@@ -9,6 +9,7 @@ from recollect.store.base import COLUMNS
 from recollect.testing.stores.helpers import (
     WORD_INDEXES,
     Contract,
+    forget,
     matches,
     purge_everything,
     save,
@@ -136,6 +137,21 @@ class KeywordContract(Contract):
         assert found.count("2") == 2, "Every word comes, each time it stands there."
         assert store.keyword.tokens("migrate database") == found[3:5]
         assert store.keyword.tokens("") == store.keyword.tokens(" ,;! ") == []
+
+    def test_the_terms_of_an_index_are_listed_by_how_they_begin(self) -> None:
+        """As the index keeps them, and only those of live memories."""
+        store = self.store()
+        save(store, memory("a", title="Anchors", text="anchored", why="ankle", tags=("Ann",)))
+        save(store, memory("b", text="anchorPoint of the harbour", impact="angular"))
+        assert store.keyword.terms("stemmed", "an") == [
+            "anchor", "anchorpoint", "angular", "ankl", "ann"
+        ]  # fmt: skip
+        assert store.keyword.terms("plain", "anch") == ["anchored", "anchorpoint", "anchors"]
+        assert store.keyword.terms("subwords", "anchor") == ["anchor", "anchorpoint"]
+        assert store.keyword.terms("stemmed", "zz") == []
+        forget(store, "b")
+        assert store.keyword.terms("stemmed", "an") == ["anchor", "ankl", "ann"]
+        assert store.keyword.terms("subwords", "anchor") == []
 
     def test_words_with_the_same_tokens_find_each_other(self) -> None:
         store = self.store()

@@ -46,30 +46,16 @@ class VocabularyContract(Contract):
             "three": 1,
         }
 
-    def test_what_is_one_slip_away_is_similar_the_most_frequent_first(self) -> None:
+    def test_tokens_are_listed_by_how_they_begin_and_how_long_they_are(self) -> None:
         store = self.store()
-        save(store, memory("a", text="anchor anchors ancho"), memory("b", text="anchor anchors"))
-        save(store, memory("c", text="anchors ranchor lighthouse", tags=("Anchor",)))
-        for slip in ("ancor", "anchhor", "anchir", "nachor", "Ancor", "xnchor"):
-            assert store.vocabulary.similar([slip])[slip][0] == "anchor", slip
-        assert store.vocabulary.similar(["anchor", "lighthuose", "nothing"]) == {
-            "anchor": ["anchors", "ancho", "ranchor"],
-            "lighthuose": ["lighthouse"],
-        }
-        forget(store, "c")
-        assert store.vocabulary.similar(["lighthuose"]) == {}
-
-    def test_short_words_and_what_is_no_word_have_nothing_similar(self) -> None:
-        store = self.store()
-        save(store, memory("a", text="deck decks anchor1 anchor12 anchors"))
-        asked = ["dekc", "dec", "", "anchor2", "anchor11", "a" * 5000, "it's no", "deckss"]
-        assert store.vocabulary.similar(asked) == {"deckss": ["decks"]}
-        assert store.vocabulary.similar([]) == {}
-
-    def test_of_many_similar_words_a_handful_is_told(self) -> None:
-        store = self.store()
-        save(store, memory("a", text=" ".join(f"anch{letter}r" for letter in "abcdefghijkl")))
-        assert 3 <= len(store.vocabulary.similar(["anchor"])["anchor"]) <= 10
+        save(store, memory("a", text="anchor anchors ancho an", tags=("Anchor",)))
+        save(store, memory("b", text="anchor ranchor andere änchor anc_hor"))
+        assert store.vocabulary.beginning("an", 5, 6) == {"anchor": 2, "ancho": 1, "andere": 1}
+        assert store.vocabulary.beginning("anc", 7, 9) == {"anchors": 1, "anc_hor": 1}
+        assert store.vocabulary.beginning("än", 1, 9) == {"änchor": 1}
+        assert store.vocabulary.beginning("anchor", 1, 5) == {}
+        forget(store, "b")
+        assert store.vocabulary.beginning("an", 5, 6) == {"anchor": 1, "ancho": 1}
 
     def test_tokens_never_seen_are_left_out(self) -> None:
         store = self.store()

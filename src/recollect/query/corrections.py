@@ -1,0 +1,112 @@
+"""What a vault's words make of a word that none of its memories holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from recollect.models.english import is_word
+from recollect.query.exact import folded
+from recollect.query.spelling import (
+    SAME_START,
+    TWO_ERRORS,
+    misspellable,
+    one_error_away,
+    two_errors_away,
+)
+from recollect.query.subwords import inner_words
+from recollect.store.base import KeywordIndexName, Store
+
+MOST_MEANT = 3  # the word that was meant is among the first few
+# What begins with so many of a word's letters is read of an index: the fewer, the longer it takes,
+# most of all of the stems, where common words are long lists.
+START = {"subwords": 2, "stemmed": SAME_START, "details": SAME_START}
+# They hold every field; the words of the plain index are among those of the stemmed one.
+INDEXES: tuple[KeywordIndexName, ...] = ("stemmed", "details", "subwords")
+# A list of words has no room for all of their forms.
+ENDING = re.compile("(?:s|es|ed|ing|ly)$")
+
+
+class Corrections:
+    """Words that are near to one which stands nowhere in the vault, in no form and no field."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def meant(self, typed: str) -> list[str]:
+        """What may have been meant, best first. Of an identifier each part is looked at, then all
+        of it in one piece; what has a digit in it is never corrected."""
+        parts = inner_words(typed)
+        name = "".join(parts)
+        if not name.isalpha() or self._holds(name):
+            return []
+        if len(parts) < 2:
+            return self._words(name)
+        if self._holds(typed):
+            return []
+        unknown = [part for part in parts if not self._holds(part)]
+        corrected = typed
+        for part in unknown:
+            if not (found := self._words(part)):
+                return self._words(name)
+            corrected = re.sub(part, _as_written(found[0]), corrected, flags=re.IGNORECASE)
+        return [corrected] if unknown else []
+
+    def _words(self, word: str) -> list[str]:
+        """The words that are near, best first; none where English has the word as it was typed.
+        Those of title, text and tags that are one error away come before other ways to be near,
+        which cost more."""
+        if not misspellable(word):
+            return []
+        plain = folded(word)
+        near = one_error_away(word).union(*(one_error_away(form) for form in {plain} - {word}))
+        found = (
+            self._best(self._store.vocabulary.frequencies(near))
+            or sorted(near & self._beginning("subwords", plain))[:MOST_MEANT]
+            or self._by_stems(plain, near)
+            or self._two_errors_away(word)
+        )
+        known = found and any(is_word(form) for form in {plain, ENDING.sub("", plain)})
+        return [] if known else found
+
+    def _two_errors_away(self, word: str) -> list[str]:
+        if len(word) < TWO_ERRORS:
+            return []
+        likely = self._store.vocabulary.beginning(
+            word[:SAME_START], max(TWO_ERRORS, len(word) - 2), len(word) + 2
+        )
+        near = {token: count for token, count in likely.items() if two_errors_away(word, token)}
+        return self._best(near)
+
+    def _by_stems(self, word: str, near: Iterable[str]) -> list[str]:
+        """The words of which the vault has another form, such as `webhook` for `webhooks`."""
+        stems = self._beginning("stemmed", word) | self._beginning("details", word)
+        if not stems:
+            return []
+        # A letter is left out more often than added: of several forms, the longest one is meant.
+        forms = sorted(
+            (other for other in near if other.startswith(word[: START["stemmed"]])),
+            key=lambda form: (len(form), form),
+        )
+        tokens = self._store.keyword.tokens(" ".join(forms))
+        found = {stem: form for form, stem in zip(forms, tokens, strict=False) if stem in stems}
+        return sorted(found.values())[:MOST_MEANT]
+
+    def _best(self, known: Mapping[str, int]) -> list[str]:
+        """Those that most memories hold, of several forms of a word the first."""
+        order = sorted(known, key=lambda token: (-known[token], token))
+        forms = {tuple(self._store.keyword.tokens(token)): token for token in reversed(order)}
+        return [token for token in order if token in forms.values()][:MOST_MEANT]
+
+    def _holds(self, word: str) -> bool:
+        """Whether the word is there, or a form of it: `deployed` where only `deploys` stands."""
+        return any(self._store.keyword.holding(index, [word]).get(word) for index in INDEXES)
+
+    def _beginning(self, index: KeywordIndexName, word: str) -> frozenset[str]:
+        """What an index holds that begins as the word does."""
+        return frozenset(self._store.keyword.terms(index, word[: START[index]]))
+
+
+def _as_written(meant: str) -> Callable[[re.Match[str]], str]:
+    """A word with a capital where the one that it replaces has one."""
+    return lambda found: meant.capitalize() if found[0][0].isupper() else meant
