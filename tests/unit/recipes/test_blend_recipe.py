@@ -45,7 +45,8 @@ def test_it_hangs_together() -> None:
         "evidence",
     ]
     assert [stage.name for stage in BLEND.stages] == stages
-    assert set(BLEND.fuse.channels) == {"keyword", "subwords", "exact", "details", "vector"}
+    fused = {"keyword", "subwords", "exact", "details", "vector", "accepted"}
+    assert set(BLEND.fuse.channels) == fused
 
 
 def test_it_survives_being_written_down() -> None:
