@@ -125,7 +125,7 @@ def asked(
     if not kind or f"severity {severity}" in ignored:
         severity = None
     source = read("source", sources(names))
-    named = {*lowered(project), "team"} if project else set()
+    named = {*lowered(project), "project", "team"} if project else set()
     named |= {*lowered(source or ""), *(lowered(f"{tag}'s") if tag else ())}
     if severity:
         named |= SEVERITIES.keys()
