@@ -4,8 +4,9 @@ Each question of a judged set is asked of its set (`answerable`); questions of t
 asked of it (`elsewhere`: nothing there answers them); where one document answers a question, half
 of the questions are asked once more of the set without their documents (`taken out`, with the rest
 of the article for xquad: what remains is near); questions that a set marks as having no answer are
-`marked`. A question's id decides whether it is for choosing the rules (`--fit` prints them) or held
-out; the figures in results/evidence.json, which docs/quality.md shows, are of the held-out half.
+`marked`. A question's id decides whether `--fit` fits rules on it or results/evidence.json, which
+docs/quality.md shows, has it. The rules in use are older than this split: they were fitted on another
+half of these sets without hotpotqa-1k, and rounded.
 Asked without a reranker: the verdict does not depend on it.
 """
 
