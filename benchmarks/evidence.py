@@ -5,8 +5,8 @@ asked of it (`elsewhere`: nothing there answers them); where one document answer
 of the questions are asked once more of the set without their documents (`taken out`, with the rest
 of the article for xquad: what remains is near); questions that a set marks as having no answer are
 `marked`. A question's id decides whether `--fit` fits rules on it or results/evidence.json, which
-docs/quality.md shows, has it. The rules in use are older than this split: they were fitted on another
-half of these sets without hotpotqa-1k, and rounded.
+docs/quality.md shows, has it. The rules in use are older than this split: they were fitted on
+another half of these sets without hotpotqa-1k, and rounded.
 Asked without a reranker: the verdict does not depend on it.
 """
 
