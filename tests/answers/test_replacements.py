@@ -1,8 +1,9 @@
 """Pairs of memories, half of them hard negatives: what is claimed to be replaced mostly is.
 
 `older` and `newer` are two memories, `replaced` says whether the newer replaces the older, `about`
-what makes the pair what it is. The rule was chosen on the `half` that is `fitted`; the other half
-was drawn at random before there was a rule. `benchmarks/replacements.py` prints both.
+what makes the pair what it is. Each pair was put into a `half` at random. The rule was chosen by
+the misses of the `fitted` one; of the other only the figures were seen, more than once.
+`benchmarks/replacements.py` prints both.
 """
 
 from __future__ import annotations

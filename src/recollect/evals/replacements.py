@@ -15,7 +15,7 @@ from recollect.times import parse_time
 
 
 class JudgedPair(NamedTuple):
-    """`half`: the rule was chosen on the pairs that are `fitted`, not on those `held out`."""
+    """`half`: the misses of the pairs that are `fitted` were read when the rule was chosen."""
 
     half: str
     older: str
