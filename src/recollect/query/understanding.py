@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
@@ -12,7 +13,15 @@ from msgspec.structs import replace
 from recollect.models.english import is_common
 from recollect.query import fts5
 from recollect.query.corrections import Corrections
-from recollect.query.exact import MOST_THINGS, RARE, RARE_SHARE, TELLING_SHARE, exact_things
+from recollect.query.exact import (
+    MOST_THINGS,
+    RARE,
+    RARE_SHARE,
+    TELLING_SHARE,
+    exact_things,
+    folded,
+    holds,
+)
 from recollect.query.intent import intent
 from recollect.query.listing import NOTHING, Asked, asked
 from recollect.query.past import asks_before
@@ -100,8 +109,17 @@ class Understanding:
         return not self._literal and (self._asked_before or asks_before(self._text))
 
     def wants_before(self, newer: Memory, older: Memory) -> bool:
-        """Whether the older of two statements is asked for rather than the newer: it held at the
-        time that the query names, or the query asks for what was before."""
+        """Whether the older of two statements is asked for rather than the newer: it alone has a
+        name or a number that the query has, it held at the time that the query names, or the query
+        asks for what was before."""
+        names = {*self.names, *re.findall(r"\w*\d\w*", self.timeless)}
+        texts = [(folded(m.title), folded(f"{m.title}\n{m.text}")) for m in (older, newer)]
+        if any(
+            holds(o, name) and not holds(n, name)
+            for name in names
+            for o, n in zip(*texts, strict=True)
+        ):
+            return True
         if not self.asked_periods:
             return self._formerly
         ends = [period.end for period in self.asked_periods if period.end]

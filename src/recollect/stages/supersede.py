@@ -77,7 +77,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         for memory in raised:
             best = max((hits[each.id] for each in below), key=_score)
             if hits[memory.id].score <= best.score:
-                how = "held before" if wanted else "newer than"
+                how = "asked for rather than" if wanted else "newer than"
                 hits[memory.id] = self._above(hits[memory.id], best, how, context)
             below.append(memory)
 

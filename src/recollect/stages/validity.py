@@ -27,24 +27,24 @@ class Validity(Stage, frozen=True, tag="validity"):
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         expired = {id: validity(context.memory(id), context.now) for id in ranking.ids}
-        replaced = [hit.memory_id for hit in ranking if hit.findings.superseded_by]
+        replaced = {
+            hit.memory_id: f"probably replaced by {newer.id}"
+            for hit in ranking
+            if (newer := hit.findings.superseded_by)
+            and not context.understanding.wants_before(newer, context.memory(hit.memory_id))
+        }
         if context.understanding.past or not (replaced or any(expired.values())):
             return ranking
-        valid = [
-            hit.score
-            for hit in ranking
-            if not expired[hit.memory_id] and not hit.findings.superseded_by
-        ]
-        return ranking.resorted(self._below(hit, valid, expired[hit.memory_id]) for hit in ranking)
+        labels = {id: label or replaced.get(id, "") for id, label in expired.items()}
+        valid = [hit.score for hit in ranking if not labels[hit.memory_id]]
+        shares = {id: self.share if expired[id] else self.share_if_replaced for id in labels}
+        return ranking.resorted(
+            self._below(hit, valid, labels[hit.memory_id], shares[hit.memory_id]) for hit in ranking
+        )
 
-    def _below(self, hit: Hit, valid: list[float], expired: str) -> Hit:
-        newer = hit.findings.superseded_by
-        if not expired and newer is None:
-            return hit
-        share = self.share if expired else self.share_if_replaced
+    def _below(self, hit: Hit, valid: list[float], label: str, share: float) -> Hit:
         answering = [score for score in valid if score >= share * hit.score]
-        if not answering or min(answering) > hit.score:
+        if not label or not answering or min(answering) > hit.score:
             return hit
-        label = expired or f"probably replaced by {newer.id if newer else ''}"
         place = leaf(self.name, nextafter(min(answering), -inf), f"{label}: below what is valid")
         return hit.rescored(combine(hit.why.name, "min", (hit.why, place)))

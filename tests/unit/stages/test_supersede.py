@@ -11,6 +11,7 @@ import pytest
 
 from recollect.context import SearchContext
 from recollect.stages.supersede import Supersede
+from recollect.stages.validity import Validity
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]
@@ -102,9 +103,17 @@ def test_a_question_about_the_past_gets_what_held_then(search_at: Search, query:
     ranking = STAGE.apply(fused(new=5.0, old=3.0), at)
     assert ranking.ids == ("old", "new")
     place = ranking.hits[0].why.parts[-1]
-    assert place.formula == "2025-01-01, held before new (2026-01-01): just above"
+    assert place.formula == "2025-01-01, asked for rather than new (2026-01-01): just above"
     assert recompute(ranking.hits[0].why) == ranking.hits[0].score
     assert replacing(ranking) == {"old": "new"}
+
+
+def test_a_question_that_names_what_only_the_older_has_gets_the_older(search_at: Search) -> None:
+    at = searched(search_at, query="limit of 100")
+    ranking = STAGE.apply(fused(new=5.0, old=3.0), at)
+    assert ranking.ids == ("old", "new")
+    assert replacing(ranking) == {"old": "new"}
+    assert Validity().apply(ranking, at).ids == ("old", "new")
 
 
 @pytest.mark.parametrize("query", ["limit since 2026", "limit in January 2026"])
