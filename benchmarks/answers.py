@@ -13,6 +13,7 @@ from pathlib import Path
 
 from recollect import Recollect
 from recollect.evals.answers import ASKED_AT, is_right, questions
+from recollect.settings import Rerank, Settings
 
 ANSWERS = Path(__file__).parents[1] / "tests" / "answers"
 RESULTS = Path(__file__).parent / "results" / "answers.json"
@@ -27,12 +28,12 @@ def main() -> None:
     args = parser.parse_args()
     groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
     memories = 0
-    changes = {"stages.rerank.top": 0} if args.no_rerank else {}
+    settings = Settings(rerank=Rerank(provider="none")) if args.no_rerank else Settings()
     for file in sorted(ANSWERS.glob("*-questions.jsonl")):
         vault = file.stem.removesuffix("-questions")
         with (
             tempfile.TemporaryDirectory() as folder,
-            Recollect(Path(folder) / "vault.db") as memory,
+            Recollect(Path(folder) / "vault.db", settings=settings) as memory,
         ):
             for line in (ANSWERS / f"{vault}.jsonl").read_text(encoding="utf-8").splitlines():
                 memory.save(**json.loads(line))
@@ -40,7 +41,7 @@ def main() -> None:
             memory.embed_now()
             for question in questions(file):
                 now = datetime.fromisoformat(question.get("now", ASKED_AT))
-                response = memory.search(question["query"], now=now, limit=10, changes=changes)
+                response = memory.search(question["query"], now=now, limit=10)
                 right = is_right(question, response)
                 for share in SHARES[: 1 + question.get("held_out", False)]:
                     for group in (question["group"], "all"):

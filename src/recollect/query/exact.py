@@ -17,7 +17,7 @@ MOST_THINGS = 8
 # A word that at most so many memories hold, and so small a share of them, may be as good as a name.
 RARE = 3
 RARE_SHARE = 0.1
-# Words such as "keep", "run" and "take" stand in 0.3 to 20 % of the memories of five collections.
+# Words such as "keep", "run" and "take" stand in 0.3 to 20 % of the memories of four collections.
 # Under that share the vault itself shows that a word is rare. Above it, in a vault of less than a
 # thousand memories, chance may have kept a common word out: there it must be rare in English too.
 TELLING_SHARE = 0.003
