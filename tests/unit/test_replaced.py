@@ -63,7 +63,7 @@ def test_as_of_a_past_day_nothing_is_replaced(memory: Recollect) -> None:
 
 def test_an_agent_reads_both_names(memory: Recollect) -> None:
     text = response_text(memory.search("which editor do I use"), explain=False)
-    assert "probably replaces neovim (2026-01-09)" in text
+    assert "newer (2026-08-14) than neovim (2026-01-09)" in text
     assert "probably replaced by zed (2026-08-14)" in text
 
 
@@ -79,7 +79,7 @@ def test_the_page_links_both(memory: Recollect) -> None:
 
     with start_blocking_portal() as portal:
         page = portal.call(ask)
-    assert 'Probably replaces <a href="/memory/neovim">' in page
+    assert 'Newer (2026-08-14) than <a href="/memory/neovim">' in page
     assert 'Probably replaced by <a href="/memory/zed">' in page
 
 

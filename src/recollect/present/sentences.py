@@ -46,12 +46,13 @@ def over_budget(count: int) -> str:
 
 
 def others(result: Result) -> Iterator[str]:
-    """`says the same as deploy-2`, `probably replaces deploy-1 (2026-01-14)`, `probably replaced by
-    deploy-3 (2026-08-21)`."""
+    """`says the same as deploy-2`, `newer (2026-08-21) than deploy-1 (2026-01-14)`, `probably
+    replaced by deploy-3 (2026-11-02)`."""
     if result.same:
         yield f"says the same as {', '.join(memory.id for memory in result.same)}"
     for older in result.replaces:
-        yield f"probably replaces {older.id} ({older.updated_at:%Y-%m-%d})"
+        date, since = older.updated_at, result.memory.updated_at
+        yield f"newer ({since:%Y-%m-%d}) than {older.id} ({date:%Y-%m-%d})"
     if newer := result.superseded_by:
         yield f"probably replaced by {newer.id} ({newer.updated_at:%Y-%m-%d})"
 

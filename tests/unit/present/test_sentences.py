@@ -69,7 +69,7 @@ def test_a_result_names_those_it_stands_for() -> None:
     )
     assert list(sentences.others(found)) == [
         "says the same as deploy-3, deploy-4",
-        "probably replaces deploy-1 (2026-01-14)",
+        "newer (2026-08-21) than deploy-1 (2026-01-14)",
         "probably replaced by deploy-9 (2026-08-21)",
     ]
     assert not list(sentences.others(result()))
