@@ -178,6 +178,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", f"{API}/memories"): {"id": "kept-1", "title": "Kept"},
     ("PATCH", f"{API}/memories/kept-1"): {"text": "More"},
     ("POST", f"{API}/search"): {"query": "kept"},
+    ("POST", f"{API}/candidates"): {"query": "kept"},
     ("POST", f"{API}/feedback"): {"query": "kept", "id": "kept-1", "accepted": True},
     ("POST", f"{API}/recipes"): {"name": "mine", "extends": "blend"},
 }

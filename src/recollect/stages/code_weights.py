@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from recollect.context import SearchContext
-from recollect.errors import UserError
-from recollect.recipes.ranges import Count, Factor, Share
+from recollect.recipes.ranges import Count, Factor, Share, Span
 from recollect.stages.base import Stage
 from recollect.types import Hit, Memory, Ranking, Term, combine, weighted
 
@@ -31,21 +30,17 @@ class CodeWeights(Stage, frozen=True, tag="code_weights"):
 
     Source code repeats the words of its comments and its boilerplate without being about them: a
     question in words is answered by meaning first. Such a question has at least `least_words`
-    keywords, and names no identifier, number or quoted phrase. A text is source code where its
-    beginning has a share `code` of signs or more, prose up to `prose`, and between them the factor
-    grows evenly; a chunk of a source file is source code whatever it looks like. Without vectors
-    only words can tell, and everything counts as ever.
+    keywords, and names no identifier, number or quoted phrase. A text is prose where its beginning
+    has a share of signs up to `prose`, source code where it has `ramp` more than that, and between
+    them the factor grows evenly; a chunk of a source file is source code whatever it looks like.
+    Without vectors only words can tell, and everything counts as ever.
     """
 
     factors: dict[str, Factor]
     least_words: Count = 3
     prose: Share = 0.03
-    code: Share = 0.05
+    ramp: Span = 0.02
     name: str = "code_weights"
-
-    def check(self, where: str) -> None:
-        if self.code <= self.prose:
-            raise UserError(f"{where}.code must be above prose, which is {self.prose:g}.")
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         query = context.understanding
@@ -62,7 +57,7 @@ class CodeWeights(Stage, frozen=True, tag="code_weights"):
         if memory.kind == CODE:
             return 1.0
         above = sign_share(memory.text[:OPENING]) - self.prose
-        return max(0.0, min(1.0, above / (self.code - self.prose)))
+        return max(0.0, min(1.0, above / self.ramp))
 
     def _hit(self, hit: Hit, likeness: float) -> Hit:
         if not likeness or hit.why.formula != "sum":

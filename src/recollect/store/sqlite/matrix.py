@@ -190,6 +190,8 @@ class Matrix:
     def _append(self, batch: Sequence[Sequence[apsw.SQLiteValue]]) -> None:
         assert self._stored is not None
         seqs, keys, passages, starts, stops, ids, blobs = zip(*batch, strict=True)
+        if not all(isinstance(id, str) for id in ids):  # a damaged row may hold any value
+            raise apsw.CorruptError("an id is not a text")
         read = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), self._width)
         rows = self._shaped(read.astype(np.float32, copy=False))
         stored = vector_rows.grown(self._stored, len(batch))
