@@ -7,6 +7,7 @@ import argparse
 from recollect.engine import Recollect
 from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
+from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, styled
 from recollect.present.agent_context import FORMS, context_line, context_text
 
 EXAMPLE = (
@@ -36,7 +37,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    form = context_line if args.json else context_text
     with Recollect(brief=True) as memory:
         found = memory.context(
             args.query,
@@ -47,5 +47,21 @@ def run(args: argparse.Namespace) -> int:
             topup_recent=False if args.no_topup else None,
             forms=FORMS if args.json else (context_text,),
         )
-    print(form(found))
+    if args.json:
+        print(context_line(found))
+        return 0
+    parts = context_text(found).split("\n\n")
+    warned_from = len(parts) - len(found.response.degraded if found.response else ())
+    print("\n\n".join(_coloured(part, at >= warned_from) for at, part in enumerate(parts)))
     return 0
+
+
+def _coloured(part: str, warning: bool) -> str:
+    """A memory with its title bold and what stands around the title dim; or a sentence."""
+    if warning or not part.startswith("["):
+        return styled(part, YELLOW if warning else DIM)
+    heading, line_break, body = part.partition("\n")
+    start, quote, rest = heading.partition(" > ")
+    title, dot, about = rest.partition(" · ")
+    head = styled(start + quote, DIM) + styled(title, BOLD) + styled(dot + about, DIM)
+    return head + line_break + body
