@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -131,8 +132,8 @@ def ids(briefing: dict[str, list[dict[str, str]]]) -> list[str]:
 def test_a_context_without_a_question_is_the_newest(briefed: Home) -> None:
     briefing = briefed.run("context", "--limit", "3", "--json").json()
     assert ids(briefing) == ["a", "b", "c"]
-    assert set(briefing) == {"memories", "matched", "topped_up", "left_out", "degraded"}
-    assert (briefing["matched"], briefing["topped_up"], briefing["left_out"]) == (0, 3, 0)
+    numbers = {"pinned": 0, "matched": 0, "topped_up": 3, "left_out": 0}
+    assert briefing == {"memories": briefing["memories"], "degraded": [], **numbers}
 
 
 def test_a_context_with_a_question_is_the_matches_then_the_newest_none_twice(
@@ -152,18 +153,24 @@ def test_a_context_keeps_to_its_project_even_when_it_tops_up(briefed: Home) -> N
 
 
 def test_a_context_keeps_to_its_budget(briefed: Home) -> None:
-    """Each note is 21 or 24 characters, which is 6 tokens."""
-    briefing = briefed.json("context", "--max-tokens", "13")
-    assert ids(briefing) == ["a", "b"]
-    assert briefing["left_out"] == 4
-    assert briefed.json("context", "--max-tokens", "1")["memories"] == []
+    """The answer as printed counts: each note takes about 200 characters of JSON, or 60 of text."""
+    for tokens, fitting in ((60, []), (100, ["a"]), (130, ["a", "b"]), (180, ["a", "b", "c"])):
+        printed = briefed.run("context", "--json", "--max-tokens", str(tokens))
+        assert len(printed.out) <= 4 * tokens
+        assert ids(printed.json()) == fitting
+        assert printed.json()["left_out"] == 6 - len(fitting)
+    text = briefed.run("context", "--max-tokens", "100").out
+    assert len(text) <= 400
+    assert re.findall(r"^\[(.)\] > Note", text, re.MULTILINE) == ["a", "b", "c"]
+    assert "3 more not shown" in text
+    refused(briefed.call("context", "--max-tokens", "1"), "too small", "39 are needed")
     refused(briefed.call("context", "--max-tokens", "0"), "max_tokens")
     refused(briefed.call("context", "--limit", "0"), "at least 1")
 
 
 def test_one_giant_does_not_empty_a_context(briefed: Home) -> None:
     briefed.bring_in({"id": "giant", "title": "deploy " * 10_000})
-    briefing = briefed.json("context", "deploy", "--max-tokens", "100")
+    briefing = briefed.json("context", "deploy", "--max-tokens", "400")
     assert "giant" not in ids(briefing)
     assert sorted(ids(briefing)[:2]) == ["c", "e"]
     assert (briefing["matched"], briefing["topped_up"], briefing["left_out"]) == (2, 4, 1)
@@ -174,7 +181,7 @@ def test_a_context_says_what_it_did_to_people(briefed: Home) -> None:
     assert (done.code, done.err) == (0, "")
     assert "deploy on Fridays" in done.out
     assert "3 memories: 2 found by search, 1 newest" in done.out
-    assert "0 memories" in Home(briefed.folder / "empty").call("context").out
+    assert Home(briefed.folder / "empty").call("context").out == "No memory here yet.\n"
 
 
 def test_how_much_meaning_a_context_uses_is_one_of_three(briefed: Home) -> None:

@@ -64,7 +64,7 @@ def context_text(found: Context) -> str:
     `>` is a memory's own."""
     parts = [_memory_text(memory, found) for memory in found.memories]
     kinds = (
-        (found.pinned, "pinned"), (found.matched, "found"), (found.topped_up, "newest"),
+        (found.pinned, "pinned"), (found.matched, "found by search"), (found.topped_up, "newest"),
     )  # fmt: skip
     if parts:
         parts.insert(0, "In vault agent:")
