@@ -104,7 +104,10 @@ def test_a_project_of_the_servers_own_is_meant_where_none_is_named(engine: Recol
     assert own == {"ledger"}
     assert {row["project"] for row in every} > {"ledger", "lantern-web"}
     assert other["id"] not in [result["id"] for result in found]
-    assert {memory["project"] for memory in context} == {"ledger"}
+    core = [memory["project"] for memory in context if memory["tier"] == "core"]
+    assert core == ["ledger", "", "", ""], "Core memories of no project are for every project."
+    assert {memory["project"] for memory in context[len(core) :]} == {"ledger"}
+    assert {memory["tier"] for memory in context[len(core) :]} == {"capture"}
 
 
 class Loading:
