@@ -12,12 +12,13 @@ from datetime import datetime
 from pathlib import Path
 
 from recollect import Recollect
-from recollect.evals.answers import ASKED_AT, is_right, questions
+from recollect.evals.answers import ASKED_AT, is_in_order, is_right, questions
 from recollect.settings import Rerank, Settings
 
 ANSWERS = Path(__file__).parents[1] / "tests" / "answers"
 RESULTS = Path(__file__).parent / "results" / "answers.json"
 SHARES = ("all", "held out")
+ORDER = "all, by the order alone"
 
 
 def main() -> None:
@@ -43,17 +44,20 @@ def main() -> None:
                 now = datetime.fromisoformat(question.get("now", ASKED_AT))
                 response = memory.search(question["query"], now=now, limit=10)
                 right = is_right(question, response)
+                in_order = is_in_order(question, response)
                 for share in SHARES[: 1 + question.get("held_out", False)]:
-                    for group in (question["group"], "all"):
+                    counted = ((question["group"], right), (ORDER, in_order), ("all", right))
+                    for group, good in counted:
                         groups[group][f"{share}, asked"] += 1
-                        groups[group][f"{share}, right"] += right
+                        groups[group][f"{share}, right"] += good
                 if args.misses and not right:
                     found = [result.id for result in response][:4]
                     print(f"{vault}: {question['query']}: {response.evidence}, {found}")
-    groups["all"] = groups.pop("all")
+    for last in (ORDER, "all"):
+        groups[last] = groups.pop(last)
     for group, counts in groups.items():
         cells = (f"{s}: {counts[f'{s}, right']} of {counts[f'{s}, asked']}" for s in SHARES)
-        print(f"{group:<12} {'   '.join(cells)}")
+        print(f"{group:<24} {'   '.join(cells)}")
     if args.write:
         results = {"memories": memories, "groups": groups}
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

@@ -223,7 +223,7 @@ def context(
     found: dict[str, tuple[Memory, Origin]] = {}
     pinned = _pinned(session, filter, limit)
     others = [result for result in results if result.memory not in pinned]
-    for memory in pinned[: limit - min(len(others), limit // MATCHED_SHARE)]:
+    for memory in pinned[: limit - min(len(others), round(limit / MATCHED_SHARE))]:
         found.setdefault(memory.id, (memory, "pinned"))
     for result in results:
         found.setdefault(result.id, (result.memory, "matched"))

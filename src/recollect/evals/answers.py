@@ -19,6 +19,12 @@ def questions(file: Path) -> list[dict[str, Any]]:
 
 def is_right(question: dict[str, Any], response: Response) -> bool:
     """Whether the response has everything that the question wants."""
+    verdict = question.get("evidence", response.evidence)
+    return is_in_order(question, response) and response.evidence == verdict
+
+
+def is_in_order(question: dict[str, Any], response: Response) -> bool:
+    """Whether the results are what the question wants, whatever the verdict."""
     ids = [result.id for result in response]
     first = question.get("first", ids[:1])
     listed = question.get("all", [])
@@ -30,5 +36,4 @@ def is_right(question: dict[str, Any], response: Response) -> bool:
         and (sorted(best) == sorted(listed) if question.get("any_order") else best == listed)
         and not set(question.get("never", ())) & set(ids)
         and (lower not in ids or (upper in ids and ids.index(upper) < ids.index(lower)))
-        and response.evidence == question.get("evidence", response.evidence)
     )  # fmt: skip
