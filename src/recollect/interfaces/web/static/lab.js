@@ -138,16 +138,21 @@ function show(name, reply, problem) {
   glide(name, places);
 }
 
-// Keeps the focus where it was, on the same button of the same memory.
+// Keeps the focus where it was: on the same button of the same memory, else on the memory, else on
+// the one that took its place.
 function holding(side) {
   const active = document.activeElement;
   const row = active?.closest?.("[data-row]");
   if (!row || !side.contains(row)) return null;
   const what = ["data-why", "data-title", "data-vote"].find((one) => active.hasAttribute(one));
   const value = active.getAttribute(what);
+  const place = all("[data-row]", side).indexOf(row);
   return () => {
-    const again = all("[data-row]", side).find((one) => one.dataset.id === row.dataset.id);
-    again?.querySelector(`[${what}="${value}"]`)?.focus({ preventScroll: true });
+    const rows = all("[data-row]", side);
+    const again = rows.find((one) => one.dataset.id === row.dataset.id);
+    const near = again ?? rows[place] ?? rows.at(-1);
+    const kept = again?.querySelector(`[${what}="${value}"]`) ?? near?.querySelector("[data-title]");
+    kept?.focus({ preventScroll: true });
   };
 }
 
@@ -426,15 +431,14 @@ function tab(name) {
 
 // Feedback and saving
 
-async function vote(button) {
-  const name = button.closest("[data-side]").dataset.side;
-  const said = button.dataset.vote === "undo" ? { undo: true } : { accepted: button.dataset.vote === "accept" };
+// What was dismissed may leave both lists: the message can take it back as well.
+async function vote(about, verdict) {
+  const said = verdict === "undo" ? { undo: true } : { accepted: verdict === "accept" };
   try {
-    const reply = await ask("/api/v1/feedback", {
-      method: "POST",
-      body: { query: state.query, id: button.value, recipe: recipeOf(name), ...said },
-    });
-    toast(`${said.undo ? "Taken back" : said.accepted ? "Accepted" : "Dismissed"}. ${reply.accepted} accepted and ${reply.dismissed} dismissed so far.`);
+    const reply = await ask("/api/v1/feedback", { method: "POST", body: { ...about, ...said } });
+    const done = said.undo ? "Taken back" : said.accepted ? "Accepted" : "Dismissed";
+    const action = said.undo ? undefined : { label: "Undo", run: () => vote(about, "undo") };
+    toast(`${done}. ${reply.accepted} accepted and ${reply.dismissed} dismissed so far.`, { action });
     for (const one of NAMES) {
       sideOf(one).querySelector("[data-feedback]")?.setAttribute("open", "");
       rerank(one);
@@ -501,7 +505,10 @@ function quiet(side, now) {
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = event.submitter;
-  if (button?.dataset.vote) return vote(button);
+  if (button?.dataset.vote) {
+    const recipe = recipeOf(button.closest("[data-side]").dataset.side);
+    return vote({ query: state.query, id: button.value, recipe }, button.dataset.vote);
+  }
   if (button?.dataset.reset !== undefined) return unlearn(button.closest("[data-side]").dataset.side);
   if (button?.name === "open") return open(button.value, button.closest("[data-side]").dataset.side);
   if (button?.dataset.save !== undefined) return save(button.value);
