@@ -207,10 +207,33 @@ def test_another_recipe_ranks_anew(page: Page, site: Site, engine: Recollect) ->
     assert results(page) == found(engine, WORDS, recipe="vault")
 
 
-def test_what_replaces_an_older_memory_says_so(page: Page, site: Site) -> None:
-    visit(page, site.at("/", q="connection pool"))
-    first = page.locator("[data-result=db-pool-size-002] [data-replaces]")
-    expect(first).to_contain_text("than Connection pool: 20 connections per web worker")
+@pytest.fixture
+def replacement(engine: Recollect) -> Iterator[tuple[str, str]]:
+    """The ids of a statement and of a later one that replaces it."""
+    stated = {
+        "mirror-001": ("Package mirror: 20 gigabytes for wheels", "Emptied every night.", 90),
+        "mirror-002": ("Package mirror: 60 gigabytes for wheels", "The builds need more room.", 9),
+    }
+    for id, (title, text, days) in stated.items():
+        at = NOW - timedelta(days=days)
+        engine.save(id=id, title=title, text=text, kind="fact", project="home", updated_at=at)
+    engine.embed_now()
+    yield "mirror-001", "mirror-002"
+    engine.forget(list(stated), purge=True)
+
+
+def test_what_replaces_an_older_memory_says_so(
+    page: Page, site: Site, replacement: tuple[str, str]
+) -> None:
+    older, newer = replacement
+    visit(page, site.at("/", q="package mirror"))
+    said = page.locator(f"[data-result={newer}] [data-replaces]")
+    expect(said).to_have_text(
+        "Newer (2026-03-05) than Package mirror: 20 gigabytes for wheels (2025-12-14)"
+    )
+    expect(said.locator("a")).to_have_attribute("href", f"/memory/{older}")
+    shown_ids = results(page)
+    assert shown_ids.index(newer) < shown_ids.index(older)
 
 
 # Filters
@@ -485,15 +508,16 @@ def test_an_id_is_copied(page: Page, context: BrowserContext, site: Site) -> Non
 
 
 def test_everything_works_without_script(browser: Browser, site: Site, engine: Recollect) -> None:
+    words = "session storage"  # no other test says what was right for them
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(site.url)
-        page.locator("[data-box]").fill(WORDS)
+        page.locator("[data-box]").fill(words)
         page.keyboard.press("Enter")
-        expect(page).to_have_url(re.compile("q=token"))
-        in_order(page.locator("[data-result]"), "data-result", found(engine, WORDS))
+        expect(page).to_have_url(re.compile("q=session"))
+        in_order(page.locator("[data-result]"), "data-result", found(engine, words))
         page.locator('[data-filters] [data-chip="kind:decision"]').click()
-        narrowed = found(engine, WORDS, kind="decision")
+        narrowed = found(engine, words, kind="decision")
         in_order(page.locator("[data-result]"), "data-result", narrowed)
         page.locator("[data-why] > summary").first.click()
         expect(page.locator("[data-waterfall]").first).to_be_visible()
