@@ -6,7 +6,7 @@ words are one letter away: `bread` is neither `read` nor `broad`.
 
 from __future__ import annotations
 
-from recollect.query.exact import folded
+from recollect.query.exact import folded, is_unspaced
 
 FEWEST_LETTERS = 5  # of shorter words, too many others are one letter away
 MOST_LETTERS = (
@@ -25,22 +25,22 @@ VOWELS = frozenset("aeiouy")
 
 
 def misspellable(word: str) -> bool:
-    """Whether an error in it can be told from another word: enough Latin letters, nothing else."""
-    return (
-        FEWEST_LETTERS <= len(word) <= MOST_LETTERS and word.isalpha() and max(word) <= LAST_LATIN
-    )
+    """Whether an error in it can be told from another word: enough letters, nothing else, and of a
+    script that puts spaces between words."""
+    return FEWEST_LETTERS <= len(word) <= MOST_LETTERS and word.isalpha() and not is_unspaced(word)
 
 
 def one_error_away(word: str) -> set[str]:
     """Every word that one typing error may have turned into this one: a letter added, left out or
-    replaced, or two neighbours swapped. In a word of less than seven letters the first one is right
-    or swapped, and a letter is replaced only by one whose key is beside it; in one of six letters
-    also a vowel by a vowel. Letters are a to z and the word's own. The sharp s and its two plain
-    ones, which capitals do not tell apart, count as one letter."""
+    replaced, or two neighbours swapped. In a word of less than seven Latin letters the first one is
+    right or swapped, and a letter is replaced only by one whose key is beside it; in one of six
+    letters also a vowel by a vowel. Letters are a to z and the word's own. The sharp s and its two
+    plain ones, which capitals do not tell apart, count as one letter."""
     from string import ascii_lowercase  # noqa: PLC0415  start-up time
 
     letters = {*ascii_lowercase, *word}
-    first = 0 if len(word) >= ANY_LETTER else 1
+    any_letter = len(word) >= ANY_LETTER or not _is_latin(word)
+    first = 0 if any_letter else 1
     splits = [(word[:at], word[at:]) for at in range(first, len(word) + 1)]
     found = {left + right[1:] for left, right in splits}
     found |= {
@@ -51,27 +51,30 @@ def one_error_away(word: str) -> set[str]:
         left + one + right[1:]
         for left, right in splits
         for one in letters
-        if right and _confused(right[0], one, len(word))
+        if right and (any_letter or _confused(right[0], one, len(word)))
     }
     found |= {word.replace("ß", "ss"), word.replace("ss", "ß")}
     return {other for other in found if len(other) >= FEWEST_LETTERS} - {word}
 
 
 def two_errors_away(word: str, other: str) -> bool:
-    """Whether two errors may have turned the other word into this one: both are long, and begin
-    alike."""
+    """Whether two errors may have turned the other word into this one: both are long, of Latin
+    letters, and begin alike."""
     return (
         min(len(word), len(other)) >= TWO_ERRORS
+        and _is_latin(word)
         and word[:SAME_START] == other[:SAME_START]
         and len({*word} ^ {*other}) <= 4  # the same, quicker
         and _within(folded(word), folded(other), 2)
     )
 
 
+def _is_latin(word: str) -> bool:
+    return max(word) <= LAST_LATIN
+
+
 def _confused(typed: str, meant: str, length: int) -> bool:
-    """Whether one letter may stand for the other in a word of this length."""
-    if length >= ANY_LETTER:
-        return True
+    """Whether one letter may stand for the other in a short word of this length."""
     if length > FEWEST_LETTERS and {typed, meant} <= VOWELS:
         return True
     if typed not in KEYS or meant not in KEYS:
