@@ -194,8 +194,10 @@ class Understanding:
 
     @cached_property
     def searched(self) -> list[str]:
-        """The keywords, each with the words that a typing error may have made it of."""
-        forms = ((word, *self.corrections.get(word, ())) for word in self.keywords)
+        """The keywords, each with the words that a typing error may have made it of. Of a list only
+        those that its memories must hold: what was read as a filter stands in no passage."""
+        words = self.asked.words if self.lists else self.keywords
+        forms = ((word, *self.corrections.get(word, ())) for word in words)
         return list(dict.fromkeys(form for each in forms for form in each))[: fts5.MOST_TERMS]
 
     @cached_property

@@ -58,6 +58,12 @@ def test_a_terminal_and_the_page_mark_the_match(memory: Recollect) -> None:
     assert line.startswith("details  …The pin is under the mattress.")
 
 
+def test_what_was_read_as_a_filter_is_not_marked(memory: Recollect) -> None:
+    memory.save(id="bug", text="Fixed since: two bugs of the farm.", project="farm", kind="bug")
+    response = memory.search("bugs in farm since 2020", mark=True)
+    assert [result.marked for result in response] == ["Fixed since: two bugs of the farm."]
+
+
 def test_code_keeps_its_line_breaks(memory: Recollect) -> None:
     response = memory.search("thread", mark=True)
     lines = list(passage_lines(response.results[0]))
