@@ -279,7 +279,7 @@ def _changed(older: Statement, newer: Statement, cosine: float) -> bool:
     subject = older.head_words[0]
     # The text of the newer tells what there was before, as in `Neovim broke once too often`.
     told = set(older.head_words) & (newer.words - set(newer.head_words))
-    mentioned = bool(told and older.tags & newer.tags and cosine >= ABOUT_ALIKE)
+    mentioned = bool(told) and cosine >= (ABOUT_ALIKE if older.tags & newer.tags else ALIKE)
     if not newer.verb:
         return mentioned or (
             _enough(shared, older, newer) and subject in newer.head_words and cosine >= ALIKE

@@ -57,6 +57,12 @@ def test_a_changed_statement_replaces_the_one_before(tokens: Tokens, old: str, n
     assert claimed(tokens, said("old", old), said("new", new, days=90)) == {"old": "new"}
 
 
+def test_a_change_whose_text_tells_what_there_was_before_replaces_it(tokens: Tokens) -> None:
+    both = said("old", "I use Neovim"), said("new", "Switched to Zed", "Neovim broke.", days=90)
+    assert claimed(tokens, *both, cosine=0.75) == {"old": "new"}
+    assert claimed(tokens, *both, cosine=0.6) == {}, "too little alike without a common tag"
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
