@@ -92,7 +92,7 @@ class SqliteKeyword:
         best: Sequence[Match],
     ) -> list[Match]:
         """The best by the common statistics, among those that stand high enough by their own."""
-        own = self._own_statistics(index, expression)
+        own = self.statistics(index, expression)
         if own == common:
             return list(best)
         least = best[-1].score * least_share(own, common) if len(best) == limit else 0.0
@@ -121,9 +121,6 @@ class SqliteKeyword:
         return f"{FUNCTION}({TABLES[index]}, ?)", how
 
     def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
-        return self._own_statistics(index, expression)
-
-    def _own_statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
         """What the index counts; who matches by common statistics has just asked for its own."""
         with self._database.translated():
             connection = self._database.connection()
