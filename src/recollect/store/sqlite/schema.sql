@@ -1,4 +1,4 @@
--- The vault, version 5. The memories are the truth; everything marked derived can be rebuilt from
+-- The vault, version 6. The memories are the truth; everything marked derived can be rebuilt from
 -- them by `recollect reindex` and is checked by `recollect doctor`.
 -- Times are whole microseconds since 1970-01-01 UTC. Texts never given are '' rather than NULL.
 
@@ -81,6 +81,40 @@ CREATE VIRTUAL TABLE parts USING fts5 (
     title, text, tags, other,
     content = '', contentless_delete = 1, tokenize = "ascii tokenchars '.'"
 );
+
+-- Derived: segments hold what the four indexes above no longer do, since these only take what
+-- changes. A memory is in one place: there, or in one segment. `words` numbers the indexes in the
+-- order above: stemmed 0, plain 1, parts 2, details_words 3. A segment is never changed, only made
+-- and dropped; until it is ready nobody reads it. `last`: no memory in it has a larger key.
+CREATE TABLE segments (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    ready  INTEGER NOT NULL CHECK (ready IN (0, 1)),
+    last   INTEGER NOT NULL
+) STRICT;
+CREATE TABLE segment_documents (
+    segment INTEGER NOT NULL REFERENCES segments,
+    words   INTEGER NOT NULL,
+    keys    BLOB NOT NULL,          -- of its memories, ascending; int64, little-endian
+    lengths BLOB NOT NULL,          -- how many tokens each has; uint32
+    PRIMARY KEY (segment, words)
+) WITHOUT ROWID, STRICT;
+CREATE TABLE postings (
+    segment   INTEGER NOT NULL REFERENCES segments,
+    words     INTEGER NOT NULL,
+    token     TEXT NOT NULL,
+    documents INTEGER NOT NULL,     -- how many hold it
+    columns   INTEGER NOT NULL,     -- in which columns it stands, a bit for each
+    postings  BLOB NOT NULL,        -- see segments/postings.py
+    places    BLOB NOT NULL,
+    PRIMARY KEY (segment, words, token)
+) WITHOUT ROWID, STRICT;
+-- A memory that was changed: segments up to this number no longer speak for it. `seq` only ever
+-- grows, so that who has segments in memory follows by reading what is new.
+CREATE TABLE segment_changes (
+    seq     INTEGER PRIMARY KEY AUTOINCREMENT,
+    memory  INTEGER NOT NULL,
+    segment INTEGER NOT NULL
+) STRICT;
 
 -- Derived: how many live memories hold each TF-IDF token, and how many there are.
 CREATE TABLE vocabulary (
@@ -209,6 +243,8 @@ SELECT m.key, m.id, m.title, m.text, m.context, m.why, m.impact, m.kind, m.proje
  WHERE m.forgotten_at IS NULL;
 
 CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN
+    INSERT INTO segment_changes (memory, segment)
+        SELECT new.key, number FROM segments WHERE last >= new.key ORDER BY number DESC LIMIT 1;
     DELETE FROM stemmed WHERE rowid = new.key;
     DELETE FROM plain WHERE rowid = new.key;
     DELETE FROM parts WHERE rowid = new.key;

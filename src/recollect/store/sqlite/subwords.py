@@ -39,8 +39,8 @@ class SubwordsChange:
         self._waiting.pop(key, None)
 
     def apply(self) -> None:
-        rows = [(key, *_row(*_texts(self._waiting[key]))) for key in sorted(self._waiting)]
-        self._connection.executemany(INSERT, [row for row in rows if any(row[1:])])
+        rows = [(key, *row(*_texts(self._waiting[key]))) for key in sorted(self._waiting)]
+        self._connection.executemany(INSERT, [found for found in rows if any(found[1:])])
         self._waiting.clear()
 
 
@@ -53,16 +53,16 @@ def rows(connection: apsw.Connection) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
     """The rows that the index should have: a key and the columns. Memories without subwords have
     none."""
     for key, *texts in connection.execute(f"SELECT key, {', '.join(FIELDS)} FROM indexed"):
-        row = _row(*map(str, texts))
-        if any(row):
-            yield key, *row
+        columns = row(*map(str, texts))
+        if any(columns):
+            yield key, *columns
 
 
 def _texts(memory: Memory) -> Iterator[str]:
     return (" ".join(memory.tags) if f == "tags" else getattr(memory, f) for f in FIELDS)
 
 
-def _row(title: str, text: str, tags: str, id: str, *others: str) -> tuple[str, ...]:
+def row(title: str, text: str, tags: str, id: str, *others: str) -> tuple[str, ...]:
     """The columns of a row. An id made of words and signs adds nothing, since any tokenizer splits
     it: otherwise every memory of plain prose would have a row."""
     rest = (id, *others) if CAMEL_CASE.search(id) or not id.isascii() else others
