@@ -110,6 +110,21 @@ class Database:
             return self.connection().execute(sql, values).fetchall()
 
     @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """This thread's connection; what is read in the block is of one moment."""
+        with self.translated():
+            connection = self.connection()
+            if connection.in_transaction:
+                yield connection
+                return
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    @contextmanager
     def writing(
         self, *, repairing: bool = False, patient: bool = True
     ) -> Iterator[apsw.Connection]:

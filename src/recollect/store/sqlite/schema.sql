@@ -92,14 +92,14 @@ CREATE TABLE segments (
     last   INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE segment_documents (
-    segment INTEGER NOT NULL REFERENCES segments,
+    segment INTEGER NOT NULL,
     words   INTEGER NOT NULL,
     keys    BLOB NOT NULL,          -- of its memories, ascending; int64, little-endian
     lengths BLOB NOT NULL,          -- how many tokens each has; uint32
     PRIMARY KEY (segment, words)
 ) WITHOUT ROWID, STRICT;
 CREATE TABLE postings (
-    segment   INTEGER NOT NULL REFERENCES segments,
+    segment   INTEGER NOT NULL,
     words     INTEGER NOT NULL,
     token     TEXT NOT NULL,
     documents INTEGER NOT NULL,     -- how many hold it

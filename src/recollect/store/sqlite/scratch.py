@@ -31,6 +31,11 @@ class ScratchDatabase(Database):
             yield
 
     @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        with self.translated():  # it has no segments, and nobody writes but its owner
+            yield self._only
+
+    @contextmanager
     def writing(
         self, *, repairing: bool = False, patient: bool = True
     ) -> Iterator[apsw.Connection]:

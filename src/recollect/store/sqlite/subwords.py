@@ -44,15 +44,18 @@ class SubwordsChange:
         self._waiting.clear()
 
 
-def fill(connection: apsw.Connection) -> None:
-    """Add every live memory to the empty index."""
-    connection.executemany(INSERT, rows(connection))
+def fill(connection: apsw.Connection, condition: str = "true", *values: str) -> None:
+    """Add every live memory, or those that meet the condition, to the index that holds none."""
+    connection.executemany(INSERT, rows(connection, condition, *values))
 
 
-def rows(connection: apsw.Connection) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
+def rows(
+    connection: apsw.Connection, condition: str = "true", *values: str
+) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
     """The rows that the index should have: a key and the columns. Memories without subwords have
     none."""
-    for key, *texts in connection.execute(f"SELECT key, {', '.join(FIELDS)} FROM indexed"):
+    sql = f"SELECT key, {', '.join(FIELDS)} FROM indexed WHERE {condition}"
+    for key, *texts in connection.execute(sql, values):
         columns = row(*map(str, texts))
         if any(columns):
             yield key, *columns

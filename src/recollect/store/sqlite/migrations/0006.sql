@@ -7,14 +7,14 @@ CREATE TABLE segments (
     last   INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE segment_documents (
-    segment INTEGER NOT NULL REFERENCES segments,
+    segment INTEGER NOT NULL,
     words   INTEGER NOT NULL,
     keys    BLOB NOT NULL,
     lengths BLOB NOT NULL,
     PRIMARY KEY (segment, words)
 ) WITHOUT ROWID, STRICT;
 CREATE TABLE postings (
-    segment   INTEGER NOT NULL REFERENCES segments,
+    segment   INTEGER NOT NULL,
     words     INTEGER NOT NULL,
     token     TEXT NOT NULL,
     documents INTEGER NOT NULL,

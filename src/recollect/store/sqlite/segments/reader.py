@@ -66,7 +66,7 @@ class Segment:
         self, connection: apsw.Connection, number: int, words: int, documents: Documents, live: Live
     ) -> None:
         self._connection = connection
-        self._place = number, words
+        self.place = number, words
         self.number = number
         self.keys, self.lengths = documents
         _, self.live, self.rows, self.tokens = live
@@ -76,24 +76,24 @@ class Segment:
         if self.live is not None:
             found = self.postings(token)
             return 0 if found is None else int(self.live[found.documents].sum())
-        row = self._connection.execute(f"SELECT documents {ROW}", (*self._place, token))
+        row = self._connection.execute(f"SELECT documents {ROW}", (*self.place, token))
         return int(row.get or 0)  # type: ignore[arg-type]
 
     def postings(self, token: str) -> Postings | None:
         """The token's documents, the dead included, and its frequencies."""
         sql = f"SELECT documents, columns, postings {ROW}"
-        row = self._connection.execute(sql, (*self._place, token)).fetchone()
+        row = self._connection.execute(sql, (*self.place, token)).fetchone()
         return None if row is None else read_postings(*row)  # type: ignore[arg-type]
 
     def places(self, token: str) -> Places | None:
         """Every occurrence of the token, those in dead documents included."""
         sql = f"SELECT documents, columns, postings, places {ROW}"
-        row = self._connection.execute(sql, (*self._place, token)).fetchone()
+        row = self._connection.execute(sql, (*self.place, token)).fetchone()
         return None if row is None else read_places(*row)  # type: ignore[arg-type]
 
     def beginning(self, start: str) -> list[str]:
         """The tokens of its live documents that begin so, by alphabet."""
-        values = (len(self.keys) - self.rows, *self._place, start, start + LAST)
+        values = (len(self.keys) - self.rows, *self.place, start, start + LAST)
         return [
             str(token)
             for token, documents, columns, postings in self._connection.execute(BEGINNING, values)
@@ -151,7 +151,8 @@ class Cache:
         rows = connection.execute(CHANGES, (known.seq if follows else 0,)).fetchall()
         read = np.array(rows, np.int64).reshape(-1, 2).T
         before = (known.memories, known.segments) if follows else read[:, :0]
-        new = Changes(numbers, seq, *(np.concatenate(two) for two in zip(before, read)))
+        both = (np.concatenate(two) for two in zip(before, read, strict=True))
+        new = Changes(numbers, seq, *both)
         if seq >= known.seq:  # else another thread has come further
             self._changes = new
             if known.numbers != numbers:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import apsw
 import numpy as np
 
-from recollect.store.sqlite.segments.packing import Packed
+from recollect.store.sqlite.segments.packing import Packed, PackedIndex
 from recollect.store.sqlite.segments.postings import DOCUMENT, Row
 from recollect.store.sqlite.segments.reader import KEY, WORDS, Documents
 
@@ -20,12 +20,17 @@ def write(connection: apsw.Connection, packed: Packed, keys: Sequence[int]) -> i
     """Write a segment, ready to be read, within the caller's transaction; return its number.
     `keys`: of the packed memories, ascending."""
     number = begin(connection)
-    for index, (documents, lengths, rows) in packed.items():
-        mine = np.asarray(keys, KEY)[np.frombuffer(documents, DOCUMENT)]
-        write_documents(connection, number, WORDS[index], Documents(mine, _lengths(lengths)))
-        write_rows(connection, number, WORDS[index], rows)
+    for index, one in packed.items():
+        write_documents(connection, number, WORDS[index], documents_of(one, keys))
+        write_rows(connection, number, WORDS[index], one.rows)
     make_ready(connection, number, keys[-1])
     return number
+
+
+def documents_of(packed: PackedIndex, keys: Sequence[int]) -> Documents:
+    """The documents of a packed index, where the packed memories have these keys."""
+    places = np.frombuffer(packed.documents, DOCUMENT)
+    return Documents(np.array(keys, KEY)[places], np.frombuffer(packed.lengths, DOCUMENT))
 
 
 def begin(connection: apsw.Connection) -> int:
@@ -56,7 +61,3 @@ def drop(connection: apsw.Connection) -> None:
     """Remove every segment at once, within a transaction that makes the indexes anew."""
     for table in ("postings", "segment_documents", "segments", "segment_changes"):
         connection.execute(f"DELETE FROM {table}")
-
-
-def _lengths(lengths: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
-    return np.frombuffer(lengths, DOCUMENT)

@@ -1,0 +1,64 @@
+"""The FTS5 tables as the buffer of the segments: they hold what changed since the last merge."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import apsw
+
+from recollect.store.base import COLUMNS
+from recollect.store.sqlite import subwords
+from recollect.store.sqlite.connection import as_json_list
+from recollect.store.sqlite.keyword import TABLES
+
+# What these indexes hold of a memory is its columns as they are, and which memories they hold.
+OF_WORDS = {"stemmed": "true", "plain": "true", "details": "details <> ''"}
+# Below this many memories FTS5 alone is quicker: a command that searches once would take longer to
+# import numpy.
+FIRST = 4000
+# With segments, every search reads the buffer beside them: so it stays small.
+MOST = 1000
+AMONG = "key IN (SELECT value FROM json_each(?))"
+
+
+def is_full(connection: apsw.Connection) -> bool:
+    """Whether it is time to make a segment of the buffer."""
+    ready = connection.execute("SELECT 1 FROM segments WHERE ready").get
+    sql = f"SELECT 1 FROM {TABLES['stemmed']}_docsize LIMIT 1 OFFSET ?"
+    return bool(connection.execute(sql, ((MOST if ready else FIRST) - 1,)).get)
+
+
+def keys(connection: apsw.Connection, limit: int = -1) -> list[int]:
+    """The keys of the memories in the buffer, ascending."""
+    sql = f"SELECT id FROM {TABLES['stemmed']}_docsize ORDER BY id LIMIT ?"
+    return [int(key) for (key,) in connection.execute(sql, (limit,))]  # type: ignore[arg-type]
+
+
+def clear(connection: apsw.Connection) -> None:
+    for table in TABLES.values():
+        connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
+
+
+def fill(connection: apsw.Connection, among: Collection[int] | None = None) -> None:
+    """Put every live memory, or those with these keys, into the buffer, which has none yet."""
+    condition, values = ("true", ()) if among is None else (AMONG, (as_json_list(among),))
+    for index, holds in OF_WORDS.items():
+        columns = ", ".join(COLUMNS[index])
+        connection.execute(
+            f"INSERT INTO {TABLES[index]} (rowid, {columns}) "
+            f"SELECT key, {columns} FROM indexed WHERE {holds} AND {condition}",
+            values,
+        )
+    subwords.fill(connection, condition, *values)
+
+
+def remove(connection: apsw.Connection, taken: Collection[int]) -> None:
+    """Take memories out of the buffer. Where few are left, they are put into an empty one: FTS5
+    only marks what is deleted, and reads it again and again."""
+    rest = set(keys(connection)).difference(taken)
+    if len(rest) < MOST:
+        clear(connection)
+        fill(connection, sorted(rest))
+        return
+    for table in TABLES.values():
+        connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", ((key,) for key in taken))

@@ -1,0 +1,241 @@
+"""Merging: what the buffer holds becomes a segment, and many small segments become a large one.
+
+No save waits for it. A segment is begun, made in short writes while nobody reads it, and published
+in one small write, which also takes its memories out of the buffer or drops the segments that it
+replaces. Whatever is changed from the beginning on is logged as changed for the new segment, so it
+does not speak for that. Killed at any point, it leaves a segment that is not ready: the next merge
+removes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+import numpy as np
+
+from recollect.files import exclusive
+from recollect.store.base import COLUMNS
+from recollect.store.sqlite.connection import Database, as_json_list
+from recollect.store.sqlite.segments import buffer
+from recollect.store.sqlite.segments.joining import joined_documents, joined_rows
+from recollect.store.sqlite.segments.packing import FIELDS, pack
+from recollect.store.sqlite.segments.postings import Row
+from recollect.store.sqlite.segments.reader import WORDS, Documents, Segments
+from recollect.store.sqlite.segments.writer import (
+    begin,
+    documents_of,
+    make_ready,
+    write_documents,
+    write_rows,
+)
+
+LOCK = "-merging.lock"
+AT_ONCE = 16_384  # memories that become a segment together: about 50 MB while they are packed
+AT_THE_END = 4_096  # as many when a command merges before it ends: about a second
+ROWS = 2_000  # rows of one write: whoever waits for it waits some milliseconds
+ALIKE = 8  # segments of about one size that become one
+SMALL = 4_096  # memories: smaller segments are of one size; the next size is ALIKE times as large
+LARGEST = 262_144  # memories: segments together larger than that are not joined
+MOST_DEAD = 0.25  # the share of changed memories with which a segment is made anew
+TEXTS = f"SELECT key, {', '.join(FIELDS)} FROM indexed WHERE {buffer.AMONG} ORDER BY key"
+READY = "SELECT number FROM segments WHERE ready ORDER BY number"
+UNREADY = "SELECT number FROM segments WHERE NOT ready"
+CHANGED = "SELECT DISTINCT memory FROM segment_changes WHERE segment >= ?"
+PURGED = "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT key FROM memories) LIMIT 1"
+REPLACED = """
+    UPDATE segments SET ready = 0, last = 0
+     WHERE ready AND number IN (SELECT value FROM json_each(?))"""
+# What no segment is old enough for; and a later change of a memory says all that an earlier does.
+OUTDATED = """
+    DELETE FROM segment_changes WHERE segment < (SELECT min(number) FROM segments WHERE ready)
+        OR seq NOT IN (SELECT max(seq) FROM segment_changes GROUP BY memory)"""
+SOME_ROWS = f"""
+    DELETE FROM postings WHERE segment = ?1 AND words = ?2 AND token <= coalesce(
+        (SELECT token FROM postings WHERE segment = ?1 AND words = ?2 ORDER BY token
+          LIMIT 1 OFFSET {ROWS}),
+        (SELECT max(token) FROM postings WHERE segment = ?1 AND words = ?2))"""
+
+
+NOTHING = Documents(np.zeros(0, np.int64), np.zeros(0, np.uint32))
+
+
+class Size(NamedTuple):
+    """How many memories of a segment count, and how many are in it."""
+
+    live: int
+    every: int
+
+
+class Abandoned(Exception):
+    """The segment that is being made cannot be published: its parts are gone, or it holds words of
+    a memory that was purged meanwhile."""
+
+
+class Merger:
+    """Merges the segments of a vault. `stop` says when to leave the rest to the next."""
+
+    def __init__(self, database: Database, stop: Callable[[], bool] = lambda: False) -> None:
+        self._database = database
+        self._segments = Segments(database)
+        self._stop = stop
+
+    def run(self, *, briefly: bool = False) -> None:
+        """Empty the buffer where it is full, and join segments of one size. Where another process
+        does so, leave it to that. `briefly`: one step, for a command that is about to end."""
+        with self._alone() as alone:
+            while alone and self._step(briefly=briefly) and not briefly:
+                pass
+
+    def join_all(self) -> None:
+        """Join segments to as few as there should be, as at the end of an import."""
+        with self._alone() as alone:
+            while alone and len(group := fitting(self._sizes())) > 1:
+                self._join(group)
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Whether no other process merges. What an interrupted merge left is removed before, what
+        this one has replaced behind."""
+        with exclusive(Path(f"{self._database.path}{LOCK}")) as alone:
+            if alone:
+                self._remove_unready()
+            with suppress(Abandoned):
+                yield alone
+            if alone and not self._stop():
+                self._remove_unready()
+
+    def _step(self, *, briefly: bool) -> bool:
+        """Do the next thing there is to do; False where there is none."""
+        at_once = AT_THE_END if briefly else AT_ONCE
+        with self._database.translated():
+            full = buffer.is_full(self._database.connection())
+        if full:
+            self._empty_buffer(at_once)
+            return True
+        sizes = self._sizes()
+        group = chosen(sizes)
+        if not group or (briefly and sum(sizes[number].live for number in group) > 2 * at_once):
+            return False
+        self._join(group)
+        return True
+
+    def _sizes(self) -> dict[int, Size]:
+        with self._database.reading() as connection:
+            numbers = [int(number) for (number,) in connection.execute(READY)]  # type: ignore[arg-type]
+            current = self._segments.current("stemmed")
+        found = {segment.number: Size(segment.rows, len(segment.keys)) for segment in current}
+        return {number: found.get(number, Size(0, 1)) for number in numbers}
+
+    def _empty_buffer(self, most: int) -> None:
+        """Make a segment of memories in the buffer."""
+        with self._database.writing() as connection:
+            number = begin(connection)
+        with self._database.reading() as connection:
+            waiting = buffer.keys(connection, most)
+            rows = connection.execute(TEXTS, (as_json_list(waiting),)).fetchall()
+        keys = [int(row[0]) for row in rows]  # type: ignore[arg-type]
+        packed = pack([row[1:] for row in rows])  # type: ignore[misc]
+        for index, one in packed.items():
+            self._write(number, index, documents_of(one, keys), [one.rows])
+        self._publish(number, keys, taken=waiting)
+
+    def _join(self, group: Sequence[int]) -> None:
+        """Make one segment of several."""
+        with self._database.writing() as connection:
+            number = begin(connection)
+        keys: list[int] = []
+        for index in COLUMNS:
+            with self._database.reading() as connection:
+                found = self._segments.current(index)
+            sources = [segment for segment in found if segment.number in group]
+            if not sources:
+                self._write(number, index, NOTHING, [])
+                continue
+            documents, numbers = joined_documents(sources)
+            rows = joined_rows(self._database, sources, numbers)
+            self._write(number, index, documents, rows)
+            keys = keys or documents.keys.tolist()  # those of the first index: of every memory
+        self._publish(number, keys, replaced=group)
+
+    def _write(
+        self, number: int, index: str, documents: Documents, rows: Iterable[Sequence[Row]]
+    ) -> None:
+        """Write an index in short writes."""
+        with self._building(number) as connection:
+            write_documents(connection, number, WORDS[index], documents)
+        for some in rows:
+            for start in range(0, len(some), ROWS):
+                with self._building(number) as connection:
+                    write_rows(connection, number, WORDS[index], some[start : start + ROWS])
+
+    @contextmanager
+    def _building(self, number: int) -> Iterator[apsw.Connection]:
+        """A write to the segment that is being made."""
+        if self._stop():
+            raise Abandoned
+        with self._database.writing() as connection:
+            sql = "SELECT 1 FROM segments WHERE number = ? AND NOT ready"
+            if not connection.execute(sql, (number,)).get:
+                raise Abandoned
+            yield connection
+
+    def _publish(
+        self,
+        number: int,
+        keys: Sequence[int],
+        *,
+        taken: Sequence[int] = (),
+        replaced: Sequence[int] = (),
+    ) -> None:
+        """Let everybody read the segment instead of what it was made of."""
+        with self._building(number) as connection:
+            changed = {memory for (memory,) in connection.execute(CHANGED, (number,))}
+            mine = changed.intersection(keys)
+            if connection.execute(PURGED, (as_json_list(mine),)).get is not None:  # type: ignore[arg-type]
+                raise Abandoned
+            if keys:
+                make_ready(connection, number, keys[-1])
+            connection.execute(REPLACED, (as_json_list(replaced),))
+            if connection.changes() != len(replaced):
+                raise Abandoned
+            if taken:
+                buffer.remove(connection, [key for key in taken if key not in changed])
+            connection.execute(OUTDATED)
+
+    def _remove_unready(self) -> None:
+        for (number,) in self._database.rows(UNREADY):
+            for words in WORDS.values():
+                removed = ROWS
+                while removed:
+                    with self._database.writing() as connection:
+                        connection.execute(SOME_ROWS, (number, words))
+                        removed = connection.changes()
+            with self._database.writing() as connection:
+                connection.execute("DELETE FROM segment_documents WHERE segment = ?", (number,))
+                connection.execute("DELETE FROM segments WHERE number = ?", (number,))
+
+
+def chosen(sizes: Mapping[int, Size]) -> list[int]:
+    """The segments to join next: one of which much is dead, or several of one size."""
+    for number, size in sizes.items():
+        if size.every - size.live >= MOST_DEAD * size.every:
+            return [number]
+    least, most = 0, SMALL
+    while least < LARGEST:
+        alike = {number: size for number, size in sizes.items() if least <= size.live < most}
+        if len(alike) >= ALIKE:
+            return fitting(alike)
+        least, most = most, most * ALIKE
+    return []
+
+
+def fitting(sizes: Mapping[int, Size]) -> list[int]:
+    """The smallest segments that make no segment larger than LARGEST."""
+    order = sorted(sizes, key=lambda number: (sizes[number].live, number))
+    totals = accumulate(sizes[number].live for number in order)
+    return [number for number, total in zip(order, totals, strict=True) if total <= LARGEST]
