@@ -28,6 +28,7 @@ from planned import (
 from recollect import Filter, Recollect
 from recollect.query.terms import STOP_WORDS
 from recollect.recipes.registry import BUILT_IN
+from recollect.store.base import KeywordQuery
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.testing.servers import Fault
 from recollect.types import Memory
@@ -204,11 +205,13 @@ def test_candidates_come_by_weighted_bm25(tmp_path: Path) -> None:
         every = list(memory.export())
         keyword = BUILT_IN["vault"].recall[0]
         matched = memory.store.keyword.match(
-            "stemmed",
-            '{title id text tags context} : ("frog" OR "newt")',
-            keyword.columns,  # type: ignore[union-attr]
-            100,
-            Filter(),
+            KeywordQuery(
+                "stemmed",
+                '{title id text tags context} : ("frog" OR "newt")',
+                keyword.columns,  # type: ignore[union-attr]
+                100,
+                Filter(),
+            )
         )
     expected = bm25(["frog", "newt"], every)
     assert dict(matched.matches) == pytest.approx(expected, rel=1e-9)

@@ -14,7 +14,7 @@ from recollect.engine import Recollect
 from recollect.ingest.jsonl import as_line
 from recollect.query.subwords import subwords_query
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.store.base import COLUMNS
+from recollect.store.base import COLUMNS, KeywordQuery
 from recollect.store.sqlite.schema import VERSION
 from recollect.types import Filter
 
@@ -35,7 +35,9 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
 
 
 def found(memory: Recollect, query: str) -> list[str]:
-    match = memory.store.keyword.match("subwords", subwords_query(query), WEIGHTS, 9, Filter())
+    match = memory.store.keyword.match(
+        KeywordQuery("subwords", subwords_query(query), WEIGHTS, 9, Filter())
+    )
     return [one.memory_id for one in match.matches]
 
 

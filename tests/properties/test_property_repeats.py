@@ -16,6 +16,7 @@ from recollect.query.fts5 import all_of
 from recollect.query.sameness import same_in_order, spoken
 from recollect.query.terms import STOP_WORDS
 from recollect.settings import Embedding, Rerank, Settings
+from recollect.store.base import KeywordQuery
 
 few = settings(max_examples=examples(150))
 many = settings(max_examples=examples(500))
@@ -101,7 +102,9 @@ def check_held(vault: Recollect, row: dict[str, Any]) -> None:
     said = draft(row).fields
     for word in distinctive(row["text"]):
         asked = all_of([word])
-        found = vault.store.keyword.match("plain", asked, {"title": 1, "text": 1}, 5, place).matches
+        found = vault.store.keyword.match(
+            KeywordQuery("plain", asked, {"title": 1, "text": 1}, 5, place)
+        ).matches
         vocable = any(map(str.isalpha, word)) or any(map(str.isdigit, word))
         assert found or not vocable, f"{word!r} is found nowhere"
     holding = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from examples import examples
 from recollect.query import subwords as module
 from recollect.query.subwords import subwords, subwords_query
-from recollect.store.sqlite.keyword import TOKENIZERS
+from recollect.store.sqlite.fts5_index import TOKENIZERS
 
 fast = settings(max_examples=examples(300))
 

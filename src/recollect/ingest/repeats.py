@@ -10,7 +10,7 @@ from recollect.ingest.ids import made_id
 from recollect.query.fts5 import any_of
 from recollect.query.sameness import same_in_order, spoken
 from recollect.query.terms import keywords
-from recollect.store.base import COLUMNS, Store
+from recollect.store.base import COLUMNS, KeywordQuery, Store
 from recollect.types import Filter, Memory
 
 # The texts that are compared, each where both have it.
@@ -33,7 +33,7 @@ def repeated(store: Store, draft: Draft) -> Memory | None:
     words = dict.fromkeys(keywords(f"{fields.get('title', '')} {fields.get('text', '')}"))
     query = any_of(list(words)[:MOST_ASKED])
     weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
-    found = store.keyword.match("stemmed", query, weights, MOST_READ, place).matches
+    found = store.keyword.match(KeywordQuery("stemmed", query, weights, MOST_READ, place)).matches
     ids = (made_id(fields), *(match.memory_id for match in found))  # the same words first
     stored = store.memories.get(ids)
     candidates = (stored[id] for id in ids if id in stored and _is_in_place(stored[id], fields))

@@ -29,7 +29,7 @@ from recollect.query.terms import WORD, composed, keywords, lowered, words
 from recollect.query.time.anchors import anchored
 from recollect.query.time.periods import bounds, periods, within, without
 from recollect.query.time.values import Period
-from recollect.store.base import Store
+from recollect.store.base import KeywordQuery, Store
 from recollect.types import Filter, Intent, Memory, Search
 
 
@@ -85,7 +85,9 @@ class Understanding:
     def _holding(self, column: str, words: Sequence[str]) -> Memory | None:
         """The memory that holds all of these words in this field, best first."""
         expression = fts5.within([column], fts5.all_of(words))
-        found = self._store.keyword.match("stemmed", expression, {column: 1.0}, 1, Filter())
+        found = self._store.keyword.match(
+            KeywordQuery("stemmed", expression, {column: 1.0}, 1, Filter())
+        )
         ids = [match.memory_id for match in found.matches]
         return next(iter(self._store.memories.get(ids).values()), None)
 

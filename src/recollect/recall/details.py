@@ -9,6 +9,7 @@ from recollect.query.subwords import subwords
 from recollect.query.understanding import inverse_frequency
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import AtLeastOne, Weight
+from recollect.store.base import KeywordQuery
 from recollect.types import Findings, Hit, Ranking, Term, ranked
 
 # What they found may have it in its details.
@@ -37,7 +38,9 @@ class Details(Channel, frozen=True, tag="details"):
         query = context.understanding
         words = query.searched
         matched = context.store.keyword.match(
-            "details", fts5.any_of(words), {"details": 1.0}, self.each, context.search.filter
+            KeywordQuery(
+                "details", fts5.any_of(words), {"details": 1.0}, self.each, context.search.filter
+            )
         ).matches
         before = (context.channels.get(name, Ranking()).ids[: self.each] for name in OTHERS)
         ids = {match.memory_id for match in matched}.union(*before)

@@ -9,7 +9,7 @@ from recollect.query.subwords import pairs
 from recollect.query.terms import words
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import AtLeastOne
-from recollect.store.base import COLUMNS, KeywordIndexName
+from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
 from recollect.types import Hit, Ranking, leaf, ranked
 
 # The indexes that hold such a term.
@@ -54,7 +54,7 @@ class Exact(Channel, frozen=True, tag="exact"):
             weights = dict.fromkeys(COLUMNS[index], 1.0)
             expression = fts5.any_phrase_of([phrase])
             matched = context.store.keyword.match(
-                index, expression, weights, self.each, context.search.filter
+                KeywordQuery(index, expression, weights, self.each, context.search.filter)
             )
             found |= {match.memory_id: None for match in matched.matches}
         return list(found)

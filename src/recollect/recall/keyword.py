@@ -13,7 +13,7 @@ from recollect.query.subwords import subwords_query
 from recollect.query.terms import keywords, pieces, words
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import Weight
-from recollect.store.base import COLUMNS, KeywordIndexName
+from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
 from recollect.types import Hit, Ranking, leaf
 
 Reading = Literal["keywords", "words", "pieces", "boolean", "subwords"]
@@ -91,7 +91,7 @@ class Keyword(Channel, frozen=True, tag="keyword"):
                 f"Long query: its first {fts5.MOST_TERMS} different words are the keywords."
             )
         matched = context.store.keyword.match(
-            *asked, self.columns, self.depth.at(context.limit), narrowed
+            KeywordQuery(*asked, self.columns, self.depth.at(context.limit), narrowed)
         )
         if matched.note:
             context.degrade(self.name, matched.note)

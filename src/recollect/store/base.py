@@ -73,6 +73,24 @@ class KeywordStatistics(NamedTuple):
     holding: tuple[int, ...]
 
 
+class KeywordQuery(NamedTuple):
+    """What a keyword index is asked: the best `limit` memories that match an FTS5 expression and
+    pass the filter, by BM25 with a weight for each column (one that is not named has none). BM25
+    counts in the index, or as `common` says: what several indexes count together."""
+
+    index: KeywordIndexName
+    expression: str
+    weights: Mapping[str, float]
+    limit: int
+    filter: Filter
+    common: KeywordStatistics | None = None
+
+    @property
+    def column_weights(self) -> list[float]:
+        """The weight of each column of the index, in its order."""
+        return [float(self.weights.get(name, 0.0)) for name in COLUMNS[self.index]]
+
+
 class Waiting(NamedTuple):
     """A memory without a vector of the active model, and the text to embed."""
 
@@ -154,17 +172,8 @@ class MemoryStamp(NamedTuple):
 
 
 class KeywordIndex(Protocol):
-    def match(
-        self,
-        index: KeywordIndexName,
-        expression: str,
-        weights: Mapping[str, float],
-        limit: int,
-        filter: Filter,
-        common: KeywordStatistics | None = None,
-    ) -> KeywordMatches:
-        """The best `limit` live memories that pass the filter, by BM25, ties by id. BM25 counts in
-        this index, or as `common` says: what several indexes count together."""
+    def match(self, query: KeywordQuery) -> KeywordMatches:
+        """The best matches among live memories, best first, ties by id."""
 
     def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
         """What BM25 counts in this index for the expression."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from recollect.store.base import (
     Coverage,
     KeywordIndexName,
     KeywordMatches,
+    KeywordQuery,
     KeywordStatistics,
     Match,
     StoredVector,
@@ -47,30 +48,20 @@ class FannedKeyword(FannedPart):
         super().__init__(fan_out)
         self.counted: dict[tuple[str, str], KeywordStatistics] = {}
 
-    def match(
-        self,
-        index: KeywordIndexName,
-        expression: str,
-        weights: Mapping[str, float],
-        limit: int,
-        filter: Filter,
-        common: KeywordStatistics | None = None,
-    ) -> KeywordMatches:
-        if not expression:
+    def match(self, query: KeywordQuery) -> KeywordMatches:
+        if not query.expression:
             return KeywordMatches([])
-        if common is None:
-            common = self.statistics(index, expression)
-        if not common.holding:  # nothing is known: the only vault is damaged
-            common = None
-        depth = self._fan_out.depth(limit)
+        common = query.common or self.statistics(query.index, query.expression)
+        # Without counts the only vault is damaged.
+        asked = query._replace(
+            limit=self._fan_out.depth(query.limit), common=common if common.holding else None
+        )
         found = self._fan_out.ask(
-            lambda one: one.store.keyword.match(
-                index, expression, weights, depth, one.narrowed(filter), common
-            )
+            lambda one: one.store.keyword.match(asked._replace(filter=one.narrowed(query.filter)))
         )
         lists = [(member, matched.matches) for member, matched in found]
         note = next((matched.note for _, matched in found if matched.note), None)
-        return KeywordMatches(self._fan_out.merged(lists, limit), note)
+        return KeywordMatches(self._fan_out.merged(lists, query.limit), note)
 
     def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
         if (index, expression) not in self.counted:

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.query.fts5 import (
-    MOST_TERMS,
-    all_of,
-    any_of,
-    any_prefix_of,
-    boolean,
-    quoted,
-    within,
-)
+from recollect.query.expressions import quoted
+from recollect.query.fts5 import MOST_TERMS, all_of, any_of, any_prefix_of, boolean, within
 
 COLUMNS = ("title", "text", "tags")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from recollect.store.base import KeywordQuery
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import put, save, weights
 from recollect.testing.stores.samples import EVERYTHING, MODEL, NOON, axis, memory
@@ -31,16 +32,24 @@ WITHOUT = Filter(without_kinds=("session",))
 WORDS = '"anchor" OR "chain"'
 
 HOT: dict[str, Ask] = {
-    "keyword match": lambda s: s.keyword.match("stemmed", WORDS, weights(), 5, EVERYTHING),
-    "keyword match in a project": lambda s: s.keyword.match("plain", WORDS, weights(), 5, HARBOR),
-    "keyword match without kinds": lambda s: s.keyword.match("plain", WORDS, weights(), 5, WITHOUT),
+    "keyword match": lambda s: s.keyword.match(
+        KeywordQuery("stemmed", WORDS, weights(), 5, EVERYTHING)
+    ),
+    "keyword match in a project": lambda s: s.keyword.match(
+        KeywordQuery("plain", WORDS, weights(), 5, HARBOR)
+    ),
+    "keyword match without kinds": lambda s: s.keyword.match(
+        KeywordQuery("plain", WORDS, weights(), 5, WITHOUT)
+    ),
     "keyword match of a kind": lambda s: s.keyword.match(
-        "stemmed", WORDS, weights(), 5, Filter(kind="fact")
+        KeywordQuery("stemmed", WORDS, weights(), 5, Filter(kind="fact"))
     ),
     "keyword match with a tag": lambda s: s.keyword.match(
-        "stemmed", WORDS, weights(), 5, Filter(tags=("deep",))
+        KeywordQuery("stemmed", WORDS, weights(), 5, Filter(tags=("deep",)))
     ),
-    "subwords match": lambda s: s.keyword.match("subwords", WORDS, weights(), 5, EVERYTHING),
+    "subwords match": lambda s: s.keyword.match(
+        KeywordQuery("subwords", WORDS, weights(), 5, EVERYTHING)
+    ),
     "find by ids": lambda s: s.memories.get(["m1", "m2"]),
     "browse": lambda s: s.memories.browse(EVERYTHING, 5),
     "browse the next page": lambda s: s.memories.browse(

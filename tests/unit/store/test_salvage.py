@@ -22,7 +22,7 @@ from damaged_vaults import (
 )
 from recollect.engine import Recollect
 from recollect.errors import Damaged, Locked, NotAVault, StoreError
-from recollect.store.base import FeedbackEvent, Stored
+from recollect.store.base import FeedbackEvent, KeywordQuery, Stored
 from recollect.store.sqlite.checksums import FIELDS, differing
 from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.damage import NOTE
@@ -69,7 +69,9 @@ def repaired(vault: Path) -> tuple[dict[str, Memory], list[str]]:
         findings = engine.doctor(fix=True)
         assert [finding for finding in findings if finding.problem] == []
         found = {one.id: one for one in engine.export()}
-        anchored = engine.store.keyword.match("stemmed", '"anchor"', {}, 99, Filter()).matches
+        anchored = engine.store.keyword.match(
+            KeywordQuery("stemmed", '"anchor"', {}, 99, Filter())
+        ).matches
         assert {match.memory_id for match in anchored} == {
             id for id, one in found.items() if "nchor" in one.title
         }

@@ -10,7 +10,7 @@ import pytest
 
 from recollect.errors import Damaged
 from recollect.store.base import Coverage
-from recollect.store.sqlite.keyword import TABLES
+from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.subwords import MOST_WAITING
 from recollect.store.sqlite.upkeep import Finding

@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from recollect.store.base import COLUMNS
-from recollect.store.sqlite.keyword import TOKENIZERS
+from recollect.store.sqlite.fts5_index import TOKENIZERS
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import forget, save
 from recollect.testing.stores.samples import NOON, full_memory, memory

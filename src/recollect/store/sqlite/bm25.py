@@ -7,7 +7,6 @@ those are scored anew, since that is done in Python.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from math import log
 
@@ -19,30 +18,25 @@ from recollect.store.base import KeywordStatistics
 FUNCTION = "pooled_bm25"
 K1, B = 1.2, 0.75  # FTS5's own
 LEAST_IDF = 1e-6  # what FTS5 gives to a word that most rows have
-STRING = r'"(?:[^"]|"")*"'
-PHRASE = rf"{STRING}(?: \+ {STRING})*(?: ?\*)?"
-WITHIN = r"\{[^}]*\} : (?=\()"
 
-# Inverse frequencies by phrase (None: it holds no word), weights by column, and the average length
-# of a row.
-Scoring = tuple[list[float | None], list[float], float]
+# Inverse frequencies by phrase, weights by column, and the average length of a row.
+Scoring = tuple[list[float], list[float], float]
 
 
-def phrases(expression: str) -> list[str]:
-    """The phrases of a match expression in order, each as an expression of its own."""
-    within = re.match(WITHIN, expression)
-    return [f"{within[0] if within else ''}{found}" for found in re.findall(PHRASE, expression)]
+def counted(connection: apsw.Connection, table: str, phrases: Sequence[str]) -> KeywordStatistics:
+    """What this index counts at one moment; each phrase is an expression of its own."""
+    holding = f", (SELECT count(*) FROM {table} WHERE {table} MATCH ?)" * len(phrases)
+    [(block, *numbers)] = connection.execute(
+        f"SELECT (SELECT block FROM {table}_data WHERE id = 1){holding}", phrases
+    ).fetchall()
+    return KeywordStatistics(*_totals(block), tuple(numbers))  # type: ignore[arg-type]
 
 
-def counted(connection: apsw.Connection, table: str, expression: str) -> KeywordStatistics:
-    """What this index counts. FTS5 keeps its totals in the first row of its data: the number of
-    rows, then the tokens of each column, as integers of variable length."""
-    every = phrases(expression)
-    holding = f", (SELECT count(*) FROM {table} WHERE {table} MATCH ?)" * len(every)
-    sql = f"SELECT (SELECT block FROM {table}_data WHERE id = 1){holding}"
-    [(totals, *numbers)] = connection.execute(sql, every).fetchall()
-    rows, *tokens = _integers(totals) if isinstance(totals, bytes) and totals else (0,)
-    return KeywordStatistics(rows, sum(tokens), tuple(numbers))  # type: ignore[arg-type]
+def _totals(block: apsw.SQLiteValue) -> tuple[int, int]:
+    """The rows and the tokens. FTS5 keeps them in the first row of its data: the number of rows,
+    then the tokens of each column, as integers of variable length."""
+    rows, *tokens = _integers(block) if isinstance(block, bytes) and block else (0,)
+    return rows, sum(tokens)
 
 
 def _integers(block: bytes) -> list[int]:
@@ -55,12 +49,10 @@ def _integers(block: bytes) -> list[int]:
     return found
 
 
-def scoring(statistics: KeywordStatistics, expression: str, weights: Sequence[float]) -> str:
+def scoring(statistics: KeywordStatistics, weights: Sequence[float]) -> str:
     """What `pooled_bm25` scores by, as JSON."""
-    average = statistics.tokens / max(1, statistics.rows)
-    pairs = zip(_inverse(statistics), phrases(expression), strict=False)
-    inverse = [value if any(map(str.isalnum, phrase)) else None for value, phrase in pairs]
-    how: Scoring = (inverse, list(map(float, weights)), average or 1.0)
+    average = statistics.tokens / max(1, statistics.rows) or 1.0
+    how: Scoring = (inverse_frequencies(statistics), list(map(float, weights)), average)
     return msgspec.json.encode(how).decode()
 
 
@@ -68,7 +60,7 @@ def least_share(own: KeywordStatistics, common: KeywordStatistics) -> float:
     """A row whose score by `own` is below this share of another row's cannot be above it by
     `common`: what a phrase adds changes by the ratio of its two inverse frequencies, and by a
     factor between 1 and the ratio of the two average lengths."""
-    inverse = zip(_inverse(common), _inverse(own), own.holding, strict=True)
+    inverse = zip(inverse_frequencies(common), inverse_frequencies(own), own.holding, strict=True)
     ratios = [new / old for new, old, holding in inverse if holding]
     if not (ratios and own.tokens and common.tokens):
         return 0.0
@@ -76,7 +68,7 @@ def least_share(own: KeywordStatistics, common: KeywordStatistics) -> float:
     return min(ratios) * min(1.0, longer) / (max(ratios) * max(1.0, longer))
 
 
-def _inverse(statistics: KeywordStatistics) -> list[float]:
+def inverse_frequencies(statistics: KeywordStatistics) -> list[float]:
     """`ln((N − n + ½) / (n + ½))` of each phrase."""
     found = (
         log((max(0, statistics.rows - holding) + 0.5) / (holding + 0.5))
@@ -89,14 +81,11 @@ def pooled_bm25(api: apsw.FTS5ExtensionApi, *how: apsw.SQLiteValue) -> float:
     """The row's score, negated as `bm25()` does it, and computed in the same order: equal
     statistics give equal numbers. `how` is what `scoring` gives."""
     if api.aux_data is None:
-        known, *rest = msgspec.json.decode(str(how[0]), type=Scoring)
-        if len(known) != api.phrase_count:  # FTS5 passes over some phrases that hold no word
-            known = [value for value in known if value is not None]
-        api.aux_data = ([value or LEAST_IDF for value in known], *rest)
+        api.aux_data = msgspec.json.decode(str(how[0]), type=Scoring)
     inverse, weights, average = api.aux_data
     length = api.column_size(-1)
     total = 0.0
-    for phrase, rarity in enumerate(inverse[: api.phrase_count]):
+    for phrase, rarity in enumerate(inverse):
         frequency = 0.0
         for column, places in enumerate(api.phrase_locations(phrase)):
             for _ in places:

@@ -94,7 +94,7 @@ class SqliteMemories:
         return [str(id) for (id,) in self._database.rows(sql)]
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
-        condition, values = where(filter, self._topics.hashed)
+        condition, values = where(filter, self._topics)
         if after is not None:
             condition += f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > (?, ?, ?)"
             values += (TIERS.index(after.tier), -to_micros(after.updated_at), after.id)
@@ -102,11 +102,11 @@ class SqliteMemories:
         return self._listed(condition, values, order, limit)
 
     def newest(self, filter: Filter, limit: int) -> list[Memory]:
-        condition, values = where(filter, self._topics.hashed)
+        condition, values = where(filter, self._topics)
         return self._listed(condition, values, "m.updated_at DESC, m.id", limit)
 
     def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
-        condition, values = where(filter, self._topics.hashed)
+        condition, values = where(filter, self._topics)
         order = "m.created_at, m.id" if oldest else "m.created_at DESC, m.id"
         return self._listed(condition, values, order, limit)
 
@@ -124,7 +124,7 @@ class SqliteMemories:
     def expiring(
         self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None
     ) -> list[Memory]:
-        condition, values = where(filter, self._topics.hashed)
+        condition, values = where(filter, self._topics)
         condition += " AND m.valid_until <= ?"
         values.append(to_micros(until))
         if since is None:
@@ -134,11 +134,11 @@ class SqliteMemories:
         return self._listed(condition, values, "m.valid_until, m.id", limit)
 
     def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
-        condition, values = where(filter, self._topics.hashed)
+        condition, values = where(filter, self._topics)
         return facets(self._database, condition, values, most, now)
 
     def dates(self, filter: Filter) -> Dates:
-        condition, values = where(filter, self._topics.hashed)
+        condition, values = where(filter, self._topics)
         return dates(self._database, condition, values)
 
     def _listed(

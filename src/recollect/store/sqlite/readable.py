@@ -18,8 +18,8 @@ from recollect.store.base import (
     FeedbackLog,
     FeedbackState,
     KeywordIndex,
-    KeywordIndexName,
     KeywordMatches,
+    KeywordQuery,
     KeywordStatistics,
     Match,
     Memories,
@@ -86,23 +86,15 @@ class ReadableStore:
             if str(error) not in self.problems:
                 self.problems.append(str(error))
 
-    def _match(
-        self,
-        index: KeywordIndexName,
-        expression: str,
-        weights: Mapping[str, float],
-        limit: int,
-        filter: Filter,
-        common: KeywordStatistics | None = None,
-    ) -> KeywordMatches:
+    def _match(self, query: KeywordQuery) -> KeywordMatches:
         found: list[tuple[int, float]] = []
-        if expression:
+        if query.expression:
             with self.trying():
-                found = self._store.keyword.scores(index, expression, weights, common)
-        passing = self._passing(filter)
+                found = self._store.keyword.scores(query)
+        passing = self._passing(query.filter)
         matches = (Match(id, score) for key, score in found if (id := passing(key)) is not None)
         best = sorted(matches, key=lambda match: (-match.score, match.memory_id))
-        return KeywordMatches(best[:limit])
+        return KeywordMatches(best[: query.limit])
 
     def _nearest(
         self, identity: str, vector: Any, limit: int, filter: Filter, dimensions: int = 0
@@ -159,7 +151,7 @@ class ReadableStore:
     def _passing(self, filter: Filter) -> Callable[[int], str | None]:
         """A function that returns the id of the memory with this key, and None where it does not
         pass the filter or cannot be read."""
-        condition, values = where(filter, self._store.topics.hashed)
+        condition, values = where(filter, self._store.topics)
         sql = f"SELECT m.id FROM memories m WHERE m.key = ? AND {condition}"
 
         def id_of(key: int) -> str | None:

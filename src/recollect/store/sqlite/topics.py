@@ -8,9 +8,11 @@ from functools import cached_property
 
 from recollect.errors import Damaged
 from recollect.hashing import keyed_digest
+from recollect.query.fts5 import all_of
 from recollect.store.base import Match
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
+from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.types import Filter
 
 
@@ -20,8 +22,11 @@ def topic_hash(key: bytes, word: str) -> bytes:
 
 
 class SqliteTopics:
+    """Also what else a filter looks up."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.packed = PackedIndexes(database)
 
     @cached_property
     def _key(self) -> bytes:
@@ -34,16 +39,23 @@ class SqliteTopics:
         )
 
     def forget(self) -> None:
-        """Drop the vault's key for topics."""
+        """Drop the vault's key for topics, and what is in memory of segments."""
         self.__dict__.pop("_key", None)
+        self.packed.forget()
 
     def hashed(self, word: str) -> bytes:
         """HMAC-SHA-256 of the lower-cased word under the vault's own key."""
         return topic_hash(self._key, word)
 
+    def holding(self, words: Sequence[str]) -> list[int] | None:
+        """The keys of the memories that hold all of these words; None without segments."""
+        with self._database.reading():
+            packed = self.packed.search("stemmed", all_of(words))
+            return None if packed is None else packed.keys()
+
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
         hashes = as_json_list(self.hashed(word).hex() for word in dict.fromkeys(words))
-        condition, values = where(filter, self.hashed)
+        condition, values = where(filter, self)
         rows = self._database.rows(
             f"""
             SELECT m.id, count(DISTINCT t.topic) AS matches

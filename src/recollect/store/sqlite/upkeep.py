@@ -16,8 +16,8 @@ from recollect.store.sqlite import subwords
 from recollect.store.sqlite.checksums import differing
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import BUSY_SECONDS
+from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
-from recollect.store.sqlite.keyword import TABLES, TOKENIZERS
 from recollect.store.sqlite.memories import UNSCRUBBED
 from recollect.store.sqlite.vault_files import log_copied
 

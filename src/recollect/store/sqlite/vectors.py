@@ -205,7 +205,7 @@ class SqliteVectors:
             places = ", ".join("?" for _ in filter.without_kinds)
             sql = f"SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places})"
             return None, self._keys(sql, filter.without_kinds)
-        condition, values = where(filter, self._topics.hashed)
+        condition, values = where(filter, self._topics)
         return self._keys(f"SELECT m.key FROM memories m WHERE {condition}", values), []
 
     def _keys(self, sql: str, values: Sequence[apsw.SQLiteValue]) -> list[int]:

@@ -10,7 +10,7 @@ import msgspec
 
 from recollect.errors import DimensionMismatch
 from recollect.query.terms import semantic_text, tokens
-from recollect.store.base import COLUMNS, Coverage, KeywordIndexName, Store, Stored
+from recollect.store.base import COLUMNS, Coverage, KeywordIndexName, KeywordQuery, Store, Stored
 from recollect.testing.stores.samples import DAY, EVERYTHING, MODEL, NOON, PLENTY, memory
 from recollect.types import Filter, Memory, Place, place_of
 
@@ -80,7 +80,9 @@ def matches(
     asked = weights(COLUMNS[index] if columns is None else columns)
     return [
         one.memory_id
-        for one in store.keyword.match(index, f'"{word}"', asked, limit, filter).matches
+        for one in store.keyword.match(
+            KeywordQuery(index, f'"{word}"', asked, limit, filter)
+        ).matches
     ]
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from recollect.store.base import COLUMNS
+from recollect.store.base import COLUMNS, KeywordQuery
 from recollect.testing.stores.helpers import (
     WORD_INDEXES,
     Contract,
@@ -53,7 +52,9 @@ class KeywordContract(Contract):
         for index in WORD_INDEXES:
             for best, worst in (("title", "text"), ("text", "title")):
                 weights = {best: 10.0, worst: 1.0}
-                found = store.keyword.match(index, '"anchor"', weights, 2, EVERYTHING).matches
+                found = store.keyword.match(
+                    KeywordQuery(index, '"anchor"', weights, 2, EVERYTHING)
+                ).matches
                 assert [one.memory_id for one in found] == [f"in-{best}", f"in-{worst}"]
                 assert found[0].score > found[1].score > 0, "Larger must be better."
 
@@ -62,15 +63,15 @@ class KeywordContract(Contract):
         every = random_memories(120)
         halves = every[:30], every[30:]
         for expression in ('"w1" OR "w2" OR "w30"', '{title} : ("w1" OR "w2")', '"w1 w2"'):
-            match = partial(store.keyword.match, "stemmed", expression, weights(), 10, EVERYTHING)
+            query = KeywordQuery("stemmed", expression, weights(), 10, EVERYTHING)
             save(store, *every)
-            expected = match().matches
+            expected = store.keyword.match(query).matches
             common = store.keyword.statistics("stemmed", expression)
             purge_everything(store)
             found, counted = [], []
             for half in halves:
                 save(store, *half)
-                found += match(common).matches
+                found += store.keyword.match(query._replace(common=common)).matches
                 counted.append(store.keyword.statistics("stemmed", expression))
                 purge_everything(store)
             left, right = counted
@@ -85,11 +86,15 @@ class KeywordContract(Contract):
     def test_a_lower_limit_gives_the_start_of_the_same_answer(self) -> None:
         store = self.store()
         save(store, *random_memories(120))
-        whole = store.keyword.match("stemmed", '"w1" OR "w2"', weights(), PLENTY, EVERYTHING)
+        whole = store.keyword.match(
+            KeywordQuery("stemmed", '"w1" OR "w2"', weights(), PLENTY, EVERYTHING)
+        )
         assert 20 < len(whole.matches) < 120
         assert whole.matches == sorted(whole.matches, key=lambda one: (-one.score, one.memory_id))
         for limit in range(len(whole.matches) + 2):
-            part = store.keyword.match("stemmed", '"w1" OR "w2"', weights(), limit, EVERYTHING)
+            part = store.keyword.match(
+                KeywordQuery("stemmed", '"w1" OR "w2"', weights(), limit, EVERYTHING)
+            )
             assert part.matches == whole.matches[:limit]
 
     def test_equal_scores_are_cut_by_id(self) -> None:
@@ -116,8 +121,15 @@ class KeywordContract(Contract):
     def test_an_empty_expression_or_limit_matches_nothing(self) -> None:
         store = self.store()
         save(store, memory("a", text="anchor"))
-        assert store.keyword.match("stemmed", "", weights(), 5, EVERYTHING).matches == []
-        assert store.keyword.match("stemmed", '"anchor"', weights(), 0, EVERYTHING).matches == []
+        assert (
+            store.keyword.match(KeywordQuery("stemmed", "", weights(), 5, EVERYTHING)).matches == []
+        )
+        assert (
+            store.keyword.match(
+                KeywordQuery("stemmed", '"anchor"', weights(), 0, EVERYTHING)
+            ).matches
+            == []
+        )
 
     def test_changed_words_are_found_and_the_old_ones_are_not(self) -> None:
         store = self.store()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect.query.subwords import subwords_query
-from recollect.store.base import COLUMNS, Store
+from recollect.store.base import COLUMNS, KeywordQuery, Store
 from recollect.testing.stores.helpers import (
     Contract,
     change,
@@ -49,7 +49,9 @@ def found(store: Store, query: str, limit: int = 50, filter: Filter = EVERYTHING
     columns = weights(COLUMNS["subwords"])
     return [
         one.memory_id
-        for one in store.keyword.match("subwords", asked, columns, limit, filter).matches
+        for one in store.keyword.match(
+            KeywordQuery("subwords", asked, columns, limit, filter)
+        ).matches
     ]
 
 
@@ -72,7 +74,9 @@ class SubwordsContract(Contract):
             save(store, stored)
             column = name if name in COLUMNS["subwords"] else "other"
             asked = f"{column} : {subwords_query(word)}"
-            match = store.keyword.match("subwords", asked, {column: 1.0}, 9, EVERYTHING)
+            match = store.keyword.match(
+                KeywordQuery("subwords", asked, {column: 1.0}, 9, EVERYTHING)
+            )
             assert [one.memory_id for one in match.matches] == [stored.id], name
 
     def test_weights_of_title_and_text_decide(self) -> None:
@@ -82,7 +86,7 @@ class SubwordsContract(Contract):
         for best, worst in (("title", "text"), ("text", "title")):
             asked = {best: 10.0, worst: 1.0}
             match = store.keyword.match(
-                "subwords", subwords_query("FileSync"), asked, 9, EVERYTHING
+                KeywordQuery("subwords", subwords_query("FileSync"), asked, 9, EVERYTHING)
             )
             assert [one.memory_id for one in match.matches] == [f"in-{best}", f"in-{worst}"]
 

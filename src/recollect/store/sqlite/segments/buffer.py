@@ -9,7 +9,7 @@ import apsw
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.connection import as_json_list
-from recollect.store.sqlite.keyword import TABLES
+from recollect.store.sqlite.fts5_index import TABLES
 
 # What these indexes hold of a memory is its columns as they are, and which memories they hold.
 OF_WORDS = {"stemmed": "true", "plain": "true", "details": "details <> ''"}

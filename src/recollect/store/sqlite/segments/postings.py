@@ -10,6 +10,7 @@ others as many as the largest of the row needs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,13 +48,40 @@ class Occurrences(NamedTuple):
     places: Places
 
 
+@cache
+def columns_of(bits: int) -> tuple[int, ...]:
+    """The columns that the bits stand for."""
+    return tuple(column for column in range(bits.bit_length()) if bits >> column & 1)
+
+
 def read_postings(count: int, columns: int, postings: bytes) -> Postings:
     """The postings of a row."""
-    which = tuple(column for column in range(columns.bit_length()) if columns >> column & 1)
+    which = columns_of(columns)
     numbers = np.frombuffer(postings, DOCUMENT, count)
     width = (len(postings) - numbers.nbytes) // (count * len(which))
     counted = np.frombuffer(postings, UNSIGNED[width], offset=numbers.nbytes)
     return Postings(numbers, which, counted.reshape(len(which), count))
+
+
+def read_cells(rows: Sequence[tuple[int, int, bytes]]) -> Places:
+    """What several rows tell of documents and columns, with the frequency instead of a position."""
+    documents: list[bytes] = []
+    times: list[NDArray[Any]] = []
+    columns: list[int] = []
+    counts: list[int] = []
+    for count, bits, postings in rows:
+        numbers = postings[: count * DOCUMENT.itemsize]
+        inside = columns_of(bits)
+        width = (len(postings) - len(numbers)) // (count * len(inside))
+        documents += [numbers] * len(inside)
+        columns += inside
+        counts += [count] * len(inside)
+        times.append(np.frombuffer(postings, UNSIGNED[width], offset=len(numbers)))
+    return Places(
+        np.frombuffer(b"".join(documents), DOCUMENT),
+        np.repeat(np.array(columns, np.uint8), counts),
+        np.concatenate(times),
+    )
 
 
 def read_places(count: int, columns: int, postings: bytes, places: bytes) -> Places:

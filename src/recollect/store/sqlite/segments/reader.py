@@ -15,6 +15,7 @@ from recollect.store.sqlite.segments.postings import (
     DOCUMENT,
     Places,
     Postings,
+    read_cells,
     read_places,
     read_postings,
 )
@@ -25,6 +26,9 @@ ROW = "FROM postings WHERE segment = ? AND words = ? AND token = ?"
 BEGINNING = """
     SELECT token, documents, columns, CASE WHEN documents <= ? THEN postings END FROM postings
      WHERE segment = ? AND words = ? AND token >= ? AND token < ? ORDER BY token"""
+CELLS = """
+    SELECT documents, columns, postings FROM postings
+     WHERE segment = ? AND words = ? AND token >= ? AND token < ?"""
 DOCUMENTS = "SELECT keys, lengths FROM segment_documents WHERE segment = ? AND words = ?"
 STATE = """
     SELECT number, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'segment_changes'), 0)
@@ -90,6 +94,12 @@ class Segment:
         sql = f"SELECT documents, columns, postings, places {ROW}"
         row = self._connection.execute(sql, (*self.place, token)).fetchone()
         return None if row is None else read_places(*row)  # type: ignore[arg-type]
+
+    def cells(self, start: str) -> Places | None:
+        """The documents and columns in which tokens stand that begin so, and how often: once for
+        each token, in no order, the dead included."""
+        rows = self._connection.execute(CELLS, (*self.place, start, start + LAST)).fetchall()
+        return read_cells(rows) if rows else None  # type: ignore[arg-type]
 
     def beginning(self, start: str) -> list[str]:
         """The tokens of its live documents that begin so, by alphabet."""

@@ -1,0 +1,256 @@
+"""FTS5's match expressions as values: read from text by FTS5's grammar (fts5parse.y), and written
+as text again with every string quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# FTS5's own tokens: white space is ASCII's, and every character beyond ASCII belongs to a word.
+# Compiled when first used, since that takes milliseconds and most recipes never parse a query.
+LEXEME = r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([-(){}:+*,^])|([A-Za-z0-9_\x1a\u0080-\U0010ffff]+))'
+OPERATORS = ("OR", "AND", "NOT")  # the last binds tightest
+
+
+class NotFts5(Exception):
+    """The text does not follow FTS5's grammar."""
+
+
+class Text(NamedTuple):
+    """A string that is tokenised; `prefix`: its last token may go on."""
+
+    text: str
+    prefix: bool = False
+
+    def __str__(self) -> str:
+        return quoted(self.text) + (" *" if self.prefix else "")
+
+
+class Near(NamedTuple):
+    """Phrases that stand close to each other; one phrase alone has no distance. `first`: it begins
+    its column."""
+
+    phrases: tuple[tuple[Text, ...], ...]
+    distance: str | None = None
+    first: bool = False
+    alone: bool = True
+
+    def __str__(self) -> str:
+        phrases = " ".join(" + ".join(map(str, phrase)) for phrase in self.phrases)
+        if self.alone:
+            return ("^ " if self.first else "") + phrases
+        return f"NEAR({phrases}{'' if self.distance is None else f', {self.distance}'})"
+
+
+class Within(NamedTuple):
+    """An expression that these columns alone may match, or all others."""
+
+    columns: tuple[str, ...]
+    others: bool
+    inner: Expression
+
+    def __str__(self) -> str:
+        return f"{'- ' if self.others else ''}{{{' '.join(self.columns)}}} : {self.inner}"
+
+
+class Joined(NamedTuple):
+    """Expressions joined by an operator; '' where they stand side by side, which is FTS5's AND that
+    passes over what holds no word."""
+
+    operator: str
+    sides: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        return (f" {self.operator} " if self.operator else " ").join(map(str, self.sides))
+
+
+class Group(NamedTuple):
+    """Parentheses."""
+
+    inner: Expression
+
+    def __str__(self) -> str:
+        return f"({self.inner})"
+
+
+Expression = Near | Within | Joined | Group
+
+
+def quoted(text: str) -> str:
+    """One FTS5 string; a quote inside is doubled, and NUL, which would end it, is a space."""
+    return '"' + text.replace("\0", " ").replace('"', '""') + '"'
+
+
+class Limits(NamedTuple):
+    """How many terms and NOTs an expression may have, and how deep it may be nested."""
+
+    terms: int
+    nots: int
+    depth: int
+
+
+def parse(text: str, columns: Sequence[str], limits: Limits | None = None) -> Expression:
+    """What the text says of an index with these columns; NotFts5 where it is not FTS5's syntax, or
+    exceeds the limits."""
+    lexemes = _lexemes(text)
+    terms = sum(kind in ("word", "string") for kind, _ in lexemes)
+    nots = lexemes.count(("word", "NOT"))
+    if limits is not None and (terms > limits.terms or nots > limits.nots):
+        raise NotFts5
+    return _Parser(lexemes, columns, limits).whole()
+
+
+Lexeme = tuple[str, str]  # (kind, text), where kind is "string", "word" or the sign itself
+
+
+def _lexemes(query: str) -> list[Lexeme]:
+    lexeme = re.compile(LEXEME)
+    found: list[Lexeme] = []
+    at = 0
+    text = query.replace("\0", " ").rstrip(" \t\r\n")
+    while at < len(text):
+        match = lexeme.match(text, at)
+        if match is None:
+            raise NotFts5
+        string, sign, word = match.groups()
+        if string is not None:
+            found.append(("string", string.replace('""', '"')))
+        else:
+            found.append((sign, sign) if sign else ("word", word))
+        at = match.end()
+    return found
+
+
+class _Parser:
+    """Recursive descent over the grammar, one method a rule."""
+
+    def __init__(
+        self, lexemes: list[Lexeme], columns: Sequence[str], limits: Limits | None
+    ) -> None:
+        self.lexemes = lexemes
+        self.columns = columns
+        self.limits = limits
+        self.at = 0
+        self.pending = 0  # what FTS5's parser would hold on its stack here
+
+    def whole(self) -> Expression:
+        expression = self.expression()
+        if self.at < len(self.lexemes):
+            raise NotFts5
+        return expression
+
+    def expression(self, level: int = 0) -> Expression:
+        """Operands joined by the operator of this level, or of one that binds tighter."""
+        if level == len(OPERATORS):
+            return self.operand()
+        sides = [self.expression(level + 1)]
+        while self.take("word", OPERATORS[level]):
+            self.pending += 2
+            sides.append(self.expression(level + 1))
+            self.pending -= 2
+        return sides[0] if len(sides) == 1 else Joined(OPERATORS[level], tuple(sides))
+
+    def operand(self) -> Expression:
+        """Parentheses, or terms side by side: FTS5 allows no mixture of both without AND."""
+        if self.take("("):
+            return self.rest_of_parentheses(1)
+        terms: list[Expression] = []
+        while not terms or not self.ends():
+            columns = self.column_filter()
+            if columns and not terms and self.take("("):
+                return Within(*columns, self.rest_of_parentheses(3))
+            term = self.near_or_phrase()
+            terms.append(Within(*columns, term) if columns else term)
+        return terms[0] if len(terms) == 1 else Joined("", tuple(terms))
+
+    def rest_of_parentheses(self, symbols: int) -> Expression:
+        """What follows `(`, which stands as the last of so many symbols."""
+        self.pending += symbols
+        if self.limits is not None and self.pending > self.limits.depth:
+            raise NotFts5
+        inner = self.expression()
+        self.expect(")")
+        self.pending -= symbols
+        return Group(inner)
+
+    def column_filter(self) -> tuple[tuple[str, ...], bool] | None:
+        """`title :`, `{title tags} :`, either with `-` before it for every other column."""
+        start = self.at
+        others = self.take("-")
+        if self.take("{"):
+            names = [self.string_or_word()]
+            while not self.take("}"):
+                names.append(self.string_or_word())
+        elif others or (self.follows(":", ahead=1) and not self.operator()):
+            names = [self.string_or_word()]
+        if self.at == start:
+            return None
+        self.expect(":")
+        return tuple(self.column(name) for name in names), others
+
+    def column(self, name: str) -> str:
+        for column in self.columns:
+            if name.lower() == column:
+                return column
+        raise NotFts5
+
+    def near_or_phrase(self) -> Near:
+        if self.take("^"):
+            return Near((self.phrase(),), first=True)
+        if not self.follows("(", ahead=1):
+            return Near((self.phrase(),))
+        if not (self.take("word", "NEAR") and self.take("(")):
+            raise NotFts5
+        phrases = [self.phrase()]
+        while not self.follows(")") and not self.follows(","):
+            phrases.append(self.phrase())
+        distance = self.whole_number() if self.take(",") else None
+        self.expect(")")
+        return Near(tuple(phrases), distance, alone=False)
+
+    def whole_number(self) -> str:
+        number = self.string_or_word() if self.follows("word") else ""
+        if not (number.isascii() and number.isdigit()):
+            raise NotFts5
+        return number
+
+    def phrase(self) -> tuple[Text, ...]:
+        """Words and strings joined by `+`, each with or without `*` behind it."""
+        texts = [self.text()]
+        while self.take("+"):
+            texts.append(self.text())
+        return tuple(texts)
+
+    def text(self) -> Text:
+        return Text(self.string_or_word(), self.take("*"))
+
+    def string_or_word(self) -> str:
+        if not (self.follows("string") or self.follows("word")) or self.operator():
+            raise NotFts5
+        self.at += 1
+        return self.lexemes[self.at - 1][1]
+
+    def operator(self) -> bool:
+        return any(self.follows("word", name) for name in OPERATORS)
+
+    def ends(self) -> bool:
+        return self.at >= len(self.lexemes) or self.follows(")") or self.operator()
+
+    def follows(self, kind: str, text: str | None = None, ahead: int = 0) -> bool:
+        place = self.at + ahead
+        if place >= len(self.lexemes):
+            return False
+        found_kind, found_text = self.lexemes[place]
+        return found_kind == kind and (text is None or found_text == text)
+
+    def take(self, kind: str, text: str | None = None) -> bool:
+        if self.follows(kind, text):
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, kind: str) -> None:
+        if not self.take(kind):
+            raise NotFts5

@@ -1,0 +1,76 @@
+"""The FTS5 tables of the keyword indexes, and their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import apsw
+
+from recollect.query.expressions import parse
+from recollect.store.base import COLUMNS
+from recollect.store.sqlite import subwords
+from recollect.store.sqlite.packed.phrases import Leaf, Node, Phrase, leaves, resolved
+
+TABLES: Mapping[str, str] = {
+    "stemmed": "stemmed",
+    "plain": "plain",
+    "subwords": subwords.TABLE,
+    "details": "details_words",  # FTS5 has a column of the table's own name already
+}
+TOKENIZERS: Mapping[str, str] = {
+    "stemmed": "porter unicode61",
+    "plain": "unicode61",
+    "subwords": "ascii tokenchars '.'",  # tokens come ready made: every letter beyond ASCII stays
+    "details": "porter unicode61",
+}
+LONGEST = 32768  # bytes of a token: FTS5 cuts what is beyond
+
+
+def tokens(connection: apsw.Connection, index: str, text: str) -> list[str]:
+    """The text's tokens in order, as the index stores them."""
+    name, *options = TOKENIZERS[index].replace("'", "").split()
+    tokenizer = connection.fts5_tokenizer(name, options)
+    found = tokenizer(
+        text.encode(),
+        apsw.FTS5_TOKENIZE_DOCUMENT,
+        None,
+        include_offsets=False,
+        include_colocated=False,
+    )
+    every = cast(list[str], found)  # without offsets and synonyms: plain texts
+    if len(text) < LONGEST // 4:
+        return every
+    return [token.encode()[:LONGEST].decode(errors="ignore") for token in every]
+
+
+def understood(connection: apsw.Connection, index: str, expression: str) -> Node:
+    """The match expression with its texts tokenised."""
+    columns = COLUMNS[index]
+    return resolved(
+        parse(expression, columns), columns, lambda text: tokens(connection, index, text)
+    )
+
+
+def phrases(index: str, node: Node) -> list[str]:
+    """FTS5's phrases of an expression in order, each as an expression of its own."""
+    return [_alone(index, leaf, phrase) for leaf in leaves(node) for phrase in leaf.phrases]
+
+
+def _alone(index: str, leaf: Leaf, phrase: Phrase) -> str:
+    if leaf.columns is None:
+        return phrase.written
+    if not leaf.columns:
+        return '""'  # no column may match
+    names = [COLUMNS[index][number] for number in sorted(leaf.columns)]
+    return f"{{{' '.join(names)}}} : {phrase.written}"
+
+
+def vocabulary(connection: apsw.Connection, table: str, kind: str) -> str:
+    """The name of FTS5's own table of an index's tokens: one row for each token (`row`), or for
+    each occurrence (`instance`)."""
+    name = f"temp.{table}_{kind}"
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab (main, {table}, {kind})"
+    )
+    return name

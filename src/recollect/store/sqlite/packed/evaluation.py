@@ -1,0 +1,98 @@
+"""What an expression finds in one segment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.store.sqlite.packed.base import Hits, Searchable
+from recollect.store.sqlite.packed.occurrences import NO_HITS, Occurring, mask, near
+from recollect.store.sqlite.packed.phrases import Branch, Leaf, Node, leaves
+
+Mask = NDArray[np.bool_]
+
+
+class SegmentMatches(NamedTuple):
+    """`matched`: which documents match, None for those that any phrase hits. `holding`: how many
+    documents hold each phrase. `hits`: where each phrase counts."""
+
+    matched: Mask | None
+    holding: list[int]
+    hits: list[Hits]
+
+
+def counted(segment: Searchable, node: Node, columns: int) -> list[int]:
+    """How many documents of the segment hold each phrase."""
+    occurring = Occurring(segment, (1.0,) * columns)
+    return _holding(occurring, node)
+
+
+def evaluated(segment: Searchable, node: Node, weights: Sequence[float]) -> SegmentMatches:
+    """What the expression finds in the segment."""
+    occurring = Occurring(segment, weights)
+    holding = _holding(occurring, node)
+    if _any_of(node) and min(weights) > 0:
+        hits = [
+            NO_HITS if leaf.nothing else occurring.hits(leaf.phrases[0], leaf.columns)
+            for leaf in leaves(node)
+        ]
+        return SegmentMatches(None, holding, hits)
+    found = _Evaluation(segment, occurring).found(node)
+    return SegmentMatches(
+        found.matched, holding, [hits.among(found.matched) for hits in found.hits]
+    )
+
+
+def _any_of(node: Node) -> bool:
+    """Whether each phrase that is there counts, whatever else is."""
+    sides = node.sides if isinstance(node, Branch) and node.operator == "OR" else [node]
+    return all(isinstance(side, Leaf) and len(side.phrases) == 1 for side in sides)
+
+
+def _holding(occurring: Occurring, node: Node) -> list[int]:
+    return [
+        0 if leaf.nothing else len(occurring.hits(phrase, leaf.columns).documents)
+        for leaf in leaves(node)
+        for phrase in leaf.phrases
+    ]
+
+
+class _Found(NamedTuple):
+    matched: Mask
+    hits: list[Hits]
+
+
+class _Evaluation:
+    """A phrase counts where everything matches that it is part of."""
+
+    def __init__(self, segment: Searchable, occurring: Occurring) -> None:
+        self._size = len(segment.keys)
+        self._live = segment.live
+        self._occurring = occurring
+
+    def found(self, node: Node) -> _Found:
+        if isinstance(node, Leaf):
+            return self._leaf(node)
+        sides = [self.found(side) for side in node.sides]
+        masks = [side.matched for side in sides]
+        hits = [one for side in sides for one in side.hits]
+        if node.operator == "OR":
+            return _Found(np.logical_or.reduce(masks), hits)
+        both = node.operator == "AND"
+        matched = np.logical_and.reduce(masks) if both else masks[0] & ~masks[1]
+        return _Found(matched, [one.among(matched) for one in hits])
+
+    def _leaf(self, leaf: Leaf) -> _Found:
+        if leaf.nothing:
+            return _Found(np.zeros(self._size, bool), [NO_HITS] * len(leaf.phrases))
+        if len(leaf.phrases) == 1:
+            hits = [self._occurring.hits(leaf.phrases[0], leaf.columns)]
+        else:
+            places = [self._occurring.phrase(phrase, leaf.columns) for phrase in leaf.phrases]
+            sizes = [len(phrase.tokens) for phrase in leaf.phrases]
+            close = near(places, sizes, leaf.distance)
+            hits = [self._occurring.counted(some).among(self._live) for some in close]
+        return _Found(mask(hits[0].documents, self._size), hits)

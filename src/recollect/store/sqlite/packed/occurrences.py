@@ -1,0 +1,173 @@
+"""Where the phrases of an expression stand in a segment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.store.sqlite.packed.base import Hits, Searchable, TokenCounts
+from recollect.store.sqlite.packed.phrases import Phrase, Token
+
+# An occurrence as one number: the document, the column, and the position in it. Positions of one
+# column are next to each other, and no sum or difference of positions reaches another column.
+COLUMN, DOCUMENT = 32, 36
+Occurrences = NDArray[np.int64]
+Columns = frozenset[int] | None
+NO_HITS = Hits(np.zeros(0, np.uint32), np.zeros(0))
+
+
+class Occurring:
+    """The phrases in one segment; what was read once is kept."""
+
+    def __init__(self, segment: Searchable, weights: Sequence[float]) -> None:
+        self._segment = segment
+        self._weights = np.array(weights, np.float64)
+        self._hits: dict[tuple[tuple[Token, ...], bool, Columns], Hits] = {}
+
+    def hits(self, phrase: Phrase, columns: Columns) -> Hits:
+        """The live documents that hold the phrase, and how often."""
+        asked = (phrase.tokens, phrase.first, columns)
+        if asked not in self._hits:
+            if phrase.single:
+                found = self._counted(phrase.tokens[0], columns)
+            else:
+                found = self.counted(self.phrase(phrase, columns))
+            self._hits[asked] = found.among(self._segment.live)
+        return self._hits[asked]
+
+    def counted(self, places: Occurrences) -> Hits:
+        """How often each document has one of these occurrences."""
+        documents = places >> DOCUMENT
+        starts = np.flatnonzero(np.diff(documents, prepend=-1))
+        if not len(starts):
+            return Hits(documents, np.zeros(0))
+        weights = self._weights[(places >> COLUMN) & 15]
+        return Hits(documents[starts], np.add.reduceat(weights, starts))
+
+    def phrase(self, phrase: Phrase, columns: Columns) -> Occurrences:
+        """Where the phrase begins."""
+        every = [self._places(token, columns) for token in phrase.tokens]
+        rarest = min(range(len(every)), key=lambda number: len(every[number]))
+        found = every[rarest] - rarest
+        for number in sorted(range(len(every)), key=lambda number: len(every[number])):
+            if number != rarest:
+                found = found[_held(every[number], found + number)]
+        return found[found & 0xFFFFFFFF == 0] if phrase.first else found
+
+    def _counted(self, token: Token, columns: Columns) -> Hits:
+        """The documents that hold a token, and how often."""
+        if token.prefix:
+            return self._beginning(token.text, columns)
+        postings = self._segment.postings(token.text)
+        return NO_HITS if postings is None else self._weighted(postings, columns)
+
+    def _beginning(self, start: str, columns: Columns) -> Hits:
+        """The documents that hold tokens that begin so, and how often all of them together."""
+        cells = self._segment.cells(start)
+        if cells is None:
+            return NO_HITS
+        documents, inside, times = cells
+        if columns is not None and not columns.issuperset(np.unique(inside).tolist()):
+            kept = np.isin(inside, list(columns))
+            documents, inside, times = documents[kept], inside[kept], times[kept]
+        size = len(self._segment.keys)
+        total = np.bincount(documents, times * self._weights[inside], minlength=size)
+        held = np.flatnonzero(mask(documents, size))
+        return Hits(held, total[held])
+
+    def _weighted(self, postings: TokenCounts, columns: Columns) -> Hits:
+        pairs = zip(postings.columns, postings.frequencies, strict=True)
+        counting = [pair for pair in pairs if columns is None or pair[0] in columns]
+        documents = postings.documents
+        total = np.zeros(len(documents))
+        for column, frequencies in counting:
+            total += frequencies * self._weights[column]
+        if len(counting) == len(postings.columns):
+            return Hits(documents, total)
+        held = np.zeros(len(documents), bool)
+        for _, frequencies in counting:
+            held |= frequencies > 0
+        return Hits(documents[held], total[held])
+
+    def _texts(self, token: Token) -> list[str]:
+        return self._segment.beginning(token.text) if token.prefix else [token.text]
+
+    def _places(self, token: Token, columns: Columns) -> Occurrences:
+        """Every occurrence of a token in these columns, in order."""
+        found = [
+            _joined(*places)
+            for text in self._texts(token)
+            if (places := self._segment.places(text)) is not None
+        ]
+        every = np.concatenate(found) if found else np.zeros(0, np.int64)
+        if columns is not None:
+            every = every[np.isin((every >> COLUMN) & 15, list(columns))]
+        return np.sort(every) if len(found) > 1 else every
+
+
+def mask(documents: NDArray[np.integer], size: int) -> NDArray[np.bool_]:
+    marked = np.zeros(size, bool)
+    marked[documents] = True
+    return marked
+
+
+def near(found: Sequence[Occurrences], sizes: Sequence[int], distance: int) -> list[Occurrences]:
+    """Those occurrences of each phrase that are part of a match of NEAR. `sizes`: how many tokens
+    the phrases have."""
+    reach = found[0] + sizes[0] + distance
+    later = np.append(found[1], np.iinfo(np.int64).max)
+    partner = later[np.searchsorted(later, found[0] - sizes[1] - distance)]
+    documents = np.unique(found[0][partner <= reach] >> DOCUMENT)
+    kept: list[list[int]] = [[] for _ in found]
+    for document in documents:
+        bounds = np.array([document, document + 1]) << DOCUMENT
+        lists = [every[slice(*np.searchsorted(every, bounds))].tolist() for every in found]
+        if all(lists):
+            for matched in _matches(lists, sizes, distance):
+                for number, place in enumerate(matched):
+                    if not kept[number] or kept[number][-1] != place:
+                        kept[number].append(place)
+    return [np.array(places, np.int64) for places in kept]
+
+
+def _matches(
+    lists: Sequence[Sequence[int]], sizes: Sequence[int], distance: int
+) -> Iterator[list[int]]:
+    """The matches in one document, as FTS5 finds them (`fts5ExprNearIsMatch`): each phrase at most
+    so far before the last one; then the phrase moves on whose next place is the first."""
+    at = [0] * len(lists)
+    while True:
+        last, previous = lists[0][at[0]], None
+        while last != previous:
+            previous = last
+            for number, places in enumerate(lists):
+                while places[at[number]] < last - sizes[number] - distance:
+                    at[number] += 1
+                    if at[number] == len(places):
+                        return
+                last = max(last, places[at[number]])
+        yield [places[at[number]] for number, places in enumerate(lists)]
+        following = [
+            places[at[number] + 1] if at[number] + 1 < len(places) else np.inf
+            for number, places in enumerate(lists)
+        ]
+        moving = following.index(min(following))
+        if following[moving] == np.inf:
+            return
+        at[moving] += 1
+
+
+def _held(every: Occurrences, wanted: Occurrences) -> NDArray[np.bool_]:
+    """Which of those wanted are there; both are in order."""
+    places = np.searchsorted(every, wanted)
+    return every.take(places, mode="clip") == wanted if len(every) else np.zeros(len(wanted), bool)
+
+
+def _joined(
+    documents: NDArray[np.integer], columns: NDArray[np.integer], positions: NDArray[np.integer]
+) -> Occurrences:
+    joined = documents.astype(np.int64) << DOCUMENT
+    joined |= columns.astype(np.int64) << COLUMN
+    return joined | positions

@@ -1,0 +1,133 @@
+"""A match expression with its texts tokenised, by FTS5's own rules (fts5_expr.c)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+from recollect.query.expressions import Expression, Group, Near, Text, Within
+
+DISTANCE = 10  # of NEAR, where none is given
+FARTHEST = 1 << 30  # any two words of a column are nearer
+
+Tokenize = Callable[[str], Sequence[str]]
+
+
+class Token(NamedTuple):
+    text: str
+    prefix: bool = False
+
+
+class Phrase(NamedTuple):
+    """Tokens one behind the other; `first`: they begin their column. Without tokens it matches
+    nothing. `written` is its FTS5 text."""
+
+    tokens: tuple[Token, ...]
+    first: bool
+    written: str
+
+    @property
+    def single(self) -> bool:
+        """Whether it is a word wherever it stands: its frequency is enough to count it."""
+        return len(self.tokens) == 1 and not self.first
+
+
+@dataclass
+class Leaf:
+    """Phrases near each other, mostly one alone. `columns`: the numbers of those that count; None
+    for all."""
+
+    phrases: list[Phrase]
+    distance: int = DISTANCE
+    columns: frozenset[int] | None = None
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it can match no row."""
+        return not self.phrases[0].tokens or self.columns == frozenset()
+
+
+@dataclass
+class Branch:
+    """`AND`, `OR` or `NOT`; the last has two sides."""
+
+    operator: str
+    sides: list[Node]
+
+
+Node = Leaf | Branch
+
+
+def resolved(expression: Expression, columns: Sequence[str], tokenize: Tokenize) -> Node:
+    """The expression over an index with these columns, whose texts `tokenize` splits."""
+    return _Resolver(columns, tokenize).node(expression)
+
+
+def leaves(node: Node) -> Iterator[Leaf]:
+    """The leaves from left to right: their phrases are FTS5's phrases, in its order."""
+    if isinstance(node, Leaf):
+        yield node
+    else:
+        for side in node.sides:
+            yield from leaves(side)
+
+
+class _Resolver:
+    def __init__(self, columns: Sequence[str], tokenize: Tokenize) -> None:
+        self.columns = columns
+        self.tokenize = tokenize
+
+    def node(self, expression: Expression) -> Node:
+        if isinstance(expression, Group):
+            return self.node(expression.inner)
+        if isinstance(expression, Near):
+            return self.leaf(expression)
+        if isinstance(expression, Within):
+            inner = self.node(expression.inner)
+            self.narrow(inner, expression)
+            return inner
+        sides = [self.node(side) for side in expression.sides]
+        if expression.operator == "NOT":
+            return reduce(lambda left, right: Branch("NOT", [left, right]), sides)
+        if expression.operator == "":  # side by side: what holds no word is passed over
+            sides = [side for side in sides if not _empty(side)] or sides[:1]
+        return _branch(expression.operator or "AND", sides)
+
+    def leaf(self, near: Near) -> Leaf:
+        every = [self.phrase(texts, near.first) for texts in near.phrases]
+        phrases = [phrase for phrase in every if phrase.tokens] or every[:1]
+        distance = DISTANCE if near.distance is None else min(int(near.distance), FARTHEST)
+        return Leaf(phrases, distance)
+
+    def phrase(self, texts: Sequence[Text], first: bool) -> Phrase:
+        tokens: list[Token] = []
+        for text in texts:
+            tokens += (Token(token) for token in self.tokenize(text.text))
+            if tokens:
+                tokens[-1] = Token(tokens[-1].text, text.prefix)
+        return Phrase(tuple(tokens), first, str(Near((tuple(texts),), first=first)))
+
+    def narrow(self, node: Node, within: Within) -> None:
+        """Let these columns alone match; those of a filter inside another count in both."""
+        named = {self.columns.index(name) for name in within.columns}
+        numbers = frozenset(range(len(self.columns))) - named if within.others else named
+        for leaf in leaves(node):
+            leaf.columns = frozenset(numbers if leaf.columns is None else leaf.columns & numbers)
+
+
+def _empty(node: Node) -> bool:
+    """Whether it holds no word."""
+    return isinstance(node, Leaf) and not node.phrases[0].tokens
+
+
+def _branch(operator: str, sides: Sequence[Node]) -> Node:
+    """The sides joined; those that are joined by the same operator themselves become part of it."""
+    if len(sides) == 1:
+        return sides[0]
+    joined: list[Node] = []
+    for side in sides:
+        same = isinstance(side, Branch) and side.operator == operator
+        joined += side.sides if same and isinstance(side, Branch) else [side]
+    return Branch(operator, joined)
