@@ -102,12 +102,18 @@ CREATE TABLE postings (
     segment   INTEGER NOT NULL,
     words     INTEGER NOT NULL,
     token     TEXT NOT NULL,
-    documents INTEGER NOT NULL,     -- how many hold it
-    columns   INTEGER NOT NULL,     -- in which columns it stands, a bit for each
-    postings  BLOB NOT NULL,        -- see segments/postings.py
-    places    BLOB NOT NULL,
+    documents INTEGER NOT NULL,  -- how many hold it
+    bits      INTEGER NOT NULL,  -- see segments/postings.py, as for the next two
+    postings  BLOB,
+    places    BLOB,
+    large     INTEGER,  -- where these are instead, so that the tokens stay close together
     PRIMARY KEY (segment, words, token)
 ) WITHOUT ROWID, STRICT;
+CREATE TABLE large_postings (
+    key      INTEGER PRIMARY KEY,
+    postings BLOB NOT NULL,
+    places   BLOB NOT NULL
+) STRICT;
 -- A memory that was changed: segments up to this number no longer speak for it. `seq` only ever
 -- grows, so that who has segments in memory follows by reading what is new.
 CREATE TABLE segment_changes (

@@ -18,11 +18,17 @@ CREATE TABLE postings (
     words     INTEGER NOT NULL,
     token     TEXT NOT NULL,
     documents INTEGER NOT NULL,
-    columns   INTEGER NOT NULL,
-    postings  BLOB NOT NULL,
-    places    BLOB NOT NULL,
+    bits      INTEGER NOT NULL,
+    postings  BLOB,
+    places    BLOB,
+    large     INTEGER,
     PRIMARY KEY (segment, words, token)
 ) WITHOUT ROWID, STRICT;
+CREATE TABLE large_postings (
+    key      INTEGER PRIMARY KEY,
+    postings BLOB NOT NULL,
+    places   BLOB NOT NULL
+) STRICT;
 CREATE TABLE segment_changes (
     seq     INTEGER PRIMARY KEY AUTOINCREMENT,
     memory  INTEGER NOT NULL,

@@ -9,25 +9,27 @@ import numpy as np
 
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.segments.postings import (
-    DOCUMENT,
     UNSIGNED,
+    Layout,
     Numbers,
     Occurrences,
     Places,
     Row,
+    cells_alike,
     encoded,
+    layout,
     read_places,
 )
-from recollect.store.sqlite.segments.reader import Documents, Segment
+from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, Documents, Segment
 
 TOKENS = 2_000  # of the largest segment, that are put together at a time
 SMALL = 64  # documents of a token
 NEXT = """
     SELECT token FROM postings WHERE segment = ? AND words = ? AND token > ?
      ORDER BY token LIMIT 1 OFFSET ?"""
-WITHIN = """
-    SELECT token, documents, columns, postings, places FROM postings
-     WHERE segment = ? AND words = ? AND token > ? AND (token <= ? OR ? IS NULL) ORDER BY token"""
+WITHIN = f"""
+    SELECT p.token, {POSTINGS}, {PLACES} FROM {STORED} WHERE p.segment = ? AND p.words = ?
+       AND p.token > ? AND (p.token <= ? OR ? IS NULL) ORDER BY p.token"""
 
 
 def joined_documents(sources: Sequence[Segment]) -> tuple[Documents, list[Numbers]]:
@@ -88,35 +90,30 @@ def _sorted(found: Sequence[Occurrences]) -> Occurrences:
 def _read(rows: Sequence[Row], rank: dict[str, int], new: Numbers) -> Occurrences:
     """The occurrences in the rows of one source, by the new numbers; those in dead documents are
     left out."""
-    small: defaultdict[int, list[Row]] = defaultdict(list)  # by the width of their places
+    small: defaultdict[int, list[Row]] = defaultdict(list)  # by their bits
     parts: list[tuple[Numbers, Places]] = []
     for row in rows:
-        token, count, columns, postings, places = row
-        if count <= SMALL and len(postings) == 5 * count and not columns & (columns - 1):
-            small[len(places) // sum(postings[4 * count :])].append(row)
+        token, count, bits, postings, places = row
+        if count <= SMALL and len(layout(bits).columns) == 1:
+            small[bits].append(row)
         else:
-            found = read_places(count, columns, postings, places)
+            found = read_places(count, bits, postings, places)
             parts.append((np.full(len(found.documents), rank[token], np.int64), found))
-    parts += (_small(some, rank, width) for width, some in small.items())
+    parts += (_small(some, rank, layout(bits)) for bits, some in small.items())
     tokens = np.concatenate([numbers for numbers, _ in parts])
-    documents, columns_, positions = (
+    documents, columns, positions = (
         np.concatenate(values) for values in zip(*(places for _, places in parts), strict=True)
     )
     numbers = new[documents]
     live = numbers >= 0
-    return Occurrences(tokens[live], Places(numbers[live], columns_[live], positions[live]))
+    return Occurrences(tokens[live], Places(numbers[live], columns[live], positions[live]))
 
 
-def _small(rows: Sequence[Row], rank: dict[str, int], width: int) -> tuple[Numbers, Places]:
-    """The occurrences of tokens that stand in one column of a few documents: most tokens. They are
-    read together, since each by itself takes as long as a large one."""
-    names, counts, bits, postings, places = zip(*rows, strict=True)
-    parts = [(p[: 4 * n], p[4 * n :]) for p, n in zip(postings, counts, strict=True)]
-    documents = np.frombuffer(b"".join(document for document, _ in parts), DOCUMENT)
-    times = np.frombuffer(b"".join(time for _, time in parts), np.uint8)
+def _small(rows: Sequence[Row], rank: dict[str, int], how: Layout) -> tuple[Numbers, Places]:
+    """The occurrences of tokens that stand in one column of a few documents: most tokens."""
+    names, counts, _, postings, places = zip(*rows, strict=True)
+    documents, _, times = cells_alike(how, [*zip(counts, postings, strict=True)])
     tokens = np.repeat(np.array([rank[name] for name in names], np.int64), counts)
-    columns = np.repeat(np.array([b.bit_length() - 1 for b in bits], np.uint8), counts)
-    positions = np.frombuffer(b"".join(places), UNSIGNED[width])
-    return np.repeat(tokens, times), Places(
-        np.repeat(documents, times), np.repeat(columns, times), positions
-    )
+    positions = np.frombuffer(b"".join(places), UNSIGNED[how.places])
+    columns = np.full(len(positions), how.columns[0], np.uint8)
+    return np.repeat(tokens, times), Places(np.repeat(documents, times), columns, positions)

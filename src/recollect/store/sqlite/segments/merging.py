@@ -30,6 +30,7 @@ from recollect.store.sqlite.segments.writer import (
     begin,
     documents_of,
     make_ready,
+    remove_rows,
     write_documents,
     write_rows,
 )
@@ -46,7 +47,6 @@ TEXTS = f"SELECT key, {', '.join(FIELDS)} FROM indexed WHERE {buffer.AMONG} ORDE
 READY = "SELECT number FROM segments WHERE ready ORDER BY number"
 UNREADY = "SELECT number FROM segments WHERE NOT ready"
 CHANGED = "SELECT DISTINCT memory FROM segment_changes WHERE segment >= ?"
-PURGED = "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT key FROM memories) LIMIT 1"
 REPLACED = """
     UPDATE segments SET ready = 0, last = 0
      WHERE ready AND number IN (SELECT value FROM json_each(?))"""
@@ -54,13 +54,6 @@ REPLACED = """
 OUTDATED = """
     DELETE FROM segment_changes WHERE segment < (SELECT min(number) FROM segments WHERE ready)
         OR seq NOT IN (SELECT max(seq) FROM segment_changes GROUP BY memory)"""
-SOME_ROWS = f"""
-    DELETE FROM postings WHERE segment = ?1 AND words = ?2 AND token <= coalesce(
-        (SELECT token FROM postings WHERE segment = ?1 AND words = ?2 ORDER BY token
-          LIMIT 1 OFFSET {ROWS}),
-        (SELECT max(token) FROM postings WHERE segment = ?1 AND words = ?2))"""
-
-
 NOTHING = Documents(np.zeros(0, np.int64), np.zeros(0, np.uint32))
 
 
@@ -72,8 +65,7 @@ class Size(NamedTuple):
 
 
 class Abandoned(Exception):
-    """The segment that is being made cannot be published: its parts are gone, or it holds words of
-    a memory that was purged meanwhile."""
+    """The segment that is being made is not wanted any more."""
 
 
 class Merger:
@@ -195,9 +187,6 @@ class Merger:
         """Let everybody read the segment instead of what it was made of."""
         with self._building(number) as connection:
             changed = {memory for (memory,) in connection.execute(CHANGED, (number,))}
-            mine = changed.intersection(keys)
-            if connection.execute(PURGED, (as_json_list(mine),)).get is not None:  # type: ignore[arg-type]
-                raise Abandoned
             if keys:
                 make_ready(connection, number, keys[-1])
             connection.execute(REPLACED, (as_json_list(replaced),))
@@ -211,10 +200,9 @@ class Merger:
         for (number,) in self._database.rows(UNREADY):
             for words in WORDS.values():
                 removed = ROWS
-                while removed:
+                while removed == ROWS:
                     with self._database.writing() as connection:
-                        connection.execute(SOME_ROWS, (number, words))
-                        removed = connection.changes()
+                        removed = remove_rows(connection, number, words, ROWS)
             with self._database.writing() as connection:
                 connection.execute("DELETE FROM segment_documents WHERE segment = ?", (number,))
                 connection.execute("DELETE FROM segments WHERE number = ?", (number,))

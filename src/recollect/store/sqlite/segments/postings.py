@@ -1,14 +1,15 @@
 """The postings of a token as bytes: in which documents it stands, how often in each column, where.
 
 Documents of a segment are numbered from 0 in the order of their keys. A row has the number of
-documents, a bit for each column in which the token stands, the postings (document numbers, then
-for each of those columns one frequency a document), and the places (the position of every
-occurrence, by document, then column). Numbers are little-endian; documents take four bytes, the
-others as many as the largest of the row needs.
+documents; a bit for each column in which the token stands, and above these bits how many bytes each
+number takes; the postings: how far each document is behind the one before, then for each of those
+columns one frequency a document; and the places: the position of every occurrence, by document,
+then column. Numbers are little-endian and take as many bytes as the largest of the row needs.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -19,8 +20,10 @@ from numpy.typing import NDArray
 WIDTHS = (1, 2, 4)
 DOCUMENT = np.dtype("<u4")
 UNSIGNED = {width: np.dtype(f"<u{width}") for width in WIDTHS}
+COLUMN_BITS = 16
+WIDTH_BITS = 3  # for each of: documents, frequencies, places
 
-# A token, its number of documents, its columns as bits, its postings and its places.
+# A token, its number of documents, its columns and widths as bits, its postings and its places.
 Row = tuple[str, int, int, bytes, bytes]
 Numbers = NDArray[np.integer[Any]]
 
@@ -48,50 +51,71 @@ class Occurrences(NamedTuple):
     places: Places
 
 
-@cache
-def columns_of(bits: int) -> tuple[int, ...]:
-    """The columns that the bits stand for."""
-    return tuple(column for column in range(bits.bit_length()) if bits >> column & 1)
+class Layout(NamedTuple):
+    """What the bits of a row say: the columns, and how many bytes each number takes."""
+
+    columns: tuple[int, ...]
+    gaps: int
+    frequencies: int
+    places: int
 
 
-def read_postings(count: int, columns: int, postings: bytes) -> Postings:
+@cache  # a few hundred of them come again and again
+def layout(bits: int) -> Layout:
+    columns = tuple(column for column in range(COLUMN_BITS) if bits >> column & 1)
+    widths = (bits >> COLUMN_BITS + WIDTH_BITS * place & 7 for place in range(3))
+    return Layout(columns, *widths)
+
+
+def read_postings(count: int, bits: int, postings: bytes) -> Postings:
     """The postings of a row."""
-    which = columns_of(columns)
-    numbers = np.frombuffer(postings, DOCUMENT, count)
-    width = (len(postings) - numbers.nbytes) // (count * len(which))
-    counted = np.frombuffer(postings, UNSIGNED[width], offset=numbers.nbytes)
-    return Postings(numbers, which, counted.reshape(len(which), count))
+    which, gap, width, _ = layout(bits)
+    documents = np.cumsum(np.frombuffer(postings, UNSIGNED[gap], count), dtype=np.uint32)
+    counted = np.frombuffer(postings, UNSIGNED[width], offset=gap * count)
+    return Postings(documents, which, counted.reshape(len(which), count))
 
 
 def read_cells(rows: Sequence[tuple[int, int, bytes]]) -> Places:
     """What several rows tell of documents and columns, with the frequency instead of a position."""
-    documents: list[bytes] = []
-    times: list[NDArray[Any]] = []
-    columns: list[int] = []
-    counts: list[int] = []
+    alike: defaultdict[int, list[tuple[int, bytes]]] = defaultdict(list)
     for count, bits, postings in rows:
-        numbers = postings[: count * DOCUMENT.itemsize]
-        inside = columns_of(bits)
-        width = (len(postings) - len(numbers)) // (count * len(inside))
-        documents += [numbers] * len(inside)
-        columns += inside
-        counts += [count] * len(inside)
-        times.append(np.frombuffer(postings, UNSIGNED[width], offset=len(numbers)))
-    return Places(
-        np.frombuffer(b"".join(documents), DOCUMENT),
-        np.repeat(np.array(columns, np.uint8), counts),
-        np.concatenate(times),
-    )
+        alike[bits].append((count, postings))
+    found = [cells_alike(layout(bits), some) for bits, some in alike.items()]
+    return Places(*(np.concatenate(values) for values in zip(*found, strict=True)))
 
 
-def read_places(count: int, columns: int, postings: bytes, places: bytes) -> Places:
+def cells_alike(how: Layout, rows: Sequence[tuple[int, bytes]]) -> Places:
+    """The cells of rows that are laid out alike. They are read together: most are small, and each
+    by itself takes as long as a large one."""
+    counts = np.array([count for count, _ in rows])
+    ends = [how.gaps * count for count, _ in rows]
+    gaps, times = (
+        np.frombuffer(b"".join(parts), UNSIGNED[width])
+        for parts, width in (
+            ((postings[:end] for (_, postings), end in zip(rows, ends, strict=True)), how.gaps),
+            ((postings[end:] for (_, postings), end in zip(rows, ends, strict=True)),
+             how.frequencies),
+        )
+    )  # fmt: skip
+    sums = np.cumsum(gaps, dtype=np.int64)
+    firsts = np.cumsum(counts) - counts
+    documents = (sums - np.repeat(sums[firsts] - gaps[firsts], counts)).astype(np.uint32)
+    several = len(how.columns)
+    if several > 1:  # each row's documents once for each column
+        documents = np.concatenate(
+            [np.tile(some, several) for some in np.split(documents, firsts[1:])]
+        )
+    columns = np.tile(np.array(how.columns, np.uint8), len(rows))
+    return Places(documents, np.repeat(columns, np.repeat(counts, several)), times)
+
+
+def read_places(count: int, bits: int, postings: bytes, places: bytes) -> Places:
     """Every occurrence that a row tells of."""
-    found = read_postings(count, columns, postings)
+    found = read_postings(count, bits, postings)
     times = found.frequencies.T.ravel()
     documents = np.repeat(np.repeat(found.documents, len(found.columns)), times)
     of_column = np.repeat(np.tile(np.array(found.columns, np.uint8), count), times)
-    positions = np.frombuffer(places, UNSIGNED[len(places) // len(documents)])
-    return Places(documents, of_column, positions)
+    return Places(documents, of_column, np.frombuffer(places, UNSIGNED[layout(bits).places]))
 
 
 def encoded(tokens: Sequence[str], occurrences: Occurrences) -> Iterator[Row]:
@@ -118,23 +142,29 @@ def encoded(tokens: Sequence[str], occurrences: Occurrences) -> Iterator[Row]:
     wide = np.zeros(int(sizes.sum()), np.uint32)
     wide[place] = times
     first = cells[first_cell]
-    by_document = documents[cells[postings]].astype(DOCUMENT).tobytes()
-    by_times = {width: wide.astype(UNSIGNED[width]).tobytes() for width in WIDTHS}
-    by_position = {width: positions.astype(UNSIGNED[width]).tobytes() for width in WIDTHS}
-    for token, count, column_bits, posting, start, size, width, begin, end, place_width in zip(
+    gaps = np.diff(documents[cells[postings]], prepend=0)
+    gaps[first_posting] = documents[first]
+    by_gap, by_times, by_position = map(_in_widths, (gaps, wide, positions))
+    for token, count, column_bits, posting, start, size, begin, end, gap, width, place_width in zip(
         cell_tokens[first_cell].tolist(), counts.tolist(), bits.tolist(), first_posting.tolist(),
-        starts.tolist(), sizes.tolist(), _widths(np.maximum.reduceat(times, first_cell)),
-        first.tolist(), [*first[1:].tolist(), len(numbers)],
+        starts.tolist(), sizes.tolist(), first.tolist(), [*first[1:].tolist(), len(numbers)],
+        _widths(np.maximum.reduceat(gaps, first_posting)),
+        _widths(np.maximum.reduceat(times, first_cell)),
         _widths(np.maximum.reduceat(positions, first)), strict=True,
     ):  # fmt: skip
+        widths = gap | width << WIDTH_BITS | place_width << 2 * WIDTH_BITS
         yield (
             tokens[token],
             count,
-            column_bits,
-            by_document[4 * posting : 4 * (posting + count)]
+            column_bits | widths << COLUMN_BITS,
+            by_gap[gap][gap * posting : gap * (posting + count)]
             + by_times[width][width * start : width * (start + size)],
             by_position[place_width][place_width * begin : place_width * end],
         )
+
+
+def _in_widths(numbers: Numbers) -> dict[int, bytes]:
+    return {width: numbers.astype(UNSIGNED[width]).tobytes() for width in WIDTHS}
 
 
 def _begins(*sorted_by: Numbers) -> NDArray[np.intp]:

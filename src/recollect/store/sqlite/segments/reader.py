@@ -22,13 +22,16 @@ from recollect.store.sqlite.segments.postings import (
 
 WORDS = {index: number for number, index in enumerate(COLUMNS)}  # the column `words`
 KEY = np.dtype("<i8")
-ROW = "FROM postings WHERE segment = ? AND words = ? AND token = ?"
+STORED = "postings p LEFT JOIN large_postings l ON l.key = p.large"
+POSTINGS = "p.documents, p.bits, coalesce(p.postings, l.postings)"
+PLACES = "coalesce(p.places, l.places)"
+ROW = f"FROM {STORED} WHERE p.segment = ? AND p.words = ? AND p.token = ?"
 BEGINNING = """
-    SELECT token, documents, columns, CASE WHEN documents <= ? THEN postings END FROM postings
+    SELECT token, documents FROM postings
      WHERE segment = ? AND words = ? AND token >= ? AND token < ? ORDER BY token"""
-CELLS = """
-    SELECT documents, columns, postings FROM postings
-     WHERE segment = ? AND words = ? AND token >= ? AND token < ?"""
+CELLS = f"""
+    SELECT {POSTINGS} FROM {STORED}
+     WHERE p.segment = ? AND p.words = ? AND p.token >= ? AND p.token < ?"""
 DOCUMENTS = "SELECT keys, lengths FROM segment_documents WHERE segment = ? AND words = ?"
 STATE = """
     SELECT number, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'segment_changes'), 0)
@@ -80,18 +83,18 @@ class Segment:
         if self.live is not None:
             found = self.postings(token)
             return 0 if found is None else int(self.live[found.documents].sum())
-        row = self._connection.execute(f"SELECT documents {ROW}", (*self.place, token))
+        row = self._connection.execute(f"SELECT p.documents {ROW}", (*self.place, token))
         return int(row.get or 0)  # type: ignore[arg-type]
 
     def postings(self, token: str) -> Postings | None:
         """The token's documents, the dead included, and its frequencies."""
-        sql = f"SELECT documents, columns, postings {ROW}"
+        sql = f"SELECT {POSTINGS} {ROW}"
         row = self._connection.execute(sql, (*self.place, token)).fetchone()
         return None if row is None else read_postings(*row)  # type: ignore[arg-type]
 
     def places(self, token: str) -> Places | None:
         """Every occurrence of the token, those in dead documents included."""
-        sql = f"SELECT documents, columns, postings, places {ROW}"
+        sql = f"SELECT {POSTINGS}, {PLACES} {ROW}"
         row = self._connection.execute(sql, (*self.place, token)).fetchone()
         return None if row is None else read_places(*row)  # type: ignore[arg-type]
 
@@ -103,17 +106,14 @@ class Segment:
 
     def beginning(self, start: str) -> list[str]:
         """The tokens of its live documents that begin so, by alphabet."""
-        values = (len(self.keys) - self.rows, *self.place, start, start + LAST)
+        dead = len(self.keys) - self.rows
+        rows = self._connection.execute(BEGINNING, (*self.place, start, start + LAST)).fetchall()
+        # What stands in more documents than are dead stands in a live one.
         return [
             str(token)
-            for token, documents, columns, postings in self._connection.execute(BEGINNING, values)
-            # What stands in more documents than are dead stands in a live one.
-            if postings is None or self._holds_live(documents, columns, postings)  # type: ignore[arg-type]
+            for token, documents in rows
+            if int(documents) > dead or self.documents(str(token))  # type: ignore[arg-type]
         ]
-
-    def _holds_live(self, documents: int, columns: int, postings: bytes) -> bool:
-        found = read_postings(documents, columns, postings).documents
-        return self.live is None or bool(self.live[found].any())
 
 
 class Segments:

@@ -13,7 +13,7 @@ from recollect.store.sqlite.segments.reader import KEY, WORDS, Documents
 
 EVERY_KEY = (1 << 63) - 1
 NEW = "INSERT INTO segments (ready, last) VALUES (0, ?) RETURNING number"
-ROWS = "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?, ?)"
+MOST_INSIDE = 200  # bytes of postings and places that stand beside their token
 
 
 def write(connection: apsw.Connection, packed: Packed, keys: Sequence[int]) -> int:
@@ -49,7 +49,39 @@ def write_documents(
 
 
 def write_rows(connection: apsw.Connection, number: int, words: int, rows: Iterable[Row]) -> None:
-    connection.executemany(ROWS, ((number, words, *row) for row in rows))
+    key = int(connection.execute("SELECT coalesce(max(key), 0) FROM large_postings").get)  # type: ignore[arg-type]
+    small: list[tuple[apsw.SQLiteValue, ...]] = []
+    large: list[tuple[apsw.SQLiteValue, ...]] = []
+    for token, documents, bits, postings, places in rows:
+        if len(postings) + len(places) <= MOST_INSIDE:
+            small.append((number, words, token, documents, bits, postings, places, None))
+        else:
+            key += 1
+            large.append((key, postings, places))
+            small.append((number, words, token, documents, bits, None, None, key))
+    connection.executemany("INSERT INTO large_postings VALUES (?, ?, ?)", large)
+    connection.executemany("INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", small)
+
+
+def remove_rows(connection: apsw.Connection, number: int, words: int, most: int) -> int:
+    """Remove rows of an index of a segment; return how many there were."""
+    sql = "SELECT token, large FROM postings WHERE segment = ? AND words = ? LIMIT ?"
+    found = connection.execute(sql, (number, words, most)).fetchall()
+    remove_tokens(connection, number, words, found)
+    return len(found)
+
+
+def remove_tokens(
+    connection: apsw.Connection,
+    number: int,
+    words: int,
+    tokens: Sequence[tuple[apsw.SQLiteValue, ...]],
+) -> None:
+    """Remove the rows of these tokens, each with its key among the large ones."""
+    large = [(key,) for _, key in tokens if key is not None]
+    connection.executemany("DELETE FROM large_postings WHERE key = ?", large)
+    sql = "DELETE FROM postings WHERE segment = ? AND words = ? AND token = ?"
+    connection.executemany(sql, [(number, words, token) for token, _ in tokens])
 
 
 def make_ready(connection: apsw.Connection, number: int, last: int) -> None:
@@ -59,5 +91,5 @@ def make_ready(connection: apsw.Connection, number: int, last: int) -> None:
 
 def drop(connection: apsw.Connection) -> None:
     """Remove every segment at once, within a transaction that makes the indexes anew."""
-    for table in ("postings", "segment_documents", "segments", "segment_changes"):
+    for table in ("postings", "large_postings", "segment_documents", "segments", "segment_changes"):
         connection.execute(f"DELETE FROM {table}")
