@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import apsw
@@ -29,19 +29,28 @@ LONGEST = 32768  # bytes of a token: FTS5 cuts what is beyond
 
 def tokens(connection: apsw.Connection, index: str, text: str) -> list[str]:
     """The text's tokens in order, as the index stores them."""
+    return tokenizer(connection, index)(text)
+
+
+def tokenizer(connection: apsw.Connection, index: str) -> Callable[[str], list[str]]:
+    """Cuts texts as the index does, in the connection's thread."""
     name, *options = TOKENIZERS[index].replace("'", "").split()
-    tokenizer = connection.fts5_tokenizer(name, options)
-    found = tokenizer(
-        text.encode(),
-        apsw.FTS5_TOKENIZE_DOCUMENT,
-        None,
-        include_offsets=False,
-        include_colocated=False,
-    )
-    every = cast(list[str], found)  # without offsets and synonyms: plain texts
-    if len(text) < LONGEST // 4:
-        return every
-    return [token.encode()[:LONGEST].decode(errors="ignore") for token in every]
+    cut = connection.fts5_tokenizer(name, options)
+
+    def tokens(text: str) -> list[str]:
+        found = cut(
+            text.encode(),
+            apsw.FTS5_TOKENIZE_DOCUMENT,
+            None,
+            include_offsets=False,
+            include_colocated=False,
+        )
+        every = cast(list[str], found)  # without offsets and synonyms: plain texts
+        if len(text) < LONGEST // 4:
+            return every
+        return [token.encode()[:LONGEST].decode(errors="ignore") for token in every]
+
+    return tokens
 
 
 def understood(connection: apsw.Connection, index: str, expression: str) -> Node:

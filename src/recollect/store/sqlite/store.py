@@ -16,6 +16,7 @@ from recollect.store.sqlite.feedback import SqliteFeedback
 from recollect.store.sqlite.folders import SqliteFolders
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting
+from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.stats import counts
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.upkeep import Finding, examine, scrub, unscrubbed
@@ -53,6 +54,7 @@ class SqliteStore:
         self.vocabulary = SqliteVocabulary(database)
         self.feedback = SqliteFeedback(database)
         self.folders = SqliteFolders(database)
+        self._merging = BackgroundMerging(database, brief=brief)
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
@@ -60,6 +62,7 @@ class SqliteStore:
             writing = SqliteWriting(connection, self.topics)
             yield writing
             writing.finish()
+        self._merging.wrote()
 
     def rebuild(self) -> None:
         """Make everything that is derived from the memories again, except vectors. Damaged where a
@@ -118,4 +121,5 @@ class SqliteStore:
         self.feedback.forget()
 
     def close(self) -> None:
+        self._merging.close()
         self.database.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
@@ -11,20 +11,19 @@ import apsw
 
 from recollect.errors import StoreError
 from recollect.query.terms import tokens
-from recollect.store.base import COLUMNS
+from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.checksums import differing
-from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
 from recollect.store.sqlite.memories import UNSCRUBBED
+from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.vault_files import log_copied
 
 TopicHash = Callable[[str], bytes]
 
-# What these indexes hold of a memory is its columns as they are, and which memories they hold.
-OF_WORDS = {"stemmed": "true", "plain": "true", "details": "details <> ''"}
 SEMANTIC = (
     "SELECT title || char(10) || text || char(10) || context || char(10) || tags FROM indexed"
 )
@@ -49,15 +48,7 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
     """Within a transaction, make the keyword indexes, the vocabulary, the memory count, the topic
     hashes and the list of memories without a vector again. Vectors of a wrong size are removed and
     will be made again."""
-    for index, columns in COLUMNS.items():
-        table = TABLES[index]
-        connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
-        if index in OF_WORDS:
-            connection.execute(
-                f"INSERT INTO {table} (rowid, {', '.join(columns)}) "
-                f"SELECT key, {', '.join(columns)} FROM indexed WHERE {OF_WORDS[index]}"
-            )
-    subwords.fill(connection)
+    buffer.rebuild(connection)
     connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
     connection.execute("DELETE FROM vocabulary")
     connection.executemany(
@@ -82,6 +73,13 @@ def scrub(database: Database, *, patient: bool = True) -> None:
         connection.execute("DELETE FROM tags WHERE key NOT IN (SELECT tag FROM memory_tags)")
         for table in TABLES.values():
             connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        segments = connection.execute("SELECT 1 FROM segments LIMIT 1").get
+    if segments:
+        from recollect.store.sqlite.segments.scrubbing import (  # noqa: PLC0415  start-up time
+            scrub_segments,
+        )
+
+        scrub_segments(database, patient=patient)
     with database.translated():
         done = log_copied(database.connection(), BUSY_SECONDS if patient else 0)
     if done:
@@ -114,43 +112,71 @@ def _counted(connection: apsw.Connection) -> Counter[str]:
     return counted
 
 
-def _index(index: str) -> Callable[[apsw.Connection], str | None]:
+def _index(index: KeywordIndexName) -> Callable[[apsw.Connection], str | None]:
     table = TABLES[index]
 
     def look(connection: apsw.Connection) -> str | None:
-        """FTS5's own check of the structure, then a comparison of rows, lengths and words with a
-        new index."""
+        """FTS5's own check of the structure, a comparison of its rows, lengths and words with a new
+        index, and a look at the segments: each memory must be in one place."""
         # An idle connection remembers the index as it was; only a search makes it read it again.
         connection.execute(f"SELECT 1 FROM {table} WHERE {table} MATCH '\"\"'").fetchall()
         if broken := integrity(connection, table):
             return "; ".join(broken)
-        with closing(_made_anew(index, connection)) as anew:
-            indexed, live = (
-                {row[0] for row in source.execute(f"SELECT id FROM {table}_docsize")}
-                for source in (connection, anew)
-            )
-            same = indexed == live and _contents(table, connection) == _contents(table, anew)
-        missing, extra = len(live - indexed), len(indexed - live)
+        buffered = [row[0] for row in connection.execute(f"SELECT id FROM {table}_docsize")]
+        with closing(_made_anew(index, connection, buffered)) as anew:
+            same = _contents(table, connection) == _contents(table, anew)
+        packed, problem = _in_segments(connection, index)
+        indexed = Counter([*buffered, *packed])
+        live = _live(connection, index)
+        missing, extra = len(live - indexed.keys()), len(indexed.keys() - live)
         if missing or extra:
             return f"{missing} memories are missing and {extra} are in it that should not be"
-        return None if same else "its words differ from those of the memories"
+        if twice := indexed.total() - len(indexed):
+            return f"{twice} memories are in it twice"
+        return problem if same else "its words differ from those of the memories"
 
     return look
 
 
-def _made_anew(index: str, connection: apsw.Connection) -> apsw.Connection:
-    """An index in memory with the content that this one should have."""
+def _in_segments(
+    connection: apsw.Connection, index: KeywordIndexName
+) -> tuple[list[int], str | None]:
+    """The memories that segments speak for, and what is wrong with these segments."""
+    if not connection.execute("SELECT 1 FROM segments WHERE ready LIMIT 1").get:
+        return [], None
+    from recollect.store.sqlite.segments.checks import (  # noqa: PLC0415  start-up time
+        live_keys,
+        segments_problem,
+    )
+
+    return live_keys(connection, index), segments_problem(connection, index)
+
+
+def _live(connection: apsw.Connection, index: str) -> set[apsw.SQLiteValue]:
+    """The keys of the memories that the index should hold."""
+    if index not in buffer.OF_WORDS:
+        return {key for key, *_ in subwords.rows(connection)}
+    sql = f"SELECT key FROM indexed WHERE {buffer.OF_WORDS[index]}"
+    return {key for (key,) in connection.execute(sql)}
+
+
+def _made_anew(
+    index: str, connection: apsw.Connection, keys: Sequence[apsw.SQLiteValue]
+) -> apsw.Connection:
+    """An index in memory with the content that this one should have of these memories."""
     anew = apsw.Connection(":memory:")
     columns = ", ".join(COLUMNS[index])
     options = f"content = '', tokenize = \"{TOKENIZERS[index]}\""
     anew.execute(f"CREATE VIRTUAL TABLE {TABLES[index]} USING fts5 ({columns}, {options})")
     places = ", ?" * len(COLUMNS[index])
+    among = as_json_list(keys)  # type: ignore[arg-type]
+    holds = f"{buffer.OF_WORDS.get(index)} AND {buffer.AMONG}"
     with anew:
         anew.executemany(
             f"INSERT INTO {TABLES[index]} (rowid, {columns}) VALUES (?{places})",
-            connection.execute(f"SELECT key, {columns} FROM indexed WHERE {OF_WORDS[index]}")
-            if index in OF_WORDS
-            else subwords.rows(connection),
+            connection.execute(f"SELECT key, {columns} FROM indexed WHERE {holds}", (among,))
+            if index in buffer.OF_WORDS
+            else subwords.rows(connection, buffer.AMONG, among),
         )
     return anew
 

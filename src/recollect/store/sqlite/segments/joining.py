@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.segments.postings import (
     UNSIGNED,
     Layout,
@@ -20,7 +21,14 @@ from recollect.store.sqlite.segments.postings import (
     layout,
     read_places,
 )
-from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, Documents, Segment
+from recollect.store.sqlite.segments.reader import (
+    PLACES,
+    POSTINGS,
+    STORED,
+    Documents,
+    Segment,
+    Vault,
+)
 
 TOKENS = 2_000  # of the largest segment, that are put together at a time
 SMALL = 64  # documents of a token
@@ -52,10 +60,19 @@ def joined_documents(sources: Sequence[Segment]) -> tuple[Documents, list[Number
 
 
 def joined_rows(
-    database: Database, sources: Sequence[Segment], numbers: Sequence[Numbers]
+    database: Vault, sources: Sequence[Segment], numbers: Sequence[Numbers]
 ) -> Iterator[list[Row]]:
-    """The rows of the joined index, some at a time, where documents have these new numbers. The
-    segments stay while they are joined, so each read may be of another moment."""
+    """The rows of the joined index, some at a time, where documents have these new numbers."""
+    for names, found in occurrences(database, sources, numbers):
+        yield list(encoded(names, in_order(found)))
+
+
+def occurrences(
+    database: Vault, sources: Sequence[Segment], numbers: Sequence[Numbers]
+) -> Iterator[tuple[list[str], Occurrences]]:
+    """All tokens by alphabet, some at a time, with their occurrences in all sources, in no order.
+    The segments stay while they are read, so each read may be of another moment. `numbers`: the new
+    numbers of each source's documents, -1 for those that are left out."""
     largest = max(sources, key=lambda source: len(source.keys))
     low: str | None = ""
     while low is not None:
@@ -73,47 +90,50 @@ def joined_rows(
             if every
         ]
         if found:
-            yield list(encoded(names, _sorted(found)))
+            yield names, _together(found)
         low = high  # type: ignore[assignment]
 
 
-def _sorted(found: Sequence[Occurrences]) -> Occurrences:
+def _together(found: Sequence[Occurrences]) -> Occurrences:
+    places = zip(*(some.places for some in found), strict=True)
     tokens = np.concatenate([some.tokens for some in found])
-    documents, columns, positions = (
-        np.concatenate(values) for values in zip(*(some.places for some in found), strict=True)
-    )
-    # What a document has of a token comes from one row, and stands there in order.
-    order = np.argsort(tokens << 32 | documents, kind="stable")
-    return Occurrences(tokens[order], Places(documents[order], columns[order], positions[order]))
+    return Occurrences(tokens, Places(*map(np.concatenate, places)))
+
+
+def in_order(found: Occurrences) -> Occurrences:
+    """The occurrences by token and document. What a document has of a token comes from one row, and
+    stands there in order."""
+    return selected(found, np.argsort(found.tokens << 32 | found.places.documents, kind="stable"))
+
+
+def selected(found: Occurrences, which: NDArray[Any]) -> Occurrences:
+    return Occurrences(found.tokens[which], Places(*(values[which] for values in found.places)))
 
 
 def _read(rows: Sequence[Row], rank: dict[str, int], new: Numbers) -> Occurrences:
     """The occurrences in the rows of one source, by the new numbers; those in dead documents are
     left out."""
     small: defaultdict[int, list[Row]] = defaultdict(list)  # by their bits
-    parts: list[tuple[Numbers, Places]] = []
+    parts: list[Occurrences] = []
     for row in rows:
         token, count, bits, postings, places = row
         if count <= SMALL and len(layout(bits).columns) == 1:
             small[bits].append(row)
         else:
-            found = read_places(count, bits, postings, places)
-            parts.append((np.full(len(found.documents), rank[token], np.int64), found))
+            one = read_places(count, bits, postings, places)
+            parts.append(Occurrences(np.full(len(one.documents), rank[token], np.int64), one))
     parts += (_small(some, rank, layout(bits)) for bits, some in small.items())
-    tokens = np.concatenate([numbers for numbers, _ in parts])
-    documents, columns, positions = (
-        np.concatenate(values) for values in zip(*(places for _, places in parts), strict=True)
-    )
-    numbers = new[documents]
-    live = numbers >= 0
-    return Occurrences(tokens[live], Places(numbers[live], columns[live], positions[live]))
+    found = _together(parts)
+    renumbered = found.places._replace(documents=new[found.places.documents])
+    return selected(found._replace(places=renumbered), renumbered.documents >= 0)
 
 
-def _small(rows: Sequence[Row], rank: dict[str, int], how: Layout) -> tuple[Numbers, Places]:
+def _small(rows: Sequence[Row], rank: dict[str, int], how: Layout) -> Occurrences:
     """The occurrences of tokens that stand in one column of a few documents: most tokens."""
-    names, counts, _, postings, places = zip(*rows, strict=True)
+    names, counts, _, postings, blobs = zip(*rows, strict=True)
     documents, _, times = cells_alike(how, [*zip(counts, postings, strict=True)])
     tokens = np.repeat(np.array([rank[name] for name in names], np.int64), counts)
-    positions = np.frombuffer(b"".join(places), UNSIGNED[how.places])
+    positions = np.frombuffer(b"".join(blobs), UNSIGNED[how.places])
     columns = np.full(len(positions), how.columns[0], np.uint8)
-    return np.repeat(tokens, times), Places(np.repeat(documents, times), columns, positions)
+    places = Places(np.repeat(documents, times), columns, positions)
+    return Occurrences(np.repeat(tokens, times), places)

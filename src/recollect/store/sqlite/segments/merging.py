@@ -23,28 +23,29 @@ from recollect.store.base import COLUMNS
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.joining import joined_documents, joined_rows
-from recollect.store.sqlite.segments.packing import FIELDS, pack
+from recollect.store.sqlite.segments.packing import pack
 from recollect.store.sqlite.segments.postings import Row
 from recollect.store.sqlite.segments.reader import WORDS, Documents, Segments
 from recollect.store.sqlite.segments.writer import (
+    AT_ONCE,
+    TEXTS,
     begin,
     documents_of,
+    is_segment,
     make_ready,
     remove_rows,
+    remove_segment,
     write_documents,
     write_rows,
 )
 
 LOCK = "-merging.lock"
-AT_ONCE = 16_384  # memories that become a segment together: about 50 MB while they are packed
 AT_THE_END = 4_096  # as many when a command merges before it ends: about a second
 ROWS = 2_000  # rows of one write: whoever waits for it waits some milliseconds
 ALIKE = 8  # segments of about one size that become one
 SMALL = 4_096  # memories: smaller segments are of one size; the next size is ALIKE times as large
 LARGEST = 262_144  # memories: segments together larger than that are not joined
 MOST_DEAD = 0.25  # the share of changed memories with which a segment is made anew
-TEXTS = f"SELECT key, {', '.join(FIELDS)} FROM indexed WHERE {buffer.AMONG} ORDER BY key"
-READY = "SELECT number FROM segments WHERE ready ORDER BY number"
 UNREADY = "SELECT number FROM segments WHERE NOT ready"
 CHANGED = "SELECT DISTINCT memory FROM segment_changes WHERE segment >= ?"
 REPLACED = """
@@ -117,11 +118,9 @@ class Merger:
         return True
 
     def _sizes(self) -> dict[int, Size]:
-        with self._database.reading() as connection:
-            numbers = [int(number) for (number,) in connection.execute(READY)]  # type: ignore[arg-type]
-            current = self._segments.current("stemmed")
-        found = {segment.number: Size(segment.rows, len(segment.keys)) for segment in current}
-        return {number: found.get(number, Size(0, 1)) for number in numbers}
+        with self._database.reading():
+            found = self._segments.current("stemmed", every=True)
+        return {segment.number: Size(segment.rows, len(segment.keys)) for segment in found}
 
     def _empty_buffer(self, most: int) -> None:
         """Make a segment of memories in the buffer."""
@@ -142,7 +141,7 @@ class Merger:
             number = begin(connection)
         keys: list[int] = []
         for index in COLUMNS:
-            with self._database.reading() as connection:
+            with self._database.reading():
                 found = self._segments.current(index)
             sources = [segment for segment in found if segment.number in group]
             if not sources:
@@ -171,8 +170,7 @@ class Merger:
         if self._stop():
             raise Abandoned
         with self._database.writing() as connection:
-            sql = "SELECT 1 FROM segments WHERE number = ? AND NOT ready"
-            if not connection.execute(sql, (number,)).get:
+            if not is_segment(connection, number, ready=False):
                 raise Abandoned
             yield connection
 
@@ -204,8 +202,7 @@ class Merger:
                     with self._database.writing() as connection:
                         removed = remove_rows(connection, number, words, ROWS)
             with self._database.writing() as connection:
-                connection.execute("DELETE FROM segment_documents WHERE segment = ?", (number,))
-                connection.execute("DELETE FROM segments WHERE number = ?", (number,))
+                remove_segment(connection, number)
 
 
 def chosen(sizes: Mapping[int, Size]) -> list[int]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import apsw
 import numpy as np
 
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
+from recollect.store.sqlite.fts5_index import tokenizer
 from recollect.store.sqlite.segments.postings import (
     DOCUMENT,
     Numbers,
@@ -24,7 +25,6 @@ from recollect.store.sqlite.segments.postings import (
 )
 
 FIELDS = (*COLUMNS["stemmed"], "details")  # of a memory, as the view `indexed` has them
-LONGEST = 32768  # bytes of a token: FTS5 cuts what is beyond
 
 Tokenizer = Callable[[str], list[str]]
 
@@ -43,7 +43,8 @@ Packed = dict[str, PackedIndex]
 
 def pack(memories: Iterable[Sequence[str]]) -> Packed:
     """Every index over these memories, each given by its FIELDS in order."""
-    words, parts = Words(), Numbering(tokenizer("ascii", "tokenchars", "."))
+    connection = apsw.Connection(":memory:")  # the tokens depend on no vault
+    words, parts = Words(connection), Numbering(tokenizer(connection, "subwords"))
     stemmed, plain, subword, details = (Builder(len(columns)) for columns in COLUMNS.values())
     for document, values in enumerate(memories):
         fields = dict(zip(FIELDS, values, strict=True))
@@ -84,9 +85,9 @@ class Words(Numbering):
     """Words as the plain index has them, and the stem of each. Cutting a text takes far longer than
     looking its words up, so it is cut once for both, and each word is stemmed once."""
 
-    def __init__(self) -> None:
-        super().__init__(tokenizer("unicode61"))
-        self._stemmed = tokenizer("porter", "unicode61")
+    def __init__(self, connection: apsw.Connection) -> None:
+        super().__init__(tokenizer(connection, "plain"))
+        self._stemmed = tokenizer(connection, "stemmed")
         self.stems: list[str] = []  # by number
         self.unlike: set[int] = set()  # words that alone would not be cut as in their text
 
@@ -150,25 +151,3 @@ class Builder:
         order = np.argsort(numbers, kind="stable")
         places = Places(documents[order], np.repeat(columns, counts)[order], positions[order])
         return Occurrences(numbers[order], places)
-
-
-def tokenizer(name: str, *options: str) -> Tokenizer:
-    """Cuts texts as FTS5 does. For one thread: SQLite's tokenizers are not shared."""
-    cut = apsw.Connection(":memory:").fts5_tokenizer(name, list(options))
-
-    def tokens(text: str) -> list[str]:
-        found = cut(
-            text.encode(),
-            apsw.FTS5_TOKENIZE_DOCUMENT,
-            None,
-            include_offsets=False,
-            include_colocated=False,
-        )
-        whole = cast(list[str], found)  # without offsets and synonyms: plain texts
-        return whole if len(text) < LONGEST // 4 else list(map(_shortened, whole))
-
-    return tokens
-
-
-def _shortened(token: str) -> str:
-    return token.encode()[:LONGEST].decode(errors="ignore")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.store.base import COLUMNS, KeywordIndexName
-from recollect.store.sqlite.connection import LAST, Database
+from recollect.store.sqlite.connection import LAST
 from recollect.store.sqlite.segments.postings import (
     DOCUMENT,
     Places,
@@ -39,6 +40,15 @@ STATE = """
 CHANGES = "SELECT memory, segment FROM segment_changes WHERE seq > ?"
 
 Keys = NDArray[np.int64]
+
+
+class Vault(Protocol):
+    """What segments are read from."""
+
+    def connection(self) -> apsw.Connection: ...
+
+    def reading(self) -> AbstractContextManager[apsw.Connection]:
+        """A block that reads one moment."""
 
 
 class Documents(NamedTuple):
@@ -120,7 +130,7 @@ class Segments:
     """The segments of a vault. What is in memory of one is by its number, which never comes again;
     all threads share it, and nothing in it is changed, only replaced."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Vault) -> None:
         self._database = database
         self._cache = Cache()
 
@@ -128,9 +138,9 @@ class Segments:
         """Drop what is in memory."""
         self._cache = Cache()
 
-    def current(self, index: KeywordIndexName) -> Sequence[Segment]:
-        """The segments of an index that have documents. Call it within a transaction, and search
-        within the same one."""
+    def current(self, index: KeywordIndexName, *, every: bool = False) -> Sequence[Segment]:
+        """The segments of an index that have live documents, or `every` one. Call it within a
+        transaction, and search within the same one."""
         connection = self._database.connection()
         state = connection.execute(STATE).fetchall()
         if not state:
@@ -141,7 +151,7 @@ class Segments:
         numbers = tuple(int(number) for number, _ in state)  # type: ignore[arg-type]
         changes = cache.changes(connection, numbers, int(state[0][1]))  # type: ignore[arg-type]
         found = (cache.segment(connection, number, WORDS[index], changes) for number in numbers)
-        return [segment for segment in found if segment.rows]
+        return [segment for segment in found if every or segment.rows]
 
 
 class Cache:

@@ -7,12 +7,16 @@ from collections.abc import Iterable, Sequence
 import apsw
 import numpy as np
 
-from recollect.store.sqlite.segments.packing import Packed, PackedIndex
+from recollect.store.sqlite.connection import as_json_list
+from recollect.store.sqlite.segments import buffer
+from recollect.store.sqlite.segments.packing import FIELDS, Packed, PackedIndex, pack
 from recollect.store.sqlite.segments.postings import DOCUMENT, Row
 from recollect.store.sqlite.segments.reader import KEY, WORDS, Documents
 
 EVERY_KEY = (1 << 63) - 1
+AT_ONCE = 16_384  # memories that become a segment together: about 50 MB while they are packed
 NEW = "INSERT INTO segments (ready, last) VALUES (0, ?) RETURNING number"
+TEXTS = f"SELECT key, {', '.join(FIELDS)} FROM indexed WHERE {buffer.AMONG} ORDER BY key"
 MOST_INSIDE = 200  # bytes of postings and places that stand beside their token
 
 
@@ -43,7 +47,7 @@ def write_documents(
     connection: apsw.Connection, number: int, words: int, documents: Documents
 ) -> None:
     connection.execute(
-        "INSERT INTO segment_documents VALUES (?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO segment_documents VALUES (?, ?, ?, ?)",
         (number, words, documents.keys.tobytes(), documents.lengths.tobytes()),
     )
 
@@ -89,7 +93,24 @@ def make_ready(connection: apsw.Connection, number: int, last: int) -> None:
     connection.execute(sql, (last, number))
 
 
-def drop(connection: apsw.Connection) -> None:
-    """Remove every segment at once, within a transaction that makes the indexes anew."""
-    for table in ("postings", "large_postings", "segment_documents", "segments", "segment_changes"):
-        connection.execute(f"DELETE FROM {table}")
+def is_segment(connection: apsw.Connection, number: int, *, ready: bool) -> bool:
+    """Whether there is such a segment, and it is ready, or not."""
+    sql = "SELECT 1 FROM segments WHERE number = ? AND ready = ?"
+    return bool(connection.execute(sql, (number, ready)).get)
+
+
+def remove_segment(connection: apsw.Connection, number: int) -> None:
+    """Remove a segment, which may take long where it still has its rows."""
+    for words in WORDS.values():
+        remove_rows(connection, number, words, -1)
+    connection.execute("DELETE FROM segment_documents WHERE segment = ?", (number,))
+    connection.execute("DELETE FROM segments WHERE number = ?", (number,))
+
+
+def write_all(connection: apsw.Connection) -> None:
+    """Make segments of all live memories, within a transaction; there are no others."""
+    keys = [int(key) for (key,) in connection.execute("SELECT key FROM indexed ORDER BY key")]  # type: ignore[arg-type]
+    for start in range(0, len(keys), AT_ONCE):
+        some = keys[start : start + AT_ONCE]
+        texts = connection.execute(TEXTS, (as_json_list(some),)).fetchall()
+        write(connection, pack([row[1:] for row in texts]), some)  # type: ignore[misc]

@@ -1,0 +1,53 @@
+"""When to merge: beside everything else in a process that stays, in any other at its end."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+from recollect.errors import StoreError
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.segments import buffer
+
+ENDING_S = 2.0  # how long closing waits for the thread to notice; a merge may end at any point
+
+
+class BackgroundMerging:
+    """Merges when the buffer is full. `brief`: this process ends soon, so it merges when it closes
+    the vault, and only a little. What fails is done by the next one."""
+
+    def __init__(self, database: Database, *, brief: bool) -> None:
+        self._database = database
+        self._brief = brief
+        self._full = False
+        self._closing = False
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def wrote(self) -> None:
+        """Look whether there is something to do; somebody has written."""
+        with self._database.translated():
+            self._full = buffer.is_full(self._database.connection())
+        if not self._full or self._brief:
+            return
+        with self._guard:
+            if not self._closing and (self._thread is None or not self._thread.is_alive()):
+                work = self._merge
+                self._thread = threading.Thread(target=work, name="recollect-merge", daemon=True)
+                self._thread.start()
+
+    def _merge(self) -> None:
+        from recollect.store.sqlite.segments.merging import (  # noqa: PLC0415  start-up time
+            Merger,
+        )
+
+        with suppress(StoreError):
+            Merger(self._database, lambda: self._closing).run(briefly=self._brief)
+
+    def close(self) -> None:
+        if self._brief and self._full:
+            self._merge()
+        with self._guard:
+            self._closing = True
+        if self._thread is not None:
+            self._thread.join(ENDING_S)

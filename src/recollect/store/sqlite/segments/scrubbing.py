@@ -1,0 +1,65 @@
+"""Taking the words of changed memories out of segments, so that nothing of a purge is left."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recollect.store.base import COLUMNS
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.segments.joining import in_order, occurrences, selected
+from recollect.store.sqlite.segments.postings import encoded
+from recollect.store.sqlite.segments.reader import Documents, Segment, Segments
+from recollect.store.sqlite.segments.writer import (
+    is_segment,
+    remove_segment,
+    remove_tokens,
+    write_documents,
+    write_rows,
+)
+
+UNREADY = "SELECT number FROM segments WHERE NOT ready"
+TOKEN = "SELECT token, large FROM postings WHERE segment = ? AND words = ? AND token = ?"
+
+
+def scrub_segments(database: Database, *, patient: bool) -> None:
+    """Remove the words of dead documents. A segment that is being made is removed as a whole: it
+    may hold such words, and whoever makes it begins again."""
+    with database.writing(patient=patient) as connection:
+        for (number,) in connection.execute(UNREADY).fetchall():
+            remove_segment(connection, number)  # type: ignore[arg-type]
+    segments = Segments(database)
+    for index in COLUMNS:
+        with database.reading():
+            found = segments.current(index, every=True)
+        for segment in found:
+            _scrub(database, segment, patient=patient)
+
+
+def _scrub(database: Database, segment: Segment, *, patient: bool) -> None:
+    if segment.live is None:
+        return
+    dead = ~segment.live & (segment.lengths > 0)
+    if not dead.any():
+        return
+    number, words = segment.place
+    for names, found in occurrences(database, [segment], [np.arange(len(dead))]):
+        holds = dead[found.places.documents]
+        changed = np.unique(found.tokens[holds])
+        if not len(changed):
+            continue
+        rest = selected(found, np.isin(found.tokens, changed) & ~holds)
+        with database.writing(patient=patient) as connection:
+            if not is_segment(connection, number, ready=True):
+                return  # merged meanwhile: what is dead is not taken along
+            before = [
+                row
+                for token in changed.tolist()
+                for row in connection.execute(TOKEN, (number, words, names[token]))
+            ]
+            remove_tokens(connection, number, words, before)
+            write_rows(connection, number, words, encoded(names, in_order(rest)))
+    # A dead document without a word needs no second look.
+    lengths = np.where(dead, 0, segment.lengths).astype(np.uint32)
+    with database.writing(patient=patient) as connection:
+        if is_segment(connection, number, ready=True):
+            write_documents(connection, number, words, Documents(segment.keys, lengths))
