@@ -1,77 +1,176 @@
-"""The packed index finds what FTS5 finds, with the same BM25, whatever the expression."""
+"""The packed index answers as FTS5 does: the same memories, in the same order, with the same
+scores, whatever is asked and however the memories are spread over segments and write buffer."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
 
 import apsw
-from hypothesis import given, settings
-from test_property_fts5 import COLUMNS, VOCABULARY, expressions
+import pytest
+from match_expressions import Expressions
 
 from examples import examples
-from recollect.query.expressions import parse
-from recollect.store.sqlite.packed.buffer import Buffer
-from recollect.store.sqlite.packed.evaluation import evaluated
-from recollect.store.sqlite.packed.phrases import resolved
-from recollect.store.sqlite.packed.ranking import scored, total
+from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, Match
+from recollect.store.sqlite import subwords
+from recollect.store.sqlite.filters import where
+from recollect.store.sqlite.fts5_index import TOKENIZERS
+from recollect.store.sqlite.packed import ranking
+from recollect.store.sqlite.segments import buffer
+from recollect.store.sqlite.segments.merging import Merger
+from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.helpers import change, forget, save
+from recollect.testing.stores.samples import memory
+from recollect.types import Filter, Memory
 
-fast = settings(max_examples=examples(400))
-WEIGHTS = (10.0, 1.0, 5.0)
-PARTS = 3
+INDEXES: tuple[KeywordIndexName, ...] = get_args(KeywordIndexName)
+CLOSE = 1e-9
+LONG = "x" * 90
+TOO_LONG = "y" * 40_000  # FTS5 cuts it
+WORDS = (
+    *"anchor anchors anchored chain chains harbor the the the of of and été ETE 東京 Ärger".split(),
+    *"fileSync FileSyncService file_sync don't 3.14 ... near or not naïve 東京都".split(),
+    LONG,
+)
+FILTERS = (
+    Filter(),
+    Filter(),
+    Filter(project="quay"),
+    Filter(kind="fact"),
+    Filter(tags=("deep",)),
+    Filter(without_kinds=("fact", "note")),
+    Filter(holding=("anchor",)),
+    Filter(without=(("chain",), ("the", "of"))),
+)
+MEMORIES = 60
 
 
-def rows() -> list[list[str]]:
-    chance = random.Random(7)
-    sizes = (3, 9, 2)
-    words = VOCABULARY
-    return [
-        [" ".join(chance.choices(words, k=chance.randint(0, size))) for size in sizes]
-        for _ in range(90)
-    ]
+class Reference:
+    """FTS5 over every live memory of a store, in tables of its own."""
 
-
-def indexed() -> tuple[apsw.Connection, list[Buffer]]:
-    connection = apsw.Connection(":memory:")
-    tables = ["whole", *(f"part{number}" for number in range(PARTS))]
-    for table in tables:
-        sql = f"CREATE VIRTUAL TABLE {table} USING fts5 ({', '.join(COLUMNS)})"
-        connection.execute(sql)
-    for key, row in enumerate(rows(), 1):
-        for table in ("whole", f"part{key % PARTS}"):
-            connection.execute(
-                f"INSERT INTO {table} (rowid, title, text, tags) VALUES (?, ?, ?, ?)", (key, *row)
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self._connection = apsw.Connection(":memory:")
+        rows = store.database.connection().execute
+        for index in INDEXES:
+            columns = ", ".join(COLUMNS[index])
+            self._connection.execute(
+                f'CREATE VIRTUAL TABLE "{index}_" USING fts5 '
+                f'({columns}, tokenize = "{TOKENIZERS[index]}")'
             )
-    return connection, [Buffer(connection, table, COLUMNS) for table in tables[1:]]
+            if index == "subwords":
+                every = subwords.rows(store.database.connection())
+            else:
+                there = "WHERE details <> ''" if index == "details" else ""
+                every = rows(f"SELECT key, {columns} FROM indexed {there}")
+            places = ", ?" * len(COLUMNS[index])
+            self._connection.executemany(
+                f'INSERT INTO "{index}_" (rowid, {columns}) VALUES (?{places})', every
+            )
+
+    def match(self, query: KeywordQuery) -> list[Match]:
+        weights = ", ".join(map(repr, query.column_weights))
+        sql = f'SELECT rowid, -bm25("{query.index}_", {weights}) FROM "{query.index}_" (?)'
+        passing = self._passing(query.filter)
+        found = self._connection.execute(sql, (query.expression,))
+        matches = [Match(passing[key], score) for key, score in found if key in passing]
+        return sorted(matches, key=lambda one: (-one.score, one.memory_id))[: query.limit]
+
+    def _passing(self, filter: Filter) -> dict[int, str]:
+        """What passes the filter; words are looked up here, as FTS5 finds them."""
+        plain = Filter(**{name: getattr(filter, name) for name in ("project", "kind", "tags")})
+        condition, values = where(plain, self._store.topics)
+        sql = f"SELECT m.key, m.id, m.kind FROM memories m WHERE {condition}"
+        rows = self._store.database.rows(sql, *values)
+        found = {key: id for key, id, kind in rows if kind not in filter.without_kinds}
+        for words in (filter.holding,) if filter.holding else ():
+            found = {key: found[key] for key in self._holding(words) & found.keys()}
+        for words in filter.without:
+            found = {key: found[key] for key in found.keys() - self._holding(words)}
+        return found  # type: ignore[return-value]
+
+    def _holding(self, words: tuple[str, ...]) -> set[int]:
+        asked = " ".join(f'"{word}"' for word in words)
+        return {
+            key for (key,) in self._connection.execute('SELECT rowid FROM "stemmed_" (?)', (asked,))
+        }
+
+    def terms(self, index: KeywordIndexName, start: str) -> list[str]:
+        self._connection.execute(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS terms_{index} USING fts5vocab ('{index}_', row)"
+        )
+        rows = self._connection.execute(f"SELECT term FROM terms_{index} ORDER BY term")
+        return [term for (term,) in rows if term.startswith(start)]
 
 
-CONNECTION, SEGMENTS = indexed()
-TOKENIZER = CONNECTION.fts5_tokenizer("unicode61", [])
+def some_memory(id: str, chance: random.Random) -> Memory:
+    def text(most: int) -> str:
+        return " ".join(chance.choices(WORDS, k=chance.randint(0, most)))
 
-
-def tokens(text: str) -> list[str]:
-    return TOKENIZER(
-        text.encode(),
-        apsw.FTS5_TOKENIZE_QUERY,
-        None,
-        include_offsets=False,
-        include_colocated=False,
+    return memory(
+        id,
+        title=text(4),
+        text=text(12) + (f" {TOO_LONG}" if chance.random() < 0.03 else ""),
+        context=text(2),
+        why=text(2),
+        details=text(8) if chance.random() < 0.4 else "",
+        kind=chance.choice(("fact", "note", "decision")),
+        project=chance.choice(("quay", "", "of")),
+        tags=tuple(
+            dict.fromkeys(chance.choices(("deep", "sea", "anchor"), k=chance.randint(0, 2)))
+        ),
     )
 
 
-def by_fts5(expression: str) -> dict[int, float]:
-    sql = "SELECT rowid, -bm25(whole, 10.0, 1.0, 5.0) FROM whole WHERE whole MATCH ?"
-    return dict(CONNECTION.execute(sql, (expression,)))
+def live_through(store: SqliteStore, chance: random.Random) -> None:
+    """Save, change and forget memories; now and then the buffer becomes a segment."""
+    ids: list[str] = []
+    for number in range(MEMORIES):
+        id = f"m{chance.randint(0, 999):03}-{number}"
+        save(store, some_memory(id, chance))
+        ids.append(id)
+        if chance.random() < 0.25:
+            changed = some_memory(chance.choice(ids), chance)
+            change(store, changed.id, title=changed.title, text=changed.text, tags=changed.tags)
+        if chance.random() < 0.1:
+            forget(store, ids.pop(chance.randrange(len(ids))))
+        if chance.random() < 0.07:
+            Merger(store.database).run()
 
 
-def packed(expression: str) -> dict[int, float]:
-    node = resolved(parse(expression, COLUMNS), COLUMNS, tokens)
-    found = [(segment, evaluated(segment, node, WEIGHTS)) for segment in SEGMENTS]
-    statistics = total((segment, matches.holding) for segment, matches in found)
-    keys, scores = scored(found, statistics)
-    return dict(zip(keys.tolist(), scores.tolist(), strict=True))
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+    monkeypatch.setattr(buffer, "FIRST", 4)
+    monkeypatch.setattr(buffer, "MOST", 4)
+    opened = SqliteStore(tmp_path / "vault.db")
+    yield opened
+    opened.close()
 
 
-@given(query=expressions)
-@fast
-def test_the_same(query: str) -> None:
-    assert packed(query) == by_fts5(query)
+@pytest.mark.parametrize("seed", range(examples(6)))
+def test_any_question_has_the_answer_that_fts5_alone_would_give(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(ranking, "COMMON", 1 << 30)
+    monkeypatch.setattr(ranking, "FIRST_READ", 3)
+    monkeypatch.setattr(ranking, "THEN_READ", 9)
+    chance = random.Random(seed)
+    live_through(store, chance)
+    reference = Reference(store)
+    for index in INDEXES:
+        expressions = Expressions(WORDS, COLUMNS[index], seed)
+        for number in range(40):
+            asked = expressions.expression() if number % 4 else expressions.any_of()
+            weights = {column: chance.choice((0.0, 1.0, 2.5)) for column in COLUMNS[index]}
+            limit = chance.choice((1, 3, 10, 100))
+            query = KeywordQuery(index, asked, weights, limit, chance.choice(FILTERS))
+            check(store, query, reference)
+
+
+def check(store: SqliteStore, query: KeywordQuery, reference: Reference) -> None:
+    found, expected = store.keyword.match(query).matches, reference.match(query)
+    assert [one.memory_id for one in found] == [one.memory_id for one in expected], query
+    for one, other in zip(found, expected, strict=True):
+        assert one.score == pytest.approx(other.score, rel=CLOSE), query

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from recollect.store.folders import FileWriting, Folders
 from recollect.types import Filter, Memory, Place, Span
 
@@ -73,7 +75,7 @@ class KeywordStatistics(NamedTuple):
     holding: tuple[int, ...]
 
 
-class KeywordQuery(NamedTuple):
+class KeywordQuery(Struct, frozen=True):
     """What a keyword index is asked: the best `limit` memories that match an FTS5 expression and
     pass the filter, by BM25 with a weight for each column (one that is not named has none). BM25
     counts in the index, or as `common` says: what several indexes count together."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from recollect.errors import DimensionMismatch
 from recollect.query.fts5 import any_of
 from recollect.store.base import (
@@ -53,11 +55,13 @@ class FannedKeyword(FannedPart):
             return KeywordMatches([])
         common = query.common or self.statistics(query.index, query.expression)
         # Without counts the only vault is damaged.
-        asked = query._replace(
-            limit=self._fan_out.depth(query.limit), common=common if common.holding else None
+        asked = replace(
+            query,
+            limit=self._fan_out.depth(query.limit),
+            common=common if common.holding else None,
         )
         found = self._fan_out.ask(
-            lambda one: one.store.keyword.match(asked._replace(filter=one.narrowed(query.filter)))
+            lambda one: one.store.keyword.match(replace(asked, filter=one.narrowed(query.filter)))
         )
         lists = [(member, matched.matches) for member, matched in found]
         note = next((matched.note for _, matched in found if matched.note), None)

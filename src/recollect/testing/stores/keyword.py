@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from recollect.store.base import COLUMNS, KeywordQuery
 from recollect.testing.stores.helpers import (
     WORD_INDEXES,
@@ -71,7 +73,7 @@ class KeywordContract(Contract):
             found, counted = [], []
             for half in halves:
                 save(store, *half)
-                found += store.keyword.match(query._replace(common=common)).matches
+                found += store.keyword.match(replace(query, common=common)).matches
                 counted.append(store.keyword.statistics("stemmed", expression))
                 purge_everything(store)
             left, right = counted

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Documents = NDArray[np.uint32]
 Places = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
+EVERY = slice(None)
 
 
 class TokenCounts(Protocol):
@@ -58,15 +59,31 @@ class Searchable(Protocol):
         them together, or once for each token. In no order."""
 
 
-class Hits(NamedTuple):
-    """Documents in order, and how often each holds a phrase, weighted by column."""
+class Hits:
+    """Documents in order, and how often each holds a phrase: each count with the weight of its
+    column."""
 
-    documents: NDArray[np.integer]
-    frequencies: NDArray[np.float64]
+    __slots__ = ("counts", "documents")
+
+    def __init__(self, documents: NDArray[np.integer], *counts: tuple[float, NDArray[Any]]) -> None:
+        self.documents = documents
+        self.counts = counts
+
+    def frequencies(self, places: slice | NDArray[np.intp] = EVERY) -> NDArray[np.float64]:
+        """The weighted frequency in each document, or in those at these places."""
+        total = np.zeros(len(self.documents[places]))
+        for weight, counts in self.counts:
+            total += counts[places] * weight
+        return total
+
+    def at(self, places: NDArray[np.intp] | NDArray[np.bool_]) -> Hits:
+        """Those at these places."""
+        counts = ((weight, counts[places]) for weight, counts in self.counts)
+        return Hits(self.documents[places], *counts)
 
     def among(self, mask: NDArray[np.bool_] | None) -> Hits:
         """Those of documents that are marked."""
-        if mask is None:
-            return self
-        kept = mask[self.documents]
-        return Hits(self.documents[kept], self.frequencies[kept])
+        return self if mask is None else self.at(mask[self.documents])
+
+
+NO_HITS = Hits(np.zeros(0, np.uint32))

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.sqlite.packed.base import Hits, Searchable
-from recollect.store.sqlite.packed.occurrences import NO_HITS, Occurring, mask, near
+from recollect.store.sqlite.packed.base import NO_HITS, Hits, Searchable
+from recollect.store.sqlite.packed.occurrences import Occurring, mask, near
 from recollect.store.sqlite.packed.phrases import Branch, Leaf, Node, leaves
 
 Mask = NDArray[np.bool_]
@@ -34,7 +34,7 @@ def evaluated(segment: Searchable, node: Node, weights: Sequence[float]) -> Segm
     """What the expression finds in the segment."""
     occurring = Occurring(segment, weights)
     holding = _holding(occurring, node)
-    if _any_of(node) and min(weights) > 0:
+    if _any_of(node, weights):
         hits = [
             NO_HITS if leaf.nothing else occurring.hits(leaf.phrases[0], leaf.columns)
             for leaf in leaves(node)
@@ -46,10 +46,15 @@ def evaluated(segment: Searchable, node: Node, weights: Sequence[float]) -> Segm
     )
 
 
-def _any_of(node: Node) -> bool:
-    """Whether each phrase that is there counts, whatever else is."""
+def _any_of(node: Node, weights: Sequence[float]) -> bool:
+    """Whether a document matches if any phrase is there, and scores more than 0 then."""
     sides = node.sides if isinstance(node, Branch) and node.operator == "OR" else [node]
-    return all(isinstance(side, Leaf) and len(side.phrases) == 1 for side in sides)
+    return all(
+        isinstance(side, Leaf)
+        and len(side.phrases) == 1
+        and all(weights[column] > 0 for column in side.columns or range(len(weights)))
+        for side in sides
+    )
 
 
 def _holding(occurring: Occurring, node: Node) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.sqlite.packed.base import Hits, Searchable, TokenCounts
+from recollect.store.sqlite.packed.base import NO_HITS, Hits, Searchable, TokenCounts
 from recollect.store.sqlite.packed.phrases import Phrase, Token
 
 # An occurrence as one number: the document, the column, and the position in it. Positions of one
@@ -15,7 +15,6 @@ from recollect.store.sqlite.packed.phrases import Phrase, Token
 COLUMN, DOCUMENT = 32, 36
 Occurrences = NDArray[np.int64]
 Columns = frozenset[int] | None
-NO_HITS = Hits(np.zeros(0, np.uint32), np.zeros(0))
 
 
 class Occurring:
@@ -42,9 +41,9 @@ class Occurring:
         documents = places >> DOCUMENT
         starts = np.flatnonzero(np.diff(documents, prepend=-1))
         if not len(starts):
-            return Hits(documents, np.zeros(0))
+            return NO_HITS
         weights = self._weights[(places >> COLUMN) & 15]
-        return Hits(documents[starts], np.add.reduceat(weights, starts))
+        return Hits(documents[starts], (1.0, np.add.reduceat(weights, starts)))
 
     def phrase(self, phrase: Phrase, columns: Columns) -> Occurrences:
         """Where the phrase begins."""
@@ -75,21 +74,19 @@ class Occurring:
         size = len(self._segment.keys)
         total = np.bincount(documents, times * self._weights[inside], minlength=size)
         held = np.flatnonzero(mask(documents, size))
-        return Hits(held, total[held])
+        return Hits(held, (1.0, total[held]))
 
     def _weighted(self, postings: TokenCounts, columns: Columns) -> Hits:
-        pairs = zip(postings.columns, postings.frequencies, strict=True)
-        counting = [pair for pair in pairs if columns is None or pair[0] in columns]
-        documents = postings.documents
-        total = np.zeros(len(documents))
-        for column, frequencies in counting:
-            total += frequencies * self._weights[column]
+        every = zip(postings.columns, postings.frequencies, strict=True)
+        counting = [pair for pair in every if columns is None or pair[0] in columns]
+        counts = ((self._weights[column], times) for column, times in counting)
+        hits = Hits(postings.documents, *counts)
         if len(counting) == len(postings.columns):
-            return Hits(documents, total)
-        held = np.zeros(len(documents), bool)
-        for _, frequencies in counting:
-            held |= frequencies > 0
-        return Hits(documents[held], total[held])
+            return hits
+        held = np.zeros(len(hits.documents), bool)
+        for _, times in counting:
+            held |= times > 0
+        return hits.at(held)
 
     def _texts(self, token: Token) -> list[str]:
         return self._segment.beginning(token.text) if token.prefix else [token.text]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,11 @@ from recollect.store.sqlite.packed.evaluation import SegmentMatches
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
+Part = tuple[Searchable, SegmentMatches]
+
 SPARSE = 16  # where fewer than one document in so many is hit, only these are looked at
+COMMON = 16  # a phrase is common that more than one document in so many has
+ALMOST = 1 - 1e-9  # what rounding may take away
 FIRST_READ = 100  # candidates that a filter is tried on first, and
 THEN_READ = 4000  # after that, before all memories that pass it are read
 
@@ -34,39 +38,97 @@ def total(
 
 
 def scored(
-    found: Sequence[tuple[Searchable, SegmentMatches]], statistics: KeywordStatistics
+    found: Sequence[Part], statistics: KeywordStatistics, limit: int | None = None
 ) -> tuple[Keys, Scores]:
-    """The key and the score of every match, in no order."""
-    inverse = inverse_frequencies(statistics)
-    average = statistics.tokens / max(1, statistics.rows) or 1.0
-    parts = [_scored(segment, matches, inverse, average) for segment, matches in found]
+    """The key and the score of every match, in no order; with `limit` at least of the best ones."""
+    bm25 = Bm25(inverse_frequencies(statistics), statistics.tokens / max(1, statistics.rows) or 1.0)
+    chosen = None if limit is None else candidates(found, bm25, limit)
+    if chosen is None:
+        parts = [_every(segment, matches, bm25) for segment, matches in found]
+    else:
+        pairs = zip(found, chosen, strict=True)
+        parts = [_some(segment, matches, bm25, some) for (segment, matches), some in pairs]
     keys, scores = zip(*parts, strict=True)
     return np.concatenate(keys), np.concatenate(scores)
 
 
-def _scored(
-    segment: Searchable, matches: SegmentMatches, inverse: Sequence[float], average: float
-) -> tuple[Keys, Scores]:
-    size = len(segment.keys)
+class Bm25(NamedTuple):
+    """The inverse frequency of each phrase, and the average length of a document."""
+
+    inverse: list[float]
+    average: float
+
+    def norm(self, lengths: NDArray[np.integer]) -> Scores:
+        """What a document's length adds to the frequency below the line."""
+        norm = K1 * ((1 - B) + (B * lengths) / self.average)
+        return norm.astype(np.float64, copy=False)
+
+    def part(self, phrase: int, frequencies: Scores, norm: Scores) -> Scores:
+        """What a phrase adds to the scores of documents."""
+        return self.inverse[phrase] * ((frequencies * (K1 + 1.0)) / (frequencies + norm))
+
+    def most(self, phrase: int) -> float:
+        """More than a phrase adds to any document."""
+        return self.inverse[phrase] * (K1 + 1.0)
+
+
+def _every(segment: Searchable, matches: SegmentMatches, bm25: Bm25) -> tuple[Keys, Scores]:
     hit = sum(len(hits.documents) for hits in matches.hits)
-    if hit * SPARSE < size:
-        every = [hits.documents for hits in matches.hits]
-        if matches.matched is not None:
-            every.append(np.flatnonzero(matches.matched))
-        documents = np.unique(np.concatenate(every)).astype(np.int64)
-    else:
-        documents = np.arange(size)
-    scores = np.zeros(len(documents))
-    norm = K1 * ((1 - B) + (B * segment.lengths[documents]) / average)
-    for hits, rarity in zip(matches.hits, inverse, strict=True):
+    if hit * SPARSE < len(segment.keys):
+        marked = [] if matches.matched is None else [np.flatnonzero(matches.matched)]
+        documents = np.unique(np.concatenate([h.documents for h in matches.hits] + marked))
+        return _some(segment, matches, bm25, documents)
+    norm = bm25.norm(segment.lengths)
+    scores = np.zeros(len(norm))
+    for phrase, hits in enumerate(matches.hits):
         places = hits.documents
-        if len(documents) < size:
-            places = np.searchsorted(documents, places)
-        frequencies = hits.frequencies
-        scores[places] += rarity * ((frequencies * (K1 + 1.0)) / (frequencies + norm[places]))
-    kept = scores > 0 if matches.matched is None else matches.matched[documents]
-    kept = np.flatnonzero(kept)
-    return segment.keys[documents[kept]], scores[kept]
+        scores[places] += bm25.part(phrase, hits.frequencies(), norm[places])
+    kept = np.flatnonzero(scores if matches.matched is None else matches.matched)
+    return segment.keys[kept], scores[kept]
+
+
+def _some(
+    segment: Searchable, matches: SegmentMatches, bm25: Bm25, documents: NDArray[np.integer]
+) -> tuple[Keys, Scores]:
+    """The scores of these documents, which are in order."""
+    norm = bm25.norm(segment.lengths[documents])
+    scores = np.zeros(len(documents))
+    for phrase, hits in enumerate(matches.hits):
+        if len(hits.documents):
+            wanted = documents.astype(hits.documents.dtype)
+            places = np.searchsorted(hits.documents, wanted)
+            held = np.flatnonzero(hits.documents.take(places, mode="clip") == wanted)
+            frequencies = hits.frequencies(places[held])
+            scores[held] += bm25.part(phrase, frequencies, norm[held])
+    return segment.keys[documents], scores
+
+
+def candidates(found: Sequence[Part], bm25: Bm25, limit: int) -> list[NDArray[np.integer]] | None:
+    """In each segment the documents that may be among the best; None where that saves nothing.
+
+    MaxScore (Turtle and Flood, 1995): phrases add to the scores from the rarest on. Once all that
+    are left cannot lift a document above the best that there are, only documents count that are
+    high enough already.
+    """
+    if any(matches.matched is not None for _, matches in found):
+        return None
+    order = sorted(range(len(bm25.inverse)), key=bm25.inverse.__getitem__, reverse=True)
+    left = sum(map(bm25.most, order))
+    size = sum(len(segment.keys) for segment, _ in found)
+    scores = [np.zeros(len(segment.keys)) for segment, _ in found]
+    for phrase in order:
+        if sum(len(matches.hits[phrase].documents) for _, matches in found) * COMMON > size:
+            reached = np.concatenate([some[np.flatnonzero(some)] for some in scores])
+            if len(reached) >= limit:
+                least = np.partition(reached, len(reached) - limit)[len(reached) - limit]
+                if least * ALMOST > left:
+                    return [np.flatnonzero(some >= least * ALMOST - left) for some in scores]
+        for (segment, matches), some in zip(found, scores, strict=True):
+            places = matches.hits[phrase].documents
+            frequencies = matches.hits[phrase].frequencies()
+            some[places] += bm25.part(phrase, frequencies, bm25.norm(segment.lengths[places]))
+        left -= bm25.most(phrase)
+    return None
 
 
 class Passing(Protocol):

@@ -32,30 +32,32 @@ class PackedSearch:
         self, query: KeywordQuery, connection: apsw.Connection, condition: Condition | None
     ) -> list[Match]:
         """The best that meet the condition, best first, equal scores by id."""
-        return best(*self._scored(query), query.limit, MemoriesThat(connection, condition))
+        limit = query.limit if condition is None else None
+        keys, scores = self._ranked(query.column_weights, query.common, limit)
+        return best(keys, scores, query.limit, MemoriesThat(connection, condition))
 
     def scores(self, query: KeywordQuery) -> list[tuple[int, float]]:
         """The key and the score of every match, best first."""
-        keys, scores = self._scored(query)
+        keys, scores = self._ranked(query.column_weights, query.common)
         order = np.argsort(-scores, kind="stable")
         return list(zip(keys[order].tolist(), scores[order].tolist(), strict=True))
 
     def keys(self) -> list[int]:
         """The keys of all that match."""
-        keys, _ = self._ranked((1.0,) * self._columns, None)
-        return keys.tolist()
-
-    def _scored(self, query: KeywordQuery) -> tuple[Keys, Scores]:
-        return self._ranked(query.column_weights, query.common)
+        keys, _ = self._ranked((1.0,) * self._columns)
+        return [int(key) for key in keys]
 
     def _ranked(
-        self, weights: Sequence[float], common: KeywordStatistics | None
+        self,
+        weights: Sequence[float],
+        common: KeywordStatistics | None = None,
+        limit: int | None = None,
     ) -> tuple[Keys, Scores]:
         found: list[tuple[Searchable, SegmentMatches]] = [
             (part, evaluated(part, self._node, weights)) for part in self._parts
         ]
         own = total((part, matches.holding) for part, matches in found)
-        return scored(found, common or own)
+        return scored(found, common or own, limit)
 
 
 class MemoriesThat:
@@ -70,7 +72,7 @@ class MemoriesThat:
         sql = f"""SELECT m.key, m.id FROM json_each(?) j CROSS JOIN memories m ON m.key = j.value
             WHERE {self._condition}"""
         asked = (as_json_list(keys.tolist()), *self._values)
-        return dict(self._connection.execute(sql, asked))  # type: ignore[arg-type]
+        return {int(key): str(id) for key, id in self._connection.execute(sql, asked)}
 
     def every(self) -> Keys:
         sql = f"SELECT m.key FROM memories m WHERE {self._condition}"

@@ -81,7 +81,9 @@ def read_cells(rows: Sequence[tuple[int, int, bytes]]) -> Places:
     for count, bits, postings in rows:
         alike[bits].append((count, postings))
     found = [cells_alike(layout(bits), some) for bits, some in alike.items()]
-    return Places(*(np.concatenate(values) for values in zip(*found, strict=True)))
+    every = [np.concatenate(values) for values in zip(*found, strict=True)]
+    there = np.flatnonzero(every[2])  # of a token in several columns, a document may have but one
+    return Places(*(values[there] for values in every))
 
 
 def cells_alike(how: Layout, rows: Sequence[tuple[int, bytes]]) -> Places:
