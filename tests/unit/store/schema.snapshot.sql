@@ -1,4 +1,4 @@
--- version 5
+-- version 6
 
 -- index cuts_file
 CREATE INDEX cuts_file ON cuts (file, number);
@@ -57,6 +57,9 @@ CREATE TABLE files (key INTEGER PRIMARY KEY, folder INTEGER NOT NULL REFERENCES 
 -- table folders
 CREATE TABLE folders (key INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, project TEXT NOT NULL, redact INTEGER NOT NULL CHECK (redact IN (0, 1)), followed INTEGER NOT NULL CHECK (followed IN (0, 1)), added_at INTEGER NOT NULL) STRICT;
 
+-- table large_postings
+CREATE TABLE large_postings (key INTEGER PRIMARY KEY, postings BLOB NOT NULL, places BLOB NOT NULL) STRICT;
+
 -- table memories
 CREATE TABLE memories (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, context TEXT NOT NULL, why TEXT NOT NULL, impact TEXT NOT NULL, details TEXT NOT NULL, kind TEXT NOT NULL, severity TEXT, domain TEXT NOT NULL, project TEXT NOT NULL, source TEXT NOT NULL, tier TEXT NOT NULL, space TEXT NOT NULL, path TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, valid_from INTEGER, valid_until INTEGER, content_hash BLOB NOT NULL, forgotten_at INTEGER, checksum BLOB NOT NULL DEFAULT x'') STRICT;
 
@@ -74,6 +77,18 @@ CREATE VIRTUAL TABLE parts USING fts5 (title, text, tags, other, content = '', c
 
 -- table plain
 CREATE VIRTUAL TABLE plain USING fts5 (title, text, tags, content = '', contentless_delete = 1, tokenize = 'unicode61');
+
+-- table postings
+CREATE TABLE postings (segment INTEGER NOT NULL, words INTEGER NOT NULL, token TEXT NOT NULL, documents INTEGER NOT NULL, bits INTEGER NOT NULL, postings BLOB, places BLOB, large INTEGER, PRIMARY KEY (segment, words, token)) WITHOUT ROWID, STRICT;
+
+-- table segment_changes
+CREATE TABLE segment_changes (seq INTEGER PRIMARY KEY AUTOINCREMENT, memory INTEGER NOT NULL, segment INTEGER NOT NULL) STRICT;
+
+-- table segment_documents
+CREATE TABLE segment_documents (segment INTEGER NOT NULL, words INTEGER NOT NULL, keys BLOB NOT NULL, lengths BLOB NOT NULL, PRIMARY KEY (segment, words)) WITHOUT ROWID, STRICT;
+
+-- table segments
+CREATE TABLE segments (number INTEGER PRIMARY KEY AUTOINCREMENT, ready INTEGER NOT NULL CHECK (ready IN (0, 1)), last INTEGER NOT NULL) STRICT;
 
 -- table stemmed
 CREATE VIRTUAL TABLE stemmed USING fts5 (id, title, text, context, tags, why, impact, kind, project, source, content = '', contentless_delete = 1, tokenize = 'porter unicode61');
@@ -94,7 +109,7 @@ CREATE TABLE vocabulary (token TEXT PRIMARY KEY, documents INTEGER NOT NULL) WIT
 CREATE TABLE waiting (model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, PRIMARY KEY (model, memory)) WITHOUT ROWID, STRICT;
 
 -- trigger indexed_write
-CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN DELETE FROM stemmed WHERE rowid = new.key; DELETE FROM plain WHERE rowid = new.key; DELETE FROM parts WHERE rowid = new.key; DELETE FROM details_words WHERE rowid = new.key; INSERT INTO stemmed (rowid, id, title, text, context, tags, why, impact, kind, project, source) SELECT key, id, title, text, context, tags, why, impact, kind, project, source FROM indexed WHERE key = new.key; INSERT INTO plain (rowid, title, text, tags) SELECT key, title, text, tags FROM indexed WHERE key = new.key; INSERT INTO details_words (rowid, details) SELECT key, details FROM indexed WHERE key = new.key AND details <> ''; END;
+CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN INSERT INTO segment_changes (memory, segment) SELECT new.key, number FROM segments WHERE last >= new.key ORDER BY number DESC LIMIT 1; DELETE FROM stemmed WHERE rowid = new.key; DELETE FROM plain WHERE rowid = new.key; DELETE FROM parts WHERE rowid = new.key; DELETE FROM details_words WHERE rowid = new.key; INSERT INTO stemmed (rowid, id, title, text, context, tags, why, impact, kind, project, source) SELECT key, id, title, text, context, tags, why, impact, kind, project, source FROM indexed WHERE key = new.key; INSERT INTO plain (rowid, title, text, tags) SELECT key, title, text, tags FROM indexed WHERE key = new.key; INSERT INTO details_words (rowid, details) SELECT key, details FROM indexed WHERE key = new.key AND details <> ''; END;
 
 -- trigger memories_delete
 CREATE TRIGGER memories_delete AFTER DELETE ON memories WHEN old.forgotten_at IS NULL BEGIN INSERT INTO indexed (key) VALUES (old.key); UPDATE corpus SET documents = documents - 1; END;

@@ -24,6 +24,7 @@ from recollect.store.sqlite.vault_files import log_copied
 
 TopicHash = Callable[[str], bytes]
 
+SEGMENTS = ("postings", "large_postings", "segment_documents", "segments", "segment_changes")
 SEMANTIC = (
     "SELECT title || char(10) || text || char(10) || context || char(10) || tags FROM indexed"
 )
@@ -48,7 +49,7 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
     """Within a transaction, make the keyword indexes, the vocabulary, the memory count, the topic
     hashes and the list of memories without a vector again. Vectors of a wrong size are removed and
     will be made again."""
-    buffer.rebuild(connection)
+    _rebuild_words(connection)
     connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
     connection.execute("DELETE FROM vocabulary")
     connection.executemany(
@@ -62,6 +63,20 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
     connection.execute(f"DELETE FROM vectors WHERE seq IN ({WRONG_VECTORS})")
     connection.execute("DELETE FROM waiting")
     connection.execute(f"INSERT INTO waiting {WAITING}")
+
+
+def _rebuild_words(connection: apsw.Connection) -> None:
+    """Make the keyword indexes anew: in the buffer, or of many memories in segments."""
+    buffer.clear(connection)
+    for table in SEGMENTS:
+        connection.execute(f"DELETE FROM {table}")
+    many = connection.execute("SELECT 1 FROM indexed LIMIT 1 OFFSET ?", (buffer.FIRST - 1,)).get
+    if not many:
+        buffer.fill(connection)
+        return
+    from recollect.store.sqlite.segments.writer import write_all  # noqa: PLC0415  start-up time
+
+    write_all(connection)
 
 
 def scrub(database: Database, *, patient: bool = True) -> None:

@@ -18,7 +18,6 @@ OF_WORDS = {"stemmed": "true", "plain": "true", "details": "details <> ''"}
 FIRST = 4000
 # With segments, every search reads the buffer beside them: so it stays small.
 MOST = 1000
-SEGMENTS = ("postings", "large_postings", "segment_documents", "segments", "segment_changes")
 AMONG = "key IN (SELECT value FROM json_each(?))"
 
 
@@ -63,20 +62,3 @@ def remove(connection: apsw.Connection, taken: Collection[int]) -> None:
         return
     for table in TABLES.values():
         connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", ((key,) for key in taken))
-
-
-def rebuild(connection: apsw.Connection) -> None:
-    """Within a transaction, make the indexes of words anew: in the buffer, or of many memories in
-    segments."""
-    clear(connection)
-    for table in SEGMENTS:
-        connection.execute(f"DELETE FROM {table}")
-    sql = "SELECT 1 FROM indexed LIMIT 1 OFFSET ?"
-    if not connection.execute(sql, (FIRST - 1,)).get:
-        fill(connection)
-        return
-    from recollect.store.sqlite.segments.writer import (  # noqa: PLC0415  start-up time
-        write_all,
-    )
-
-    write_all(connection)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import apsw
 import numpy as np
@@ -40,6 +40,7 @@ STATE = """
 CHANGES = "SELECT memory, segment FROM segment_changes WHERE seq > ?"
 
 Keys = NDArray[np.int64]
+Read = TypeVar("Read", Postings, Places)
 
 
 class Vault(Protocol):
@@ -100,19 +101,19 @@ class Segment:
         """The token's documents, the dead included, and its frequencies."""
         sql = f"SELECT {POSTINGS} {ROW}"
         row = self._connection.execute(sql, (*self.place, token)).fetchone()
-        return None if row is None else read_postings(*row)  # type: ignore[arg-type]
+        return None if row is None else self._checked(read_postings, *row)
 
     def places(self, token: str) -> Places | None:
         """Every occurrence of the token, those in dead documents included."""
         sql = f"SELECT {POSTINGS}, {PLACES} {ROW}"
         row = self._connection.execute(sql, (*self.place, token)).fetchone()
-        return None if row is None else read_places(*row)  # type: ignore[arg-type]
+        return None if row is None else self._checked(read_places, *row)
 
     def cells(self, start: str) -> Places | None:
         """The documents and columns in which tokens stand that begin so, and how often: once for
         each token, in no order, the dead included."""
         rows = self._connection.execute(CELLS, (*self.place, start, start + LAST)).fetchall()
-        return read_cells(rows) if rows else None  # type: ignore[arg-type]
+        return self._checked(read_cells, rows) if rows else None
 
     def beginning(self, start: str) -> list[str]:
         """The tokens of its live documents that begin so, by alphabet."""
@@ -124,6 +125,17 @@ class Segment:
             for token, documents in rows
             if int(documents) > dead or self.documents(str(token))  # type: ignore[arg-type]
         ]
+
+    def _checked(self, read: Callable[..., Read], *row: object) -> Read:
+        """What was read, unless the row is damaged."""
+        try:
+            found = read(*row)
+            inside = int(found.documents.max()) < len(self.keys)
+        except (ValueError, TypeError, KeyError) as error:
+            raise apsw.CorruptError(f"segment {self.number} cannot be read: {error}") from error
+        if not inside:
+            raise apsw.CorruptError(f"segment {self.number} has no such document")
+        return found
 
 
 class Segments:
@@ -202,7 +214,10 @@ class Cache:
 
 def read_documents(connection: apsw.Connection, number: int, words: int) -> Documents:
     """The documents of an index of a segment."""
-    [(keys, lengths)] = connection.execute(DOCUMENTS, (number, words)).fetchall()
+    row = connection.execute(DOCUMENTS, (number, words)).fetchone()
+    if row is None or len(row[0]) != 2 * len(row[1]):  # type: ignore[arg-type]
+        raise apsw.CorruptError(f"segment {number} cannot be read")
+    keys, lengths = row
     return Documents(np.frombuffer(keys, KEY), np.frombuffer(lengths, DOCUMENT))  # type: ignore[arg-type]
 
 

@@ -1,0 +1,469 @@
+"""Segments: what a merge makes of the buffer says exactly what FTS5 said, at any moment."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+from locked_work import OLD, key_of
+from words_in_vault import check_words, small_segments
+
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.rekey import change_key
+from recollect.store.sqlite.segments import buffer, merging
+from recollect.store.sqlite.segments.merging import Merger, Size, chosen, fitting
+from recollect.store.sqlite.segments.packing import FIELDS, pack
+from recollect.store.sqlite.segments.postings import read_places, read_postings
+from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.helpers import change, forget, matches, save
+from recollect.testing.stores.samples import memory
+from recollect.types import Memory
+
+VOCABULARY = (
+    "File FileSyncService running runs ran café naïve U.S. x-y 日本語テキスト hello world worlds "
+    "the İstanbul ſtraße v1.4.2 ΑΣ is_ready 1990s"
+).split()
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_segments(monkeypatch)
+
+
+def said(chance: random.Random, most: int) -> str:
+    return " ".join(chance.choices(VOCABULARY, k=chance.randint(0, most)))
+
+
+def some(id: str, chance: random.Random) -> Memory:
+    return memory(
+        id,
+        title=said(chance, 3),
+        text=said(chance, 12),
+        tags=tuple({chance.choice("abc") for _ in range(2)}),
+        details=chance.choice(["", said(chance, 4)]),
+    )
+
+
+def filled(path: Path, count: int) -> SqliteStore:
+    """A vault whose memories are all in FTS5. It is brief: nothing is merged behind its back."""
+    store = SqliteStore(path, brief=True)
+    chance = random.Random(7)
+    save(store, *(some(f"m{number}", chance) for number in range(count)))
+    return store
+
+
+def numbers(store: SqliteStore) -> list[int]:
+    found = store.database.rows("SELECT number FROM segments WHERE ready ORDER BY number")
+    return [int(str(number)) for (number,) in found]
+
+
+def buffered(store: SqliteStore) -> list[int]:
+    with store.database.reading() as connection:
+        return buffer.keys(connection)
+
+
+def problems(store: SqliteStore) -> list[str]:
+    return [f"{one.check}: {one.problem}" for one in store.examine() if one.problem]
+
+
+# Packing
+
+
+def test_large_numbers_are_packed_as_well() -> None:
+    """A word more than 255 times in a memory, and a position beyond 65,535."""
+    many = "the " * 70_000 + "end"
+    fields = [
+        dict.fromkeys(FIELDS, ""),
+        {**dict.fromkeys(FIELDS, ""), "title": "The", "text": many},
+    ]
+    rows = {row[0]: row[1:] for row in pack([list(one.values()) for one in fields])["plain"].rows}
+    found = read_postings(*rows["the"][:3])
+    assert (found.documents.tolist(), found.columns) == ([1], (0, 1))
+    assert found.frequencies.tolist() == [[1], [70_000]]
+    assert read_places(*rows["end"]).positions.tolist() == [70_000]
+
+
+def test_a_word_that_alone_is_cut_otherwise_is_stemmed_in_its_text() -> None:
+    """What unicode61 makes of its own token is not always that token again."""
+    text = "running ǅungla ΐ ŉ ẞen ﬁles runs"
+    fields = {**dict.fromkeys(FIELDS, ""), "text": text}
+    packed = pack([list(fields.values())])
+    anew = apsw.Connection(":memory:")
+    for index, tokenizer in (("stemmed", "porter unicode61"), ("plain", "unicode61")):
+        anew.execute(f"CREATE VIRTUAL TABLE {index} USING fts5 (text, tokenize = '{tokenizer}')")
+        anew.execute(f"INSERT INTO {index} VALUES (?)", (text,))
+        anew.execute(f"CREATE VIRTUAL TABLE {index}_words USING fts5vocab ({index}, row)")
+        real = [term for (term,) in anew.execute(f"SELECT term FROM {index}_words")]
+        assert [row[0] for row in packed[index].rows] == real
+
+
+# Merging
+
+
+def test_a_small_vault_has_no_segments(tmp_path: Path) -> None:
+    store = filled(tmp_path / "vault.db", 5)
+    Merger(store.database).run()
+    assert numbers(store) == []
+    assert len(buffered(store)) == 5
+    store.close()
+
+
+def test_a_full_buffer_becomes_segments_that_say_the_same(tmp_path: Path) -> None:
+    store = filled(tmp_path / "vault.db", 20)
+    Merger(store.database).run()
+    assert len(numbers(store)) >= 1
+    assert len(buffered(store)) < 3
+    check_words(store)
+    assert problems(store) == []
+    store.close()
+
+
+def test_joining_everything_leaves_one_segment(tmp_path: Path) -> None:
+    store = filled(tmp_path / "vault.db", 21)
+    Merger(store.database).run()
+    forget(store, "m3", "m20")
+    Merger(store.database).join_all()
+    assert len(numbers(store)) == 1
+    assert store.database.rows("SELECT count(*) FROM segments") == [(1,)]
+    check_words(store)
+    store.close()
+
+
+def test_what_is_changed_while_it_is_merged_stays_in_the_buffer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process edits, forgets, adds and tags between what a merge reads and writes."""
+    store = filled(tmp_path / "vault.db", 7)
+    other = SqliteStore(tmp_path / "vault.db", brief=True)
+    packing = merging.pack
+
+    def slow(memories: list[list[str]]) -> object:
+        change(other, "m1", text="quite another wording")
+        change(other, "m2", tags=("fresh",))
+        forget(other, "m3")
+        save(other, memory("late", text="came meanwhile"))
+        return packing(memories)
+
+    monkeypatch.setattr(merging, "pack", slow)
+    Merger(store.database).run(briefly=True)
+    assert len(numbers(store)) == 1
+    for vault in (store, other):
+        check_words(vault)
+        assert matches(vault, "wording") == ["m1"]
+        assert matches(vault, "fresh") == ["m2"]
+        assert matches(vault, "meanwhile") == ["late"]
+    assert set(buffered(store)) >= {2, 3, 8}
+    assert problems(store) == []
+    store.close()
+    other.close()
+
+
+def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = filled(tmp_path / "vault.db", 14)
+    Merger(store.database).run()
+    other = SqliteStore(tmp_path / "vault.db", brief=True)
+    joining = merging.joined_documents
+
+    def slow(sources: list[object]) -> object:
+        found = joining(sources)  # type: ignore[arg-type]
+        change(other, "m1", text=f"quite another wording {len(sources)}")
+        return found
+
+    save(store, *(memory(f"n{number}") for number in range(8)))
+    monkeypatch.setattr(merging, "joined_documents", slow)
+    Merger(store.database).join_all()
+    check_words(store)
+    assert matches(other, "wording") == ["m1"]
+    store.close()
+    other.close()
+
+
+def test_only_one_of_two_processes_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(tmp_path / "vault.db", 7)
+    other = SqliteStore(tmp_path / "vault.db", brief=True)
+    packing = merging.pack
+    inside: list[int] = []
+
+    def slow(memories: list[list[str]]) -> object:
+        Merger(other.database).run()  # goes away
+        inside.append(len(other.database.rows("SELECT number FROM segments")))
+        return packing(memories)
+
+    monkeypatch.setattr(merging, "pack", slow)
+    Merger(store.database).run()
+    assert inside == [1]
+    check_words(store)
+    store.close()
+    other.close()
+
+
+def test_a_merge_that_reindex_overtakes_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = filled(tmp_path / "vault.db", 9)
+    other = SqliteStore(tmp_path / "vault.db", brief=True)
+    packing = merging.pack
+
+    def slow(memories: list[list[str]]) -> object:
+        if not numbers(other):
+            other.rebuild()
+        return packing(memories)
+
+    monkeypatch.setattr(merging, "pack", slow)
+    Merger(store.database).run()
+    check_words(store)
+    assert problems(store) == []
+    store.close()
+    other.close()
+
+
+def test_a_reader_sees_one_moment_while_others_merge(tmp_path: Path) -> None:
+    store = filled(tmp_path / "vault.db", 20)
+    other = SqliteStore(tmp_path / "vault.db", brief=True)
+    check_words(other)
+    with other.database.reading() as connection:
+        before = connection.execute("SELECT count(*) FROM segments").get
+        Merger(store.database).run()
+        assert connection.execute("SELECT count(*) FROM segments").get == before
+        check_words(other)
+    check_words(other)
+    store.close()
+    other.close()
+
+
+def test_which_segments_are_joined() -> None:
+    assert chosen({1: Size(9, 9), 2: Size(100, 100)}) == []
+    assert chosen({1: Size(9, 9), 2: Size(60, 100)}) == [2]
+    assert chosen({1: Size(0, 5)}) == [1]
+    assert chosen({n: Size(n, n) for n in (7, 6, 5, 200)}) == [5, 6, 7]
+    assert fitting({1: Size(10, 10), 2: Size(merging.LARGEST, merging.LARGEST)}) == [1]
+
+
+def test_a_process_that_stays_merges_beside_its_saves(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "vault.db")
+    chance = random.Random(3)
+    for number in range(12):
+        save(store, some(f"m{number}", chance))
+    thread = store._merging._thread
+    assert thread is not None
+    thread.join()
+    assert numbers(store)
+    check_words(store)
+    store.close()
+
+
+def test_a_command_that_fills_the_buffer_merges_when_it_closes_the_vault(tmp_path: Path) -> None:
+    store = filled(tmp_path / "vault.db", 8)
+    assert numbers(store) == []
+    store.close()
+    store = SqliteStore(tmp_path / "vault.db")
+    assert len(numbers(store)) == 1
+    check_words(store)
+    store.close()
+
+
+# Killed
+
+
+class Killing:
+    """Kills the process in its n-th write, before or after it is committed."""
+
+    def __init__(self, at: int, *, committed: bool) -> None:
+        self._left = at
+        self._committed = committed
+
+    def patch(self) -> None:
+        real = Database.writing
+
+        @contextmanager
+        def writing(database: Database, **options: bool) -> Iterator[apsw.Connection]:
+            self._left -= 1
+            with real(database, **options) as connection:
+                yield connection
+                if not self._left and not self._committed:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            if not self._left:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        Database.writing = writing  # type: ignore[method-assign]
+
+
+def killed(work: Callable[[], None], killing: Killing) -> bool:
+    """Do the work in a process that is killed; whether it was."""
+    child = os.fork()
+    if not child:  # nothing of the test's own must end with it
+        try:
+            killing.patch()
+            work()
+        finally:
+            os._exit(0)
+    return os.waitpid(child, 0)[1] == signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is a matter of POSIX")
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_merge_killed_at_any_point_leaves_a_vault_that_answers_right(
+    tmp_path: Path, *, committed: bool
+) -> None:
+    path = tmp_path / "vault.db"
+    store = filled(path, 12)
+    store._merging.close = lambda: None  # type: ignore[method-assign]
+    store.close()
+
+    def work() -> None:
+        store = SqliteStore(path, brief=True)
+        Merger(store.database).run()
+        Merger(store.database).join_all()
+
+    # The larger steps, so that each kill is of another kind of write and the whole is short.
+    step = 1
+    while killed(work, Killing(step, committed=committed)):
+        store = SqliteStore(path, brief=True)
+        check_words(store)
+        change(store, "m1", text=f"after kill {step}")
+        assert matches(store, "kill") == ["m1"]
+        store._merging.close = lambda: None  # type: ignore[method-assign]
+        store.close()
+        step += 3
+    store = SqliteStore(path, brief=True)
+    check_words(store)
+    assert problems(store) == []
+    assert store.database.rows("SELECT count(*) FROM segments WHERE NOT ready") == [(0,)]
+    store.close()
+
+
+# Purged, locked, rebuilt, damaged
+
+
+def test_no_word_of_a_purged_memory_is_left_in_a_segment(tmp_path: Path) -> None:
+    store = filled(tmp_path / "vault.db", 6)
+    save(store, memory("gone", title="zanzibarword", text="the hello xyzzyplugh", details="qux"))
+    Merger(store.database).run()
+    Merger(store.database).join_all()
+    with store.writing() as write:
+        write.purge(write.find(["gone"])["gone"])
+    store.scrub()
+    rows = store.database.rows("SELECT token FROM postings WHERE token LIKE 'zanz%'")
+    assert rows == []
+    assert b"xyzzyplugh" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    check_words(store)
+    assert problems(store) == []
+    store.close()
+
+
+def test_a_locked_vault_has_segments_too(tmp_path: Path) -> None:
+    path = tmp_path / "vault.db"
+    store = filled(path, 8)
+    Merger(store.database).run()
+    store.close()
+    change_key(path, None, OLD)
+    store = SqliteStore(path, brief=True, keys=key_of)
+    assert numbers(store)
+    change(store, "m2", text="worlds apart")
+    save(store, *(memory(f"n{number}", text="newer") for number in range(4)))
+    Merger(store.database).run()
+    check_words(store)
+    assert b"newer" not in path.read_bytes()
+    store.close()
+
+
+def test_reindex_makes_segments_of_many_memories(tmp_path: Path) -> None:
+    store = filled(tmp_path / "vault.db", 20)
+    store.rebuild()
+    assert numbers(store)
+    assert buffered(store) == []
+    check_words(store)
+    assert problems(store) == []
+    store.close()
+
+
+DAMAGE = {
+    "a row is gone": "DELETE FROM postings WHERE words = 0 AND token = 'hello'",
+    "large postings are gone": (
+        "UPDATE postings SET postings = NULL, large = 99 WHERE token = 'the'"
+    ),
+    "a token is another": "UPDATE postings SET token = 'hellp' WHERE words = 0 AND token = 'hello'",
+    "postings are cut": "UPDATE postings SET postings = x'00' WHERE words = 0 AND token = 'hello'",
+    "a document is another": (
+        "UPDATE postings SET postings = zeroblob(length(postings)) WHERE token = 'hello'"
+    ),
+    "places are others": (
+        "UPDATE postings SET places = zeroblob(length(places)) WHERE words = 0 AND token = 'the'"
+    ),
+    "lengths are others": "UPDATE segment_documents SET lengths = zeroblob(length(lengths))",
+    "keys are others": "UPDATE segment_documents SET keys = zeroblob(length(keys))",
+    "a key is gone": (
+        "UPDATE segment_documents SET keys = substr(keys, 9), lengths = substr(lengths, 5)"
+    ),
+    "a change is not noted": "DELETE FROM segment_changes",
+    "a segment is gone": "DELETE FROM segments",
+    "the documents of a segment are gone": "DELETE FROM segment_documents",
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_the_doctor_finds_damage_and_reindex_mends_it(what: str, tmp_path: Path) -> None:
+    store = filled(tmp_path / "vault.db", 9)
+    Merger(store.database).run()
+    change(store, "m1", text="edited")
+    assert problems(store) == []
+    with store.database.writing() as connection:
+        connection.execute(DAMAGE[what])
+    assert any("stemmed index" in problem for problem in problems(store))
+    store.rebuild()
+    assert problems(store) == []
+    check_words(store)
+    store.close()
+
+
+ACTIONS = ("save", "edit", "tag", "forget", "back", "merge", "join")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_history_says_what_a_new_index_says(seed: int, tmp_path: Path) -> None:
+    """Two processes save, edit, tag, forget, restore, purge and merge, in any order."""
+    chance = random.Random(seed)
+    stores = [SqliteStore(tmp_path / "vault.db", brief=True) for _ in range(2)]
+    live: list[str] = []
+    forgotten: list[str] = []
+    for step in range(60):
+        store = chance.choice(stores)
+        what = chance.choices(ACTIONS, (6, 2, 1, 1, 1, 1, 1))
+        if what == ["merge"]:
+            Merger(store.database).run(briefly=chance.random() < 0.5)
+        elif what == ["join"]:
+            Merger(store.database).join_all()
+        elif what == ["save"] or not live:
+            save(store, some(f"s{step}", chance))
+            live.append(f"s{step}")
+        elif what == ["edit"]:
+            change(store, chance.choice(live), text=said(chance, 9), title=said(chance, 2))
+        elif what == ["tag"]:
+            change(store, chance.choice(live), tags=(chance.choice("xyz"),))
+        elif what == ["forget"]:
+            forgotten.append(live.pop(chance.randrange(len(live))))
+            forget(store, forgotten[-1])
+        elif forgotten:
+            id = forgotten.pop()
+            with store.writing() as write:
+                before = write.find([id])[id]
+                purged = chance.random() < 0.5
+                (write.purge if purged else write.restore)(before)
+            live += [] if purged else [id]
+            if purged and chance.random() < 0.5:
+                store.scrub()
+        if step % 12 == 0:
+            check_words(chance.choice(stores))
+    for store in stores:
+        check_words(store)
+        assert problems(store) == []
+        store.close()
