@@ -7,7 +7,7 @@ DATA   ?= ../shared/data
 MINUTES ?= 10
 SEED   ?= 1
 
-.PHONY: setup demo test soak lint bench eval lock clean
+.PHONY: setup demo test soak lint bench bench-million eval lock clean
 
 setup: $(VENV)/.ready
 
@@ -46,6 +46,10 @@ bench: setup
 	$(BIN)/python benchmarks/bench_locked.py
 	$(BIN)/python benchmarks/bench_secrets.py
 	$(BIN)/python benchmarks/bench_folders.py
+
+# A million passages mixed from those of bench: takes an hour, and 10 GB of room.
+bench-million: setup
+	$(BIN)/python benchmarks/bench_search.py --data $(DATA) --million
 
 # Its data must be named, other than bench's: it says which they are. ARGS: see quality.py --help.
 eval: setup

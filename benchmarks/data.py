@@ -6,10 +6,13 @@ import argparse
 import gzip
 import json
 import lzma
+import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+SENTENCE = re.compile(r"(?<=[.!?])\s+")
 OPENERS = {".xz": lzma.open, ".gz": gzip.open}
 
 
@@ -30,6 +33,21 @@ def passages(data: Path, count: int) -> list[dict[str, str]]:
     return [
         {"id": row["_id"], "title": row["title"], "text": row["text"]}
         for row, _ in zip(_rows(file), range(count), strict=False)
+    ]
+
+
+def mixed_passages(data: Path, count: int) -> list[dict[str, str]]:
+    """As many passages as asked for, mixed from the sentences of all passages of scale-wiki."""
+    rows = passages(data, 100_000)
+    sentences = [one for row in rows for one in SENTENCE.split(row["text"])]
+    chance = random.Random(1)
+    return [
+        {
+            "id": f"mixed-{number}",
+            "title": chance.choice(rows)["title"],
+            "text": " ".join(chance.choices(sentences, k=chance.randint(2, 6))),
+        }
+        for number in range(count)
     ]
 
 

@@ -25,7 +25,9 @@ import patience
 from recollect.models.onnx import OnnxModel
 from recollect.vaults import keys
 
-pytest_plugins = ("browser_fixtures", "leftovers", "mcp_fixtures", "planned_search")
+pytest_plugins = (
+    "browser_fixtures", "forced_segments", "leftovers", "mcp_fixtures", "planned_search"
+)  # fmt: skip
 
 # A new vault costs 40 ms on a disk, which must say each time that it is written, and 4 ms here.
 MEMORY = Path("/dev/shm")

@@ -13,11 +13,17 @@ import pytest
 from match_expressions import Expressions
 
 from examples import examples
-from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, Match
+from recollect.query.expressions import parse
+from recollect.query.fts5 import any_of
+from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics, Match
 from recollect.store.sqlite import subwords
+from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.filters import where
-from recollect.store.sqlite.fts5_index import TOKENIZERS
+from recollect.store.sqlite.fts5_index import TOKENIZERS, phrases, understood
 from recollect.store.sqlite.packed import ranking
+from recollect.store.sqlite.packed.buffer import Buffer
+from recollect.store.sqlite.packed.evaluation import evaluated
+from recollect.store.sqlite.packed.phrases import resolved
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.merging import Merger
 from recollect.store.sqlite.store import SqliteStore
@@ -97,6 +103,10 @@ class Reference:
             key for (key,) in self._connection.execute('SELECT rowid FROM "stemmed_" (?)', (asked,))
         }
 
+    def statistics(self, query: KeywordQuery) -> KeywordStatistics:
+        node = understood(self._connection, query.index, query.expression)
+        return counted(self._connection, f"{query.index}_", phrases(query.index, node))
+
     def terms(self, index: KeywordIndexName, start: str) -> list[str]:
         self._connection.execute(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS terms_{index} USING fts5vocab ('{index}_', row)"
@@ -153,7 +163,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteSto
 def test_any_question_has_the_answer_that_fts5_alone_would_give(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(ranking, "COMMON", 1 << 30)
     monkeypatch.setattr(ranking, "FIRST_READ", 3)
     monkeypatch.setattr(ranking, "THEN_READ", 9)
     chance = random.Random(seed)
@@ -161,7 +170,7 @@ def test_any_question_has_the_answer_that_fts5_alone_would_give(
     reference = Reference(store)
     for index in INDEXES:
         expressions = Expressions(WORDS, COLUMNS[index], seed)
-        for number in range(40):
+        for number in range(24):
             asked = expressions.expression() if number % 4 else expressions.any_of()
             weights = {column: chance.choice((0.0, 1.0, 2.5)) for column in COLUMNS[index]}
             limit = chance.choice((1, 3, 10, 100))
@@ -174,3 +183,51 @@ def check(store: SqliteStore, query: KeywordQuery, reference: Reference) -> None
     assert [one.memory_id for one in found] == [one.memory_id for one in expected], query
     for one, other in zip(found, expected, strict=True):
         assert one.score == pytest.approx(other.score, rel=CLOSE), query
+    found_counts = store.keyword.statistics(query.index, query.expression)
+    assert found_counts == reference.statistics(query), query
+
+
+def test_the_terms_are_those_of_live_memories(store: SqliteStore) -> None:
+    live_through(store, random.Random(3))
+    reference = Reference(store)
+    for index in INDEXES:
+        for start in ("", "anch", "t", "file", "東", "zz"):
+            assert store.keyword.terms(index, start) == reference.terms(index, start)
+
+
+def zipf(connection: apsw.Connection, table: str, rows: range, chance: random.Random) -> Buffer:
+    """Rows in which the first words are in nearly every one, and the last in few."""
+    connection.execute(f"CREATE VIRTUAL TABLE {table} USING fts5 (title, text)")
+    words = [f"w{number}" for number in range(60)]
+    rarity = [1 / (number + 1) for number in range(60)]
+    for key in rows:
+        title, text = (
+            " ".join(chance.choices(words, rarity, k=chance.randint(1, most))) for most in (3, 25)
+        )
+        connection.execute(
+            f"INSERT INTO {table} (rowid, title, text) VALUES (?, ?, ?)", (key, title, text)
+        )
+    return Buffer(connection, table, ("title", "text"))
+
+
+def test_the_best_are_the_same_where_common_words_are_looked_up_for_candidates_only() -> None:
+    chance = random.Random(11)
+    connection = apsw.Connection(":memory:")
+    segments = [
+        zipf(connection, "larger", range(1, 300), chance),
+        zipf(connection, "smaller", range(300, 400), chance),
+    ]
+    spared = 0
+    for _ in range(examples(180)):
+        words = {f"w{int(60 * chance.random() ** 2)}" for _ in range(chance.randint(1, 7))}
+        node = resolved(parse(any_of(sorted(words)), ()), (), str.split)
+        found = [(segment, evaluated(segment, node, (5.0, 1.0))) for segment in segments]
+        counts = ranking.total((segment, matches.holding) for segment, matches in found)
+        every, some = (ten(*ranking.scored(found, counts, limit)) for limit in (None, 10))
+        assert some == every
+        spared += len(ranking.scored(found, counts, 10)[0]) < len(ranking.scored(found, counts)[0])
+    assert spared > 10, "It must have been tried."
+
+
+def ten(keys: ranking.Keys, scores: ranking.Scores) -> list[tuple[float, int]]:
+    return sorted(zip((-scores).tolist(), keys.tolist(), strict=True))[:10]

@@ -12,6 +12,8 @@ from typing import NamedTuple
 # Compiled when first used, since that takes milliseconds and most recipes never parse a query.
 LEXEME = r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([-(){}:+*,^])|([A-Za-z0-9_\x1a\u0080-\U0010ffff]+))'
 OPERATORS = ("OR", "AND", "NOT")  # the last binds tightest
+STRING = r'"((?:[^"]|"")*)"( ?\*)?'
+ANY_OF = rf"(?:{{([a-z ]+)}} : \()?({STRING}(?: OR {STRING})+)(?(1)\))"
 
 
 class NotFts5(Exception):
@@ -94,12 +96,29 @@ class Limits(NamedTuple):
 def parse(text: str, columns: Sequence[str], limits: Limits | None = None) -> Expression:
     """What the text says of an index with these columns; NotFts5 where it is not FTS5's syntax, or
     exceeds the limits."""
+    simple = None if limits else re.fullmatch(ANY_OF, text)
+    if simple is not None:
+        return _any_of(simple[1], simple[2], columns)
     lexemes = _lexemes(text)
     terms = sum(kind in ("word", "string") for kind, _ in lexemes)
     nots = lexemes.count(("word", "NOT"))
     if limits is not None and (terms > limits.terms or nots > limits.nots):
         raise NotFts5
     return _Parser(lexemes, columns, limits).whole()
+
+
+def _any_of(within: str | None, strings: str, columns: Sequence[str]) -> Expression:
+    """What `any_of` and `any_prefix_of` write, in these columns alone: most expressions are that,
+    and this takes a tenth of the time."""
+    found = re.findall(STRING, strings)
+    texts = (Text(text.replace('""', '"'), bool(star)) for text, star in found)
+    joined = Joined("OR", tuple(Near(((text,),)) for text in texts))
+    if within is None:
+        return joined
+    names = tuple(within.split())
+    if not set(names) <= set(columns):
+        raise NotFts5
+    return Within(names, False, Group(joined))
 
 
 Lexeme = tuple[str, str]  # (kind, text), where kind is "string", "word" or the sign itself

@@ -132,13 +132,13 @@ def plan(connection: apsw.Connection, sql: str, values: apsw.Bindings | None = N
 
 
 def reads_a_whole_table(line: str) -> bool:
-    """A SCAN of anything but an index in order, a virtual table, a subquery, or the one-row table
-    that holds the number of memories."""
+    """A SCAN of anything but an index in order, a virtual table, a subquery, the one-row table
+    that holds the number of memories, or that of segments, of which there are a few."""
     found = re.match(r"\s*SCAN (\S+)(.*)", line)
     if not found:
         return False
     name, how = found.groups()
-    harmless = name in {"best", "corpus", "c", "CONSTANT"} or "VIRTUAL TABLE" in how
+    harmless = name in {"best", "corpus", "c", "segments", "CONSTANT"} or "VIRTUAL TABLE" in how
     harmless = harmless or name.startswith("(subquery")
     return not harmless and "USING INDEX" not in how and "USING COVERING INDEX" not in how
 
