@@ -20,6 +20,8 @@ TIMES = {
     "made_before": "m.created_at < ?",
 }
 HOLDING = "SELECT rowid FROM stemmed WHERE stemmed MATCH ?"
+# The same in every field.
+ANYWHERE = f"{HOLDING} UNION SELECT rowid FROM details_words WHERE details_words MATCH ?"
 
 
 def where(filter: Filter, topic: Callable[[str], bytes]) -> tuple[str, list[apsw.SQLiteValue]]:
@@ -53,8 +55,9 @@ def where(filter: Filter, topic: Callable[[str], bytes]) -> tuple[str, list[apsw
         parts.append(f"m.key IN ({HOLDING})")
         values.append(all_of(filter.holding))
     for words in filter.without:
-        parts.append(f"m.key NOT IN ({HOLDING})")
-        values.append(all_of(words))
+        every = " AND ".join(f"m.key IN ({ANYWHERE})" for _ in words)
+        parts.append(f"NOT ({every})")
+        values += (all_of([word]) for word in words for _ in range(2))
     for kind in filter.without_kinds:
         parts.append("m.kind <> ?")
         values.append(kind)
