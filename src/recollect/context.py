@@ -72,11 +72,15 @@ class MemoryText:
         return tuple(subwords(self._text)) if self._has_subwords else ()
 
     @cached_property
+    def title(self) -> tuple[str, ...]:
+        return tuple(self._tokens(self._memory.title))
+
+    @cached_property
     def stems(self) -> tuple[str, ...]:
         """The stems of title, text, context, tags and the passage of details that the query asks
         for, in order, and those of the subwords."""
         rest = " ".join((*self._memory.tags, self._details, *self.subwords))
-        return (*self._tokens(self._memory.title), *self.body, *self._tokens(rest))
+        return (*self.title, *self.body, *self._tokens(rest))
 
     @cached_property
     def stem_set(self) -> frozenset[str]:

@@ -18,7 +18,6 @@ from recollect.query.likeness import Likeness
 from recollect.query.past import asks_before, without_past
 from recollect.query.terms import keywords
 from recollect.query.time.periods import understood
-from recollect.recall.keyword import Keyword
 from recollect.recipes.base import Recipe
 from recollect.recipes.learned import taught
 from recollect.recipes.registry import with_deep_search
@@ -41,9 +40,9 @@ def run(
 ) -> Response:
     """Answer a search as the recipe declares, which is the one that the search names."""
     start = time.perf_counter()
-    declared, likeness = _taught(_variant(recipe, search), store)
+    declared, likeness = _taught(variant(recipe, search), store)
     context = recalled(
-        recipe, search, store=store, models=models, preference=preference, likeness=likeness
+        declared, search, store=store, models=models, preference=preference, likeness=likeness
     )
     ranking = context.fused = _fused(declared, context)
     pool = len(ranking)
@@ -59,8 +58,7 @@ def run(
             context.snippets = marked(context, declared.recall, memories)
         results = _results(ranking, context, shown, vault)
     corrects = any(
-        isinstance(channel, Keyword) and channel.correct_typos and channel.name in context.channels
-        for channel in declared.recall
+        channel.corrects_typos and channel.name in context.channels for channel in declared.recall
     )
     common = _facets(context) if search.facets else {}
     context.timings["total"] = (time.perf_counter() - start) * 1000
@@ -90,7 +88,7 @@ def run(
 
 
 def recalled(
-    recipe: Recipe,
+    declared: Recipe,
     search: Search,
     *,
     store: Store,
@@ -98,10 +96,9 @@ def recalled(
     preference: Preference | None = None,
     likeness: Likeness | None = None,
 ) -> SearchContext:
-    """What each channel finds, before it is fused."""
+    """What each channel of a recipe's variant finds, before it is fused."""
     now = search.now
     assert now is not None, "the caller's clock says it"
-    declared = _variant(recipe, search)
     query = search.query
     reads = declared.reads and not search.literal
     before = reads and asks_before(search.query)
@@ -112,7 +109,7 @@ def recalled(
         search = structs.replace(search, query=without_past(search.query))
     limit, note = _limit(declared, search)
     context = SearchContext(
-        recipe=recipe.name,
+        recipe=declared.name,
         search=search,
         limit=limit,
         now=now,
@@ -132,13 +129,16 @@ def recalled(
     return context
 
 
-def _variant(recipe: Recipe, search: Search) -> Recipe:
-    """The recipe, or its deep search; refused where the query has too few keywords for it."""
+def variant(recipe: Recipe, search: Search) -> Recipe:
+    """The recipe, or its deep search under the same name; refused where the query has too few
+    keywords for it."""
     if search.deep and recipe.deep is None:
         others = with_deep_search()
         have = "has" if len(others) == 1 else "have"
         raise UserError(f"Recipe {recipe.name} has no deep search; {', '.join(others)} {have} one.")
-    declared = recipe.deep if search.deep and recipe.deep is not None else recipe
+    declared = recipe
+    if search.deep and recipe.deep is not None:
+        declared = structs.replace(recipe.deep, name=recipe.name)
     needed = declared.limits.least_keywords
     found = len(set(keywords(search.query)))
     if found < needed:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from commandline import NOW, Home, refused
 
+from recollect import Recollect
+from recollect.demo.load import sample
+from recollect.interfaces.cli.demo import print_replaced
 from recollect.recipes.registry import BUILT_IN
+
+AT = datetime.fromisoformat(NOW)
 
 
 @pytest.fixture
@@ -32,6 +38,21 @@ def test_the_demo_shows_and_explains_and_leaves_nothing(home: Home, tmp_path: Pa
     assert "├─ " in shown.out
     assert "Try next" in shown.out
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_says_which_memory_replaced_which(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Recollect(tmp_path / "vault.db", home=tmp_path, clock=lambda: AT) as memory:
+        memory.save_all([one for one in sample(AT) if "pool" in one.fields.get("tags", ())])
+        print_replaced(memory)
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "Connection pool: from now on 12 connections per web worker",
+        "  newer (2025-06-23) than db-pool-size-001 (2025-06-09)",
+        "Connection pool: 20 connections per web worker",
+        "  probably replaced by db-pool-size-002 (2025-06-23)",
+        "",
+    ]
 
 
 def test_the_demo_asks_what_it_is_told(home: Home) -> None:

@@ -94,13 +94,14 @@ class Reference:
         for words in (filter.holding,) if filter.holding else ():
             found = {key: found[key] for key in self._holding(words) & found.keys()}
         for words in filter.without:
-            found = {key: found[key] for key in found.keys() - self._holding(words)}
+            each = [self._holding((word,)) | self._holding((word,), "details") for word in words]
+            found = {key: found[key] for key in found.keys() - set.intersection(*each)}
         return found  # type: ignore[return-value]
 
-    def _holding(self, words: tuple[str, ...]) -> set[int]:
+    def _holding(self, words: tuple[str, ...], index: str = "stemmed") -> set[int]:
         asked = " ".join(f'"{word}"' for word in words)
         return {
-            key for (key,) in self._connection.execute('SELECT rowid FROM "stemmed_" (?)', (asked,))
+            key for (key,) in self._connection.execute(f"SELECT rowid FROM {index}_ (?)", (asked,))
         }
 
     def statistics(self, query: KeywordQuery) -> KeywordStatistics:

@@ -47,6 +47,28 @@ def test_a_common_word_is_not_exact_however_few_memories_hold_it(
     assert at.understanding.exact_terms == ["kamal"]
 
 
+@pytest.mark.parametrize(
+    ("query", "exact"),
+    [
+        ("welche Regeln gelten eigentlich für Kamal", ["kamal"]),
+        ("Eigentlich gelten keine Regeln für kamal", []),
+        ("où est-ce que nous gardons souvent la clé de Kamal", ["kamal"]),
+        ("dónde guardamos siempre la llave de Kamal", ["kamal"]),
+        ("где мы обычно храним ключ", []),
+        ("eigentlich", ["eigentlich"]),  # asked for by itself
+        ("where do we deploy kamal", ["kamal"]),
+    ],
+)
+def test_a_common_word_of_another_language_is_not_exact_in_a_small_vault(
+    search_at: Search, query: str, exact: list[str]
+) -> None:
+    """Which words of other languages are common nobody says: there a name has a capital."""
+    said = {f"m{number}": "Plain." for number in range(59)}
+    words = "eigentlich gelten keine souvent gardons siempre guardamos обычно храним ключ clé kamal"
+    at = search_at(query, {**said, "a": words})
+    assert at.understanding.exact_terms == exact
+
+
 def test_in_a_large_vault_a_word_that_few_memories_hold_is_rare_whatever_it_is(
     search_at: Search,
 ) -> None:

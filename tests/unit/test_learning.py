@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from patience import until
 from recollect import Recollect
+from recollect.engine import learning
+from recollect.engine.searching import in_vault
 from recollect.recipes.learned import fitted
 from recollect.settings import Embedding, Rerank, Settings
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+LONG_S = 60  # far beyond what anything here needs
 # Each in small letters only, so that none is an identifier.
 NAMES = [f"{first}{second}ork" for first in "bdfgh" for second in "aeiou"]
 
@@ -77,3 +83,51 @@ def test_weights_stay_within_bounds_and_follow_the_evidence() -> None:
     assert 2.0 < found["title"] <= 4.0
     assert found["exact"] == 2.0
     assert fitted(declared, questions, span=1) == fitted(declared, [], span=2) == declared
+
+
+class Gate:
+    """Searches again, once it is open."""
+
+    def __init__(self) -> None:
+        self.reached, self.open = threading.Event(), threading.Event()
+
+    def in_vault(self, *asked: Any) -> Any:
+        self.reached.set()
+        assert self.open.wait(LONG_S)
+        return in_vault(*asked)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    gate = Gate()
+    monkeypatch.setattr(learning, "in_vault", gate.in_vault)
+    return gate
+
+
+def test_a_server_answers_before_it_has_learned(memory: Recollect, gate: Gate) -> None:
+    with Recollect(home=memory.home, settings=OFF, lasting=True) as server:
+        accept(server, "titled", NAMES[:20])
+        assert gate.reached.wait(LONG_S)
+        assert server.learned("blend").lesson is None
+        accept(server, "titled", NAMES[20:21])  # nobody waits, and nothing is learned twice
+        gate.open.set()
+        until(lambda: server.learned("blend").lesson is not None)
+    assert memory.learned("blend").events == 21
+
+
+def test_what_a_closing_server_leaves_is_learned_with_the_next_feedback(
+    memory: Recollect, gate: Gate
+) -> None:
+    server = Recollect(home=memory.home, settings=OFF, lasting=True)
+    accept(server, "titled", NAMES[:20])
+    assert gate.reached.wait(LONG_S)
+    ending = threading.Thread(target=server.close)
+    ending.start()
+    until(lambda: server.session.late.closing)
+    gate.open.set()
+    ending.join()
+    assert memory.learned("blend").lesson is None
+    accept(memory, "titled", NAMES[20:21])
+    lesson = memory.learned("blend").lesson
+    assert lesson is not None
+    assert lesson.questions == 21

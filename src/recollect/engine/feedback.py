@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 from recollect.checks import named_ids
-from recollect.engine.learning import learn
+from recollect.engine.learning import is_due, learn
 from recollect.engine.searching import show
 from recollect.engine.session import Session
 from recollect.errors import NotFound, RecollectError, UserError
@@ -43,7 +44,8 @@ def feedback(
     with suppress(RecollectError):
         if session.models.embeds():
             embed_queries(session.store.feedback, session.models.embedder())
-        learn(session)
+        if is_due(session):
+            session.late.do(partial(learn, session))
     return session.store.feedback.standing()
 
 

@@ -1,9 +1,9 @@
 """Learning weights from feedback: fitted to the newer half of the questions, and used only if the
-older half, searched again with them, ranks what was accepted at least as well."""
+older half, ranked again with them, has what was accepted at least as high."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -12,71 +12,77 @@ from recollect.engine.searching import completed, in_vault
 from recollect.engine.session import Session
 from recollect.query.likeness import normalised
 from recollect.recipes.base import Recipe
-from recollect.recipes.learned import Lesson, Replay, fitted, learnable, lesson_of, with_weights
+from recollect.recipes.learned import Lesson, Replay, fitted, learnable, lesson_of
 from recollect.stages.cut import Cut
 from recollect.stages.signal_sums import Bonus
-from recollect.types import Response
+from recollect.types import order
 
-# Each question is searched this deep: what stands further down is as good as not found.
+# Each question is searched this deep, once, and ranked with the new weights: what stands further
+# down is as good as not found.
 REPLAYED = 30
 # An accepted result is compared with so many others of its question, the best.
 RIVALS = 10
 
 
-class Question:
-    """A question, the memories accepted for it, and how the declared weights rank them."""
+class ReplayedQuestion:
+    """A question that is searched again: the best results, each with the parts of its score by
+    name, and which of them are accepted."""
 
     def __init__(self, session: Session, recipe: Recipe, query: str) -> None:
         said = session.store.feedback.on([normalised(query)])
-        self._session = session
-        self._query = query
+        found = in_vault(session, recipe, completed(session, query, limit=REPLAYED))
         self._accepted = {one.memory_id for one in said if one.accepted}
-        self._found = self._searched(recipe)
-        self.before = self._reciprocal_rank(self._found)
-
-    def after(self, recipe: Recipe) -> float:
-        """The reciprocal rank of the best accepted result by another recipe."""
-        return self._reciprocal_rank(self._searched(recipe))
+        self._parts = {
+            result.id: {part.name: part.value for part in result.explain.leaves()}
+            for result in found
+        }
 
     def pairs(self) -> Iterator[dict[str, float]]:
         """How each accepted result differs from the best of the others, part by part."""
-        parts = {
-            result.id: {part.name: part.value for part in result.explain.leaves()}
-            for result in self._found
-        }
+        parts = self._parts
         rivals = [id for id in parts if id not in self._accepted][:RIVALS]
         for id in self._accepted & parts.keys():
             for rival in rivals:
                 names = parts[id].keys() | parts[rival].keys()
                 yield {name: parts[id].get(name, 0) - parts[rival].get(name, 0) for name in names}
 
-    def _searched(self, recipe: Recipe) -> Response:
-        search = completed(self._session, self._query, limit=REPLAYED)
-        return in_vault(self._session, recipe, search)
-
-    def _reciprocal_rank(self, found: Response) -> float:
-        """Ranks count from 1; 0 where no accepted result was found."""
-        places = (place for place, one in enumerate(found, start=1) if one.id in self._accepted)
+    def reciprocal_rank(self, factors: Mapping[str, float]) -> float:
+        """That of the best accepted result, with each part times its factor, 1 where there is none.
+        Ranks count from 1; 0 where no accepted result was found."""
+        scores = {
+            id: sum(value * factors.get(name, 1.0) for name, value in parts.items())
+            for id, parts in self._parts.items()
+        }
+        best = sorted(scores, key=lambda id: order(scores[id], id))
+        places = (place for place, id in enumerate(best, start=1) if id in self._accepted)
         return 1 / next(places, float("inf"))
 
 
-def learn(session: Session) -> None:
-    """Learn the weights of the default recipe, if there is enough feedback that is new."""
+def is_due(session: Session) -> bool:
+    """Whether there is enough feedback that is new."""
     recipe, log = session.recipe(), session.store.feedback
     if recipe.feedback is None:
-        return
-    rule, state, declared = recipe.feedback.learning, log.state(), learnable(recipe)
-    asked = log.questions()
-    last = lesson_of(state.lesson)
-    known = last.questions if last is not None and last.declared == declared else 0
-    if len(asked) < max(rule.after, known + rule.every):
-        return
+        return False
+    rule, last = recipe.feedback.learning, lesson_of(log.state().lesson)
+    known = last.questions if last is not None and last.declared == learnable(recipe) else 0
+    return len(log.questions()) >= max(rule.after, known + rule.every)
+
+
+def learn(session: Session, stop: Callable[[], bool] = lambda: False) -> None:
+    """Learn the weights of the default recipe; nothing where `stop` says so meanwhile."""
+    recipe, log = session.recipe(), session.store.feedback
+    assert recipe.feedback is not None, "it is due"
+    rule, declared, asked = recipe.feedback.learning, learnable(recipe), log.questions()
     plain = _without_feedback(recipe)
-    questions = [Question(session, plain, event.query) for event in asked[-rule.most :]]
+    questions: list[ReplayedQuestion] = []
+    for event in asked[-rule.most :]:
+        if stop():
+            return
+        questions.append(ReplayedQuestion(session, plain, event.query))
     older, newer = questions[: len(questions) // 2], questions[len(questions) // 2 :]
     weights = fitted(declared, [[*question.pairs()] for question in newer], rule.span)
-    new = with_weights(plain, weights)
-    held_out, fit = _replayed(older, new), _replayed(newer, new)
+    factors = {name: weights[name] / weight for name, weight in declared.items() if weight}
+    held_out, fit = (_replayed(half, factors) for half in (older, newer))
     better = held_out.after > held_out.before or fit.after > fit.before
     lesson = Lesson(
         at=session.clock(),
@@ -101,8 +107,8 @@ def _without_feedback(recipe: Recipe) -> Recipe:
     return replace(recipe, stages=(*stages, Cut()), feedback=None, deep=None)
 
 
-def _replayed(questions: list[Question], new: Recipe) -> Replay:
-    ranks = [(question.before, question.after(new)) for question in questions]
+def _replayed(questions: Sequence[ReplayedQuestion], factors: Mapping[str, float]) -> Replay:
+    ranks = [(one.reciprocal_rank({}), one.reciprocal_rank(factors)) for one in questions]
     return Replay(
         questions=len(ranks),
         before=round(sum(before for before, _ in ranks) / len(ranks), 4),

@@ -213,9 +213,9 @@ def context(
     the newest, of which files are none. `max_tokens` bounds the whole answer in each of `forms`.
     Source: the `echovault` recipe, "Context"."""
     limit, filter = bounded(limit), checked_filter(filter)
-    response = None
+    response, recipe = None, session.context_recipe()
     if clean_query(query).strip():
-        recipe = _context_recipe(session, semantic or session.settings.context.semantic)
+        recipe = _asking(session, recipe, semantic or session.settings.context.semantic)
         response = _federated(
             session, recipe, completed(session, query, limit=limit, filter=filter)
         )
@@ -231,7 +231,7 @@ def context(
     if topup and len(found) < limit:
         for memory in _newest(session, replace(filter, tier="capture"), limit):
             found.setdefault(memory.id, (memory, "newest"))
-    replaced = _replaced(session, [memory for memory, _ in found.values()])
+    replaced = _replaced(session, recipe, [memory for memory, _ in found.values()])
     kept = dict(islice(((id, each) for id, each in found.items() if id not in replaced), limit))
     everything = Context(
         tuple(memory for memory, _ in kept.values()),
@@ -259,10 +259,13 @@ def _newest(session: Session, filter: Filter, limit: int) -> list[Memory]:
         return readable(session).memories.newest(valid, limit)
 
 
-def _replaced(session: Session, memories: Sequence[Memory]) -> Set[str]:
-    """Those that one of the others seems to replace; none where there are no vectors."""
+def _replaced(session: Session, recipe: Recipe, memories: Sequence[Memory]) -> Set[str]:
+    """Those that one of the others seems to replace, by the recipe's rule where it declares one;
+    none where there are no vectors."""
     store = session.readable_store()
-    statements = [memory for memory in memories if Supersede().is_statement(memory)]
+    declared = (stage for stage in recipe.stages if isinstance(stage, Supersede))
+    rule = next(declared, Supersede())
+    statements = [memory for memory in memories if rule.is_statement(memory)]
     try:
         identity = session.models.embedder().identity
         cosines = store.vectors.between(identity, [memory.id for memory in statements])
@@ -271,13 +274,13 @@ def _replaced(session: Session, memories: Sequence[Memory]) -> Set[str]:
     return replaced_by(statements, cosines, store.keyword.tokens, session.clock()).keys()
 
 
-def _context_recipe(session: Session, semantic: str) -> Recipe:
+def _asking(session: Session, recipe: Recipe, semantic: str) -> Recipe:
     """`never`: keywords alone. `always`: vectors whenever a model is configured. `auto`: as the
     recipe declares, but only when the model would answer at once."""
     modes = ("auto", "always", "never")
     if semantic not in modes:
         raise UserError(f"semantic cannot be {semantic!r}; allowed are: {', '.join(modes)}.")
-    models, recipe = session.models, session.context_recipe()
+    models = session.models
     if semantic == "never" or not models.embeds():
         return recipe.asking_vectors("never")
     if semantic == "always":

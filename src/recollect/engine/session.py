@@ -15,6 +15,7 @@ from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import DELETE, OWNER, SEARCH, Caller
 from recollect.checks import sayable_path
+from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
 from recollect.engine.redaction import Redaction
 from recollect.errors import Forbidden, ProviderError, UserError
@@ -57,6 +58,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     audit: Audit
     clock: Callable[[], datetime]
     background: BackgroundEmbedding
+    late: LateWork
     redaction: Redaction
     others: OtherVaults
     caller: Caller = OWNER
@@ -205,6 +207,7 @@ def open_session(
     background = BackgroundEmbedding(
         models.embedder, own_only=brief, changed=_news(store) if lasting else None
     )
+    late = LateWork(aside=lasting or brief, finish=brief)
     return Session(
         home=folder,
         path=file,
@@ -216,9 +219,10 @@ def open_session(
         audit=Audit(folder / AUDIT if path is None else None),
         clock=_clock(environment) if clock is None else lambda: in_utc(clock()),
         background=background,
+        late=late,
         redaction=Redaction(settings.secrets),
         others=others,
-        closing=(others, models, background, *([] if idle is None else [idle]), store),
+        closing=(late, others, models, background, *([] if idle is None else [idle]), store),
     )
 
 

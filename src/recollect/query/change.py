@@ -59,6 +59,19 @@ ADVERBS = (
     r"|maintenant|depuis|nouve(?:au|lle)|ahora|desde|nuev[oa]|теперь|нов(?:ый|ая|ое))\b"
     r"|现在|今は|이제"
 )
+# Somebody uses something; the next is what for, as in "I use Neovim as my editor".
+USES = (
+    r"^(?:(?:i|we|ich|wir|je|nous)\s+)?(?:us(?:e|es|ing)|work with|nutzen?|benutzen?|verwenden?"
+    r"|utilis(?:e|ons))\b"
+)
+ROLE = (
+    r"\b(?:as|als|comme)\s+(?:(?:my|our|the|an?|meine?n?|unsere?n?|mon|ma|notre)\s+)?([^.,;:!?]+)"
+)
+# The change alone, and what it led to: "Switched to Zed".
+CHANGED_TO = (
+    r"^(?:(?:i|we)\s+)?(?:have\s+)?(?:switched|moved|changed|migrated)(?:\s+over)?\s+to\b"
+    r"|^(?:umgestiegen|gewechselt|umstieg)\s+auf\b|^passée?s?\s+à\b"
+)
 # What is no change yet, or will not be one, or is told of one.
 NO_FACT = (
     r"\?|\b(?:ideas?|maybe|perhaps|try|tried|trial|think(?:ing)? about|consider\w*|would like|wish"
@@ -105,6 +118,12 @@ def changed_thing(head: str, verb: re.Match[str]) -> tuple[str, str]:
     """What stands before a verb of change, and what stands behind it up to what it became."""
     behind = re.split(rf"\b(?:from|in|von|de|с|{UNTIL[3:]}|[:;,]", head[verb.end() :], maxsplit=1)
     return head[: verb.start()], behind[0]
+
+
+def role(head: str) -> str:
+    """What something is used as; empty where the head says nothing of it."""
+    named = found(ROLE, head)
+    return named[1] if named else ""
 
 
 def subject_and_value(head: str) -> tuple[str, str] | None:

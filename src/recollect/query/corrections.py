@@ -20,9 +20,12 @@ from recollect.store.base import KeywordIndexName, Store
 MOST_MEANT = 3  # the word that was meant is among the first few
 # What begins with so many of a word's letters is read of an index: the fewer, the longer it takes,
 # most of all of the stems, where common words are long lists.
-START = {"subwords": 2, "stemmed": SAME_START, "details": SAME_START}
-# They hold every field; the words of the plain index are among those of the stemmed one.
-INDEXES: tuple[KeywordIndexName, ...] = ("stemmed", "details", "subwords")
+# These hold every field: the words of the plain index are among those of the stemmed one.
+START: dict[KeywordIndexName, int] = {
+    "stemmed": SAME_START,
+    "details": SAME_START,
+    "subwords": 2,
+}
 # A list of words has no room for all of their forms.
 ENDING = re.compile("(?:s|es|ed|ing|ly)$")
 
@@ -32,16 +35,17 @@ class Corrections:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._begun: dict[tuple[str, str], frozenset[str]] = {}
 
     def meant(self, typed: str) -> list[str]:
         """What may have been meant, best first. Of an identifier each part is looked at, then all
         of it in one piece; what has a digit in it is never corrected."""
         parts = inner_words(typed)
         name = "".join(parts)
-        if not name.isalpha() or self._holds(name):
+        if not name.isalpha() or (len(parts) < 2 and not _correctable(name)) or self._holds(name):
             return []
         if len(parts) < 2:
-            return self._words(name)
+            return self._near(name)
         if self._holds(typed):
             return []
         unknown = [part for part in parts if not self._holds(part)]
@@ -53,21 +57,19 @@ class Corrections:
         return [corrected] if unknown else []
 
     def _words(self, word: str) -> list[str]:
-        """The words that are near, best first; none where English has the word as it was typed.
-        Those of title, text and tags that are one error away come before other ways to be near,
-        which cost more."""
-        if not misspellable(word):
-            return []
+        return self._near(word) if _correctable(word) else []
+
+    def _near(self, word: str) -> list[str]:
+        """The words that are near, best first. Those of title, text and tags one error away
+        come before other ways to be near, which cost more."""
         plain = folded(word)
         near = one_error_away(word).union(*(one_error_away(form) for form in {plain} - {word}))
-        found = (
+        return (
             self._best(self._store.vocabulary.frequencies(near))
             or sorted(near & self._beginning("subwords", plain))[:MOST_MEANT]
             or self._by_stems(plain, near)
             or self._two_errors_away(word)
         )
-        known = found and any(is_word(form) for form in {plain, ENDING.sub("", plain)})
-        return [] if known else found
 
     def _two_errors_away(self, word: str) -> list[str]:
         if len(word) < TWO_ERRORS:
@@ -81,13 +83,14 @@ class Corrections:
     def _by_stems(self, word: str, near: Iterable[str]) -> list[str]:
         """The words of which the vault has another form, such as `webhook` for `webhooks`."""
         stems = self._beginning("stemmed", word) | self._beginning("details", word)
-        if not stems:
+        # A word begins with its stem, but for the last letter of some.
+        starts = tuple(stem[:-1] if stem[-1] in "eil" else stem for stem in stems)
+        alike = (form for form in near if form.startswith(word[: START["stemmed"]]))
+        likely = [form for form in alike if form.startswith(starts)]
+        if not likely:
             return []
         # A letter is left out more often than added: of several forms, the longest one is meant.
-        forms = sorted(
-            (other for other in near if other.startswith(word[: START["stemmed"]])),
-            key=lambda form: (len(form), form),
-        )
+        forms = sorted(likely, key=lambda form: (len(form), form))
         tokens = self._store.keyword.tokens(" ".join(forms))
         found = {stem: form for form, stem in zip(forms, tokens, strict=False) if stem in stems}
         return sorted(found.values())[:MOST_MEANT]
@@ -99,12 +102,28 @@ class Corrections:
         return [token for token in order if token in forms.values()][:MOST_MEANT]
 
     def _holds(self, word: str) -> bool:
-        """Whether the word is there, or a form of it: `deployed` where only `deploys` stands."""
-        return any(self._store.keyword.holding(index, [word]).get(word) for index in INDEXES)
+        """Whether the word is there, or a form of it: `deployed` where only `deploys` stands. A
+        word in one piece is looked for among what is read anyway to correct it."""
+        plain, stems = folded(word), self._store.keyword.tokens(word)
+        if len(stems) != 1 or not stems[0].startswith(plain[:SAME_START]):
+            return any(self._store.keyword.holding(index, [word]).get(word) for index in START)
+        return any(
+            (plain if index == "subwords" else stems[0]) in self._beginning(index, plain)
+            for index in START
+        )
 
     def _beginning(self, index: KeywordIndexName, word: str) -> frozenset[str]:
         """What an index holds that begins as the word does."""
-        return frozenset(self._store.keyword.terms(index, word[: START[index]]))
+        start = word[: START[index]]
+        if (index, start) not in self._begun:
+            self._begun[index, start] = frozenset(self._store.keyword.terms(index, start))
+        return self._begun[index, start]
+
+
+def _correctable(word: str) -> bool:
+    """Whether it can be a typing error, and is no word of English: nothing else is looked up."""
+    plain = folded(word)
+    return misspellable(word) and not any(map(is_word, {plain, ENDING.sub("", plain)}))
 
 
 def _as_written(meant: str) -> Callable[[re.Match[str]], str]:

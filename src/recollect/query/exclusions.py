@@ -2,7 +2,9 @@
 
 A false reading hides what is searched for, so a word of doubt leaves the query as it is: `without`
 names a topic in a question (`how to deploy without downtime`), and something to leave out only in a
-few bare words (`caches without redis`). What stands in double quotes or backticks is never read.
+few bare words (`caches without redis`). A dash in a question may begin an option of a command; it
+is read at the end of one that asks for a thing (`which queue -redis`), unless it speaks of
+commands. What stands in double quotes or backticks is never read.
 """
 
 from __future__ import annotations
@@ -22,6 +24,19 @@ ASKING = (
     r"|would|to|if)\b|\?"
 )
 MOST_BARE = 3
+# A question that asks for a thing, and words that speak of a command: programs among them are those
+# whose options are whole words behind one dash.
+FOR_A_THING = (
+    r"(?i)\W*(?:which|who|whose|where|when|what(?!\s+(?:does|do|did|is|are|was|were)\b))\b"
+)
+OF_COMMANDS = (
+    r"(?i)\b(?:how|why|does|options?|flags?|switch(?:es)?|arguments?|parameters?|commands?|runs?"
+    r"|running|ran|calls?|execut\w+|invok\w+|means?|prints?|shell|script|adb|clang|convert|emacs"
+    r"|ffmpeg|find|gcc|go|java|javac|mvn|openssl|perl|powershell|ruby|terraform|vim|xcodebuild)\b"
+    r"|(?:^|\s)-\w{1,2}\b|--\w"
+)
+# What may stand behind it: more to leave out.
+ENDS = r'(?:\s+-(?:"[^"]+"|\w+))*\s*\??\s*'
 SHORTEST_SIGN = 3  # options of commands are often shorter
 # Most queries exclude nothing: this finds it out at once.
 HINT = re.compile(
@@ -63,8 +78,10 @@ def without(text: str, excluded: Sequence[Exclusion]) -> str:
 
 def _meant(text: str, match: re.Match[str]) -> bool:
     """Whether it is no option of a command (`what does -v print`), and no topic."""
-    if match["sign"] is not None:
-        return len(match["sign"]) >= SHORTEST_SIGN and not re.search(ASKING, text)
+    if (sign := match["sign"]) is not None:
+        return len(sign) >= SHORTEST_SIGN and (
+            not re.search(ASKING, text) or _is_left_out_in_question(text, match.end(), sign)
+        )
     if match["operator"] is not None:
         return True
     if match["phrase"] is not None:
@@ -72,6 +89,15 @@ def _meant(text: str, match: re.Match[str]) -> bool:
         return not asks and not match["phrase"].endswith("ly")  # "but not exclusively"
     before = text[: match.start()]
     return not re.search(ASKING, text) and 0 < len(words(before)) <= MOST_BARE
+
+
+def _is_left_out_in_question(text: str, end: int, sign: str) -> bool:
+    return bool(
+        (sign.isalpha() or sign.startswith('"'))
+        and re.match(FOR_A_THING, text)
+        and re.fullmatch(ENDS, text[end:])
+        and not re.search(OF_COMMANDS, text)
+    )
 
 
 @cache
@@ -82,7 +108,7 @@ def _pattern() -> re.Pattern[str]:
     clause = r"(?!(?:when|if|how|because|since|to|yet|only|just|always|by|with|as|in case)\b)"
     return re.compile(
         r'"[^"]*"|`[^`]*`'
-        rf"|(?:^|(?<=\s))-(?P<sign>{thing})(?=\s|$)"
+        rf"|(?:^|(?<=\s))-(?P<sign>{thing})(?=[\s?]|$)"
         rf"|(?:\b(?:AND\s+)?NOT\s+)(?P<operator>{thing})"
         rf"|,?\s*\b(?i:(?:but|and)\s+not|except(?:\s+for)?|excluding|apart\s+from)\s+{article}"
         rf"(?i:{clause})(?P<phrase>{few})(?=\s*(?:$|[,.;?!]))"

@@ -6,13 +6,16 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from recollect.query.terms import STOP_WORDS
+
 # Question words, articles, auxiliaries, pronouns, prepositions; none that is a thing in another of
 # these languages ("war", "hat"). English has those of `STOP_WORDS` besides.
-SPACED = (
-    # English
+ENGLISH = (
     "did done we our my me can could should would may might must were had been am "
     "they them he she his her their theirs there than then so if not no any some much many "
-    "about into out up under over get got going go want need know tell please "
+    "about into out up under over get got going go want need know tell please"
+)
+OTHERS = (
     # German
     "wer was wann wo wie warum wieso welche welcher welches welchen welchem wem wen wessen "
     "womit wofür woher wohin wieviel wieviele ist sind waren wird werden wurde wurden "
@@ -68,6 +71,14 @@ def content_words(words: Sequence[str]) -> list[str]:
     return [word for word in words if word not in _spaced()] or list(words)
 
 
+def is_english(words: Sequence[str]) -> bool:
+    """Whether more of these lower-cased words are such words of English than of other languages;
+    so it is where there are none."""
+    english, others = _english(), _spaced() - _english()
+    counts = [sum(word in known for word in words) for known in (english, others)]
+    return counts[0] > counts[1] or not counts[1]
+
+
 def without_asking(run: str) -> list[str]:
     """The pieces of an unspaced run between the words it is asked with; all of it where there are
     none."""
@@ -75,8 +86,13 @@ def without_asking(run: str) -> list[str]:
 
 
 @cache
+def _english() -> frozenset[str]:
+    return STOP_WORDS.union(ENGLISH.split())
+
+
+@cache
 def _spaced() -> frozenset[str]:
-    return frozenset(SPACED.split())
+    return frozenset(f"{ENGLISH} {OTHERS}".split())
 
 
 @cache

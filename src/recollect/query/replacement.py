@@ -18,17 +18,20 @@ from recollect.query.change import (
     ADDRESS,
     ADVERBS,
     BESIDE,
+    CHANGED_TO,
     COPULAS,
     HAPPENED,
     NO_FACT,
+    USES,
     VERBS,
     changed_thing,
     ended,
     found,
+    role,
     subject_and_value,
 )
 from recollect.query.sameness import ALIKE as SAME
-from recollect.query.sameness import FILLERS, same
+from recollect.query.sameness import FILLERS, Wording
 from recollect.query.subwords import UNSPACED
 from recollect.types import Memory
 from recollect.validity import validity
@@ -109,8 +112,8 @@ class Statement:
         return frozenset(self.stems(self.whole))
 
     @cached_property
-    def text_words(self) -> frozenset[str]:
-        return frozenset(self.stems(self.memory.text)) - FILLERS
+    def wording(self) -> Wording:
+        return Wording.of(self.stems(self.memory.title), self.stems(self.memory.text))
 
     @cached_property
     def tags(self) -> frozenset[str]:
@@ -195,7 +198,7 @@ def replaced_by(
     for id, newer_id in tuple(replaced.items()):
         for memory in known:
             later = _comparable(memory, statements[newer_id].memory)
-            if later and same(statements[memory.id].text_words, statements[id].text_words, SAME):
+            if later and statements[memory.id].wording.says(statements[id].wording, SAME):
                 replaced.setdefault(memory.id, newer_id)  # it says the same as the replaced one
     return replaced
 
@@ -275,6 +278,8 @@ def _changed(older: Statement, newer: Statement, cosine: float) -> bool:
     """Whether the newer says that something changed, which is what the older is about."""
     if not newer.changed:
         return False
+    if _same_role(older, newer):
+        return True
     shared, _ = _compared(older.head_words, newer.head_words)
     subject = older.head_words[0]
     # The text of the newer tells what there was before, as in `Neovim broke once too often`.
@@ -291,6 +296,18 @@ def _changed(older: Statement, newer: Statement, cosine: float) -> bool:
     if thing and thing[0] not in older.words | older.tags:
         return False
     return mentioned or (subject in newer.head_words and cosine >= ABOUT_ALIKE)
+
+
+def _same_role(older: Statement, newer: Statement) -> bool:
+    """Whether the older says what it uses something as (`I use Neovim as my editor`) and the newer,
+    or its tags, that another thing took that role. Without a role nothing tells whether two names
+    are of one kind: cosines do not."""
+    if not (found(USES, older.head) and found(CHANGED_TO, newer.head)):
+        return False
+    before, now = (each.telling(role(each.head)) for each in (older, newer))
+    if not before or not now:
+        return before[-1:] != [] and before[-1] in newer.tags
+    return set(now) <= set(before)
 
 
 def _series(older: Statement, newer: Statement) -> bool:

@@ -6,6 +6,7 @@ Facts that differ in a number, a name or a "not" are different facts, however ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from typing import NamedTuple
 
 from recollect.query.terms import STOP_WORDS, composed
 
@@ -31,6 +32,36 @@ SILENT = frozenset(("an", "the", "–", "—"))
 
 # So large a share of the longer one's words makes two the same.
 ALIKE = 0.9
+
+
+# A text of fewer words than these is no statement without its title.
+STATEMENT = 6
+
+
+class Wording(NamedTuple):
+    """What a person reads of a memory, as stems without fillers."""
+
+    title: frozenset[str]
+    text: frozenset[str]
+
+    @classmethod
+    def of(cls, title: Iterable[str], text: Iterable[str]) -> Wording:
+        return cls(frozenset(title) - FILLERS, frozenset(text) - FILLERS)
+
+    @property
+    def whole(self) -> frozenset[str]:
+        return self.title | self.text
+
+    def says(self, other: Wording, alike: float) -> bool:
+        """Whether both say the same, titles included. Titles that only name a text may differ, if
+        it is a statement by itself: not in a number, and not in one of several words each."""
+        if same(self.whole, other.whole, alike):
+            return True
+        if len(self.text) < STATEMENT or not same(self.text, other.text, alike):
+            return False
+        own, others = self.title - other.whole, other.title - self.whole
+        values = own and others and not self.title.isdisjoint(other.title)
+        return not values and not any(map(_tells_apart, own | others))
 
 
 def same(one: Set[str], other: Set[str], alike: float) -> bool:

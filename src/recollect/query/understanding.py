@@ -22,6 +22,7 @@ from recollect.query.exact import (
     folded,
     holds,
 )
+from recollect.query.function_words import is_english
 from recollect.query.intent import intent
 from recollect.query.listing import NOTHING, Asked, asked
 from recollect.query.past import asks_before
@@ -262,11 +263,21 @@ class Understanding:
 
     def _is_rare(self, word: str) -> bool:
         """Whether so few memories hold the word that it is as good as a name, and, where there are
-        too few memories to tell, whether it is no common word."""
+        too few memories to tell, whether it is no common word. Which words are common in other
+        languages than English nobody says here: there it stands alone, or is written as a name."""
         holding = self.frequencies.get(word, 0)
         if not 0 < holding <= min(RARE, RARE_SHARE * self.documents):
             return False
-        return holding <= TELLING_SHARE * self.documents or not is_common(word)
+        if holding <= TELLING_SHARE * self.documents:
+            return True
+        listed = word.isascii() and is_english(lowered(self._text))
+        alone = len(self.keywords) == 1
+        return not is_common(word) and (listed or alone or word in self._capitalised)
+
+    @cached_property
+    def _capitalised(self) -> frozenset[str]:
+        """The words with a capital letter, but for the first: any sentence begins with one."""
+        return frozenset(word.lower() for word in words(self._text)[1:] if not word.islower())
 
     # Typing errors
 

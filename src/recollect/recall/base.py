@@ -29,6 +29,11 @@ class Channel(Struct, frozen=True, forbid_unknown_fields=True):
         """The channels it looks at before it decides; they must stand before it."""
         return ()
 
+    @property
+    def corrects_typos(self) -> bool:
+        """Whether it also searches for the words that typing errors may have changed."""
+        return False
+
     def check(self, where: str) -> None:
         """UserError that begins with `where` for what no recipe can mean."""
 

@@ -57,6 +57,10 @@ class Keyword(Channel, frozen=True, tag="keyword"):
     correct_typos: bool = False
 
     @property
+    def corrects_typos(self) -> bool:
+        return self.correct_typos
+
+    @property
     def role(self) -> ChannelRole | None:
         return "subwords" if self.index == "subwords" else None
 

@@ -80,9 +80,8 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
 
 class WeightLearning(Struct, frozen=True, forbid_unknown_fields=True):
     """How the weights of channels and signals learn: from `after` questions with an accepted result
-    on, and again every `every`. The newest `most` questions are searched again; each costs a search
-    or two. No weight leaves the range from `1 / span` to `span` times what is declared; with a span
-    of 1 none moves."""
+    on, and again every `every`. The newest `most` questions are searched again. No weight leaves
+    the range from `1 / span` to `span` times what is declared; with a span of 1 none moves."""
 
     after: AtLeastOne = 20
     every: AtLeastOne = 10

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 
 from recollect.context import SearchContext
-from recollect.query.sameness import ALIKE, FILLERS, same
+from recollect.query.sameness import ALIKE, Wording
 from recollect.recipes.ranges import Count, Share
 from recollect.stages.base import Stage
 from recollect.types import Hit, Memory, Ranking
 
 
-def content_stems(id: str, context: SearchContext) -> frozenset[str]:
-    """The stems that a memory's text is made of, fillers left out. The title counts where there is
-    nothing else."""
+def wording(id: str, context: SearchContext) -> Wording:
+    """What a person reads of a memory: its title, its text and context."""
     text = context.text(id)
-    return frozenset(text.body or text.stems) - FILLERS
+    return Wording.of(text.title, text.body)
 
 
 class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
@@ -28,13 +27,13 @@ class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
     name: str = "near_duplicates"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        groups: list[tuple[frozenset[str], list[Hit]]] = []
+        groups: list[tuple[Wording, list[Hit]]] = []
         top = max(self.top, context.limit) if self.top else 0
         for hit in ranking.hits[:top]:
-            stems = content_stems(hit.memory_id, context)
-            group = self._group(stems, context.memory(hit.memory_id), groups, context)
+            said = wording(hit.memory_id, context)
+            group = self._group(said, context.memory(hit.memory_id), groups, context)
             if group is None:
-                groups.append((stems, [hit]))
+                groups.append((said, [hit]))
             else:
                 group.append(hit)
         hidden = {hit.memory_id for _, hits in groups for hit in hits[1:]}
@@ -46,15 +45,15 @@ class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
 
     def _group(
         self,
-        stems: Set[str],
+        said: Wording,
         memory: Memory,
-        groups: Iterable[tuple[frozenset[str], list[Hit]]],
+        groups: Iterable[tuple[Wording, list[Hit]]],
         context: SearchContext,
     ) -> list[Hit] | None:
         for known, hits in groups:
             first = context.memory(hits[0].memory_id)
             together = (first.project, first.space) == (memory.project, memory.space)
-            if together and same(stems, known, self.alike):
+            if together and said.says(known, self.alike):
                 return hits
         return None
 

@@ -7,10 +7,10 @@ from math import inf, nextafter
 
 from recollect.context import ChannelRole, SearchContext
 from recollect.query.replacement import replaced_by
-from recollect.query.sameness import ALIKE, same
+from recollect.query.sameness import ALIKE
 from recollect.recipes.ranges import AtLeastOne
 from recollect.stages.base import Stage
-from recollect.stages.near_duplicates import content_stems
+from recollect.stages.near_duplicates import wording
 from recollect.types import Hit, Memory, Ranking, combine, leaf
 
 
@@ -96,7 +96,7 @@ def _repeats(newer: Memory, older: Memory, context: SearchContext) -> bool:
     return (
         together
         and older.updated_at < newer.updated_at
-        and same(content_stems(newer.id, context), content_stems(older.id, context), ALIKE)
+        and wording(newer.id, context).says(wording(older.id, context), ALIKE)
     )
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from recollect.context import Models
 from recollect.errors import ProviderError
-from recollect.pipeline import recalled
+from recollect.pipeline import recalled, variant
 from recollect.recipes.base import Recipe
 from recollect.store.base import KeywordStatistics, Store
 from recollect.store.folders import ChunkPlace
@@ -59,7 +59,7 @@ def gathered(
     vault = FannedStore([Member(HOME, lambda: store)], store, copies=False)
     keyword = FannedKeyword(vault)
     vault.keyword = keyword
-    context = recalled(recipe, search, store=vault, models=models)
+    context = recalled(variant(recipe, search), search, store=vault, models=models)
     found = {id for channel in context.channels.values() for id in channel.ids}
     context.load(found)
     ids = sorted(filter(context.has, found))

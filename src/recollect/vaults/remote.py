@@ -8,7 +8,7 @@ so that two servers that know each other cannot ask in a circle.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -81,6 +81,15 @@ class _InFile(Struct):
         return FilePlace(_line(self.path), _line(self.heading), *self.lines)
 
 
+class _NamedMemory(Struct):
+    id: str
+    updated_at: datetime
+
+    def memory(self) -> Memory:
+        """As much as a result says of another memory."""
+        return Memory(id=_line(self.id), created_at=self.updated_at, updated_at=self.updated_at)
+
+
 class _RemoteResult(Struct):
     id: str
     score: float
@@ -88,6 +97,9 @@ class _RemoteResult(Struct):
     explain: Term
     snippet: str = ""
     file: _InFile | None = None
+    same: tuple[_NamedMemory, ...] = ()
+    replaces: tuple[_NamedMemory, ...] = ()
+    superseded_by: _NamedMemory | None = None
 
 
 class _RemoteAnswer(Struct):
@@ -189,6 +201,7 @@ class RemoteVault:
         memory = self._timed(result.memory)
         if isinstance(shown, FullView):
             shown = msgspec.structs.replace(shown, memory=memory)
+        newer = result.superseded_by
         return Result(
             id=result.id,
             score=result.score,
@@ -198,8 +211,14 @@ class RemoteVault:
             shown=shown,
             passage=Passage("text", result.snippet) if recipe.reads and result.snippet else None,
             file=None if result.file is None else result.file.place(),
+            same=self._named(result.same),
+            replaces=self._named(result.replaces),
+            superseded_by=next(iter(self._named((newer,) if newer else ())), None),
             validity=validity(memory, now) if now else "",
         )
+
+    def _named(self, others: Sequence[_NamedMemory]) -> tuple[Memory, ...]:
+        return tuple(self._timed(other.memory()) for other in others[:MOST_NOTES])
 
     def show(self, id: str) -> Memory:
         path = f"/api/v1/memories/{quote(id, safe='')}?federate=false"

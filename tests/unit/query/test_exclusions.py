@@ -17,6 +17,10 @@ READ = {
     "network without wifi": ("network", [("wifi",)]),
     "docker except for the fonts": ("docker", [("fonts",)]),
     "tokens excluding refresh": ("tokens", [("refresh",)]),
+    "which queue -redis": ("which queue", [("redis",)]),
+    "which queue do we use -redis -kafka?": ("which queue do we use ?", [("redis",), ("kafka",)]),
+    'Who owns the gateway -"tax adviser"': ("Who owns the gateway", [("tax", "adviser")]),
+    "what queues are there -redis": ("what queues are there", [("redis",)]),
 }
 
 
@@ -46,6 +50,19 @@ def test_what_is_left_out(text: str) -> None:
         "without redis",
         "state-of-the-art caches",
         "e-mail",
+        "how do I use find -name",  # options of commands, in questions
+        "what does git log -oneline",
+        "what is -redis",
+        "which queue -p",
+        "which queue takes -port 9443",
+        "which -redis queue",
+        "where do we git log -p -redis",
+        "which tool has --redis",
+        "which flag -redis",
+        "when do we use java -jar",
+        "where is `git log -patch` explained",
+        'which line says "queue -redis"',
+        "why do we avoid queues -redis",
     ],
 )
 def test_what_only_looks_like_it(text: str) -> None:

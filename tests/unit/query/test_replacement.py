@@ -88,9 +88,31 @@ def test_what_was_used_before_may_stand_in_the_text_below_a_change(tokens: Token
     old = said("old", "I use Neovim as my editor", tags=("editor",))
     text = "Neovim plugins broke once too often."
     new = said("new", "Switched to Zed", text, tags=("editor",), days=90)
-    other = said("other", "Switched to Zed", "It starts faster.", tags=("editor",), days=90)
+    other = said("other", "Switched to Zed", "It starts faster.", days=90)
     assert claimed(tokens, old, new) == {"old": "new"}
     assert claimed(tokens, old, other) == {}
+
+
+@pytest.mark.parametrize(
+    ("title", "tags", "so"),
+    [
+        ("Switched to Zed as my editor", (), True),
+        ("We moved to Zed as our editor", (), True),
+        ("Switched to Zed", ("editor",), True),
+        ("Switched to Zed", (), False),  # nothing tells what it is
+        ("Switched to Zed", ("tools",), False),
+        ("Switched to decaf", ("coffee",), False),
+        ("Switched to Affinity as my photo editor", (), False),  # another one
+        ("Switched to Fastmail as my mail program", ("mail",), False),
+        ("Thinking about Zed as my editor", (), False),
+    ],
+)
+def test_another_thing_in_the_same_role_replaces_the_first(
+    tokens: Tokens, title: str, tags: tuple[str, ...], so: bool
+) -> None:
+    old = said("old", "I use Neovim as my editor")
+    new = said("new", title, tags=tags, days=90)
+    assert claimed(tokens, old, new) == ({"old": "new"} if so else {})
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,19 @@ def test_an_identifier_in_details_is_found_whatever_else_matches_better(memory: 
     assert first(memory, "retry checkout") == "trace"
 
 
+@pytest.mark.parametrize("wish", ["-planner", "NOT planner", "without a planner"])
+def test_what_is_left_out_may_stand_in_details(memory: Recollect, wish: str) -> None:
+    assert "slow" in [result.id for result in memory.search("seconds column")]
+    assert "slow" not in [result.id for result in memory.search(f"seconds column {wish}")]
+
+
+def test_several_words_to_leave_out_may_stand_in_several_fields(memory: Recollect) -> None:
+    found = memory.search('seconds column -"list planner"')
+    assert "slow" not in [result.id for result in found]
+    found = memory.search('seconds column -"list webhook"')
+    assert "slow" in [result.id for result in found]
+
+
 def test_scripts_without_spaces_are_found_in_details(memory: Recollect) -> None:
     memory.save(
         id="ja", title="Connection", details="データベースの接続が夜中に切れる。原因は不明。"

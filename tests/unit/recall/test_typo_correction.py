@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -129,3 +130,33 @@ def statements(at: SearchContext) -> list[str]:
     finally:
         connection.exec_trace = None
     return [sql for sql in asked if sql.lstrip().startswith("SELECT")]
+
+
+@pytest.mark.parametrize(
+    ("word", "asked"),
+    [
+        ("zqwexrtin", {"terms": 3, "beginning": 1}),  # nowhere: each index once
+        ("umbrella", {}),  # a word of English is no error, so nothing is looked up
+        ("frobnicated", {"terms": 1}),  # another form is there
+    ],
+)
+def test_nothing_is_asked_twice_or_for_nothing(
+    search_at: Search, monkeypatch: pytest.MonkeyPatch, word: str, asked: dict[str, int]
+) -> None:
+    at = search_at(word, MEMORIES | {"d": "It frobnicates."})
+    counted: Counter[str] = Counter()
+
+    def counting(part: object, name: str) -> None:
+        plain = getattr(part, name)
+
+        def called(*arguments: object) -> object:
+            counted[name] += 1
+            return plain(*arguments)
+
+        monkeypatch.setattr(part, name, called)
+
+    for name in ("terms", "holding"):
+        counting(at.store.keyword, name)
+    counting(at.store.vocabulary, "beginning")
+    assert at.understanding.corrections == {}
+    assert counted == asked

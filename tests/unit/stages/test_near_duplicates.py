@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.query.sameness import FILLERS, TURNING, same
+from recollect.query.sameness import FILLERS, TURNING, Wording, same
 from recollect.query.terms import STOP_WORDS
-from recollect.stages.near_duplicates import NearDuplicates, content_stems
+from recollect.stages.near_duplicates import NearDuplicates, wording
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]
@@ -59,12 +59,45 @@ def test_what_a_memory_says_are_stems_without_fillers(search_at: Search) -> None
     at = search_at(
         "",
         {
-            "text": {"title": "Never read", "text": "The keys are NOT rotated.", "context": "Ops"},
+            "text": {"title": "Vault", "text": "The keys are NOT rotated.", "context": "Ops"},
             "title": {"title": "Rotate keys"},
         },
     )
-    assert content_stems("text", at) == {"kei", "not", "rotat", "op"}
-    assert content_stems("title", at) == {"rotat", "kei"}
+    assert wording("text", at) == Wording.of(["vault"], ["kei", "not", "rotat", "op"])
+    assert wording("title", at) == Wording.of(["rotat", "kei"], [])
+
+
+def test_values_that_stand_only_in_titles_keep_memories_apart(search_at: Search) -> None:
+    at = search_at(
+        "",
+        {
+            "old": {"title": "Staging listens on 8443", "text": "Ask ops before you change it."},
+            "new": {"title": "Staging listens on 9443", "text": "Ask ops before you change it."},
+            "again": {"title": "staging listens on: 9443", "text": "Ask Ops before you change it!"},
+        },
+    )
+    ranking = STAGE.apply(fused(old=3.0, new=2.0, again=1.0), at)
+    assert ranking.ids == ("old", "new")
+    assert [memory.id for memory in ranking.hits[1].findings.same] == ["again"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shown"),
+    [
+        ("Stand-up", "When we meet", ("a",)),  # names of the same text
+        ("Stand-up", "Stand-up of the team", ("a",)),
+        ("", "Stand-up", ("a",)),
+        ("Anna's stand-up", "Tom's stand-up", ("a", "b")),  # values
+        ("Stand-up", "Stand-up 2", ("a", "b")),
+        ("Stand-up", "No stand-up", ("a", "b")),
+    ],
+)
+def test_titles_that_only_name_a_statement_may_differ(
+    search_at: Search, one: str, other: str, shown: tuple[str, ...]
+) -> None:
+    text = "It is at half past nine in the small room behind the kitchen."
+    at = search_at("", {"a": {"title": one, "text": text}, "b": {"title": other, "text": text}})
+    assert STAGE.apply(fused(a=2.0, b=1.0), at).ids == shown
 
 
 def test_fillers_and_turning_words_are_known_by_their_stems(search_at: Search) -> None:

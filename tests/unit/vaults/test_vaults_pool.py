@@ -28,6 +28,7 @@ from vault_homes import (
 
 from recollect import Recollect, Response
 from recollect.ingest.draft import draft
+from recollect.present.response import as_json
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings, VaultSettings
 from recollect.store.sqlite.opening import Opener
 
@@ -225,6 +226,29 @@ def test_a_vault_behind_a_server_is_ranked_as_the_same_file_would_be(
         assert (there.evidence, there.understood) == (here.evidence, here.understood)
         assert away(there) == {}
     assert found(remote[0])[0] == ("port", "far")
+
+
+@pytest.mark.parametrize("how", ["pool", "each"])
+def test_what_replaces_what_is_told_of_a_vault_behind_a_server_as_of_a_file(
+    tmp_path: Path, how: str
+) -> None:
+    statements: list[Fields] = [
+        {"id": "old", "title": "My editor is Neovim", "updated_at": "2026-01-02T00:00:00Z"},
+        {"id": "new", "title": "My editor is Zed", "updated_at": "2026-02-02T00:00:00Z"},
+    ]
+    with opened(tmp_path / "team", statements) as library:
+        file = VaultSettings(name="far", tier="dynamic", path=str(tmp_path / "team" / "vault.db"))
+        with opened(tmp_path / "near", OWN, file) as memory:
+            here = memory.search("which editor", changes={"vaults": how})
+        with (
+            server(library) as stranger,
+            opened(tmp_path / "home", OWN, dynamic("far", stranger.url)) as memory,
+        ):
+            there = memory.search("which editor", changes={"vaults": how})
+    for response in (here, there):
+        told = {result["id"]: result for result in as_json(response)["results"]}
+        assert told["new"]["replaces"] == [{"id": "old", "updated_at": "2026-01-02T00:00:00Z"}]
+        assert told["old"]["superseded_by"] == {"id": "new", "updated_at": "2026-02-02T00:00:00Z"}
 
 
 def test_a_server_of_another_model_sends_no_vectors_and_that_is_said(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from recollect.types import Response
 
 EXAMPLE = "  recollect demo\n  recollect demo --keep ./demo-home"
 QUERY = "slow shipment list"
+CHANGED = "how many connections per web worker"
 SHOWN = 5
 ORDINALS = {1: "1st", 2: "2nd", 3: "3rd"}
 
@@ -52,6 +53,7 @@ def _demo(home: Path, query: str) -> None:
         answers, refusals = _asked(memory, query)
         best = _print_side_by_side(answers)
         _print_why(answers, best, memory.settings.search.recipe)
+        print_replaced(memory)
         _print_degraded(answers)
         for refusal in refusals:
             print(styled(f"! {refusal}", YELLOW))
@@ -109,6 +111,17 @@ def _print_why(answers: list[Response], id: str, default: str) -> None:
                 print(f"Why {title} is {rank} for {answer.recipe}:\n")
                 print("\n".join(explained(result.explain)) + "\n")
                 return
+
+
+def print_replaced(memory: Recollect) -> None:
+    """Print what the answer says where one memory replaced another; nothing without vectors, which
+    tell it."""
+    found = [one for one in memory.search(CHANGED, limit=2) if one.replaces or one.superseded_by]
+    if found:
+        print(f"One memory replaced another: {styled(CHANGED, BOLD)}\n")
+        for result in found:
+            print(f"{result.memory.title}\n  {', '.join(sentences.others(result))}")
+        print()
 
 
 def _print_degraded(answers: list[Response]) -> None:

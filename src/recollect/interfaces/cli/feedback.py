@@ -30,9 +30,10 @@ def run(args: argparse.Namespace) -> int:
     if not (args.accept or args.dismiss or args.undo):
         raise wrong_call("feedback QUERY ID --accept|--dismiss|--undo")
     accept = args.accept if args.accept or args.dismiss else None
-    with Recollect() as memory:
+    with Recollect(brief=True) as memory:
         accepted, dismissed = memory.feedback(args.query, args.id, accept=accept, undo=args.undo)
-    done = "Taken back." if args.undo else "Noted."
-    sentence = f"{done} Feedback so far: {accepted} accepted, {dismissed} dismissed."
-    say(args.json, sentence, accepted=accepted, dismissed=dismissed)
+        done = "Taken back." if args.undo else "Noted."
+        sentence = f"{done} Feedback so far: {accepted} accepted, {dismissed} dismissed."
+        # What there is to learn is learned behind this, while the vault is closed.
+        say(args.json, sentence, accepted=accepted, dismissed=dismissed)
     return 0

@@ -8,7 +8,9 @@ from typing import NamedTuple, Protocol
 import apsw
 
 from recollect.query.fts5 import all_of
+from recollect.store.base import KeywordIndexName
 from recollect.store.sqlite.connection import as_json_list
+from recollect.store.sqlite.fts5_index import TABLES
 from recollect.times import to_micros
 from recollect.types import Filter
 
@@ -20,8 +22,9 @@ TIMES = {
     "made_since": "m.created_at >= ?",
     "made_before": "m.created_at < ?",
 }
-HOLDING = "SELECT rowid FROM stemmed WHERE stemmed MATCH ?"
+MATCHING = "SELECT rowid FROM {table} WHERE {table} MATCH ?"
 KEYS = "SELECT value FROM json_each(?)"
+ANYWHERE: tuple[KeywordIndexName, ...] = ("stemmed", "details")  # together they hold every field
 
 
 class Condition(NamedTuple):
@@ -35,8 +38,9 @@ class FilterLookup(Protocol):
     def hashed(self, word: str) -> bytes:
         """The keyed hash of a tag, which ignores case in every script."""
 
-    def holding(self, words: Sequence[str]) -> list[int] | None:
-        """The keys of the memories that hold all of these words; None where FTS5 has them all."""
+    def holding(self, index: KeywordIndexName, words: Sequence[str]) -> list[int] | None:
+        """The keys of the memories of which an index holds all of these words; None where FTS5 has
+        the whole index."""
 
 
 def where(filter: Filter, lookup: FilterLookup) -> Condition:
@@ -63,11 +67,14 @@ def where(filter: Filter, lookup: FilterLookup) -> Condition:
         parts.append("(m.valid_from IS NULL OR m.valid_from <= ?)")
         parts.append("(m.valid_until IS NULL OR m.valid_until > ?)")
         values += (to_micros(filter.valid_at),) * 2
-    held = [("IN", filter.holding)] if filter.holding else []
-    for operator, words in (*held, *(("NOT IN", words) for words in filter.without)):
-        keys = lookup.holding(words)
-        parts.append(f"m.key {operator} ({HOLDING if keys is None else KEYS})")
-        values.append(all_of(words) if keys is None else as_json_list(keys))
+    if filter.holding:
+        holding = _holding(("stemmed",), filter.holding, lookup)
+        parts.append(holding.sql)
+        values += holding.values
+    for words in filter.without:
+        each = [_holding(ANYWHERE, [word], lookup) for word in words]
+        parts.append(f"NOT ({' AND '.join(one.sql for one in each)})")
+        values += (value for one in each for value in one.values)
     for kind in filter.without_kinds:
         parts.append("m.kind <> ?")
         values.append(kind)
@@ -75,3 +82,15 @@ def where(filter: Filter, lookup: FilterLookup) -> Condition:
         parts.append("m.id IN (SELECT value FROM json_each(?))")
         values.append(as_json_list(filter.among))
     return Condition(" AND ".join(parts), values)
+
+
+def _holding(
+    indexes: Sequence[KeywordIndexName], words: Sequence[str], lookup: FilterLookup
+) -> Condition:
+    """The memories of which one of these indexes holds all the words."""
+    found, values = [], []
+    for index in indexes:
+        keys = lookup.holding(index, words)
+        found.append(MATCHING.format(table=TABLES[index]) if keys is None else KEYS)
+        values.append(all_of(words) if keys is None else as_json_list(keys))
+    return Condition(f"m.key IN ({' UNION '.join(found)})", [*values])

@@ -9,7 +9,7 @@ from functools import cached_property
 from recollect.errors import Damaged
 from recollect.hashing import keyed_digest
 from recollect.query.fts5 import all_of
-from recollect.store.base import Match
+from recollect.store.base import KeywordIndexName, Match
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.packed.indexes import PackedIndexes
@@ -47,10 +47,11 @@ class SqliteTopics:
         """HMAC-SHA-256 of the lower-cased word under the vault's own key."""
         return topic_hash(self._key, word)
 
-    def holding(self, words: Sequence[str]) -> list[int] | None:
-        """The keys of the memories that hold all of these words; None without segments."""
+    def holding(self, index: KeywordIndexName, words: Sequence[str]) -> list[int] | None:
+        """The keys of the memories of which an index holds all of these words; None without
+        segments."""
         with self._database.reading():
-            packed = self.packed.search("stemmed", all_of(words))
+            packed = self.packed.search(index, all_of(words))
             return None if packed is None else packed.keys()
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:

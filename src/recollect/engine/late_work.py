@@ -1,0 +1,47 @@
+"""Work that nobody waits for: done when the answer is out, where the process stays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from recollect.errors import RecollectError
+
+# Takes a function that says whether to stop: the vault is about to be closed.
+Work = Callable[[Callable[[], bool]], None]
+
+
+class LateWork:
+    """One piece of work at a time, in a thread of its own; without `aside` at once. What comes
+    while another piece is under way is left out: the vault must tell later that it is to be done.
+    Closing stops what is under way, or with `finish` waits for it.
+    """
+
+    def __init__(self, *, aside: bool, finish: bool = False) -> None:
+        self._aside = aside
+        self._finish = finish
+        self._free = threading.Lock()
+        self.closing = False
+
+    def do(self, work: Work) -> None:
+        if not self._aside:
+            self._done(work)
+        elif not self.closing and self._free.acquire(blocking=False):
+            threading.Thread(target=self._last, args=(work,), name="recollect-late").start()
+
+    def _last(self, work: Work) -> None:
+        try:
+            self._done(work)
+        finally:
+            self._free.release()
+
+    def _done(self, work: Work) -> None:
+        with suppress(RecollectError):  # it can be made up for
+            work(lambda: self.closing and not self._finish)
+
+    def close(self) -> None:
+        """Wait until what is under way has ended, so that it finds the vault open."""
+        self.closing = True
+        with self._free:
+            pass
