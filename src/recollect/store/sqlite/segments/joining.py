@@ -117,7 +117,7 @@ def _read(rows: Sequence[Row], rank: dict[str, int], new: Numbers) -> Occurrence
     parts: list[Occurrences] = []
     for row in rows:
         token, count, bits, postings, places = row
-        if count <= SMALL and len(layout(bits).columns) == 1:
+        if count <= SMALL:
             small[bits].append(row)
         else:
             one = read_places(count, bits, postings, places)
@@ -129,11 +129,16 @@ def _read(rows: Sequence[Row], rank: dict[str, int], new: Numbers) -> Occurrence
 
 
 def _small(rows: Sequence[Row], rank: dict[str, int], how: Layout) -> Occurrences:
-    """The occurrences of tokens that stand in one column of a few documents: most tokens."""
-    names, counts, _, postings, blobs = zip(*rows, strict=True)
-    documents, _, times = cells_alike(how, [*zip(counts, postings, strict=True)])
-    tokens = np.repeat(np.array([rank[name] for name in names], np.int64), counts)
-    positions = np.frombuffer(b"".join(blobs), UNSIGNED[how.places])
-    columns = np.full(len(positions), how.columns[0], np.uint8)
-    places = Places(np.repeat(documents, times), columns, positions)
-    return Occurrences(np.repeat(tokens, times), places)
+    """The occurrences of tokens that stand in a few documents: most tokens."""
+    names, counts, _, postings, places = zip(*rows, strict=True)
+    documents, columns, times = cells_alike(how, [*zip(counts, postings, strict=True)])
+    tokens = np.array([rank[name] for name in names], np.int64)
+    tokens = np.repeat(tokens, np.array(counts) * len(how.columns))
+    if len(how.columns) > 1:  # the cells are there column by column, the places by document
+        order = np.argsort(tokens << 32 | documents, kind="stable")
+        tokens, documents, columns, times = (
+            values[order] for values in (tokens, documents, columns, times)
+        )
+    positions = np.frombuffer(b"".join(places), UNSIGNED[how.places])
+    where = Places(np.repeat(documents, times), np.repeat(columns, times), positions)
+    return Occurrences(np.repeat(tokens, times), where)
