@@ -15,9 +15,11 @@ import pytest
 from locked_work import OLD, key_of
 from words_in_vault import check_words, small_segments
 
+from recollect.store.base import KeywordIndexName
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.segments import buffer, merging
+from recollect.store.sqlite.segments.joining import joined_documents
 from recollect.store.sqlite.segments.merging import Merger, Size, chosen, fitting
 from recollect.store.sqlite.segments.packing import FIELDS, pack
 from recollect.store.sqlite.segments.postings import read_places, read_postings
@@ -96,7 +98,8 @@ def test_a_word_that_alone_is_cut_otherwise_is_stemmed_in_its_text() -> None:
     fields = {**dict.fromkeys(FIELDS, ""), "text": text}
     packed = pack([list(fields.values())])
     anew = apsw.Connection(":memory:")
-    for index, tokenizer in (("stemmed", "porter unicode61"), ("plain", "unicode61")):
+    tokenizers: dict[KeywordIndexName, str] = {"stemmed": "porter unicode61", "plain": "unicode61"}
+    for index, tokenizer in tokenizers.items():
         anew.execute(f"CREATE VIRTUAL TABLE {index} USING fts5 (text, tokenize = '{tokenizer}')")
         anew.execute(f"INSERT INTO {index} VALUES (?)", (text,))
         anew.execute(f"CREATE VIRTUAL TABLE {index}_words USING fts5vocab ({index}, row)")
@@ -142,7 +145,7 @@ def test_what_is_changed_while_it_is_merged_stays_in_the_buffer(
     """Another process edits, forgets, adds and tags between what a merge reads and writes."""
     store = filled(tmp_path / "vault.db", 7)
     other = SqliteStore(tmp_path / "vault.db", brief=True)
-    packing = merging.pack
+    packing = pack
 
     def slow(memories: list[list[str]]) -> object:
         change(other, "m1", text="quite another wording")
@@ -171,7 +174,7 @@ def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
     store = filled(tmp_path / "vault.db", 14)
     Merger(store.database).run()
     other = SqliteStore(tmp_path / "vault.db", brief=True)
-    joining = merging.joined_documents
+    joining = joined_documents
 
     def slow(sources: list[object]) -> object:
         found = joining(sources)  # type: ignore[arg-type]
@@ -190,7 +193,7 @@ def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
 def test_only_one_of_two_processes_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = filled(tmp_path / "vault.db", 7)
     other = SqliteStore(tmp_path / "vault.db", brief=True)
-    packing = merging.pack
+    packing = pack
     inside: list[int] = []
 
     def slow(memories: list[list[str]]) -> object:
@@ -211,7 +214,7 @@ def test_a_merge_that_reindex_overtakes_is_given_up(
 ) -> None:
     store = filled(tmp_path / "vault.db", 9)
     other = SqliteStore(tmp_path / "vault.db", brief=True)
-    packing = merging.pack
+    packing = pack
 
     def slow(memories: list[list[str]]) -> object:
         if not numbers(other):
@@ -294,7 +297,7 @@ class Killing:
             if not self._left:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        Database.writing = writing  # type: ignore[method-assign]
+        setattr(Database, "writing", writing)  # noqa: B010  mypy
 
 
 def killed(work: Callable[[], None], killing: Killing) -> bool:
