@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
@@ -65,13 +65,11 @@ def resolved(expression: Expression, columns: Sequence[str], tokenize: Tokenize)
     return _Resolver(columns, tokenize).node(expression)
 
 
-def leaves(node: Node) -> Iterator[Leaf]:
+def leaves(node: Node) -> list[Leaf]:
     """The leaves from left to right: their phrases are FTS5's phrases, in its order."""
     if isinstance(node, Leaf):
-        yield node
-    else:
-        for side in node.sides:
-            yield from leaves(side)
+        return [node]
+    return [leaf for side in node.sides for leaf in leaves(side)]
 
 
 class _Resolver:
