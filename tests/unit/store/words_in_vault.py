@@ -77,7 +77,7 @@ def in_fts5(connection: apsw.Connection, index: str) -> Words:
         f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab (main, {table}, instance)"
     )
     rows = connection.execute(f"SELECT term, doc, col, offset FROM {name}")
-    words = Counter((t, d, COLUMNS[index].index(c), o) for t, d, c, o in rows)  # type: ignore[arg-type]
+    words = Counter((t, d, COLUMNS[index].index(c), o) for t, d, c, o in rows)
     sizes = connection.execute(f"SELECT id, sz FROM {table}_docsize").fetchall()
     return words, Counter((key, sum(varints(size))) for key, size in sizes)  # type: ignore[misc, arg-type]
 

@@ -31,7 +31,7 @@ def is_full(connection: apsw.Connection) -> bool:
 def keys(connection: apsw.Connection, limit: int = -1) -> list[int]:
     """The keys of the memories in the buffer, ascending."""
     sql = f"SELECT id FROM {TABLES['stemmed']}_docsize ORDER BY id LIMIT ?"
-    return [int(key) for (key,) in connection.execute(sql, (limit,))]  # type: ignore[arg-type]
+    return [int(key) for (key,) in connection.execute(sql, (limit,))]
 
 
 def clear(connection: apsw.Connection) -> None:

@@ -58,7 +58,7 @@ def segments_problem(connection: apsw.Connection, index: KeywordIndexName) -> st
     return None
 
 
-def _differs(connection: apsw.Connection, segment: Segment, index: str) -> bool:
+def _differs(connection: apsw.Connection, segment: Segment, index: KeywordIndexName) -> bool:
     size = len(segment.keys)
     live = np.ones(size, np.bool_) if segment.live is None else segment.live
     if len(segment.lengths) != size or (np.diff(segment.keys) <= 0).any():
@@ -90,14 +90,14 @@ def _note(
         words[int(keys[document])].add((names[token], column, position))
 
 
-def _real(connection: apsw.Connection, index: str, keys: Sequence[int]) -> Words:
+def _real(connection: apsw.Connection, index: KeywordIndexName, keys: Sequence[int]) -> Words:
     """The words of these memories as they should be."""
     texts = connection.execute(TEXTS, (as_json_list(keys),)).fetchall()
     packed = pack([row[1:] for row in texts])[index]  # type: ignore[misc]
     mine = documents_of(packed, [int(row[0]) for row in texts]).keys  # type: ignore[arg-type]
     words: Words = {int(key): set() for key in mine}
-    for token, *row in packed.rows:
-        found = read_places(*row)
+    for token, count, bits, postings, places in packed.rows:
+        found = read_places(count, bits, postings, places)
         every = np.ones(len(found.documents), np.bool_)
         _note(words, [token], mine, (np.zeros(len(every), np.int64), *found), every)
     return words

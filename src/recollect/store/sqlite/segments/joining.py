@@ -50,12 +50,13 @@ def joined_documents(sources: Sequence[Segment]) -> tuple[Documents, list[Number
     order = np.argsort(keys, kind="stable")
     ranks = np.empty(len(keys), np.int64)
     ranks[order] = np.arange(len(keys))
-    numbers = []
+    numbers: list[Numbers] = []
     for mask, mine in zip(
         live, np.split(ranks, np.cumsum(list(map(len, every)))[:-1]), strict=True
     ):
-        numbers.append(np.full(len(mask), -1, np.int64))
-        numbers[-1][mask] = mine
+        new = np.full(len(mask), -1, np.int64)
+        new[mask] = mine
+        numbers.append(new)
     return Documents(keys[order], np.concatenate(lengths)[order]), numbers
 
 
@@ -91,7 +92,7 @@ def occurrences(
         ]
         if found:
             yield names, _together(found)
-        low = high  # type: ignore[assignment]
+        low = high
 
 
 def _together(found: Sequence[Occurrences]) -> Occurrences:
@@ -132,8 +133,8 @@ def _small(rows: Sequence[Row], rank: dict[str, int], how: Layout) -> Occurrence
     """The occurrences of tokens that stand in a few documents: most tokens."""
     names, counts, _, postings, places = zip(*rows, strict=True)
     documents, columns, times = cells_alike(how, [*zip(counts, postings, strict=True)])
-    tokens = np.array([rank[name] for name in names], np.int64)
-    tokens = np.repeat(tokens, np.array(counts) * len(how.columns))
+    numbers = np.array([rank[name] for name in names], np.int64)
+    tokens: Numbers = np.repeat(numbers, np.array(counts) * len(how.columns))
     if len(how.columns) > 1:  # the cells are there column by column, the places by document
         order = np.argsort(tokens << 32 | documents, kind="stable")
         tokens, documents, columns, times = (

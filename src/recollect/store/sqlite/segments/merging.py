@@ -19,7 +19,7 @@ import apsw
 import numpy as np
 
 from recollect.files import exclusive
-from recollect.store.base import COLUMNS
+from recollect.store.base import KeywordIndexName
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.joining import joined_documents, joined_rows
@@ -140,7 +140,7 @@ class Merger:
         with self._database.writing() as connection:
             number = begin(connection)
         keys: list[int] = []
-        for index in COLUMNS:
+        for index in WORDS:
             with self._database.reading():
                 found = self._segments.current(index)
             sources = [segment for segment in found if segment.number in group]
@@ -154,7 +154,11 @@ class Merger:
         self._publish(number, keys, replaced=group)
 
     def _write(
-        self, number: int, index: str, documents: Documents, rows: Iterable[Sequence[Row]]
+        self,
+        number: int,
+        index: KeywordIndexName,
+        documents: Documents,
+        rows: Iterable[Sequence[Row]],
     ) -> None:
         """Write an index in short writes."""
         with self._building(number) as connection:
@@ -195,7 +199,7 @@ class Merger:
             connection.execute(OUTDATED)
 
     def _remove_unready(self) -> None:
-        for (number,) in self._database.rows(UNREADY):
+        for number in [int(str(row[0])) for row in self._database.rows(UNREADY)]:
             for words in WORDS.values():
                 removed = ROWS
                 while removed == ROWS:

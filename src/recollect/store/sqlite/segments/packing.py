@@ -12,7 +12,7 @@ from typing import NamedTuple
 import apsw
 import numpy as np
 
-from recollect.store.base import COLUMNS
+from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.fts5_index import tokenizer
 from recollect.store.sqlite.segments.postings import (
@@ -38,7 +38,7 @@ class PackedIndex(NamedTuple):
     rows: list[Row]
 
 
-Packed = dict[str, PackedIndex]
+Packed = dict[KeywordIndexName, PackedIndex]
 
 
 def pack(memories: Iterable[Sequence[str]]) -> Packed:

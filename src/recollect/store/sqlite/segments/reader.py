@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.base import COLUMNS, KeywordIndexName
+from recollect.store.base import KeywordIndexName
 from recollect.store.sqlite.connection import LAST
 from recollect.store.sqlite.segments.postings import (
     DOCUMENT,
@@ -21,7 +21,8 @@ from recollect.store.sqlite.segments.postings import (
     read_postings,
 )
 
-WORDS = {index: number for number, index in enumerate(COLUMNS)}  # the column `words`
+# The column `words`.
+WORDS: Mapping[KeywordIndexName, int] = {"stemmed": 0, "plain": 1, "subwords": 2, "details": 3}
 KEY = np.dtype("<i8")
 STORED = "postings p LEFT JOIN large_postings l ON l.key = p.large"
 POSTINGS = "p.documents, p.bits, coalesce(p.postings, l.postings)"
@@ -95,7 +96,7 @@ class Segment:
             found = self.postings(token)
             return 0 if found is None else int(self.live[found.documents].sum())
         row = self._connection.execute(f"SELECT p.documents {ROW}", (*self.place, token))
-        return int(row.get or 0)  # type: ignore[arg-type]
+        return int(row.get or 0)
 
     def postings(self, token: str) -> Postings | None:
         """The token's documents, the dead included, and its frequencies."""
@@ -215,10 +216,10 @@ class Cache:
 def read_documents(connection: apsw.Connection, number: int, words: int) -> Documents:
     """The documents of an index of a segment."""
     row = connection.execute(DOCUMENTS, (number, words)).fetchone()
-    if row is None or len(row[0]) != 2 * len(row[1]):  # type: ignore[arg-type]
+    if row is None or len(row[0]) != 2 * len(row[1]):
         raise apsw.CorruptError(f"segment {number} cannot be read")
     keys, lengths = row
-    return Documents(np.frombuffer(keys, KEY), np.frombuffer(lengths, DOCUMENT))  # type: ignore[arg-type]
+    return Documents(np.frombuffer(keys, KEY), np.frombuffer(lengths, DOCUMENT))
 
 
 def _living(documents: Documents, number: int, changes: Changes) -> Live:
@@ -236,4 +237,5 @@ def changed_places(keys: Keys, memories: Keys) -> NDArray[np.intp]:
     if not len(keys):
         return np.zeros(0, np.intp)
     places = np.minimum(np.searchsorted(keys, memories), len(keys) - 1)
-    return places[keys[places] == memories]
+    found: NDArray[np.intp] = places[keys[places] == memories]
+    return found

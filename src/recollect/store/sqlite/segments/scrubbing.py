@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from recollect.store.base import COLUMNS
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.segments.joining import in_order, occurrences, selected
 from recollect.store.sqlite.segments.postings import encoded
-from recollect.store.sqlite.segments.reader import Documents, Segment, Segments
+from recollect.store.sqlite.segments.reader import WORDS, Documents, Segment, Segments
 from recollect.store.sqlite.segments.writer import (
     is_segment,
     remove_segment,
@@ -28,7 +27,7 @@ def scrub_segments(database: Database, *, patient: bool) -> None:
         for (number,) in connection.execute(UNREADY).fetchall():
             remove_segment(connection, number)  # type: ignore[arg-type]
     segments = Segments(database)
-    for index in COLUMNS:
+    for index in WORDS:
         with database.reading():
             found = segments.current(index, every=True)
         for segment in found:

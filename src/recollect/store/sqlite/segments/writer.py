@@ -40,7 +40,7 @@ def documents_of(packed: PackedIndex, keys: Sequence[int]) -> Documents:
 def begin(connection: apsw.Connection) -> int:
     """The number of a new segment, which is not ready. Every memory that is changed from now on is
     logged as changed for it too."""
-    return int(connection.execute(NEW, (EVERY_KEY,)).get)  # type: ignore[arg-type]
+    return int(connection.execute(NEW, (EVERY_KEY,)).get)
 
 
 def write_documents(
@@ -53,7 +53,7 @@ def write_documents(
 
 
 def write_rows(connection: apsw.Connection, number: int, words: int, rows: Iterable[Row]) -> None:
-    key = int(connection.execute("SELECT coalesce(max(key), 0) FROM large_postings").get)  # type: ignore[arg-type]
+    key = int(connection.execute("SELECT coalesce(max(key), 0) FROM large_postings").get)
     small: list[tuple[apsw.SQLiteValue, ...]] = []
     large: list[tuple[apsw.SQLiteValue, ...]] = []
     for token, documents, bits, postings, places in rows:
@@ -109,7 +109,7 @@ def remove_segment(connection: apsw.Connection, number: int) -> None:
 
 def write_all(connection: apsw.Connection) -> None:
     """Make segments of all live memories, within a transaction; there are no others."""
-    keys = [int(key) for (key,) in connection.execute("SELECT key FROM indexed ORDER BY key")]  # type: ignore[arg-type]
+    keys = [int(key) for (key,) in connection.execute("SELECT key FROM indexed ORDER BY key")]
     for start in range(0, len(keys), AT_ONCE):
         some = keys[start : start + AT_ONCE]
         texts = connection.execute(TEXTS, (as_json_list(some),)).fetchall()
