@@ -15,7 +15,7 @@ FARTHEST = 1 << 30  # any two words of a column are nearer
 Tokenize = Callable[[str], Sequence[str]]
 
 
-class Token(NamedTuple):
+class PhraseToken(NamedTuple):
     text: str
     prefix: bool = False
 
@@ -24,7 +24,7 @@ class Phrase(NamedTuple):
     """Tokens one behind the other; `first`: they begin their column. Without tokens it matches
     nothing. `written` is its FTS5 text."""
 
-    tokens: tuple[Token, ...]
+    tokens: tuple[PhraseToken, ...]
     first: bool
     written: str
 
@@ -100,11 +100,11 @@ class _Resolver:
         return Leaf(phrases, distance)
 
     def phrase(self, texts: Sequence[Text], first: bool) -> Phrase:
-        tokens: list[Token] = []
+        tokens: list[PhraseToken] = []
         for text in texts:
-            tokens += (Token(token) for token in self.tokenize(text.text))
+            tokens += (PhraseToken(token) for token in self.tokenize(text.text))
             if tokens:
-                tokens[-1] = Token(tokens[-1].text, text.prefix)
+                tokens[-1] = PhraseToken(tokens[-1].text, text.prefix)
         return Phrase(tuple(tokens), first, str(Near((tuple(texts),), first=first)))
 
     def narrow(self, node: Node, within: Within) -> None:
