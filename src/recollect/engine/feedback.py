@@ -78,14 +78,8 @@ def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
 
 def learned(session: Session, recipe: str | None = None) -> Learned:
     """What feedback made of the weights of a recipe, and the evidence for it."""
-    log = session.store.feedback
-    return learned_by(
-        session.recipe(recipe),
-        log.state(),
-        events=log.counts(),
-        questions=lambda: len(log.questions()),
-        vectors=session.models.embeds(),
-    )
+    made = session.models.embeds()
+    return learned_by(session.recipe(recipe), session.store.feedback, vectors=made)
 
 
 def unlearn(session: Session) -> None:

@@ -12,7 +12,7 @@ from recollect.engine.searching import completed, in_vault
 from recollect.engine.session import Session
 from recollect.query.likeness import normalised
 from recollect.recipes.base import Recipe
-from recollect.recipes.learned import Lesson, Replay, fitted, learnable, lesson_of
+from recollect.recipes.learned import Lesson, Replay, fitted, learnable, lesson_for
 from recollect.stages.cut import Cut
 from recollect.stages.signal_sums import Bonus
 from recollect.types import order
@@ -63,8 +63,8 @@ def is_due(session: Session) -> bool:
     recipe, log = session.recipe(), session.store.feedback
     if recipe.feedback is None:
         return False
-    rule, last = recipe.feedback.learning, lesson_of(log.state().lesson)
-    known = last.questions if last is not None and last.declared == learnable(recipe) else 0
+    rule, last = recipe.feedback.learning, lesson_for(recipe, log.state().lesson)
+    known = last.questions if last is not None else 0
     return len(log.questions()) >= max(rule.after, known + rule.every)
 
 

@@ -21,11 +21,7 @@ MOST_MEANT = 3  # the word that was meant is among the first few
 # What begins with so many of a word's letters is read of an index: the fewer, the longer it takes,
 # most of all of the stems, where common words are long lists.
 # These hold every field: the words of the plain index are among those of the stemmed one.
-START: dict[KeywordIndexName, int] = {
-    "stemmed": SAME_START,
-    "details": SAME_START,
-    "subwords": 2,
-}
+START: dict[KeywordIndexName, int] = {"stemmed": SAME_START, "details": SAME_START, "subwords": 2}
 # A list of words has no room for all of their forms.
 ENDING = re.compile("(?:s|es|ed|ing|ly)$")
 
@@ -42,10 +38,10 @@ class Corrections:
         of it in one piece; what has a digit in it is never corrected."""
         parts = inner_words(typed)
         name = "".join(parts)
-        if not name.isalpha() or (len(parts) < 2 and not _correctable(name)) or self._holds(name):
+        if not name.isalpha() or (len(parts) < 2 and not misspellable(name)) or self._holds(name):
             return []
         if len(parts) < 2:
-            return self._near(name)
+            return self._words(name)
         if self._holds(typed):
             return []
         unknown = [part for part in parts if not self._holds(part)]
@@ -57,19 +53,21 @@ class Corrections:
         return [corrected] if unknown else []
 
     def _words(self, word: str) -> list[str]:
-        return self._near(word) if _correctable(word) else []
-
-    def _near(self, word: str) -> list[str]:
-        """The words that are near, best first. Those of title, text and tags one error away
-        come before other ways to be near, which cost more."""
+        """The words that are near, best first; none where English has the word as it was typed.
+        Those of title, text and tags that are one error away come before other ways to be near,
+        which cost more."""
+        if not misspellable(word):
+            return []
         plain = folded(word)
         near = one_error_away(word).union(*(one_error_away(form) for form in {plain} - {word}))
-        return (
+        found = (
             self._best(self._store.vocabulary.frequencies(near))
             or sorted(near & self._beginning("subwords", plain))[:MOST_MEANT]
             or self._by_stems(plain, near)
             or self._two_errors_away(word)
         )
+        known = found and any(is_word(form) for form in {plain, ENDING.sub("", plain)})
+        return [] if known else found
 
     def _two_errors_away(self, word: str) -> list[str]:
         if len(word) < TWO_ERRORS:
@@ -85,8 +83,8 @@ class Corrections:
         stems = self._beginning("stemmed", word) | self._beginning("details", word)
         # A word begins with its stem, but for the last letter of some.
         starts = tuple(stem[:-1] if stem[-1] in "eil" else stem for stem in stems)
-        alike = (form for form in near if form.startswith(word[: START["stemmed"]]))
-        likely = [form for form in alike if form.startswith(starts)]
+        begins = word[: START["stemmed"]]
+        likely = [form for form in near if form.startswith(begins) and form.startswith(starts)]
         if not likely:
             return []
         # A letter is left out more often than added: of several forms, the longest one is meant.
@@ -105,7 +103,7 @@ class Corrections:
         """Whether the word is there, or a form of it: `deployed` where only `deploys` stands. A
         word in one piece is looked for among what is read anyway to correct it."""
         plain, stems = folded(word), self._store.keyword.tokens(word)
-        if len(stems) != 1 or not stems[0].startswith(plain[:SAME_START]):
+        if len(stems) != 1 or len(word) < SAME_START or not stems[0].startswith(plain[:SAME_START]):
             return any(self._store.keyword.holding(index, [word]).get(word) for index in START)
         return any(
             (plain if index == "subwords" else stems[0]) in self._beginning(index, plain)
@@ -118,12 +116,6 @@ class Corrections:
         if (index, start) not in self._begun:
             self._begun[index, start] = frozenset(self._store.keyword.terms(index, start))
         return self._begun[index, start]
-
-
-def _correctable(word: str) -> bool:
-    """Whether it can be a typing error, and is no word of English: nothing else is looked up."""
-    plain = folded(word)
-    return misspellable(word) and not any(map(is_word, {plain, ENDING.sub("", plain)}))
 
 
 def _as_written(meant: str) -> Callable[[re.Match[str]], str]:

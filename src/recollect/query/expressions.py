@@ -85,7 +85,7 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\0", " ").replace('"', '""') + '"'
 
 
-class Limits(NamedTuple):
+class ExpressionLimits(NamedTuple):
     """How many terms and NOTs an expression may have, and how deep it may be nested."""
 
     terms: int
@@ -93,7 +93,7 @@ class Limits(NamedTuple):
     depth: int
 
 
-def parse(text: str, columns: Sequence[str], limits: Limits | None = None) -> Expression:
+def parse(text: str, columns: Sequence[str], limits: ExpressionLimits | None = None) -> Expression:
     """What the text says of an index with these columns; NotFts5 where it is not FTS5's syntax, or
     exceeds the limits."""
     simple = None if limits else re.fullmatch(ANY_OF, text)
@@ -146,7 +146,7 @@ class _Parser:
     """Recursive descent over the grammar, one method a rule."""
 
     def __init__(
-        self, lexemes: list[Lexeme], columns: Sequence[str], limits: Limits | None
+        self, lexemes: list[Lexeme], columns: Sequence[str], limits: ExpressionLimits | None
     ) -> None:
         self.lexemes = lexemes
         self.columns = columns

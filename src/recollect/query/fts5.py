@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from recollect.query.expressions import Limits, NotFts5, parse, quoted
+from recollect.query.expressions import ExpressionLimits, NotFts5, parse, quoted
 from recollect.query.terms import words
 
 # FTS5 merges the places of all terms row by row, so that its work grows with the square of their
@@ -66,6 +66,6 @@ def boolean(query: str, columns: Sequence[str]) -> str:
     not valid FTS5 is searched as plain words, never an error.
     """
     try:
-        return str(parse(query, columns, Limits(MOST_TERMS, MOST_NOTS, DEEPEST)))
+        return str(parse(query, columns, ExpressionLimits(MOST_TERMS, MOST_NOTS, DEEPEST)))
     except NotFts5:
         return all_of(words(query))

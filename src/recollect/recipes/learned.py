@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from math import exp, log
 
@@ -14,7 +14,7 @@ from recollect.fuse.zscore import ZScoreFusion
 from recollect.maths import logistic
 from recollect.recipes.base import Recipe
 from recollect.stages.signal_sums import Bonus, WeightedSum
-from recollect.store.base import FeedbackState
+from recollect.store.base import FeedbackLog
 
 # How the weights are fitted: so many steps of this size down the slope of the loss, with so much
 # pull back to what is declared. Enough to settle on a few dozen questions.
@@ -49,10 +49,6 @@ class Lesson(Struct, frozen=True, kw_only=True):
     applied: bool
 
 
-def lesson_of(text: str) -> Lesson | None:
-    return msgspec.json.decode(text, type=Lesson) if text else None
-
-
 def learnable(recipe: Recipe) -> dict[str, float]:
     """The weights that can learn: those of the fused channels and of the added signals."""
     fused = recipe.fuse.weights if isinstance(recipe.fuse, ZScoreFusion) else {}
@@ -66,13 +62,20 @@ def learnable(recipe: Recipe) -> dict[str, float]:
     return {**fused, **signals}
 
 
-def with_weights(recipe: Recipe, weights: Mapping[str, float]) -> Recipe:
-    """The recipe with these of its learnable weights."""
-    fuse = recipe.fuse
+def lesson_for(recipe: Recipe, text: str) -> Lesson | None:
+    """What was learned, if that was with the weights that the recipe declares."""
+    lesson = msgspec.json.decode(text, type=Lesson) if text else None
+    return lesson if lesson and lesson.declared == learnable(recipe) else None
+
+
+def taught(recipe: Recipe, text: str) -> Recipe:
+    """The recipe with what was learned, as far as that is in use."""
+    lesson = lesson_for(recipe, text)
+    if lesson is None or not lesson.applied:
+        return recipe
+    weights, fuse = lesson.weights, recipe.fuse
     if isinstance(fuse, ZScoreFusion):
-        fuse = replace(
-            fuse, weights={name: weights.get(name, w) for name, w in fuse.weights.items()}
-        )
+        fuse = replace(fuse, weights={name: weights[name] for name in fuse.weights})
     stages = tuple(
         replace(
             stage,
@@ -86,14 +89,6 @@ def with_weights(recipe: Recipe, weights: Mapping[str, float]) -> Recipe:
         for stage in recipe.stages
     )
     return replace(recipe, fuse=fuse, stages=stages)
-
-
-def taught(recipe: Recipe, lesson: str) -> Recipe:
-    """The recipe with what was learned, if that is in use and was learned with its weights."""
-    learned = lesson_of(lesson)
-    if learned is None or not learned.applied or learned.declared != learnable(recipe):
-        return recipe
-    return with_weights(recipe, learned.weights)
 
 
 def fitted(
@@ -145,43 +140,27 @@ class Learned(Struct, frozen=True, kw_only=True):
     lesson: Lesson | None = None
 
 
-def learned_by(
-    recipe: Recipe,
-    state: FeedbackState,
-    *,
-    events: tuple[int, int],
-    questions: Callable[[], int],
-    vectors: bool,
-) -> Learned:
-    """What a recipe has learned. `events`: how often results were accepted and dismissed;
-    `questions`: how many have an accepted result; `vectors`: whether a model makes them."""
+def learned_by(recipe: Recipe, log: FeedbackLog, *, vectors: bool) -> Learned:
+    """What a recipe has learned. `vectors`: whether a model makes them."""
     if recipe.feedback is not None:
-        lesson = lesson_of(state.lesson)
-        declared, now = learnable(recipe), learnable(taught(recipe, state.lesson))
-        if lesson is not None and lesson.declared != declared:
-            lesson = None
+        text = log.state().lesson
+        declared, now = learnable(recipe), learnable(taught(recipe, text))
         return Learned(
             recipe=recipe.name,
             feedback=True,
-            weights=_pairs(declared, now),
-            events=questions(),
+            weights={name: (weight, now[name]) for name, weight in declared.items()},
+            events=len(log.questions()),
             after=recipe.feedback.learning.after,
-            lesson=lesson,
+            lesson=lesson_for(recipe, text),
         )
     for stage in recipe.stages:
         if isinstance(stage, WeightedSum) and stage.adaptive is not None:
-            declared = stage.declared(vectors=vectors)
+            events, declared = log.counts(), stage.declared(vectors=vectors)
             now = stage.adaptive.adapted(declared, *events)
             return Learned(
                 recipe=recipe.name,
-                weights=_pairs(declared, now),
+                weights={name: (weight, now[name]) for name, weight in declared.items()},
                 events=sum(events),
                 after=stage.adaptive.after,
             )
     return Learned(recipe=recipe.name)
-
-
-def _pairs(
-    declared: Mapping[str, float], now: Mapping[str, float]
-) -> dict[str, tuple[float, float]]:
-    return {name: (weight, now[name]) for name, weight in declared.items()}

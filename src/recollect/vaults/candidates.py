@@ -64,7 +64,7 @@ def gathered(
     context.load(found)
     ids = sorted(filter(context.has, found))
     query = context.understanding
-    shared = model if model and model == _identity(models) else ""
+    shared = model if model and model == used_model(models) else ""
     vectors = store.vectors.stored(shared, ids) if shared else {}
     return Candidates(
         memories=[context.memory(id) for id in ids],
@@ -85,7 +85,8 @@ def gathered(
     )
 
 
-def _identity(models: Models) -> str:
+def used_model(models: Models) -> str:
+    """The identity of the embedding model; empty where there is none."""
     try:
         return models.embedder().identity
     except ProviderError:  # switched off, or not there

@@ -97,44 +97,39 @@ class FannedVectors(FannedPart):
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
         depth = self._fan_out.depth(limit)
-        nothing: list[VectorMatch] = []
         found = self._compared(
             lambda one: one.store.vectors.nearest(
                 identity, vector, depth, one.narrowed(filter), dimensions
-            ),
-            nothing,
+            )
         )
         return self._fan_out.merged(found, limit)
 
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
-        nothing: dict[str, float] = {}
         found = self._compared(
             lambda one: one.store.vectors.similarities(
                 identity, vector, one.inward(ids), dimensions
-            ),
-            nothing,
+            )
         )
         return self._fan_out.owned(found)
 
-    def _compared(
-        self, question: Callable[[Member], Answer], nothing: Answer
-    ) -> list[tuple[Member, Answer]]:
+    def _compared(self, question: Callable[[Member], Answer]) -> list[tuple[Member, Answer]]:
+        """What those answer whose vectors fit; an error where none do."""
         failed: list[DimensionMismatch] = []
 
-        def fitting(member: Member) -> Answer:
+        def fitting(member: Member) -> Answer | None:
             try:
                 return question(member)
             except DimensionMismatch as error:
                 failed.append(error)
                 self._fan_out.parts[f"{member.name}/vector"] = str(error)
-                return nothing
+                return None
 
-        found = self._fan_out.ask(fitting)
-        if failed and len(failed) == len(found):
+        asked = self._fan_out.ask(fitting)
+        if failed and len(failed) == len(asked):
             raise failed[0]
-        return found
+        return [(member, answer) for member, answer in asked if answer is not None]
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         from recollect.store.sqlite.vector_rows import between  # noqa: PLC0415  start-up time

@@ -42,6 +42,13 @@ TIERS = ("core", "capture", "file")
 # A value that is rare in each store may be common in all; few facets have more values.
 MOST_VALUES = 1000
 NOTHING = Facets({}, {}, {}, {}, {})
+# How several lists become one, as each is ordered itself.
+ORDERS: dict[str, Callable[[Memory], tuple[object, ...]]] = {
+    "browse": lambda one: (TIERS.index(one.tier), -one.updated_at.timestamp(), one.id),
+    "newest": lambda one: (-one.updated_at.timestamp(), one.id),
+    "made": lambda one: (-one.created_at.timestamp(), one.id),
+    "oldest": lambda one: (one.created_at.timestamp(), one.id),
+}
 FILES = 1 << 40  # more files than any vault has: those of different vaults have different keys
 
 
@@ -102,19 +109,19 @@ class FannedMemories(FannedPart):
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         return self._together(
-            filter, limit, _browsing, lambda memories, own: memories.browse(own, limit, after)
+            filter, limit, "browse", lambda memories, own: memories.browse(own, limit, after)
         )
 
     def newest(self, filter: Filter, limit: int) -> list[Memory]:
         return self._together(
-            filter, limit, _newest, lambda memories, own: memories.newest(own, limit)
+            filter, limit, "newest", lambda memories, own: memories.newest(own, limit)
         )
 
     def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
         return self._together(
             filter,
             limit,
-            _oldest if oldest else _made,
+            "oldest" if oldest else "made",
             lambda memories, own: memories.made(own, limit, oldest=oldest),
         )
 
@@ -131,13 +138,14 @@ class FannedMemories(FannedPart):
         self,
         filter: Filter,
         limit: int,
-        order: Callable[[Memory], tuple[object, ...]],
+        order: str,
         ask: Callable[[Memories, Filter], list[Memory]],
     ) -> list[Memory]:
         """What `ask` gives of each store by its own filter, each memory once, in this order."""
         lists = self._fan_out.ask(lambda one: ask(one.store.memories, one.narrowed(filter)))
         found = self._fan_out.distinct(lists, lambda memory: memory.id)
-        return sorted((member.shown(memory) for member, memory, _ in found), key=order)[:limit]
+        every = (member.shown(memory) for member, memory, _ in found)
+        return sorted(every, key=ORDERS[order])[:limit]
 
     def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
         every = [
@@ -199,22 +207,6 @@ class FannedFolders(FannedPart):
                 place = ChunkPlace(file + number * FILES, chunk._replace(memory_id=shown))
                 found.setdefault(shown, place)
         return found
-
-
-def _browsing(memory: Memory) -> tuple[int, float, str]:
-    return (TIERS.index(memory.tier), -memory.updated_at.timestamp(), memory.id)
-
-
-def _newest(memory: Memory) -> tuple[float, str]:
-    return (-memory.updated_at.timestamp(), memory.id)
-
-
-def _made(memory: Memory) -> tuple[float, str]:
-    return (-memory.created_at.timestamp(), memory.id)
-
-
-def _oldest(memory: Memory) -> tuple[float, str]:
-    return (memory.created_at.timestamp(), memory.id)
 
 
 def _summed(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:

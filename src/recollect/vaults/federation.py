@@ -23,6 +23,7 @@ from recollect.store.sqlite.scratch import ScratchStore
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Degraded, Memory, Response, Search
 from recollect.vaults.answers import VaultAnswer, merged
+from recollect.vaults.candidates import used_model
 from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, FoundMemory, KnownVault, known_vaults
 from recollect.vaults.pool import VaultPool, awaited, no_answer
@@ -94,11 +95,7 @@ class Federation:
         self, vault: KnownVault, recipe: Recipe, search: Search, parts: dict[str, str]
     ) -> Store:
         """What another server has for the search; `parts` is told what it could not do."""
-        try:
-            model = self._models.embedder().identity
-        except ProviderError:  # switched off, or not there
-            model = ""
-        found = self._remote(vault).candidates(recipe, search, model)
+        found = self._remote(vault).candidates(recipe, search, used_model(self._models))
         parts |= {f"{vault.name}/{part.channel}": part.reason for part in found.degraded}
         return found
 

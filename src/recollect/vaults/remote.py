@@ -7,8 +7,9 @@ so that two servers that know each other cannot ask in a circle.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -19,6 +20,7 @@ from msgspec import Struct
 
 from recollect.errors import NotFound, ProviderError, UserError
 from recollect.models.remote import Blamed, Key, Remote
+from recollect.present.schema import FileLines, MemoryDate
 from recollect.present.views import VIEWS, FullView
 from recollect.query.expressions import NotFts5
 from recollect.recipes.base import Recipe
@@ -72,34 +74,16 @@ OURS = frozenset({"filter", *NARROWER, "changes", "vaults", "mark", "facets"})
 Shape = TypeVar("Shape")
 
 
-class _InFile(Struct):
-    path: str
-    heading: str
-    lines: tuple[int, int]
-
-    def place(self) -> FilePlace:
-        return FilePlace(_line(self.path), _line(self.heading), *self.lines)
-
-
-class _NamedMemory(Struct):
-    id: str
-    updated_at: datetime
-
-    def memory(self) -> Memory:
-        """As much as a result says of another memory."""
-        return Memory(id=_line(self.id), created_at=self.updated_at, updated_at=self.updated_at)
-
-
 class _RemoteResult(Struct):
     id: str
     score: float
     memory: Memory
     explain: Term
     snippet: str = ""
-    file: _InFile | None = None
-    same: tuple[_NamedMemory, ...] = ()
-    replaces: tuple[_NamedMemory, ...] = ()
-    superseded_by: _NamedMemory | None = None
+    file: FileLines | None = None
+    same: tuple[MemoryDate, ...] = ()
+    replaces: tuple[MemoryDate, ...] = ()
+    superseded_by: MemoryDate | None = None
 
 
 class _RemoteAnswer(Struct):
@@ -139,10 +123,7 @@ class RemoteVault:
         start = time.perf_counter()
         view = search.view or recipe.view
         body = self._body(recipe, msgspec.structs.replace(search, view=view))
-        answer = self._remote.post_once(
-            "/api/v1/search", body, dict[str, Any], timeout_s=self._timeout_s
-        )
-        found = self._converted(answer, _RemoteAnswer)
+        found = self._answered("search", body, _RemoteAnswer)
         if found.view != view or len(found.results) > MOST_RESULTS:
             raise self._wrong("answered with something else than was asked for")
         spent = round((time.perf_counter() - start) * 1000, 3)
@@ -168,10 +149,7 @@ class RemoteVault:
         """What the vault has for the search, as a store; with vectors where that server uses the
         same model."""
         body = self._body(recipe, search) | {"model": model}
-        answer = self._remote.post_once(
-            "/api/v1/candidates", body, dict[str, Any], timeout_s=self._timeout_s
-        )
-        sent = self._converted(answer, Candidates)
+        sent = self._answered("candidates", body, Candidates)
         memories = [self._timed(memory) for memory in sent.memories]
         if len(memories) > MOST_CANDIDATES or not _believable(sent):
             raise self._wrong("answered with numbers that cannot be")
@@ -179,6 +157,12 @@ class RemoteVault:
             msgspec.structs.replace(sent, memories=memories, degraded=_degraded(sent.degraded)),
             model,
         )
+
+    def _answered(self, route: str, body: dict[str, Any], kind: type[Shape]) -> Shape:
+        answer = self._remote.post_once(
+            f"/api/v1/{route}", body, dict[str, Any], timeout_s=self._timeout_s
+        )
+        return self._converted(answer, kind)
 
     def _converted(self, answer: dict[str, Any], kind: type[Shape]) -> Shape:
         """What msgspec says of a wrong shape quotes it, so it is not passed on."""
@@ -191,17 +175,13 @@ class RemoteVault:
     def _result(
         self, answer: dict[str, Any], recipe: Recipe, view: View, now: datetime | None
     ) -> Result:
-        try:
-            result = msgspec.convert(answer, _RemoteResult)
-            shown = msgspec.convert(answer, VIEWS[view])
-        except (msgspec.ValidationError, RecursionError):
-            raise self._wrong("answered with a result in an unexpected shape") from None
+        result = self._converted(answer, _RemoteResult)
+        shown = self._converted(answer, VIEWS[view])
         if result.memory.id != result.id or not _follows(result.explain, result.score):
             raise self._wrong("answered with a score that does not follow from its explanation")
-        memory = self._timed(result.memory)
+        memory, at, newer = self._timed(result.memory), result.file, result.superseded_by
         if isinstance(shown, FullView):
             shown = msgspec.structs.replace(shown, memory=memory)
-        newer = result.superseded_by
         return Result(
             id=result.id,
             score=result.score,
@@ -210,15 +190,17 @@ class RemoteVault:
             explain=result.explain,
             shown=shown,
             passage=Passage("text", result.snippet) if recipe.reads and result.snippet else None,
-            file=None if result.file is None else result.file.place(),
-            same=self._named(result.same),
-            replaces=self._named(result.replaces),
-            superseded_by=next(iter(self._named((newer,) if newer else ())), None),
+            file=FilePlace(_line(at.path), _line(at.heading), *at.lines) if at else None,
+            same=tuple(map(self._named, result.same[:MOST_NOTES])),
+            replaces=tuple(map(self._named, result.replaces[:MOST_NOTES])),
+            superseded_by=self._named(newer) if newer else None,
             validity=validity(memory, now) if now else "",
         )
 
-    def _named(self, others: Sequence[_NamedMemory]) -> tuple[Memory, ...]:
-        return tuple(self._timed(other.memory()) for other in others[:MOST_NOTES])
+    def _named(self, other: MemoryDate) -> Memory:
+        """As much as a result says of another memory."""
+        times = dict.fromkeys(("created_at", "updated_at"), other.updated_at)
+        return self._timed(self._converted({"id": _line(other.id), **times}, Memory))
 
     def show(self, id: str) -> Memory:
         path = f"/api/v1/memories/{quote(id, safe='')}?federate=false"
@@ -314,10 +296,8 @@ def _unit(rows: list[bytes]) -> bool:
 
 def _follows(term: Term, score: float) -> bool:
     """Whether the score is what its explanation says, and the explanation can be shown."""
-    if not _sound(term, DEEPEST):
-        return False
     try:
-        value = recompute(term)
+        value = recompute(term) if _sound(term, DEEPEST) else math.nan
     except (KeyError, ValueError, OverflowError):  # an operation that is none, of no parts
         return False
     near = abs(value - score) <= TOLERANCE * max(1.0, abs(score))
@@ -326,9 +306,8 @@ def _follows(term: Term, score: float) -> bool:
 
 def _sound(term: Term, left: int) -> bool:
     """Not too deep, and with names that do not steer a terminal."""
-    if left == 0 or not term.name.isprintable():
-        return False
-    return all(_sound(part, left - 1) for part in term.parts)
+    shown = left > 0 and term.name.isprintable()
+    return shown and all(_sound(part, left - 1) for part in term.parts)
 
 
 def _line(text: str) -> str:

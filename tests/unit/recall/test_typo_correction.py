@@ -136,7 +136,8 @@ def statements(at: SearchContext) -> list[str]:
     ("word", "asked"),
     [
         ("zqwexrtin", {"terms": 3, "beginning": 1}),  # nowhere: each index once
-        ("umbrella", {}),  # a word of English is no error, so nothing is looked up
+        ("retntion", {"terms": 3}),  # what is near is found before more is asked
+        ("zqw", {}),  # too short to be corrected
         ("frobnicated", {"terms": 1}),  # another form is there
     ],
 )
@@ -158,5 +159,5 @@ def test_nothing_is_asked_twice_or_for_nothing(
     for name in ("terms", "holding"):
         counting(at.store.keyword, name)
     counting(at.store.vocabulary, "beginning")
-    assert at.understanding.corrections == {}
+    assert at.understanding.corrections == ({"retntion": ["retention"]} if "ret" in word else {})
     assert counted == asked

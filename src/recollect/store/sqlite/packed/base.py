@@ -71,8 +71,11 @@ class Hits:
 
     def frequencies(self, places: slice | NDArray[np.intp] = EVERY) -> NDArray[np.float64]:
         """The weighted frequency in each document, or in those at these places."""
-        total = np.zeros(len(self.documents[places]))
-        for weight, counts in self.counts:
+        if not self.counts:
+            return np.zeros(len(self.documents[places]))
+        (weight, counts), *others = self.counts
+        total: NDArray[np.float64] = counts[places] * weight
+        for weight, counts in others:
             total += counts[places] * weight
         return total
 

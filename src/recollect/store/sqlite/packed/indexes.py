@@ -56,7 +56,8 @@ class PackedIndexes:
         )
 
         connection = self._database.connection()
-        parts: list[Searchable] = [*segments, self._buffer(connection, index)]
+        buffer = self._buffer(connection, index)
+        parts: list[Searchable] = [*segments, buffer] if buffer.rows else [*segments]
         return PackedSearch(parts, index, understood(connection, index, expression))
 
     def _buffer(self, connection: apsw.Connection, index: KeywordIndexName) -> Buffer:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.store.sqlite.packed.base import NO_HITS, Hits, Searchable, TokenCounts
-from recollect.store.sqlite.packed.phrases import Phrase, Token
+from recollect.store.sqlite.packed.phrases import Phrase, PhraseToken
 
 # An occurrence as one number: the document, the column, and the position in it. Positions of one
 # column are next to each other, and no sum or difference of positions reaches another column.
@@ -23,7 +23,7 @@ class Occurring:
     def __init__(self, segment: Searchable, weights: Sequence[float]) -> None:
         self._segment = segment
         self._weights = np.array(weights, np.float64)
-        self._hits: dict[tuple[tuple[Token, ...], bool, Columns], Hits] = {}
+        self._hits: dict[tuple[tuple[PhraseToken, ...], bool, Columns], Hits] = {}
 
     def hits(self, phrase: Phrase, columns: Columns) -> Hits:
         """The live documents that hold the phrase, and how often."""
@@ -55,7 +55,7 @@ class Occurring:
                 found = found[_held(every[number], found + number)]
         return found[found & 0xFFFFFFFF == 0] if phrase.first else found
 
-    def _counted(self, token: Token, columns: Columns) -> Hits:
+    def _counted(self, token: PhraseToken, columns: Columns) -> Hits:
         """The documents that hold a token, and how often."""
         if token.prefix:
             return self._beginning(token.text, columns)
@@ -88,10 +88,10 @@ class Occurring:
             held |= times > 0
         return hits.at(held)
 
-    def _texts(self, token: Token) -> list[str]:
+    def _texts(self, token: PhraseToken) -> list[str]:
         return self._segment.beginning(token.text) if token.prefix else [token.text]
 
-    def _places(self, token: Token, columns: Columns) -> Occurrences:
+    def _places(self, token: PhraseToken, columns: Columns) -> Occurrences:
         """Every occurrence of a token in these columns, in order."""
         found = [
             _joined(*places)

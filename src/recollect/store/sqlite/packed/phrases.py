@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
@@ -15,7 +15,7 @@ FARTHEST = 1 << 30  # any two words of a column are nearer
 Tokenize = Callable[[str], Sequence[str]]
 
 
-class Token(NamedTuple):
+class PhraseToken(NamedTuple):
     text: str
     prefix: bool = False
 
@@ -24,7 +24,7 @@ class Phrase(NamedTuple):
     """Tokens one behind the other; `first`: they begin their column. Without tokens it matches
     nothing. `written` is its FTS5 text."""
 
-    tokens: tuple[Token, ...]
+    tokens: tuple[PhraseToken, ...]
     first: bool
     written: str
 
@@ -65,13 +65,11 @@ def resolved(expression: Expression, columns: Sequence[str], tokenize: Tokenize)
     return _Resolver(columns, tokenize).node(expression)
 
 
-def leaves(node: Node) -> Iterator[Leaf]:
+def leaves(node: Node) -> list[Leaf]:
     """The leaves from left to right: their phrases are FTS5's phrases, in its order."""
     if isinstance(node, Leaf):
-        yield node
-    else:
-        for side in node.sides:
-            yield from leaves(side)
+        return [node]
+    return [leaf for side in node.sides for leaf in leaves(side)]
 
 
 class _Resolver:
@@ -102,11 +100,11 @@ class _Resolver:
         return Leaf(phrases, distance)
 
     def phrase(self, texts: Sequence[Text], first: bool) -> Phrase:
-        tokens: list[Token] = []
+        tokens: list[PhraseToken] = []
         for text in texts:
-            tokens += (Token(token) for token in self.tokenize(text.text))
+            tokens += (PhraseToken(token) for token in self.tokenize(text.text))
             if tokens:
-                tokens[-1] = Token(tokens[-1].text, text.prefix)
+                tokens[-1] = PhraseToken(tokens[-1].text, text.prefix)
         return Phrase(tuple(tokens), first, str(Near((tuple(texts),), first=first)))
 
     def narrow(self, node: Node, within: Within) -> None:

@@ -64,8 +64,11 @@ class Bm25(NamedTuple):
         return norm.astype(np.float64, copy=False)
 
     def part(self, phrase: int, frequencies: Scores, norm: Scores) -> Scores:
-        """What a phrase adds to the scores of documents."""
-        return self.inverse[phrase] * ((frequencies * (K1 + 1.0)) / (frequencies + norm))
+        """What a phrase adds to the scores of documents: `idf · f · (k1 + 1) / (f + norm)`."""
+        added = frequencies * (K1 + 1.0)
+        added /= frequencies + norm
+        added *= self.inverse[phrase]
+        return added
 
     def most(self, phrase: int) -> float:
         """More than a phrase adds to any document."""
@@ -78,11 +81,12 @@ def _every(segment: Searchable, matches: SegmentMatches, bm25: Bm25) -> tuple[Ke
         marked = [] if matches.matched is None else [np.flatnonzero(matches.matched)]
         documents = np.unique(np.concatenate([h.documents for h in matches.hits] + marked))
         return _some(segment, matches, bm25, documents)
-    norm = bm25.norm(segment.lengths)
-    scores = np.zeros(len(norm))
+    norm = bm25.norm(segment.lengths) if hit > len(segment.keys) else None
+    scores = np.zeros(len(segment.keys))
     for phrase, hits in enumerate(matches.hits):
         places = hits.documents
-        scores[places] += bm25.part(phrase, hits.frequencies(), norm[places])
+        inside = bm25.norm(segment.lengths[places]) if norm is None else norm[places]
+        scores[places] += bm25.part(phrase, hits.frequencies(), inside)
     kept = np.flatnonzero(scores if matches.matched is None else matches.matched)
     return segment.keys[kept], scores[kept]
 
@@ -112,9 +116,11 @@ def candidates(found: Sequence[Part], bm25: Bm25, limit: int) -> list[NDArray[np
     """
     if any(matches.matched is not None for _, matches in found):
         return None
+    size = sum(len(segment.keys) for segment, _ in found)
+    if sum(len(hits.documents) for _, matches in found for hits in matches.hits) < size:
+        return None
     order = sorted(range(len(bm25.inverse)), key=bm25.inverse.__getitem__, reverse=True)
     left = sum(map(bm25.most, order))
-    size = sum(len(segment.keys) for segment, _ in found)
     scores = [np.zeros(len(segment.keys)) for segment, _ in found]
     for phrase in order:
         if sum(len(matches.hits[phrase].documents) for _, matches in found) * COMMON > size:

@@ -145,11 +145,11 @@ class Segments:
 
     def __init__(self, database: Vault) -> None:
         self._database = database
-        self._cache = Cache()
+        self._cache = SegmentCache()
 
     def forget(self) -> None:
         """Drop what is in memory."""
-        self._cache = Cache()
+        self._cache = SegmentCache()
 
     def current(self, index: KeywordIndexName, *, every: bool = False) -> Sequence[Segment]:
         """The segments of an index that have live documents, or `every` one. Call it within a
@@ -160,14 +160,14 @@ class Segments:
             return ()
         # What a write has not committed may be undone, and its numbers come again.
         writing = connection.txn_state() == apsw.SQLITE_TXN_WRITE
-        cache = Cache() if writing else self._cache
+        cache = SegmentCache() if writing else self._cache
         numbers = tuple(int(number) for number, _ in state)  # type: ignore[arg-type]
         changes = cache.changes(connection, numbers, int(state[0][1]))  # type: ignore[arg-type]
         found = (cache.segment(connection, number, WORDS[index], changes) for number in numbers)
         return [segment for segment in found if every or segment.rows]
 
 
-class Cache:
+class SegmentCache:
     """What is in memory of segments: for each thread as of its own moment."""
 
     def __init__(self) -> None:
