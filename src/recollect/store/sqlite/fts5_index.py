@@ -66,6 +66,11 @@ def phrases(index: str, node: Node) -> list[str]:
     return [_alone(index, leaf, phrase) for leaf in leaves(node) for phrase in leaf.phrases]
 
 
+def phrases_of(index: str, expression: str) -> list[str]:
+    """The phrases of a match expression, where no vault is at hand: tokens depend on none."""
+    return phrases(index, understood(apsw.Connection(":memory:"), index, expression))
+
+
 def _alone(index: str, leaf: Leaf, phrase: Phrase) -> str:
     if leaf.columns is None:
         return phrase.written
