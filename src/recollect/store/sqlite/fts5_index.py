@@ -7,7 +7,7 @@ from typing import cast
 
 import apsw
 
-from recollect.query.expressions import parse
+from recollect.query.expressions import parse, quoted
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.packed.phrases import Leaf, Node, Phrase, leaves, resolved
@@ -54,11 +54,10 @@ def tokenizer(connection: apsw.Connection, index: str) -> Callable[[str], list[s
 
 
 def understood(connection: apsw.Connection, index: str, expression: str) -> Node:
-    """The match expression with its texts tokenised."""
+    """The match expression with its texts tokenised. An empty one matches nothing, as in FTS5."""
     columns = COLUMNS[index]
-    return resolved(
-        parse(expression, columns), columns, lambda text: tokens(connection, index, text)
-    )
+    asked = parse(expression or quoted(""), columns)
+    return resolved(asked, columns, tokenizer(connection, index))
 
 
 def phrases(index: str, node: Node) -> list[str]:

@@ -174,7 +174,7 @@ class SqliteKeyword:
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
         asked = bounded(words)
-        return dict(zip(asked, self.statistics(index, any_of(asked)).holding, strict=True))
+        return dict(zip(asked, self.statistics(index, any_of(asked)).holding, strict=bool(asked)))
 
     def tokens(self, text: str) -> list[str]:
         return fts5_index.tokens(self._database.connection(), "stemmed", text)
