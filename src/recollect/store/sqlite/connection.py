@@ -118,11 +118,10 @@ class Database:
                 yield connection
                 return
             connection.execute("BEGIN")
-            try:
+            with _undone(connection):
                 yield connection
-            finally:
                 if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                    connection.execute("COMMIT")  # temporary tables that were made in it stay
 
     @contextmanager
     def writing(

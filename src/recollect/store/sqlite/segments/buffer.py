@@ -8,6 +8,7 @@ import apsw
 
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
+from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
 
@@ -24,8 +25,7 @@ AMONG = "key IN (SELECT value FROM json_each(?))"
 def is_full(connection: apsw.Connection) -> bool:
     """Whether it is time to make a segment of the buffer."""
     ready = connection.execute("SELECT 1 FROM segments WHERE ready").get
-    sql = f"SELECT 1 FROM {TABLES['stemmed']}_docsize LIMIT 1 OFFSET ?"
-    return bool(connection.execute(sql, ((MOST if ready else FIRST) - 1,)).get)
+    return counted(connection, TABLES["stemmed"], ()).rows >= (MOST if ready else FIRST)
 
 
 def keys(connection: apsw.Connection, limit: int = -1) -> list[int]:
