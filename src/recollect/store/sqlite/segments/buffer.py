@@ -24,10 +24,8 @@ AMONG = "key IN (SELECT value FROM json_each(?))"
 
 def is_full(connection: apsw.Connection) -> bool:
     """Whether it is time to make a segment of the buffer."""
-    rows = counted(connection, TABLES["stemmed"], ()).rows
-    if rows < MOST:
-        return False
-    return rows >= FIRST or bool(connection.execute("SELECT 1 FROM segments WHERE ready").get)
+    ready = connection.execute("SELECT 1 FROM segments WHERE ready").get
+    return counted(connection, TABLES["stemmed"], ()).rows >= (MOST if ready else FIRST)
 
 
 def keys(connection: apsw.Connection, limit: int = -1) -> list[int]:
