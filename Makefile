@@ -7,7 +7,7 @@ DATA   ?= ../shared/data
 MINUTES ?= 10
 SEED   ?= 1
 
-.PHONY: setup demo test soak lint bench eval lock clean
+.PHONY: setup demo test soak lint bench bench-million eval lock clean
 
 setup: $(VENV)/.ready
 
@@ -46,6 +46,10 @@ bench: setup
 	$(BIN)/python benchmarks/bench_locked.py
 	$(BIN)/python benchmarks/bench_secrets.py
 	$(BIN)/python benchmarks/bench_folders.py
+
+# A million memories: about an hour the first time, which embeds a hundred thousand passages.
+bench-million: setup
+	$(BIN)/python benchmarks/bench_vectors.py --data $(DATA) --passages 1000000 --memory
 
 # Its data must be named, other than bench's: it says which they are. ARGS: see quality.py --help.
 eval: setup

@@ -13,7 +13,7 @@ from recollect.store.sqlite import checksums, feedback_rows, subwords
 from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
-VERSION = 5
+VERSION = 6
 # What SQL alone cannot migrate, by the version it belongs to.
 AFTERWARDS = {5: (checksums.fill, subwords.fill, feedback_rows.fill)}
 
