@@ -58,8 +58,8 @@ DATED = (
     r"|\b(?:session|chapter|part|week|day|sprint|episode|meeting|lesson|issue|ticket|incident|adr"
     r"|version|release|step|question|page|turn|round|entry|no\.?|kapitel|teil|woche|tag) \d+"
 )
-# A title of a date and at most one other word tells who spoke, or which entry it is, and no subject:
-# "user, March 12, 2026 (Thu) 17:50".
+# A title of a date and at most one other word tells who spoke, or which entry it is, and names no
+# subject: "user, March 12, 2026 (Thu) 17:50".
 DAY = re.compile(
     r"(?:19|20)\d\d|(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?"
     r"|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
