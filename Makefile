@@ -47,8 +47,9 @@ bench: setup
 	$(BIN)/python benchmarks/bench_secrets.py
 	$(BIN)/python benchmarks/bench_folders.py
 
-# A million passages mixed from those of bench: takes an hour, and 10 GB of room.
+# A million memories: some hours the first time, which embeds a hundred thousand passages.
 bench-million: setup
+	$(BIN)/python benchmarks/bench_vectors.py --data $(DATA) --passages 1000000 --memory
 	$(BIN)/python benchmarks/bench_search.py --data $(DATA) --million
 
 # Its data must be named, other than bench's: it says which they are. ARGS: see quality.py --help.

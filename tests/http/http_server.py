@@ -53,10 +53,11 @@ class Server:
         address = httpx2.URL(self.url)
         assert address.port is not None
         self.host, self.port = address.host, address.port
+        self.client = self.new_client()
+
+    def new_client(self) -> httpx2.Client:
         # Plain HTTP: else each client would load all certificates of the machine.
-        self.client = httpx2.Client(
-            base_url=self.url, timeout=LONGEST_S, trust_env=False, verify=False
-        )
+        return httpx2.Client(base_url=self.url, timeout=LONGEST_S, trust_env=False, verify=False)
 
     def get(self, path: str, **more: Any) -> httpx2.Response:
         return self.client.get(path, **more)

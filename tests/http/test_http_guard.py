@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from http_server import API, NOW, SECRET, Server, problem, refused_to_start, serving
 
@@ -237,7 +236,7 @@ def test_a_person_logs_in_by_a_form_and_the_browser_keeps_a_cookie(locked: Serve
     assert "<form" in locked.get("/login").text
     wrong = locked.client.post("/login", data={"token": "not-the-token-at-all"})
     assert (wrong.status_code, wrong.headers.get("set-cookie")) == (401, None)
-    with httpx2.Client(base_url=locked.url, trust_env=False) as browser:
+    with locked.new_client() as browser:
         answer = browser.post("/login", data={"token": SECRET})
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
         cookie = answer.headers["set-cookie"].lower()

@@ -101,7 +101,9 @@ def test_with_a_passphrase_that_was_typed_it_stays_locked(tmp_path: Path) -> Non
         os.write(here, f"{PASSPHRASE}\n".encode())
         assert process.stdout is not None
         url = next(word for word in process.stdout.readline().split() if "http://" in word)
-        with httpx2.Client(base_url=url.rstrip("/"), trust_env=False, timeout=30) as client:
+        with httpx2.Client(
+            base_url=url.rstrip("/"), trust_env=False, verify=False, timeout=30
+        ) as client:
             sealed(home / "vault.db")
             answer = client.get(f"{API}/memories/jwt")
             assert answer.status_code == 423, answer.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -179,7 +180,12 @@ def test_the_server_keeps_to_its_document_whatever_it_is_asked(
         "--max-examples", str(examples(9)), "--seed", "7", "--workers", "2",
         "--generation-database", "none",
     ]  # fmt: skip
-    hooks = {"SCHEMATHESIS_HOOKS": "http_fuzzing", "PYTHONPATH": str(Path(__file__).parent)}
+    here = Path(__file__).parent
+    hooks = {
+        "SCHEMATHESIS_HOOKS": "http_fuzzing",
+        "PYTHONPATH": os.pathsep.join(map(str, (here, here.parent))),
+        "EXAMPLES": os.environ.get("EXAMPLES", ""),
+    }
     done = subprocess.run(
         command,
         cwd=tmp_path,

@@ -77,7 +77,7 @@ def test_serve_prints_a_link_that_logs_in_once(server: Server) -> None:
     found = re.match(r"Log in: (http://\S+/login/rcs_\S+) ", lines[1])
     assert found is not None, lines
     link = found[1]
-    with httpx2.Client(trust_env=False) as browser:
+    with httpx2.Client(trust_env=False, verify=False) as browser:
         assert "data-link" in browser.get(link).text
         assert browser.post(link).status_code == 303
         assert browser.get(f"{server.url}/", headers=PAGE).status_code == 200
@@ -130,7 +130,7 @@ def test_sessions_are_listed_and_ended_from_the_terminal(
     store = SessionStore(TokenStore(at_home))
     store.end([session.id for session in store.every()])
     cli.main(["open", "--print"])
-    with httpx2.Client(trust_env=False) as browser:
+    with httpx2.Client(trust_env=False, verify=False) as browser:
         browser.post(capsys.readouterr().out.strip())
         assert browser.get(f"{server.url}/", headers=PAGE).status_code == 200
         assert cli.main(["sessions", "--json"]) == 0

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx2
 import pytest
 from http_server import API, RECOLLECT, Server, environment, problem, refused_to_start, serving
 from prometheus_client.parser import text_string_to_metric_families
 
+from recollect import Recollect
 from recollect.interfaces.listening import on_port
 from recollect.version import __version__
 
@@ -72,9 +72,12 @@ def test_a_short_answer_is_sent_at_once() -> None:
 # Ending
 
 
-@pytest.mark.installed
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)], ids=["SIGTERM", "SIGINT"]
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGTERM, 0, id="SIGTERM"),
+        pytest.param(signal.SIGINT, 130, id="SIGINT", marks=pytest.mark.installed),
+    ],
 )
 def test_a_signal_ends_the_server_soon_and_leaves_no_child(
     tmp_path: Path, number: int, code: int
@@ -87,8 +90,8 @@ def test_a_signal_ends_the_server_soon_and_leaves_no_child(
         with pytest.raises(ProcessLookupError):
             os.killpg(server.process.pid, 0)
         assert "Traceback" not in server.log_text()
-    with serving(tmp_path / "home") as server:
-        assert server.listed() == [id]
+    with Recollect(tmp_path / "home" / "vault.db", home=tmp_path / "home") as memory:
+        assert [one.id for one in memory.list()] == [id]
 
 
 def test_a_client_that_keeps_its_connection_open_does_not_hold_the_server_back(
@@ -177,12 +180,12 @@ def test_health_is_told_while_many_search_at_once(server: Server) -> None:
     """All are answered, and none with an error."""
 
     def searching(n: int) -> int:
-        with httpx2.Client(base_url=server.url, trust_env=False, timeout=60) as client:
+        with server.new_client() as client:
             body = {"query": f"the tide of day {n} note", "limit": 50, "explain": True}
             return client.post(f"{API}/search", json=body).status_code
 
     def asking(n: int) -> int:
-        with httpx2.Client(base_url=server.url, trust_env=False, timeout=60) as client:
+        with server.new_client() as client:
             return client.get("/healthz").status_code
 
     with ThreadPoolExecutor(CLIENTS + 4) as threads:
@@ -194,7 +197,7 @@ def test_health_is_told_while_many_search_at_once(server: Server) -> None:
 
 def test_saving_and_searching_at_once_loses_nothing(server: Server) -> None:
     def turn(n: int) -> tuple[int, int]:
-        with httpx2.Client(base_url=server.url, trust_env=False, timeout=60) as client:
+        with server.new_client() as client:
             told = {"id": f"at-once-{n}", "title": f"Gale {n}", "project": "at-once"}
             saved = client.post(f"{API}/memories", json=told)
             return saved.status_code, client.get(f"{API}/search", params={"q": "gale"}).status_code

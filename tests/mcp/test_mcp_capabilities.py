@@ -69,13 +69,13 @@ class World(NamedTuple):
     url: str
     engine: Recollect
     access: TokenStore
+    client: httpx2.Client
 
     def post(self, body: object, token: str | None, headers: dict[str, str]) -> httpx2.Response:
         told = {"Accept": "application/json, text/event-stream", **headers}
         if token is not None:
             told["Authorization"] = f"Bearer {token}"
-        # Plain HTTP: else each request would load all certificates of the machine.
-        return httpx2.post(self.url, json=body, headers=told, timeout=30, verify=False)
+        return self.client.post(self.url, json=body, headers=told)
 
     def ask(
         self, token: str | None, method: str, params: dict[str, Any], *, modern: bool = False
@@ -119,11 +119,14 @@ def served(home: Path) -> Iterator[World]:
         app = create_app(Service(engine), credentials=Credentials((), access))
         config = uvicorn.Config(app, log_level="critical", ws="none", log_config=None)
         server = uvicorn.Server(config)
-        with socket.create_server(("127.0.0.1", 0)) as held:
+        # Plain HTTP: else it would load all certificates of the machine.
+        client = httpx2.Client(timeout=30, verify=False)
+        with client, socket.create_server(("127.0.0.1", 0)) as held:
             thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
             thread.start()
             try:
-                world = World(f"http://127.0.0.1:{held.getsockname()[1]}/mcp", engine, access)
+                url = f"http://127.0.0.1:{held.getsockname()[1]}/mcp"
+                world = World(url, engine, access, client)
                 world.mend()
                 yield world
             finally:

@@ -28,7 +28,9 @@ class LateWork:
         if not self._aside:
             self._done(work)
         elif not self.closing and self._free.acquire(blocking=False):
-            threading.Thread(target=self._last, args=(work,), name="recollect-late").start()
+            thread = threading.Thread(target=self._last, args=(work,), name="recollect-late")
+            thread.daemon = True  # what is left then is done another time
+            thread.start()
 
     def _last(self, work: Work) -> None:
         try:

@@ -58,6 +58,14 @@ DATED = (
     r"|\b(?:session|chapter|part|week|day|sprint|episode|meeting|lesson|issue|ticket|incident|adr"
     r"|version|release|step|question|page|turn|round|entry|no\.?|kapitel|teil|woche|tag) \d+"
 )
+# A title of a date and at most one other word tells who spoke, or which entry it is, and names no
+# subject: "user, March 12, 2026 (Thu) 17:50".
+DAY = re.compile(
+    r"(?:19|20)\d\d|(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?"
+    r"|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
+    r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?)",
+    re.IGNORECASE,
+)
 # Cosines of the bundled embedder. Two texts about different things have 0.4 to 0.6.
 LEAST = 0.5  # whatever else is known
 ABOUT_ALIKE = 0.55
@@ -66,6 +74,8 @@ VERY_ALIKE = 0.8
 # So much of the shorter head must be in the longer, in the same order, and so many words.
 SHARE = 0.5
 FEWEST = 2
+# A fact fits into one short sentence; a longer one tells several things, or a story.
+MOST = 16
 
 Tokens = Callable[[str], list[str]]
 
@@ -88,8 +98,16 @@ class Statement:
         return [stem for stem in self.stems(text) if stem not in EMPTY]
 
     @cached_property
+    def title(self) -> str:
+        """The memory's title; empty where that is a label."""
+        words = re.findall(r"\w+", self.memory.title)
+        others = [word for word in words if not word.isdigit() and not DAY.fullmatch(word)]
+        dated = any(map(DAY.fullmatch, words))
+        return "" if dated and len(others) < FEWEST else self.memory.title
+
+    @cached_property
     def head(self) -> str:
-        return self.memory.title or re.split(SENTENCE_END, self.memory.text, maxsplit=1)[0]
+        return self.title or re.split(SENTENCE_END, self.memory.text, maxsplit=1)[0]
 
     @cached_property
     def body(self) -> Statement:
@@ -98,8 +116,7 @@ class Statement:
 
     @cached_property
     def whole(self) -> str:
-        memory = self.memory
-        return f"{memory.title}. {memory.text}" if memory.title else memory.text
+        return f"{self.title}. {self.memory.text}" if self.title else self.memory.text
 
     @cached_property
     def head_words(self) -> list[str]:
@@ -128,12 +145,15 @@ class Statement:
 
     @cached_property
     def states(self) -> bool:
-        """Whether it states a fact. Of a text without a title the first sentence must be half of
-        it, and speak to nobody: all else is talk, or a story."""
+        """Whether it states a fact. Of a text without a title the first sentence must be short
+        and half of it, and all of it speak to nobody: all else is talk, or a story."""
         if "?" in self.head or "!" in self.head:
             return False
-        told = self.memory.title or 2 * len(self.head) >= len(self.memory.text)
-        return bool(told) and (bool(self.memory.title) or not found(ADDRESS, self.head))
+        if self.title:
+            return True
+        text = self.memory.text
+        told = 2 * len(self.head) >= len(text) and len(self.head_words) <= MOST
+        return told and "?" not in text and not found(ADDRESS, text)
 
     @cached_property
     def is_fact(self) -> bool:

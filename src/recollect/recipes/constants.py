@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
@@ -31,7 +32,7 @@ def constants(recipe: Recipe) -> list[Constant]:
 
 
 def _within(part: Struct, prefix: str) -> Iterator[Constant]:
-    kinds = get_type_hints(type(part), include_extras=True)
+    kinds = _kinds(type(part))
     for field in part.__struct_fields__:
         value = getattr(part, field)
         if isinstance(value, Struct):
@@ -46,6 +47,11 @@ def _within(part: Struct, prefix: str) -> Iterator[Constant]:
                 yield from _number(f"{prefix}{field}.{key}", number, kind)
         else:
             yield from _number(prefix + field, value, kinds[field])
+
+
+@cache
+def _kinds(part: type[Struct]) -> dict[str, Any]:
+    return get_type_hints(part, include_extras=True)
 
 
 def _number(name: str, value: object, kind: Any) -> Iterator[Constant]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from recollect.query.replacement import Tokens, replaced_by
+from recollect.query.replacement import Statement, Tokens, replaced_by
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Memory
 
@@ -82,6 +82,35 @@ def test_a_change_whose_text_tells_what_there_was_before_replaces_it(tokens: Tok
 )
 def test_what_only_looks_alike_replaces_nothing(tokens: Tokens, old: str, new: str) -> None:
     assert claimed(tokens, said("old", old), said("new", new, days=90)) == {}
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("user, March-28-2026", "We moved the film night from March 6 to April 9."),
+        ("user, 2026/03/28 (Sat) 17:50", "I no longer cook in March; any ideas for you and me?"),
+        ("", "I run again since the flu is gone. Do you have any tips on how to start?"),
+        (
+            "",
+            "I try to find a series for the evenings, and I have extended my hours of reading about"
+            " the flu and other things to ninety minutes on weekdays so that I finish it soon",
+        ),
+    ],
+)
+def test_talk_replaces_nothing_though_its_titles_tell_who_spoke_and_when(
+    tokens: Tokens, title: str, text: str
+) -> None:
+    old = said("old", "user, March-12-2026", "I have the flu and read a series in the evenings.")
+    new = said("new", title, text, days=90)
+    assert claimed(tokens, old, new) == {}
+    assert claimed(tokens, replace(old, title=""), new) == {}
+
+
+@pytest.mark.parametrize("title", ["Python 3.12", "Rate limit in May: 3", "Monday standup room"])
+def test_a_title_with_a_number_or_a_day_may_still_name_a_subject(
+    tokens: Tokens, title: str
+) -> None:
+    assert Statement(said("one", title, "Below."), tokens).head == title
 
 
 def test_what_was_used_before_may_stand_in_the_text_below_a_change(tokens: Tokens) -> None:

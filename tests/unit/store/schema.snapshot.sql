@@ -36,6 +36,9 @@ CREATE INDEX vectors_model ON vectors (model, seq);
 -- index waiting_memory
 CREATE INDEX waiting_memory ON waiting (memory);
 
+-- table codebooks
+CREATE TABLE codebooks (key INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL UNIQUE REFERENCES models ON DELETE CASCADE, points BLOB NOT NULL) STRICT;
+
 -- table corpus
 CREATE TABLE corpus (documents INTEGER NOT NULL) STRICT;
 
@@ -95,6 +98,9 @@ CREATE VIRTUAL TABLE stemmed USING fts5 (id, title, text, context, tags, why, im
 
 -- table tags
 CREATE TABLE tags (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, topic BLOB NOT NULL) STRICT;
+
+-- table vector_codes
+CREATE TABLE vector_codes (key INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES codebooks (model) ON DELETE CASCADE, last INTEGER NOT NULL, removed INTEGER NOT NULL, seqs BLOB NOT NULL, memories BLOB NOT NULL, codes BLOB NOT NULL, UNIQUE (model, last)) STRICT;
 
 -- table vectors
 CREATE TABLE vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, passage INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL, vector BLOB NOT NULL, UNIQUE (memory, model, passage)) STRICT;

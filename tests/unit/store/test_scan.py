@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from recollect.store.base import VectorMatch
 from recollect.store.sqlite import vector_rows
-from recollect.store.sqlite.matrix import Matrix
-from recollect.store.sqlite.scan import Codes, learned
+from recollect.store.sqlite.matrix import Matrix, _passing
+from recollect.store.sqlite.scan import Codes, codes, learned
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory, Span
 
@@ -43,15 +43,13 @@ def rows() -> Floats:
     return clustered(ROWS, WIDTH)
 
 
-@pytest.fixture(scope="module")
-def codes(rows: Floats) -> Codes:
-    return coded(rows)
-
-
 def coded(rows: Floats) -> Codes:
-    codes = learned(rows)
-    assert codes is not None, "faiss has a wheel wherever the tests run."
-    return codes
+    points = learned(rows)
+    assert points is not None, "faiss has a wheel wherever the tests run."
+    made = codes(rows.shape[1], points)
+    assert made is not None
+    made.add(rows)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -62,28 +60,47 @@ def queries(rows: Floats) -> Floats:
     return unit(near + random.normal(size=near.shape) / np.sqrt(WIDTH) / 2)
 
 
-def recall(codes: Codes, rows: Floats, queries: Floats) -> float:
+def recall(made: Codes, rows: Floats, queries: Floats) -> float:
     """The share of the ten truly nearest that are among the proposed."""
     held = 0
     for query in queries:
         true = np.argsort(-(rows @ query))[:10]
-        found = codes.proposed(query, 10)
+        found = made.proposed(query, vector_rows.WIDE)
         assert len(set(found.tolist())) == len(found) < len(rows) / 10
         held += len(set(true.tolist()) & set(found.tolist()))
     return held / (10 * len(queries))
 
 
-def test_the_proposed_hold_the_true_nearest(codes: Codes, rows: Floats, queries: Floats) -> None:
-    assert recall(codes, rows, queries) >= 0.99
+def test_the_proposed_hold_the_true_nearest(rows: Floats, queries: Floats) -> None:
+    assert recall(coded(rows), rows, queries) >= 0.99
 
 
 def test_rows_that_came_after_the_codes_were_learned_are_found_as_well(
     rows: Floats, queries: Floats
 ) -> None:
-    codes = coded(rows[:5000])
+    made = coded(rows[:5000])
     for first in range(5000, ROWS, 700):
-        codes.add(rows[first : first + 700])
-    assert recall(codes, rows, queries[:20]) >= 0.99
+        made.add(rows[first : first + 700])
+    assert recall(made, rows, queries[:20]) >= 0.99
+
+
+def test_packed_codes_go_on_where_they_were_packed(rows: Floats, queries: Floats) -> None:
+    """Codes of whole blocks, taken over in parts and added to, answer as codes made in one go."""
+    points = learned(rows[:500])
+    assert points is not None
+    whole, first, second, taken = (codes(WIDTH, points) for _ in range(4))
+    assert whole is not None
+    assert first is not None
+    assert second is not None
+    assert taken is not None
+    whole.add(rows[:300])
+    first.add(rows[:96])
+    second.add(rows[96:256])
+    parts = [first.packed(), second.packed()]
+    taken.take(parts, sum(map(len, parts)))
+    taken.add(rows[256:300])
+    assert taken.proposed(queries[0], 300).tolist() == whole.proposed(queries[0], 300).tolist()
+    assert np.array_equal(taken.decoded([0, 95, 96, 299]), whole.decoded([0, 95, 96, 299]))
 
 
 def test_no_more_are_proposed_than_there_are(rows: Floats) -> None:
@@ -95,8 +112,11 @@ def test_without_faiss_and_for_odd_dimensions_there_are_no_codes(
     rows: Floats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert learned(rows[:500, :383].copy()) is None
+    points = learned(rows[:500])
+    assert points is not None
     monkeypatch.setitem(sys.modules, "faiss", None)
     assert learned(rows[:500]) is None
+    assert codes(WIDTH, points) is None
 
 
 # The matrix
@@ -183,22 +203,29 @@ def test_a_matrix_larger_than_the_exact_scan_finds_the_true_nearest(
     put(store, keys[100:], vectors[100:])
     for place in (0, 99, 100, 1000, 2500, count - 1):
         assert names(nearest(store, vectors[place])) == truly(vectors, vectors[place])
-    assert getattr(held(store)._stored, "codes", None) is not None
+    stored = held(store)._stored
+    assert stored is not None
+    assert stored.codes is not None
+    assert not stored.vectors.size, "The vectors are read from the vault."
     forget(store, 2500)
     rest = vectors.copy()
     rest[2500] = -vectors[2500]
     assert names(nearest(store, vectors[2500])) == truly(rest, vectors[2500])
 
 
-def test_a_process_that_asks_once_makes_no_codes(
+def test_a_process_that_asks_once_makes_no_codes_that_the_vault_has_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vector_rows, "EXACT_ROWS", 100)
     store = SqliteStore(tmp_path / "vault.db", brief=True)
     vectors = clustered(300, 64, seed=15)
     put(store, add(store, 0, 300), vectors)
+    with store.database.writing() as connection:
+        connection.execute("DELETE FROM codebooks")
     assert names(nearest(store, vectors[7])) == truly(vectors, vectors[7])
-    assert getattr(held(store)._stored, "codes", "none") is None
+    stored = held(store)._stored
+    assert stored is not None
+    assert stored.codes is None
     store.close()
 
 
@@ -211,11 +238,12 @@ def test_a_filter_that_passes_few_is_answered_exactly(
     put(store, keys := add(store, 0, count), vectors)
     nearest(store, vectors[0])
     few = keys[::50]
-    found = held(store).nearest(vectors[3], 5, few, ())
+    connection = store.database.connection()
+    found = held(store).nearest(connection, vectors[3], 5, few, ())
     cosines = vectors[::50].astype(np.float64) @ vectors[3].astype(np.float64)
     best = np.sort(cosines)[::-1][:5]
     assert [near.score for near in found] == pytest.approx(best.tolist(), abs=1e-6)
-    without = held(store).nearest(vectors[3], 5, None, [keys[3]])
+    without = held(store).nearest(connection, vectors[3], 5, None, [keys[3]])
     assert name(3) not in names(without)
     assert len(without) == 5
 
@@ -245,7 +273,7 @@ def test_removing_over_a_quarter_begins_the_arrays_anew(store: SqliteStore) -> N
     anew = held(store)._stored
     assert anew is not None
     assert anew.vectors is not before.vectors
-    assert (anew.size, len(anew.ids)) == (29, 29)
+    assert anew.size == 29
 
 
 def test_a_search_under_way_is_not_disturbed(store: SqliteStore) -> None:
@@ -256,14 +284,14 @@ def test_a_search_under_way_is_not_disturbed(store: SqliteStore) -> None:
     nearest(store, vectors[0])
     began = held(store)._stored
     assert began is not None
-    rows, ids = began.vectors[:40].copy(), began.ids[:40]
+    rows, seqs = began.vectors[:40].copy(), began.seqs[:40].copy()
     put(store, keys[40:], vectors[40:])
     nearest(store, vectors[0])
     forget(store, *range(30))
     nearest(store, vectors[0])
     assert began.size == 40
     assert np.array_equal(began.vectors[:40], rows)
-    assert began.ids[:40] == ids
+    assert np.array_equal(began.seqs[:40], seqs)
 
 
 def test_a_removal_seen_by_a_search_under_way_is_never_returned(store: SqliteStore) -> None:
@@ -271,13 +299,11 @@ def test_a_removal_seen_by_a_search_under_way_is_never_returned(store: SqliteSto
     vectors = clustered(40, 16, seed=13)
     put(store, add(store, 0, 40), vectors)
     nearest(store, vectors[0])
-    matrix = held(store)
-    began = matrix._stored
+    began = held(store)._stored
     assert began is not None
     forget(store, *range(20))
     nearest(store, vectors[0])
-    passing = matrix._passing(began, None, ())
-    assert passing is not None
+    passing = np.flatnonzero(_passing(began, None, ()))
     assert passing.tolist() == list(range(20, 40))
 
 

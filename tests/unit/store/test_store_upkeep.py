@@ -28,7 +28,8 @@ from recollect.testing.stores.samples import (
 
 CHECKS = [
     "file", "references", "memories", "stemmed index", "plain index", "subwords index",
-    "details index", "memory count", "vocabulary", "vectors", "waiting vectors", "topic hashes",
+    "details index", "memory count", "vocabulary", "vectors", "vector index",
+    "waiting vectors", "topic hashes",
 ]  # fmt: skip
 
 # What is damaged by hand, and the check that must say so.

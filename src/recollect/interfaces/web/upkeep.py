@@ -33,6 +33,7 @@ ABOUT = {
     "memory count": "How many memories there are",
     "vocabulary": "How often each word occurs",
     "vectors": "Vectors, each of the right size and of a live memory",
+    "vector index": "Codes of the vectors, which a search of many compares",
     "waiting vectors": "What is noted as waiting for a vector",
     "topic hashes": "Hashes that tags are filtered by",
 }

@@ -1,4 +1,4 @@
-"""One model's vectors in memory, kept in step with the file.
+"""One model's vectors in memory, kept in step with the file: few as they are, many as codes.
 
 The arrays have room to grow, so that a save costs one row and not a copy of all. A removed row is
 marked; when too many are marked, the arrays are made anew. A search works on the rows that were
@@ -10,53 +10,51 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 
 from recollect.errors import DimensionMismatch
-from recollect.store.base import StoredVector, VectorMatch
-from recollect.store.sqlite import vector_rows
+from recollect.store.base import VectorMatch
+from recollect.store.sqlite import scan, vector_codes, vector_rows
+from recollect.store.sqlite.connection import as_json_list
+from recollect.store.sqlite.vector_codes import Model
 from recollect.store.sqlite.vector_rows import VectorRows
 from recollect.types import Span
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
-    from recollect.store.sqlite.vector_rows import Keys, Rows
+    from recollect.store.sqlite.vector_rows import Keys, Mask, Near
 
 MOST_REMOVED = 0.25
+# So many chunks behind, it is quicker to read them all than the vectors that came since.
+MOST_CHUNKS = 8
 
 ADDED = """
-SELECT v.seq, v.memory, v.passage, v.start, v.stop, m.id, v.vector
-  FROM models o CROSS JOIN vectors v ON v.model = o.key AND v.seq > ?
-  CROSS JOIN memories m ON m.key = v.memory
- WHERE o.identity = ? AND length(v.vector) = 4 * o.dimensions ORDER BY v.seq"""
+SELECT v.seq, v.memory, v.vector FROM vectors v
+ WHERE v.model = ? AND v.seq > ? AND length(v.vector) = ? ORDER BY v.seq"""
 REMOVED = "SELECT seq, vector FROM vectors_removed WHERE seq > ? ORDER BY seq"
-LAST_REMOVED = "SELECT seq, 0 FROM vectors_removed WHERE seq > ? ORDER BY seq DESC LIMIT 1"
-COUNT = """
-SELECT (SELECT count(*) FROM vectors v WHERE v.model = o.key), o.dimensions FROM models o
- WHERE o.identity = ?"""
-SEQS = """
-SELECT v.seq FROM models o CROSS JOIN vectors v ON v.model = o.key AND v.seq > ?
- WHERE o.identity = ? ORDER BY v.seq"""
-ONE = ADDED.replace("v.seq > ?", "v.seq = ?")
-
-
-class Sorted(NamedTuple):
-    """The rows sorted by their memories' keys; `of` and `size` tell which rows were sorted."""
-
-    of: Keys
-    size: int
-    rows: Rows
-    keys: Keys
+LAST_REMOVED = "SELECT coalesce(max(seq), 0) FROM vectors_removed"
+COUNT = "SELECT count(*) FROM (SELECT 1 FROM vectors WHERE model = ? LIMIT ?)"
+SEQS = "SELECT seq FROM vectors WHERE model = ? AND seq > ? ORDER BY seq"
+ONE = """
+SELECT v.seq, v.memory, v.vector FROM vectors v JOIN memories m ON m.key = v.memory
+ WHERE v.seq = ? AND length(v.vector) = ? AND typeof(m.id) = 'text'"""
+NAMED = """
+SELECT v.seq, m.id, v.passage, v.start, v.stop FROM json_each(?) j
+  CROSS JOIN vectors v ON v.seq = j.value CROSS JOIN memories m ON m.key = v.memory"""
+NEWER = "SELECT count(*) FROM vector_codes WHERE model = ? AND last > ?"
 
 
 class Matrix:
     """The vectors of one model, and how far in the file they were read.
 
-    With `dimensions`, each vector is cut to that many and normalised again (Matryoshka). `brief`:
-    this process searches only once or twice, so no codes are made. `damaged`: the vault is, so that
+    With `dimensions`, each vector is cut to that many and normalised again (Matryoshka); the vault
+    has no codes of such vectors. `brief`: this process searches only once or twice, so no codes are
+    made that the vault does not have. `damaged`: the vault is, so that its codes are not used, and
     vectors that cannot be read are left out.
     """
 
@@ -71,11 +69,9 @@ class Matrix:
         self._states: dict[int, tuple[object, int]] = {}
         self._read = 0
         self._removed = 0
-        self._width = 0
+        self._model: Model | None = None
         self._stored: VectorRows | None = None
-        self._row_of_seq: dict[int, int] = {}
         self._dead = 0
-        self._sorted: Sorted | None = None
 
     def follow(self, connection: apsw.Connection) -> None:
         """Read what was added and removed since the last time; quick when nothing was."""
@@ -83,153 +79,145 @@ class Matrix:
         if self._states.get(id(connection)) == state:
             return
         with self._guard, connection:  # everything is read at one moment
-            self._take_removed(connection)
-            self._take_added(connection)
+            model = vector_codes.model_of(connection, self._identity)
+            stored = self._going_on(connection, model)
+            while model is not None:
+                anew = stored is None
+                stored = self._extended(connection, model, stored or self._begun(connection, model))
+                gone = self._take_removed(connection, stored)
+                self._dead = 0 if anew else self._dead + gone
+                if self._dead <= MOST_REMOVED * stored.size:
+                    break
+                stored = None
+            self._model, self._stored = model, stored
             self._states[id(connection)] = state
 
     def nearest(
-        self, vector: Vector, limit: int, among: Sequence[int] | None, without: Sequence[int]
+        self,
+        connection: apsw.Connection,
+        vector: Vector,
+        limit: int,
+        among: Sequence[int] | None,
+        without: Sequence[int],
     ) -> list[VectorMatch]:
         """The `limit` best memories among those keys, and every one as good as the last of them.
         A memory counts by its best passage."""
-        stored = self._stored
-        if stored is None or limit < 1:
+        stored, model = self._stored, self._model
+        if stored is None or model is None or not stored.size or limit < 1:
             return []
-        query = self._fitting(vector)
-        return vector_rows.nearest(stored, query, limit, self._passing(stored, among, without))
+        if len(vector) != model.width:
+            raise DimensionMismatch(model.width, len(vector))
+        query = vector_rows.shaped(vector[None, :], self._dimensions)[0]
+        passing = _passing(stored, among, without)
+        read = partial(self._vectors, connection, model.width)
+        return _named(connection, stored, vector_rows.nearest(stored, query, limit, passing, read))
 
-    def cosines(self, vector: Vector, keys: Sequence[int]) -> dict[int, float]:
-        """The cosine of each of these memories that has a vector: its best passage's."""
-        stored = self._stored
-        if stored is None:
-            return {}
-        rows = self._rows_of(stored, keys)
-        values = vector_rows.exact(stored.vectors[rows], self._fitting(vector))
-        return {near.key: near.score for near in vector_rows.by_memory(stored, rows, values)}
+    def _vectors(self, connection: apsw.Connection, width: int, seqs: Keys) -> tuple[Keys, Vector]:
+        found, vectors = vector_codes.vectors_of(connection, seqs.tolist(), width)
+        return found, vector_rows.shaped(vectors, self._dimensions)
 
-    def stored(self, keys: Sequence[int]) -> dict[int, list[StoredVector]]:
-        """The vectors of these memories, the passages of one in order."""
-        stored = self._stored
-        found: dict[int, list[StoredVector]] = {}
-        if stored is None:
-            return found
-        rows = self._rows_of(stored, keys).tolist()
-        for row in sorted(rows, key=lambda row: stored.spans[row, 0]):
-            span = Span(*stored.spans[row, 1:].tolist())
-            key = int(stored.keys[row])
-            found.setdefault(key, []).append(StoredVector(span, stored.vectors[row]))
-        return found
+    def _going_on(self, connection: apsw.Connection, model: Model | None) -> VectorRows | None:
+        """The rows to go on with; None to begin anew: another codebook, or too far behind."""
+        stored, before = self._stored, self._model
+        if stored is None or model is None or before is None or model[:3] != before[:3]:
+            return None
+        if stored.codes is not None:
+            newer = connection.execute(NEWER, (model.key, self._read)).get
+            if isinstance(newer, int) and newer > MOST_CHUNKS:
+                return None
+        return stored
 
-    def _rows_of(self, stored: VectorRows, keys: Sequence[int]) -> Rows:
-        """The rows of a few memories, looked up in the sorted keys. Sorting happens once per
-        change; comparing every key each time would take longer than the rest."""
-        known = self._sorted
-        if known is None or known.of is not stored.keys or known.size != stored.size:
-            order = np.argsort(stored.keys[: stored.size], kind="stable")
-            known = self._sorted = Sorted(stored.keys, stored.size, order, stored.keys[order])
-        wanted = np.unique(np.asarray(keys, np.int64))
-        first = np.searchsorted(known.keys, wanted, "left")
-        last = np.searchsorted(known.keys, wanted, "right")
-        spans = [known.rows[one:other] for one, other in zip(first, last, strict=True)]
-        rows: Rows = np.concatenate(spans) if spans else np.zeros(0, np.intp)
-        return rows[stored.alive[rows]]
+    def _begun(self, connection: apsw.Connection, model: Model) -> VectorRows:
+        """The rows of the vault's chunks; without chunks, no rows yet."""
+        self._read = 0
+        self._removed = int(str(connection.execute(LAST_REMOVED).get))  # no row, none to remove
+        width = min(self._dimensions or model.width, model.width)
+        limit = -1 if self._brief or self._damaged else vector_rows.EXACT_ROWS + 1
+        count = int(str(connection.execute(COUNT, (model.key, limit)).get))
+        points = None
+        if width == model.width and not self._damaged:
+            points = model.points
+        if points is None and count == limit:
+            sample = vector_codes.sample(connection, model)
+            points = scan.learned(vector_rows.shaped(sample, self._dimensions))
+        codes = None if points is None else scan.codes(width, points)
+        if codes is None or points is not model.points:
+            return vector_rows.with_room(count, width, codes)
+        loaded = vector_codes.load(connection, model, codes)
+        stored = vector_rows.with_room(size := len(loaded.seqs), width, codes)
+        stored.seqs[:size], stored.keys[:size] = loaded.seqs, loaded.memories
+        stored.alive[:size] = loaded.alive
+        if size:
+            self._read, self._removed = loaded.last, loaded.removed
+        return stored._replace(size=size)
 
-    def _passing(
-        self, stored: VectorRows, among: Sequence[int] | None, without: Sequence[int]
-    ) -> Rows | None:
-        """The rows that the filter lets pass; None for all of them."""
-        keys, alive = stored.keys[: stored.size], stored.alive[: stored.size]
-        if among is not None:
-            return np.flatnonzero(alive & np.isin(keys, np.asarray(among, np.int64)))
-        if without:
-            return np.flatnonzero(alive & ~np.isin(keys, np.asarray(without, np.int64)))
-        return None if alive.all() else np.flatnonzero(alive)
-
-    def _take_removed(self, connection: apsw.Connection) -> None:
-        log = REMOVED if self._stored else LAST_REMOVED  # nothing stored, nothing to remove
-        for seq, vector in connection.execute(log, (self._removed,)):
-            self._removed = seq
-            row = self._row_of_seq.pop(vector, None)
-            if row is not None and self._stored is not None:
-                self._stored.alive[row] = False
-                self._dead += 1
-        if self._stored is not None and self._dead > MOST_REMOVED * self._stored.size:
-            self._forget_all()
-
-    def _forget_all(self) -> None:
-        """Start anew: the next `follow` reads everything that is there now."""
-        self._stored = self._sorted = None
-        self._row_of_seq = {}
-        self._read = self._dead = 0
-
-    def _take_added(self, connection: apsw.Connection) -> None:
-        asked = (self._read, self._identity)
+    def _extended(
+        self, connection: apsw.Connection, model: Model, stored: VectorRows
+    ) -> VectorRows:
+        """The rows with those that came since."""
+        asked = (model.key, self._read, 4 * model.width)
         rows: Iterator[tuple[apsw.SQLiteValue, ...]] = (
             _readable(connection, *asked)
             if self._damaged
             else iter(connection.execute(ADDED, asked))
         )
-        first = next(rows, None)
-        if first is None:
-            return
-        if self._stored is None:
-            [(count, width)] = connection.execute(COUNT, (self._identity,)).fetchall()
-            self._width = width  # type: ignore[assignment]
-            self._stored = vector_rows.with_room(count, self._cut_width())  # type: ignore[arg-type]
-        batch = [first]
-        for row in rows:
-            batch.append(row)
-            if len(batch) == vector_rows.READ_ROWS:
-                self._append(batch)
-                batch = []
-        if batch:
-            self._append(batch)
-        if not self._brief:
-            self._stored = vector_rows.with_codes(self._stored)
+        while batch := list(islice(rows, vector_rows.READ_ROWS)):
+            seqs, keys, blobs = zip(*batch, strict=True)
+            read = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), model.width)
+            stored = vector_rows.appended(
+                stored,
+                np.array(seqs, np.int64),
+                np.array(keys, np.int64),
+                vector_rows.shaped(read.astype(np.float32, copy=False), self._dimensions),
+            )
+            self._read = seqs[-1]
+        return stored if self._brief else vector_rows.coded(stored)
 
-    def _append(self, batch: Sequence[Sequence[apsw.SQLiteValue]]) -> None:
-        assert self._stored is not None
-        seqs, keys, passages, starts, stops, ids, blobs = zip(*batch, strict=True)
-        if not all(isinstance(id, str) for id in ids):  # a damaged row may hold any value
-            raise apsw.CorruptError("an id is not a text")
-        read = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), self._width)
-        rows = self._shaped(read.astype(np.float32, copy=False))
-        stored = vector_rows.grown(self._stored, len(batch))
-        first, last = stored.size, stored.size + len(batch)
-        stored.vectors[first:last] = rows
-        if stored.codes is not None:
-            stored.codes.add(rows)
-        stored.keys[first:last] = keys
-        stored.spans[first:last] = np.array([passages, starts, stops], np.int32).T
-        stored.alive[first:last] = True
-        stored.ids.extend(ids)
-        self._row_of_seq.update(zip(seqs, range(first, last), strict=True))
-        self._read = seqs[-1]
-        self._stored = stored._replace(size=last)
+    def _take_removed(self, connection: apsw.Connection, stored: VectorRows) -> int:
+        """Mark the rows that were removed since the last time and return their number."""
+        removed = connection.execute(REMOVED, (self._removed,)).fetchall()
+        if not removed:
+            return 0
+        self._removed = removed[-1][0]  # type: ignore[assignment]
+        gone = np.array([seq for _, seq in removed], np.int64)
+        seqs = stored.seqs[: stored.size]
+        rows = np.searchsorted(seqs, gone)
+        rows = rows[np.isin(gone, seqs)]
+        stored.alive[rows] = False
+        return len(rows)
 
-    def _fitting(self, vector: Vector) -> Vector:
-        """The query's vector, cut like the rows; DimensionMismatch where it has another width."""
-        if len(vector) != self._width:
-            raise DimensionMismatch(self._width, len(vector))
-        shaped: Vector = self._shaped(vector[None, :])[0]
-        return shaped
 
-    def _cut_width(self) -> int:
-        return min(self._dimensions or self._width, self._width)
+def _passing(stored: VectorRows, among: Sequence[int] | None, without: Sequence[int]) -> Mask:
+    """Which rows are there and pass the filter."""
+    keys, alive = stored.keys[: stored.size], stored.alive[: stored.size]
+    if among is not None:
+        return alive & np.isin(keys, np.asarray(among, np.int64))
+    if without:
+        return alive & ~np.isin(keys, np.asarray(without, np.int64))
+    return alive
 
-    def _shaped(self, rows: Vector) -> Vector:
-        if self._cut_width() == rows.shape[1]:
-            return rows
-        cut = rows[:, : self._dimensions]
-        lengths = np.linalg.norm(cut, axis=1, keepdims=True)
-        unit: Vector = (cut / np.maximum(lengths, 1e-12)).astype(np.float32)
-        return unit
+
+def _named(
+    connection: apsw.Connection, stored: VectorRows, best: Sequence[Near]
+) -> list[VectorMatch]:
+    """The memories with their ids and passages."""
+    seqs = [int(stored.seqs[near.row]) for near in best]
+    named = {row[0]: row[1:] for row in connection.execute(NAMED, (as_json_list(seqs),))}
+    matches = []
+    for seq, near in zip(seqs, best, strict=True):
+        if seq in named:
+            id, passage, start, stop = named[seq]
+            if not isinstance(id, str):  # a damaged row may hold any value
+                raise apsw.CorruptError("an id is not a text")
+            span = Span(start, stop)
+            matches.append(VectorMatch(id, near.cosine, passage, span, near.key))
+    return matches
 
 
 def _readable(
-    connection: apsw.Connection, after: int, identity: str
+    connection: apsw.Connection, model: int, after: int, size: int
 ) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
     """The rows that can be read, each looked up by itself."""
-    for (seq,) in connection.execute(SEQS, (after, identity)).fetchall():
+    for (seq,) in connection.execute(SEQS, (model, after)).fetchall():
         with suppress(apsw.CorruptError):
-            yield from connection.execute(ONE, (seq, identity)).fetchall()
+            yield from connection.execute(ONE, (seq, size)).fetchall()

@@ -47,8 +47,8 @@ class Finding(NamedTuple):
 
 def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
     """Within a transaction, make the keyword indexes, the vocabulary, the memory count, the topic
-    hashes and the list of memories without a vector again. Vectors of a wrong size are removed and
-    will be made again."""
+    hashes, the list of memories without a vector and the vectors' codes again. Vectors of a wrong
+    size are removed and will be made again."""
     _rebuild_words(connection)
     connection.execute("UPDATE corpus SET documents = (SELECT count(*) FROM indexed)")
     connection.execute("DELETE FROM vocabulary")
@@ -63,6 +63,9 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
     connection.execute(f"DELETE FROM vectors WHERE seq IN ({WRONG_VECTORS})")
     connection.execute("DELETE FROM waiting")
     connection.execute(f"INSERT INTO waiting {WAITING}")
+    from recollect.store.sqlite import vector_codes  # noqa: PLC0415  start-up time: numpy
+
+    vector_codes.fill(connection)
 
 
 def _rebuild_words(connection: apsw.Connection) -> None:
@@ -237,6 +240,12 @@ def _vectors(connection: apsw.Connection) -> str | None:
     return f"{wrong} vectors have the wrong size or belong to forgotten memories" if wrong else None
 
 
+def _codes(connection: apsw.Connection) -> str | None:
+    from recollect.store.sqlite import vector_codes  # noqa: PLC0415  start-up time: numpy
+
+    return vector_codes.problem(connection)
+
+
 def _waiting(connection: apsw.Connection) -> str | None:
     recorded = set(connection.execute("SELECT model, memory FROM waiting"))
     wrong = len(recorded ^ set(connection.execute(WAITING)))
@@ -263,5 +272,6 @@ CHECKS: tuple[tuple[str, Callable[[apsw.Connection], str | None]], ...] = (
     ("memory count", _count),
     ("vocabulary", _vocabulary),
     ("vectors", _vectors),
+    ("vector index", _codes),
     ("waiting vectors", _waiting),
 )

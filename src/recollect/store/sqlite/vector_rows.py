@@ -1,17 +1,18 @@
-"""The rows of one model's vectors and the search in them: a quantised scan proposes candidates,
-true cosines decide."""
+"""The rows of one model's vectors and the search in them. Few are compared as they are; of many, a
+quantised scan proposes candidates, and their true cosines decide."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recollect.store.base import StoredVector, VectorMatch
-from recollect.store.sqlite.scan import Codes, learned
-from recollect.types import Span
+from recollect.errors import DimensionMismatch
+from recollect.store.base import StoredVector
+from recollect.store.sqlite import scan
+from recollect.store.sqlite.scan import Codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,84 +21,134 @@ if TYPE_CHECKING:
 
     Keys = NDArray[np.int64]
     Rows = NDArray[np.intp]
+    Mask = NDArray[np.bool_]
+    # Reads the vectors with these `seq`s from the vault: those that are there, and the vectors.
+    Read = Callable[[Keys], tuple[Keys, Vector]]
 
 # Up to so many rows are compared as they are: that takes about a millisecond, and needs no codes.
 EXACT_ROWS = 16_384
-# Of a filter that lets pass fewer than this share, too few proposals would be left.
-MOST_LEFT_OUT = 0.5
+# So few that pass a filter are read from the vault and compared rather than looked for by code.
+FEW_ROWS = 1024
+# So many are proposed. Chosen by benchmarks/bench_vectors.py: the true nearest are among them.
+WIDE = 384
+WIDE_PER_RESULT = 6
 READ_ROWS = 4096
 HEADROOM = 1.25
 
 
 class VectorRows(NamedTuple):
-    """What a search reads: the rows up to `size`. Rows after it may just be being written."""
+    """What a search reads: the rows up to `size`, by ascending `seq`. Rows after it may just be
+    being written. With `codes` the vectors themselves are not in memory."""
 
     size: int
     vectors: Vector
     codes: Codes | None
+    seqs: Keys
     keys: Keys
-    spans: NDArray[np.int32]
-    alive: NDArray[np.bool_]
-    ids: list[str]
+    alive: Mask
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """The arrays with a row per vector."""
-        return self.vectors, self.keys, self.spans, self.alive
+        return self.vectors, self.seqs, self.keys, self.alive
 
 
-def with_room(count: int, width: int) -> VectorRows:
+class Near(NamedTuple):
+    """A memory, and the row and cosine of its best passage."""
+
+    key: int
+    row: int
+    cosine: float
+
+
+def with_room(count: int, width: int, codes: Codes | None = None) -> VectorRows:
     """No row yet, and room for `count` and some more."""
     capacity = int(count * HEADROOM) + READ_ROWS
     return VectorRows(
         0,
-        np.empty((capacity, width), np.float32),
-        None,
+        np.empty((capacity, width if codes is None else 0), np.float32),
+        codes,
         np.empty(capacity, np.int64),
-        np.empty((capacity, 3), np.int32),
+        np.empty(capacity, np.int64),
         np.zeros(capacity, np.bool_),
-        [],
     )
 
 
 def grown(stored: VectorRows, more: int) -> VectorRows:
     """The same rows with room for `more`; copied only where there is not enough."""
     needed = stored.size + more
-    if needed <= len(stored.vectors):
+    if needed <= len(stored.keys):
         return stored
-    # The codes are learned again, not copied: rows that came since may be of another kind.
-    larger = with_room(needed, stored.vectors.shape[1])
-    stored = stored._replace(codes=None)
+    larger = with_room(needed, stored.vectors.shape[1], stored.codes)
     for old, new in zip(stored.arrays(), larger.arrays(), strict=True):
         new[: stored.size] = old[: stored.size]
-    return larger._replace(size=stored.size, ids=stored.ids)
+    return larger._replace(size=stored.size)
 
 
-def with_codes(stored: VectorRows) -> VectorRows:
-    """The same rows, with codes where there are enough rows to need them."""
+def appended(stored: VectorRows, seqs: Keys, keys: Keys, vectors: Vector) -> VectorRows:
+    """The rows and these behind them."""
+    stored = grown(stored, len(seqs))
+    first, last = stored.size, stored.size + len(seqs)
+    if stored.codes is not None:
+        stored.codes.add(vectors)
+    else:
+        stored.vectors[first:last] = vectors
+    stored.seqs[first:last], stored.keys[first:last] = seqs, keys
+    stored.alive[first:last] = True
+    return stored._replace(size=last)
+
+
+def coded(stored: VectorRows) -> VectorRows:
+    """The same rows; codes in place of the vectors where there are too many to compare all."""
     if stored.codes is not None or stored.size <= EXACT_ROWS:
         return stored
-    return stored._replace(codes=learned(stored.vectors[: stored.size]))
+    rows = stored.vectors[: stored.size]
+    points = scan.learned(rows)
+    made = None if points is None else scan.codes(rows.shape[1], points)
+    if made is None:
+        return stored
+    made.add(rows)
+    return stored._replace(codes=made, vectors=np.empty((len(stored.keys), 0), np.float32))
 
 
-def nearest(
-    stored: VectorRows, query: Vector, limit: int, passing: Rows | None
-) -> list[VectorMatch]:
+def shaped(rows: Vector, dimensions: int) -> Vector:
+    """The rows cut to so many dimensions and normalised again; 0 leaves them as they are."""
+    if not 0 < dimensions < rows.shape[1]:
+        return rows
+    cut = rows[:, :dimensions]
+    lengths = np.linalg.norm(cut, axis=1, keepdims=True)
+    unit: Vector = (cut / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return unit
+
+
+def nearest(stored: VectorRows, query: Vector, limit: int, passing: Mask, read: Read) -> list[Near]:
     """The `limit` best memories among the passing rows, and every one as good as the last."""
     wanted = limit
     while True:
         chosen = _chosen(stored, query, wanted, passing)
-        best = by_memory(stored, chosen, exact(stored.vectors[chosen], query))
+        chosen, vectors = _vectors(stored, chosen, read)
+        best = by_memory(stored.keys[chosen], chosen, exact(vectors, query))
         if len(best) >= limit or wanted >= stored.size:
             return _cut(best, limit)
         wanted *= 4  # several passages of one memory stood among the best
 
 
-def _chosen(stored: VectorRows, query: Vector, count: int, passing: Rows | None) -> Rows:
+def _vectors(stored: VectorRows, rows: Rows, read: Read) -> tuple[Rows, Vector]:
+    """The vectors of these rows, and the rows that have one."""
+    if stored.codes is None:
+        return rows, stored.vectors[rows]
+    seqs, vectors = read(stored.seqs[rows])
+    if len(seqs) < len(rows):  # removed since, or not yet there for this reader
+        rows = rows[np.isin(stored.seqs[rows], seqs)]
+    return rows, vectors
+
+
+def _chosen(stored: VectorRows, query: Vector, count: int, passing: Mask) -> Rows:
     """Rows that contain the best `count` and all that equal the last of them."""
-    if stored.codes is not None:
-        passing = _proposed(stored, stored.codes, query, count, passing)
-    places = np.arange(stored.size) if passing is None else passing
-    if len(places) <= count:
+    total = int(np.count_nonzero(passing))
+    if stored.codes is not None and total > max(count, FEW_ROWS):
+        return _proposed(stored.codes, query, count, passing, total)
+    places: Rows = np.flatnonzero(passing)
+    if len(places) <= count or stored.codes is not None:
         return places
     # A matrix product rounds the same vector differently in different rows: near the cut it cannot
     # decide, so what is near enough stays. Of many rows, it is quicker to compare all.
@@ -110,22 +161,19 @@ def _chosen(stored: VectorRows, query: Vector, count: int, passing: Rows | None)
     return near
 
 
-def _proposed(
-    stored: VectorRows, codes: Codes, query: Vector, count: int, passing: Rows | None
-) -> Rows | None:
-    """The rows worth comparing: those that the codes propose. All that pass, where they are few or
-    where the filter leaves out so many that too few proposals would remain."""
-    if passing is None:
-        found = codes.proposed(query, count)
-        return found[found < stored.size]
-    if len(passing) <= EXACT_ROWS or len(passing) < MOST_LEFT_OUT * stored.size:
-        return passing
-    chosen = np.zeros(stored.size, np.bool_)
-    chosen[passing] = True
-    found = codes.proposed(query, int(count / MOST_LEFT_OUT))
-    found = found[found < stored.size]
-    left: Rows = found[chosen[found]]
-    return left if len(left) > count else passing
+def _proposed(codes: Codes, query: Vector, count: int, passing: Mask, total: int) -> Rows:
+    """The rows that are nearest by code among those that pass. So many more are asked for as do not
+    pass, and more again where too few are left: those that pass may lie far from the query."""
+    size = len(passing)
+    wanted = min(max(WIDE, WIDE_PER_RESULT * count), total)
+    asked = wanted * size // total
+    while True:
+        found = codes.proposed(query, asked)
+        found = found[found < size]
+        left: Rows = found[passing[found]][:wanted]
+        if len(left) >= min(wanted, max(2 * count, wanted // 2)) or asked >= size:
+            return left
+        asked *= 4
 
 
 def _roughness(dimensions: int) -> float:
@@ -139,26 +187,40 @@ def exact(rows: Vector, query: Vector) -> NDArray[np.float64]:
     return products
 
 
-def by_memory(stored: VectorRows, rows: Rows, cosines: NDArray[np.float64]) -> list[VectorMatch]:
-    """Each memory once, by its best passage, best first."""
-    best: dict[int, VectorMatch] = {}
+def by_memory(keys: Keys, rows: Rows, cosines: NDArray[np.float64]) -> list[Near]:
+    """Each memory once, by its best row, best first."""
+    best: dict[int, Near] = {}
     order = np.argsort(-cosines, kind="stable")
-    ordered = rows[order]
-    columns = ordered, stored.keys[ordered], cosines[order], stored.spans[ordered]
-    for row, key, cosine, (passage, start, stop) in zip(
-        *(column.tolist() for column in columns), strict=True
-    ):
+    columns = keys[order].tolist(), rows[order].tolist(), cosines[order].tolist()
+    for key, row, cosine in zip(*columns, strict=True):
         if key not in best:
-            best[key] = VectorMatch(stored.ids[row], cosine, passage, Span(start, stop), key)
+            best[key] = Near(key, row, cosine)
     return list(best.values())
 
 
-def _cut(best: list[VectorMatch], limit: int) -> list[VectorMatch]:
+def _cut(best: list[Near], limit: int) -> list[Near]:
     """The first `limit`, and those as good as the last of them."""
     if len(best) <= limit:
         return best
-    least = best[limit - 1].score
-    return [near for near in best if near.score >= least]
+    least = best[limit - 1].cosine
+    return [near for near in best if near.cosine >= least]
+
+
+def best_cosines(
+    stored: Mapping[str, Sequence[StoredVector]], vector: Vector, dimensions: int
+) -> dict[str, float]:
+    """The cosine of each of these memories: its best passage's."""
+    every = [(id, one.vector) for id, vectors in stored.items() for one in vectors]
+    if not every:
+        return {}
+    rows = np.stack([floats for _, floats in every])
+    if rows.shape[1] != len(vector):
+        raise DimensionMismatch(rows.shape[1], len(vector))
+    query = shaped(vector[None, :], dimensions)[0]
+    best: dict[str, float] = {}
+    for (id, _), cosine in zip(every, exact(shaped(rows, dimensions), query).tolist(), strict=True):
+        best[id] = max(cosine, best.get(id, cosine))
+    return best
 
 
 def between(stored: Mapping[str, Sequence[StoredVector]]) -> dict[tuple[str, str], float]:

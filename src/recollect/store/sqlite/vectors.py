@@ -1,7 +1,7 @@
 """Vectors: float32 blobs in SQLite, and the search for the nearest of them.
 
-The matrix of the active model is in memory once per process and follows the file by reading what
-is new: vectors carry a growing `seq`, removals are logged.
+What a search scans of the active model is in memory once per process and follows the file by
+reading what is new: vectors carry a growing `seq`, removals are logged.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ TEXT = "m.title || char(10) || m.text || char(10) || m.context"
 # Of what waits, the smallest of so many, the newest: each batch looks at no more.
 LOOKED_AT = 5_000
 SIZE = "octet_length(m.title) + octet_length(m.text) + octet_length(m.context)"
+STORED = """
+SELECT m.id, v.start, v.stop, v.vector FROM json_each(?) j
+  CROSS JOIN memories m ON m.id = j.value CROSS JOIN models o ON o.identity = ?
+  CROSS JOIN vectors v ON v.memory = m.key AND v.model = o.key
+ WHERE length(v.vector) = 4 * o.dimensions ORDER BY v.passage"""
 # The end of the name of the lock file beside the vault: whoever holds it embeds.
 LEASE = "-embedding.lock"
 
@@ -59,19 +64,23 @@ class SqliteVectors:
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
-        matrix = self._following(identity, dimensions)
-        # More than asked for where equal cosines straddle the cut: there ids decide.
-        best = matrix.nearest(vector, limit, *self._narrowed(filter))
+        if not (self._brief or self._damaged or (identity, dimensions) in self._matrices):
+            self._extend(identity)  # the vault may be from before there were codes
+        with self._database.translated():
+            connection = self._database.connection()
+            with connection:  # what is found is read at the moment at which it was looked for
+                matrix = self._following(connection, identity, dimensions)
+                # More than asked for where equal cosines straddle the cut: there ids decide.
+                best = matrix.nearest(connection, vector, limit, *self._narrowed(filter))
         best.sort(key=lambda near: (-near.score, near.memory_id))
         return best[:limit]
 
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
-        matrix = self._following(identity, dimensions)
-        keys = self._keys_of(ids)
-        cosines = matrix.cosines(vector, list(keys.values()))
-        return {id: cosines[key] for id, key in keys.items() if key in cosines}
+        from recollect.store.sqlite.vector_rows import best_cosines  # noqa: PLC0415  as below
+
+        return best_cosines(self.stored(identity, ids), vector, dimensions)
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         from recollect.store.sqlite.vector_rows import between  # noqa: PLC0415  as below
@@ -79,16 +88,13 @@ class SqliteVectors:
         return between(self.stored(identity, ids))
 
     def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
-        keys = self._keys_of(ids)
-        found = self._following(identity, 0).stored(list(keys.values()))
-        return {id: found[keys[id]] for id in ids if keys.get(id) in found}
+        import numpy as np  # noqa: PLC0415  as below
 
-    def _keys_of(self, ids: Sequence[str]) -> dict[str, int]:
-        rows = self._database.rows(
-            "SELECT m.id, m.key FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value",
-            as_json_list(ids),
-        )
-        return dict(rows)  # type: ignore[arg-type]
+        found: dict[str, list[StoredVector]] = {id: [] for id in ids}
+        for id, start, stop, vector in self._database.rows(STORED, as_json_list(found), identity):
+            span, floats = Span(start, stop), np.frombuffer(vector, "<f4")  # type: ignore[arg-type]
+            found[str(id)].append(StoredVector(span, floats.astype(np.float32, copy=False)))
+        return {id: vectors for id, vectors in found.items() if vectors}
 
     def put(
         self,
@@ -121,6 +127,7 @@ class SqliteVectors:
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 [(model, key, *passage) for key in current for passage in passages[key]],
             )
+        self._extend(identity)
 
     def waiting(
         self,
@@ -167,8 +174,9 @@ class SqliteVectors:
 
     def remove(self, identity: str) -> int:
         with self._database.writing() as connection:
-            sql = "DELETE FROM vectors WHERE model IN (SELECT key FROM models WHERE identity = ?)"
-            connection.execute(sql, (identity,))
+            of_model = "model IN (SELECT key FROM models WHERE identity = ?)"
+            connection.execute(f"DELETE FROM codebooks WHERE {of_model}", (identity,))
+            connection.execute(f"DELETE FROM vectors WHERE {of_model}", (identity,))
             return connection.changes()
 
     def keep_only(self, identity: str) -> int:
@@ -184,17 +192,23 @@ class SqliteVectors:
         with self._guard:
             self._matrices.clear()
 
-    def _following(self, identity: str, dimensions: int) -> Matrix:
+    def _following(self, connection: apsw.Connection, identity: str, dimensions: int) -> Matrix:
         """The matrix of this model, brought up to date with the file."""
         from recollect.store.sqlite.matrix import Matrix  # noqa: PLC0415  numpy: only with vectors
 
-        with self._database.translated(), self._guard:
+        with self._guard:
             matrix = self._matrices.get((identity, dimensions))
             if matrix is None:
                 matrix = Matrix(identity, dimensions, brief=self._brief, damaged=self._damaged)
                 self._matrices[identity, dimensions] = matrix
-            matrix.follow(self._database.connection())
+            matrix.follow(connection)
             return matrix
+
+    def _extend(self, identity: str) -> None:
+        """Write the codes that are due of vectors that are there."""
+        from recollect.store.sqlite.vector_codes import extend  # noqa: PLC0415  as above
+
+        extend(self._database, identity)
 
     def _narrowed(self, filter: Filter) -> tuple[list[int] | None, list[int]]:
         """The memories to search (None: all) and those to leave out. Left-out kinds are few: where

@@ -1,0 +1,252 @@
+"""What people would use instead, on the same passages and questions: quality, time, memory, size.
+
+Each peer is installed into an environment of its own (`--work`), at the version below, and does
+what its documentation shows (peer_drivers/). The corpus is qed-nq's passages among those of
+scale-wiki, the questions are qed-nq's, which are judged. Peers that search by meaning get the
+vectors of Recollect's built-in model, since their own models have to be downloaded from a hub.
+`--page` writes docs/comparison.md from the results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from data import data_argument, median, passages
+from embeddings import cache_argument, embedded, embedder
+from recollect.evals.metrics import MEASURES, measured
+
+HERE = Path(__file__).parent
+DRIVERS = HERE / "peer_drivers"
+RESULTS = HERE / "results" / "peers.json"
+PAGE = HERE.parent / "docs" / "comparison.md"
+QUESTIONS = 300
+LONGEST = 3600  # seconds for one load, or for all questions
+MEGABYTE = 1024 * 1024
+Row = dict[str, Any]
+
+
+class Peer(NamedTuple):
+    """A way to search: its driver, what it needs to be installed, and whether it takes vectors."""
+
+    driver: str
+    says: str
+    requirement: str = ""
+    vectors: bool = False
+    command: str = ""
+
+
+OURS = "recollect"
+PEERS = (
+    Peer("recollect_words", "Recollect, `blend` by words alone", OURS),
+    Peer("recollect_blend", "Recollect, `blend` without rerank", OURS, vectors=True),
+    Peer("recollect_rerank", "Recollect, `blend` as it comes", OURS, vectors=True),
+    Peer("lancedb_words", "LanceDB, full-text search", "lancedb==0.40.0 pyarrow"),
+    Peer("lancedb_hybrid", "LanceDB, hybrid", "lancedb==0.40.0 pyarrow", vectors=True),
+    Peer("tantivy_words", "Tantivy", "tantivy==0.27.0"),
+    Peer("chroma_vectors", "Chroma", "chromadb==1.5.9", vectors=True),
+    Peer("sqlite_vec_hand", "sqlite-vec and FTS5 by hand", "sqlite-vec==0.1.9", vectors=True),
+    Peer("txtai_words", "txtai, keyword", "txtai==9.14.0"),
+    Peer("txtai_hybrid", "txtai, hybrid", "txtai==9.14.0", vectors=True),
+    Peer("mempalace_words", "MemPalace", "mempalace==3.11.0"),
+    Peer("mcp_memory_service", "mcp-memory-service", "mcp-memory-service==12.4.0"),
+    Peer("basic_memory", "basic-memory", "basic-memory==0.24.1"),
+    Peer("qmd_words", "qmd, `qmd search`", "npm:@tobilu/qmd@2.8.3", command="qmd"),
+    Peer("ripgrep_words", "ripgrep", command="rg"),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    data_argument(parser)
+    cache_argument(parser)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--only", nargs="+", choices=[peer.driver for peer in PEERS])
+    parser.add_argument("--work", type=Path, required=True, help="for environments and indexes")
+    parser.add_argument("--no-vectors", action="store_true", help="leave out who takes vectors")
+    parser.add_argument("--page", action="store_true", help="write the page and measure nothing")
+    args = parser.parse_args()
+    found = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    if args.page:
+        PAGE.write_text(page(found), encoding="utf-8")
+        return
+    for size in args.sizes:
+        grades = prepare(args, size)
+        for peer in PEERS:
+            if (args.only and peer.driver not in args.only) or (args.no_vectors and peer.vectors):
+                continue
+            found.setdefault(str(size), {})[peer.driver] = tried(peer, args.work, size, grades)
+            print(f"{size:>9,}  {peer.says:<40} {found[str(size)][peer.driver]}", flush=True)
+            found["machine"] = f"{os.cpu_count()} cores, Python {platform.python_version()}"
+            RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def prepare(args: argparse.Namespace, size: int) -> dict[str, dict[str, int]]:
+    """Write the corpus and the questions; returns what is relevant to each question."""
+    judged = args.data / "qed-nq"
+    with gzip.open(judged / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [{"id": row["_id"], **row} for row in map(json.loads, lines)]
+    others = passages(args.data, size - len(rows))
+    with (judged / "queries.jsonl").open(encoding="utf-8") as lines:
+        asked = [json.loads(line) for line, _ in zip(lines, range(QUESTIONS), strict=False)]
+    questions = [{"id": row["_id"], "text": row["text"]} for row in asked]
+    if not args.no_vectors:
+        model = embedder()
+        vectors = [
+            *model.documents([f"{row['title']}\n{row['text']}" for row in rows]),
+            *embedded(args.data, args.cache, len(others))[0],
+        ]
+        for row, vector in zip([*rows, *others], vectors, strict=True):
+            row["vector"] = vector.tolist()
+        for row, vector in zip(
+            questions, model.queries([q["text"] for q in questions]), strict=True
+        ):
+            row["vector"] = vector.tolist()
+    folder = args.work / str(size)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, written in (("corpus", [*rows, *others]), ("questions", questions)):
+        with (folder / f"{name}.jsonl").open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in written)
+    grades: dict[str, dict[str, int]] = {row["id"]: {} for row in questions}
+    for line in (judged / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        query, document, grade = line.split("\t")
+        if query in grades:
+            grades[query][document] = int(grade)
+    return grades
+
+
+def tried(peer: Peer, work: Path, size: int, grades: Mapping[str, Mapping[str, int]]) -> Row:
+    """What was measured, or why nothing was."""
+    try:
+        python, environment, installed = install(peer, work / "environments")
+        if not (DRIVERS / f"{peer.driver}.py").exists():
+            return {"failed": "it installs, but nobody has written a driver for it yet"}
+        folder = work / str(size) / peer.driver
+        shutil.rmtree(folder, ignore_errors=True)
+        load = lane(python, environment, peer, "load", folder.parent)
+        ask = lane(python, environment, peer, "ask", folder.parent)
+    except (OSError, subprocess.SubprocessError) as error:
+        return {"failed": reason(error)}
+    figures = measured(ask["run"], grades)
+    quality = {
+        name: round(sum(one[name] for one in figures.values()) / len(figures), 4)
+        for name in MEASURES
+    }
+    times = sorted(ask["ms"])
+    return {
+        **quality,
+        "load_per_s": round(load["rows"] / load["load_s"]),
+        "first_ms": round(ask["first_s"] * 1000),
+        "p50_ms": round(median(times), 2),
+        "p95_ms": round(times[int(0.95 * len(times))], 2),
+        "load_mb": round(load["memory_mb"]),
+        "ask_mb": round(ask["memory_mb"]),
+        "disk_mb": round(size_of(folder)),
+        "installed_mb": round(installed),
+    }
+
+
+def install(peer: Peer, environments: Path) -> tuple[Path, dict[str, str], float]:
+    """The peer's Python, its environment, and how large what was installed is, in MB."""
+    if peer.requirement.startswith("npm:"):
+        package = peer.requirement.removeprefix("npm:")
+        folder = environments / peer.command
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            npm = ["npm", "install", "--silent", "--prefix", str(folder), package]
+            subprocess.run(npm, check=True, capture_output=True, text=True, timeout=LONGEST)
+        program = folder / "node_modules" / ".bin" / peer.command
+        return Path(sys.executable), {peer.command.upper(): str(program)}, size_of(folder)
+    if not peer.requirement:
+        program = shutil.which(peer.command)
+        if program is None:
+            raise FileNotFoundError(f"{peer.command} is not installed")
+        return Path(sys.executable), {}, Path(program).stat().st_size / MEGABYTE
+    folder = environments / peer.requirement.split("==")[0]
+    python = folder / "bin" / "python"
+    if not (folder / ".ready").exists():
+        venv.create(folder, with_pip=True)
+        wanted = [str(HERE.parent)] if peer.requirement == OURS else peer.requirement.split()
+        pip = [str(python), "-m", "pip", "install", "--quiet", *wanted]
+        subprocess.run(pip, check=True, capture_output=True, text=True, timeout=LONGEST)
+        (folder / ".ready").touch()
+    return python, {}, size_of(folder)
+
+
+def lane(python: Path, environment: dict[str, str], peer: Peer, what: str, work: Path) -> Row:
+    """What peer_drivers/lane.py says, in the peer's environment."""
+    command = [str(python), str(DRIVERS / "lane.py"), peer.driver, what, str(work)]
+    done = subprocess.run(
+        command,
+        env=os.environ | environment,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+    )
+    answer: Row = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def reason(error: Exception) -> str:
+    """The last line of what a failed program said, without this machine's paths."""
+    said = (getattr(error, "stderr", "") or str(error)).strip().splitlines() or [str(error)]
+    return said[-1].replace(str(Path.home()), "~")[:200]
+
+
+COLUMNS = {
+    "ndcg@10": "nDCG@10",
+    "recall@10": "recall@10",
+    "load_per_s": "load, a second",
+    "first_ms": "first answer, ms",
+    "p50_ms": "p50, ms",
+    "p95_ms": "p95, ms",
+    "ask_mb": "memory, MB",
+    "disk_mb": "disk, MB",
+    "installed_mb": "installed, MB",
+}
+
+
+def page(found: Mapping[str, Any]) -> str:
+    """The page of the comparison, all of it from the results."""
+    lines = (HERE / "peers_page.md").read_text(encoding="utf-8").rstrip().splitlines()
+    lines += ["", f"Measured on {found['machine']}.", ""]
+    for size in sorted(int(key) for key in found if key.isdigit()):
+        rows = found[str(size)]
+        lines += [f"## {size:,} passages", "", "| | " + " | ".join(COLUMNS.values()) + " |"]
+        lines += ["|---|" + "---:|" * len(COLUMNS)]
+        for peer in PEERS:
+            figures = rows.get(peer.driver, {"failed": ""})
+            if "failed" not in figures:
+                values = (f"{figures[name]:,}" for name in COLUMNS)
+                lines.append(f"| {peer.says} | " + " | ".join(values) + " |")
+        lines.append("")
+    lines += ["## What did not install or run", ""]
+    for size, rows in found.items():
+        if size.isdigit():
+            for peer in PEERS:
+                if failed := rows.get(peer.driver, {}).get("failed"):
+                    lines.append(f"- {peer.says}, {int(size):,} passages: `{failed}`")
+    lines += ["", "## Versions and commands", ""]
+    for peer in PEERS:
+        wanted = peer.requirement or f"Debian's package of `{peer.command}`"
+        lines.append(f"- {peer.says}: `{wanted}`, `benchmarks/peer_drivers/{peer.driver}.py`")
+    return "\n".join(lines) + "\n"
+
+
+def size_of(folder: Path) -> float:
+    return sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file()) / MEGABYTE
+
+
+if __name__ == "__main__":
+    main()
