@@ -103,12 +103,12 @@ def cells_alike(how: Layout, rows: Sequence[tuple[int, bytes]]) -> Places:
     firsts = np.cumsum(counts) - counts
     documents = (sums - np.repeat(sums[firsts] - gaps[firsts], counts)).astype(np.uint32)
     several = len(how.columns)
+    cells = np.repeat(counts, several)
     if several > 1:  # each row's documents once for each column
-        documents = np.concatenate(
-            [np.tile(some, several) for some in np.split(documents, firsts[1:])]
-        )
+        offsets = np.repeat(firsts, several) - (np.cumsum(cells) - cells)
+        documents = documents[np.arange(len(times)) + np.repeat(offsets, cells)]
     columns = np.tile(np.array(how.columns, np.uint8), len(rows))
-    return Places(documents, np.repeat(columns, np.repeat(counts, several)), times)
+    return Places(documents, np.repeat(columns, cells), times)
 
 
 def read_places(count: int, bits: int, postings: bytes, places: bytes) -> Places:
