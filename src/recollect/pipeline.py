@@ -46,9 +46,10 @@ def run(
     )
     ranking = context.fused = _fused(declared, context)
     pool = len(ranking)
-    for stage in declared.stages:
-        with context.timed("stages"), context.timed(f"stages.{stage.name}"):
-            ranking = stage.apply(ranking, context)
+    with context.timed("stages"):
+        for stage in declared.stages:
+            with context.timed(f"stages.{stage.name}"):
+                ranking = stage.apply(ranking, context)
     shown = search.view or declared.view
     with context.timed("present"):
         memories = [context.memory(id) for id in ranking.ids]

@@ -206,9 +206,12 @@ class SqliteKeyword:
         return dict(zip(words, self.statistics(index, any_of(words)).holding, strict=False))
 
     def tokens(self, text: str) -> list[str]:
-        tokenizer = self._database.connection().fts5_tokenizer("porter", ["unicode61"])
+        connection = self._database.connection()
+        if getattr(self._local, "tokenizing", None) is not connection:
+            self._local.tokenizer = connection.fts5_tokenizer("porter", ["unicode61"])
+            self._local.tokenizing = connection
         flags = apsw.FTS5_TOKENIZE_DOCUMENT
-        found = tokenizer(
+        found = self._local.tokenizer(
             text.encode(), flags, None, include_offsets=False, include_colocated=False
         )
         return cast(list[str], found)  # without offsets and synonyms: plain texts
