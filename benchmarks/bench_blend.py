@@ -1,15 +1,18 @@
-"""In one process, at 100,000 memories: `blend` without rerank, end to end, against its three parts
-alone (the keyword statement, the query's embedding, the vector scan), and with rerank."""
+"""In one process, at 10,000 and 100,000 memories: what each step of `blend` costs by words alone,
+and beside the keyword match; with vectors, end to end, against its three parts alone (the keyword
+statement, the query's embedding, the vector scan), and with rerank."""
 
 from __future__ import annotations
 
 import argparse
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from data import data_argument, median, passages, questions
-from embeddings import cache_argument, embedded
+from embeddings import cache_argument, embedded, missing
 from recollect import Recollect
 from recollect.ingest.draft import draft
 from recollect.query.fts5 import any_of
@@ -21,35 +24,53 @@ from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.base import COLUMNS
 from recollect.types import Filter
 
+if TYPE_CHECKING:
+    from recollect.store.base import KeywordMatches
+
 WARM_UP = 20
 KEYS = "SELECT id, key FROM memories"
+WORDS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     cache_argument(parser)
-    parser.add_argument("--passages", type=int, default=100_000)
+    parser.add_argument("--passages", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--queries", type=int, default=200)
     args = parser.parse_args()
     asked = questions(args.data, args.queries + WARM_UP)
-    with tempfile.TemporaryDirectory() as home:
-        fill(Path(home), args.data, args.cache, args.passages)
-        settings = Settings(rerank=Rerank(provider="none"))
-        with Recollect(home=home, settings=settings) as memory:
-            report(memory, asked)
-        with Recollect(home=home) as memory:
-            report_rerank(memory, asked[: WARM_UP + 50])
+    for count in args.passages:
+        with tempfile.TemporaryDirectory() as home:
+            left_out = missing(args.cache, count)
+            if left_out:
+                save(Path(home), passages(args.data, count))
+            else:
+                fill(Path(home), args.data, args.cache, count)
+            with Recollect(home=home, settings=WORDS) as memory:
+                report_words(memory, asked)
+            if left_out:
+                print(f"with vectors: left out, {left_out:,} of {count:,} embeddings are missing;")
+                print(f"make them with `benchmarks/embeddings.py --passages {count}`")
+                continue
+            with Recollect(home=home, settings=Settings(rerank=Rerank(provider="none"))) as memory:
+                report(memory, asked)
+            with Recollect(home=home) as memory:
+                report_rerank(memory, asked[: WARM_UP + 50])
+
+
+def save(home: Path, rows: list[dict[str, str]]) -> None:
+    """A vault of real passages without vectors."""
+    with Recollect(home=home, settings=WORDS) as memory:
+        for first in range(0, len(rows), 5000):
+            memory.save_all([draft(row) for row in rows[first : first + 5000]])
 
 
 def fill(home: Path, data: Path, cache: Path, count: int) -> None:
     """A vault of real passages with real vectors, those kept by embeddings.py."""
     rows = passages(data, count)
     vectors, _ = embedded(data, cache, count)
-    unembedded = Settings(embedding=Embedding(provider="none"))
-    with Recollect(home=home, settings=unembedded) as memory:
-        for first in range(0, len(rows), 5000):
-            memory.save_all([draft(row) for row in rows[first : first + 5000]])
+    save(home, rows)
     with Recollect(home=home) as memory:
         identity = memory.models.embedder().identity
         keys = {str(id): int(str(key)) for id, key in memory.store.database.rows(KEYS)}
@@ -62,6 +83,38 @@ def fill(home: Path, data: Path, cache: Path, count: int) -> None:
             )
 
 
+def report_words(memory: Recollect, asked: list[str]) -> None:
+    """The CPU time of a search by words, what of it is the keyword match, and each step's share of
+    the time that passes."""
+    matching = 0.0
+    match = memory.store.keyword.match
+
+    def timed_match(*args: object, **options: object) -> KeywordMatches:
+        nonlocal matching
+        start = time.thread_time()
+        try:
+            return match(*args, **options)  # type: ignore[arg-type]
+        finally:
+            matching += time.thread_time() - start
+
+    memory.store.keyword.match = timed_match  # type: ignore[method-assign]
+    for text in asked[:WARM_UP]:
+        memory.search(text, recipe="blend")
+    steps: Counter[str] = Counter()
+    matching, whole = 0.0, time.thread_time()
+    for text in asked[WARM_UP:]:
+        steps.update(memory.search(text, recipe="blend").timings_ms)
+    whole = time.thread_time() - whole
+    count = len(asked) - WARM_UP
+    print(f"memories                       {memory.store.vocabulary.documents():>10,}")
+    print(f"by words, CPU of a search      {whole / count * 1000:>10.2f} ms")
+    print(f"  of that not the match        {(whole - matching) / count * 1000:>10.2f} ms")
+    total = steps.pop("total")
+    for name, spent in steps.most_common():
+        if spent >= total / 100:
+            print(f"  {name:<29}{spent / count:>10.2f} ms {spent / total:>6.0%}")
+
+
 def report(memory: Recollect, asked: list[str]) -> None:
     parts, whole = [], []
     for text in asked:
@@ -70,7 +123,6 @@ def report(memory: Recollect, asked: list[str]) -> None:
         memory.search(text, recipe="blend")
         whole.append((time.perf_counter() - start) * 1000)
     parts, whole = parts[WARM_UP:], whole[WARM_UP:]
-    print(f"memories                       {memory.store.vocabulary.documents():>10,}")
     print(f"three parts alone, p50         {median(parts):>10.2f} ms")
     print(f"blend without rerank, p50      {median(whole):>10.2f} ms")
     print(f"blend without rerank, p95      {sorted(whole)[int(0.95 * len(whole))]:>10.2f} ms")

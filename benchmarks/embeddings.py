@@ -36,12 +36,22 @@ def cache_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def missing(cache: Path, count: int) -> int:
+    """How many of the first `count` passages have no embedding in the cache."""
+    kept = [(_folder(cache) / f"{first:08}.npy").exists() for first in range(0, count, CHUNK)]
+    return min(count, CHUNK * kept.count(False))
+
+
+def _folder(cache: Path) -> Path:
+    return cache / embedder().identity.replace(":", "-").replace("@", "-")
+
+
 def embedded(
     data: Path, cache: Path, count: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Vectors of the first `count` passages, and of 500 queries."""
     model = embedder()
-    folder = cache / model.identity.replace(":", "-").replace("@", "-")
+    folder = _folder(cache)
     folder.mkdir(parents=True, exist_ok=True)
     rows = passages(data, count)
     parts = []

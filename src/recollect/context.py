@@ -16,10 +16,9 @@ from msgspec import structs
 
 from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Reranker
-from recollect.query.exact import folded
 from recollect.query.exclusions import Exclusion
 from recollect.query.likeness import Likeness
-from recollect.query.subwords import subwords
+from recollect.query.memory_text import MemoryText
 from recollect.query.understanding import Understanding
 from recollect.store.base import Store
 from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Search
@@ -42,67 +41,6 @@ class Models(Protocol):
     def embedder(self) -> Embedder: ...
 
     def reranker(self) -> Reranker: ...
-
-
-class MemoryText:
-    """A memory's words, read when they are needed: as stems, and as a text without case and
-    accents."""
-
-    def __init__(
-        self,
-        memory: Memory,
-        tokens: Callable[[str], list[str]],
-        *,
-        has_subwords: bool,
-        details: str = "",
-    ) -> None:
-        self._memory = memory
-        self._tokens = tokens
-        self._has_subwords = has_subwords
-        self._details = details
-
-    @cached_property
-    def body(self) -> tuple[str, ...]:
-        """The stems of text and context, in order."""
-        return tuple(self._tokens(f"{self._memory.text}\n{self._memory.context}"))
-
-    @cached_property
-    def subwords(self) -> tuple[str, ...]:
-        """What identifiers and unspaced scripts hold beside words, where the query asks for it."""
-        return tuple(subwords(self._text)) if self._has_subwords else ()
-
-    @cached_property
-    def title(self) -> tuple[str, ...]:
-        return tuple(self._tokens(self._memory.title))
-
-    @cached_property
-    def stems(self) -> tuple[str, ...]:
-        """The stems of title, text, context, tags and the passage of details that the query asks
-        for, in order, and those of the subwords."""
-        rest = " ".join((*self._memory.tags, self._details, *self.subwords))
-        return (*self.title, *self.body, *self._tokens(rest))
-
-    @cached_property
-    def stem_set(self) -> frozenset[str]:
-        return frozenset(self.stems)
-
-    @cached_property
-    def every_stem(self) -> frozenset[str]:
-        """Those of every field."""
-        memory = self._memory
-        rest = (memory.id, memory.why, memory.impact, memory.kind, memory.domain)
-        found = self._tokens("\n".join((*rest, memory.project, memory.source, memory.path)))
-        return self.stem_set.union(found)
-
-    @cached_property
-    def folded(self) -> str:
-        return folded(f"{self._text}\n{' '.join(self.subwords)}")
-
-    @cached_property
-    def _text(self) -> str:
-        memory = self._memory
-        texts = (memory.title, memory.text, memory.context, *memory.tags, self._details)
-        return "\n".join(texts)
 
 
 class SearchContext:
@@ -157,6 +95,7 @@ class SearchContext:
         self._roles = roles
         self._memories: dict[str, Memory] = {}
         self._texts: dict[str, MemoryText] = {}
+        self._exact_terms: dict[str, list[str]] = {}
         self._asked = False
         self._ahead: threading.Thread | None = None
         self._vector: Vector | None = None
@@ -305,6 +244,13 @@ class SearchContext:
             )
         return self._texts[id]
 
+    def exact_terms(self, id: str) -> list[str]:
+        """Those of the query's exact terms that a memory holds; looked for once."""
+        if id not in self._exact_terms:
+            terms = self.understanding.exact_terms
+            self._exact_terms[id] = [term for term in terms if self.text(id).holds(term)]
+        return self._exact_terms[id]
+
     @cached_property
     def _details(self) -> dict[str, str]:
         """The passage that the details channel found in each memory's details: reading all of them
@@ -344,7 +290,7 @@ class SearchContext:
 
 def scores_of(ranking: Ranking) -> dict[str, float]:
     """The score of each memory of a ranking."""
-    return {hit.memory_id: hit.score for hit in ranking}
+    return {hit.memory_id: hit.why.value for hit in ranking.hits}
 
 
 def passages_of(ranking: Ranking) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from msgspec import structs
 
@@ -46,9 +46,10 @@ def run(
     )
     ranking = context.fused = _fused(declared, context)
     pool = len(ranking)
-    for stage in declared.stages:
-        with context.timed("stages"), context.timed(f"stages.{stage.name}"):
-            ranking = stage.apply(ranking, context)
+    with context.timed("stages"):
+        for stage in declared.stages:
+            with context.timed(f"stages.{stage.name}"):
+                ranking = stage.apply(ranking, context)
     shown = search.view or declared.view
     with context.timed("present"):
         memories = [context.memory(id) for id in ranking.ids]
@@ -194,16 +195,21 @@ def _fused(declared: Recipe, context: SearchContext) -> Ranking:
         fused = declared.fuse.fuse(context)
     names = declared.fuse.channels
     taken = {hit.memory_id for name in names for hit in context.channels.get(name, ())}
-    left_out = taken.difference(fused.ids)
+    found = {id for channel in context.channels.values() for id in channel.ids}
+    wanted = found.difference(taken).union(fused.ids)
     with context.timed("load"):
-        context.load(fused.ids)
-        context.load(
-            id for channel in context.channels.values() for id in channel.ids if id not in left_out
-        )
+        context.load(wanted)
+    gone = {id for id in wanted if not context.has(id)}
+    if not gone:
+        return fused
     for name, channel in context.channels.items():
-        live = (hit for hit in channel if hit.memory_id in left_out or context.has(hit.memory_id))
-        context.channels[name] = structs.replace(channel, hits=tuple(live))
-    return structs.replace(fused, hits=tuple(hit for hit in fused if context.has(hit.memory_id)))
+        context.channels[name] = _without(channel, gone)
+    return _without(fused, gone)
+
+
+def _without(ranking: Ranking, gone: Set[str]) -> Ranking:
+    live = tuple(hit for hit in ranking if hit.memory_id not in gone)
+    return structs.replace(ranking, hits=live)
 
 
 def _understood(declared: Recipe, context: SearchContext, ranking: Ranking) -> tuple[str, ...]:

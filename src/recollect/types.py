@@ -22,7 +22,7 @@ Family = Literal["meaning", "words", "structure", "literal", "rarity", "rerankin
 Origin = Literal["pinned", "matched", "newest"]
 
 
-class Memory(Struct, frozen=True, kw_only=True):
+class Memory(Struct, frozen=True, kw_only=True, gc=False):
     """One thing worth keeping, as stored. Texts that were never given are empty, not null."""
 
     id: str
@@ -145,7 +145,7 @@ class Search(Struct, frozen=True, kw_only=True):
         return frozenset(domain.lower() for domain in asked if domain)
 
 
-class Term(Struct, frozen=True):
+class Term(Struct, frozen=True, gc=False):
     """One node of a score: its value and how that value came about.
 
     `formula` is an operation on the parts, or for a leaf the arithmetic; `how` says where a raw
@@ -214,7 +214,7 @@ class FilePlace(Struct, frozen=True):
     last_line: int
 
 
-class Findings(Struct, frozen=True):
+class Findings(Struct, frozen=True, gc=False):
     """What stages found out about a hit, beside its score.
 
     `same`: memories that say the same in the same words, shown as this one. `replaces`: older ones
@@ -239,7 +239,7 @@ class Findings(Struct, frozen=True):
 NO_FINDINGS = Findings()
 
 
-class Hit(Struct, frozen=True):
+class Hit(Struct, frozen=True, gc=False):
     """A memory in a ranking. Its score *is* the value of its explanation."""
 
     memory_id: str
@@ -289,7 +289,7 @@ class Ranking(Struct, frozen=True):
 
     @property
     def ids(self) -> tuple[str, ...]:
-        return tuple(hit.memory_id for hit in self.hits)
+        return tuple([hit.memory_id for hit in self.hits])
 
     def resorted(self, hits: Iterable[Hit]) -> Ranking:
         """These hits, best first; all else that is known of this ranking stays."""

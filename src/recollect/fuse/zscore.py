@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from recollect.context import SearchContext, passages_of
 from recollect.depth import Depth
 from recollect.recipes.ranges import Weight
-from recollect.types import Hit, Ranking, Term, combine, leaf, ranked, weighted
+from recollect.types import Hit, Ranking, Term, combine, order, ranked, weighted
 
 # So many standard deviations are far.
 FAR = 2.0
@@ -97,13 +97,11 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
             for name in self.weights
             if name in context.channels
         }
-        totals = {
-            id: sum(
-                self.weights[name] * one.spread.share(one.scores[id])
-                for name, one in measured.items()
-            )
-            for id in ids
-        }
+        totals = dict.fromkeys(ids, 0.0)
+        for name, one in measured.items():
+            weight, share = self.weights[name], one.spread.share
+            for id, score in one.scores.items():
+                totals[id] += weight * share(score)
         chosen = self._pool(context, totals)
         notes = {name: self._notes(context, name) for name in measured}
         hits = (Hit(id, self._term(id, measured, notes, context)) for id in chosen)
@@ -142,10 +140,10 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
 
     def _pool(self, context: SearchContext, totals: dict[str, float]) -> list[str]:
         # Ordered by the bare totals: most candidates never need an explanation.
-        order = ranked(Hit(id, leaf(self.name, total, "sum")) for id, total in totals.items()).ids
+        best = sorted(totals, key=lambda id: order(totals[id], id))
         size = self.pool.at(context.limit)
         kept = {hit.memory_id for name in self.kept for hit in context.channels.get(name, ())}
-        return [*order[:size], *(id for id in order[size:] if id in kept)]
+        return [*best[:size], *(id for id in best[size:] if id in kept)]
 
     def _term(
         self,

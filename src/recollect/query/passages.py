@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from recollect.query.exact import is_unspaced
 from recollect.query.subwords import pairs
@@ -18,20 +20,29 @@ LEAST_START = 4
 BEGINNING = re.compile(r"\n\s*|[.!?。！？]\s+")
 CUT = "…"
 LONG_WORD = 20  # characters
+# Small letters that a pattern without case takes for an i and an s.
+ODD = ("ı", "ſ")
 # Characters of a field that are looked through: a book, in some milliseconds.
 MOST_READ = 200_000
+
+
+class Densest(NamedTuple):
+    """The window with the most different words: how many, and from where to where they reach."""
+
+    different: int = 0
+    first: int = 0
+    last: int = 0
 
 
 def passage(memory: Memory, words: Sequence[str], size: int, at: int = 0) -> Passage:
     """The best passage of at most `size` characters and the marks of cuts. Where no field holds a
     word, it is what stands at `at` in the first field that holds anything."""
-    field = best_field(memory, words, size)
+    field, best = best_field(memory, words, size)
     text = getattr(memory, field)
-    different, first, last = _densest(_matches(text, words), size)
-    start = 0 if different else min(at, max(0, len(text) - size))
-    if different and last + LONG_WORD > size:  # it is not in the beginning
-        start = span(text, words, size).start
-        for border in BEGINNING.finditer(text, start, first):
+    start = 0 if best.different else min(at, max(0, len(text) - size))
+    if best.different and best.last + LONG_WORD > size:  # it is not in the beginning
+        start = _around(text, best, size).start
+        for border in BEGINNING.finditer(text, start, best.first):
             start = border.end()
     start, end = _between_words(text, start, size)
     shown = text[start:end].strip("\n").rstrip()
@@ -40,12 +51,12 @@ def passage(memory: Memory, words: Sequence[str], size: int, at: int = 0) -> Pas
 
 def best_field(
     memory: Memory, words: Sequence[str], size: int, fields: Sequence[str] = FIELDS
-) -> str:
-    """The field that holds the passage with the most different words."""
+) -> tuple[str, Densest]:
+    """The field that holds the window with the most different words, and that window."""
     held = [field for field in fields if getattr(memory, field)] or [fields[0]]
-    if len(held) == 1:
-        return held[0]
-    return max(held, key=lambda field: _densest(_matches(getattr(memory, field), words), size)[0])
+    found = {field: densest(getattr(memory, field), words, size) for field in held}
+    field = max(held, key=lambda field: found[field].different)
+    return field, found[field]
 
 
 def window(text: str, words: Sequence[str], size: int) -> str:
@@ -53,13 +64,13 @@ def window(text: str, words: Sequence[str], size: int) -> str:
     The beginning where there are none."""
     if len(text) <= size:
         return text
-    start, end = span(text, words, size)
+    start, end = _around(text, densest(text, words, size), size)
     return text[start : end or _between_words(text, 0, size).end].strip()
 
 
-def span(text: str, words: Sequence[str], size: int) -> Span:
-    """Where that part is; nothing at all where the text holds none of the words."""
-    different, first, last = _densest(_matches(text, words), size)
+def _around(text: str, best: Densest, size: int) -> Span:
+    """The part of a text that has such a window in its middle; nothing where there is none."""
+    different, first, last = best
     if not different:
         return Span(0, 0)
     if len(text) <= size:
@@ -79,26 +90,43 @@ def _between_words(text: str, start: int, size: int) -> Span:
     return Span(start, end)
 
 
+def densest(text: str, words: Sequence[str], size: int) -> Densest:
+    """The best window of at most `size` characters; of equally good ones, the first."""
+    best, first = Densest(), 0
+    matches = _matches(text, words)
+    inside: dict[str, int] = {}
+    for position, word in matches:
+        inside[word] = inside.get(word, 0) + 1
+        while position - matches[first][0] > size:
+            gone = matches[first][1]
+            inside[gone] -= 1
+            if not inside[gone]:
+                del inside[gone]
+            first += 1
+        if len(inside) > best.different:
+            best = Densest(len(inside), matches[first][0], position)
+    return best
+
+
 def _matches(text: str, words: Sequence[str]) -> list[tuple[int, str]]:
-    """Where a word begins that begins like one of the query's, and which. Scripts without spaces
-    are compared by neighbouring characters."""
+    """Where a word begins that begins like one of the query's, and which."""
+    if not words:
+        return []
+    plain = text.lower()
+    odd = len(plain) != len(text) or any(letter in plain for letter in ODD)
+    if all(map(str.isascii, words)) and not odd:  # the same, three times as quick
+        found = _beginnings(tuple(words), re.NOFLAG).finditer(plain, 0, MOST_READ)
+        return [(one.start(), one[0]) for one in found]
+    found = _beginnings(tuple(words), re.IGNORECASE).finditer(text, 0, MOST_READ)
+    return [(one.start(), one[0].lower()) for one in found]
+
+
+@lru_cache(maxsize=64)  # a few for each search that is going on
+def _beginnings(words: tuple[str, ...], flags: re.RegexFlag) -> re.Pattern[str]:
+    """What the query's words begin with, longest first. Scripts without spaces are compared by
+    neighbouring characters."""
     unspaced = [word for word in words if is_unspaced(word)]
     starts = {word[: max(LEAST_START, len(word) - ENDING)] for word in words}
     parts = [rf"\b{re.escape(start)}" for start in sorted(starts, key=len, reverse=True)]
     parts += [re.escape(pair) for word in unspaced for pair in pairs(word)]
-    if not parts:
-        return []
-    found = re.compile("|".join(parts), re.IGNORECASE).finditer(text, 0, MOST_READ)
-    return [(one.start(), one[0].lower()) for one in found]
-
-
-def _densest(matches: Sequence[tuple[int, str]], size: int) -> tuple[int, int, int]:
-    """How many different words the best window has, and from where to where they reach."""
-    best, first = (0, 0, 0), 0
-    for place, (position, _) in enumerate(matches):
-        while position - matches[first][0] > size:
-            first += 1
-        different = len({word for _, word in matches[first : place + 1]})
-        if different > best[0]:
-            best = (different, matches[first][0], position)
-    return best
+    return re.compile("|".join(parts), flags)

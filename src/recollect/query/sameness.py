@@ -39,18 +39,16 @@ STATEMENT = 6
 
 
 class Wording(NamedTuple):
-    """What a person reads of a memory, as stems without fillers."""
+    """What a person reads of a memory, as stems without fillers; `whole`: title and text."""
 
     title: frozenset[str]
     text: frozenset[str]
+    whole: frozenset[str]
 
     @classmethod
     def of(cls, title: Iterable[str], text: Iterable[str]) -> Wording:
-        return cls(frozenset(title) - FILLERS, frozenset(text) - FILLERS)
-
-    @property
-    def whole(self) -> frozenset[str]:
-        return self.title | self.text
+        heading, body = frozenset(title) - FILLERS, frozenset(text) - FILLERS
+        return cls(heading, body, heading | body)
 
     def says(self, other: Wording, alike: float) -> bool:
         """Whether both say the same, titles included. Titles that only name a text may differ, if
@@ -67,11 +65,13 @@ class Wording(NamedTuple):
 def same(one: Set[str], other: Set[str], alike: float) -> bool:
     """Whether two sets of words say the same: equal, or one has a few words more, of which none is
     a number or turns the meaning round."""
-    smaller, larger = (one, other) if len(one) <= len(other) else (other, one)
+    few, many = len(one), len(other)
+    if few > many:
+        one, other, few, many = other, one, many, few
     # Sizes tell most pairs apart, quicker than their words.
-    if not smaller or len(smaller) < alike * len(larger) or not smaller <= larger:
+    if few < alike * many or not few or not one <= other:
         return False
-    return not any(map(_tells_apart, larger - smaller))
+    return not any(map(_tells_apart, other - one))
 
 
 def same_in_order(one: str, other: str) -> bool:

@@ -134,6 +134,7 @@ def inner_words(thing: str) -> tuple[str, ...]:
     return names[-1].parts if names else ()
 
 
+@lru_cache(MOST_KNOWN)
 def joined(thing: str) -> str:
     """An identifier in one piece, however it is written: `file-sync-service` is filesyncservice.
     Empty for what has no parts."""

@@ -14,7 +14,7 @@ from recollect.query.terms import keywords, pieces, words
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import Weight
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
-from recollect.types import Hit, Ranking, leaf
+from recollect.types import Hit, Ranking, Term
 
 Reading = Literal["keywords", "words", "pieces", "boolean", "subwords"]
 READINGS: dict[str, Callable[[str, Sequence[str]], str]] = {
@@ -100,7 +100,7 @@ class Keyword(Channel, frozen=True, tag="keyword"):
         if matched.note:
             context.degrade(self.name, matched.note)
         return Ranking(
-            tuple(Hit(id, leaf(self.name, score, "bm25")) for id, score in matched.matches)
+            tuple([Hit(id, Term(self.name, score, "bm25")) for id, score in matched.matches])
         )
 
 

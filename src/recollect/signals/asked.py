@@ -24,7 +24,7 @@ class AskedMatch(Signal, frozen=True, tag="asked_match", kw_only=True):
             if getattr(asked, name) is not None
         }
         found = {}
-        for id in ids:
+        for id in ids if wanted else ():
             memory = context.memory(id)
             held = [name for name, value in wanted.items() if _is(memory, name, value)]
             if held:

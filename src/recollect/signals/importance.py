@@ -21,7 +21,8 @@ class Importance(Signal, frozen=True, tag="importance", kw_only=True):
     warning: Share = 0.5
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
-        found = {id: self._value(context.memory(id)) for id in ids}
+        marked = (memory for memory in map(context.memory, ids) if _is_marked(memory))
+        found = {memory.id: self._value(memory) for memory in marked}
         return {id: value for id, value in found.items() if value.raw}
 
     def _value(self, memory: Memory) -> SignalValue:
@@ -32,3 +33,7 @@ class Importance(Signal, frozen=True, tag="importance", kw_only=True):
         }
         name = max(marks, key=lambda mark: marks[mark])
         return SignalValue(marks[name], name)
+
+
+def _is_marked(memory: Memory) -> bool:
+    return memory.tier == "core" or memory.severity in ("critical", "warning")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from recollect.context import SearchContext
@@ -10,19 +10,14 @@ from recollect.recipes.ranges import AtLeastOne
 from recollect.signals.base import Signal, SignalValue
 
 
-def places(wanted: Set[str], stems: Sequence[str]) -> dict[str, list[int]]:
-    """Where each of the wanted stems stands."""
-    found: dict[str, list[int]] = {stem: [] for stem in wanted}
-    for place, stem in enumerate(stems):
-        if stem in found:
-            found[stem].append(place)
-    return found
-
-
-def together(first: Sequence[int], second: Sequence[int], within: int) -> bool:
-    """Whether the second word follows the first by at most `within` words."""
-    follows = set(second)
-    return any(place + step in follows for place in first for step in range(1, within + 1))
+def follows(first: str, second: str, stems: Sequence[str], within: int) -> bool:
+    """Whether the second word follows the first by at most `within` words somewhere."""
+    behind = 0
+    for _ in range(stems.count(first)):
+        behind = stems.index(first, behind) + 1
+        if second in stems[behind : behind + within]:
+            return True
+    return False
 
 
 class Proximity(Signal, frozen=True, tag="proximity", kw_only=True):
@@ -48,22 +43,12 @@ class Proximity(Signal, frozen=True, tag="proximity", kw_only=True):
             return {}
         found: dict[str, SignalValue] = {}
         for id, stems in shared.items():
-            near = self._near(stems, context.text(id).stems, asked)
+            words = context.text(id).stems
+            both = (pair for pair in asked if stems.issuperset(pair))
+            near = [pair for pair in both if follows(*pair, words, self.within)]
             # As the query spells them: a stem is no word for people.
             pairs = [" ".join(dict.fromkeys(query.spelled[stem] for stem in pair)) for pair in near]
             how = f"{len(near)} of {len(asked)} word pairs stand together"
             named = f": {', '.join(pairs)}" if pairs else ""
             found[id] = SignalValue(len(near) / len(asked), how + named)
         return found
-
-    def _near(
-        self, shared: frozenset[str], stems: Sequence[str], asked: Sequence[tuple[str, str]]
-    ) -> list[tuple[str, str]]:
-        """The pairs whose words follow each other in the memory."""
-        both = [pair for pair in asked if shared.issuperset(pair)]
-        found = places(shared, stems) if both else {}
-        return [
-            (first, second)
-            for first, second in both
-            if together(found[first], found[second], self.within)
-        ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from recollect.context import SearchContext
-from recollect.signals.base import NOTHING, Signal, SignalValue
+from recollect.signals.base import Signal, SignalValue
 
 
 def jaccard(one: Set[str], other: Set[str]) -> float:
@@ -22,7 +22,7 @@ class TagOverlap(Signal, frozen=True, tag="tag_overlap", kw_only=True):
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         asked = context.search.wanted_tags
         if not asked:
-            return dict.fromkeys(ids, NOTHING)
+            return {}
         tags_of = {id: {tag.lower() for tag in context.memory(id).tags} for id in ids}
         how = f"Jaccard with {', '.join(sorted(asked))}"
         return {id: SignalValue(jaccard(asked, tags), how) for id, tags in tags_of.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from recollect.context import SearchContext
 from recollect.query.terms import composed, pieces
@@ -13,8 +14,13 @@ from recollect.signals.base import Signal, SignalValue
 def holds_all(title: str, query: str) -> bool:
     """Whether every white-space-separated word of the query is a substring of the title,
     case-insensitive: `roadmap 1.4` is in `v1.4-ROADMAP.md`. False for an empty query."""
-    wanted, folded = pieces(composed(query).casefold()), composed(title).casefold()
-    return bool(wanted) and all(piece in folded for piece in wanted)
+    wanted, folded = _folded_pieces(query), composed(title).casefold()
+    return bool(wanted) and all(map(folded.__contains__, wanted))
+
+
+@lru_cache(maxsize=16)  # the queries that are being answered
+def _folded_pieces(query: str) -> list[str]:
+    return pieces(composed(query).casefold())
 
 
 class Title(Signal, frozen=True, tag="title", kw_only=True):

@@ -41,8 +41,9 @@ class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         if not ranking.hits or len(ranking) < self.skip_below:
             return self._unverified(ranking, context)
-        candidates = [(id, whole(context.memory(id))) for id in ranking.ids]
-        scores = rerank_scores(self.name, candidates, self.batch, context)
+        scores = rerank_scores(
+            self.name, ranking.ids, lambda id: whole(context.memory(id)), self.batch, context
+        )
         if not scores:
             return self._unverified(ranking, context)
         lowest = max(LEAST, min(scores.values()))

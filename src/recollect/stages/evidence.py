@@ -160,9 +160,10 @@ def _covered(context: SearchContext, ids: Sequence[str], keywords: Sequence[str]
     texts = [context.text(id).every_stem for id in ids]
     total, covered = 0.0, [0.0] * len(texts)
     for word in content_words(keywords):
-        total += query.rarity(word)
+        rarity = query.rarity(word)
+        total += rarity
         for place, share in enumerate(_shares(word, query, texts)):
-            covered[place] += share * query.rarity(word)
+            covered[place] += share * rarity
     return [held / total if total else 0.0 for held in covered]
 
 

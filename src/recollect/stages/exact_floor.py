@@ -8,7 +8,6 @@ from math import ulp
 from recollect.context import SearchContext
 from recollect.recipes.ranges import Share
 from recollect.signals.base import added
-from recollect.signals.exact import exact_terms_in
 from recollect.stages.base import Stage
 from recollect.types import Hit, Ranking, leaf
 
@@ -42,11 +41,11 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
             return ranking
         # Those above the place stay; of those below, the sole holders of a term rise with them.
         risen = [hit for hit in shown[place:] if hit.memory_id in sole] + lifted[:room]
-        above = {term for hit in shown[:place] for term in _terms(hit, context)}
+        above = {term for hit in shown[:place] for term in context.exact_terms(hit.memory_id)}
         raised: dict[str, Hit] = {}
         score = shown[place].score
         for hit in reversed(risen):
-            new = [term for term in _terms(hit, context) if term not in above]
+            new = [term for term in context.exact_terms(hit.memory_id) if term not in above]
             raised[hit.memory_id] = self._raised(hit, score, new)
             score = raised[hit.memory_id].score
         return ranking.resorted(raised.get(hit.memory_id, hit) for hit in ranking)
@@ -55,17 +54,17 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
         """The memories of the answer that alone hold one of the terms."""
         holders: dict[str, list[str]] = {}
         for hit in shown:
-            for term in _terms(hit, context):
+            for term in context.exact_terms(hit.memory_id):
                 holders.setdefault(term, []).append(hit.memory_id)
         return {ids[0] for ids in holders.values() if len(ids) == 1}
 
     def _lifted(self, ranking: Ranking, context: SearchContext) -> list[Hit]:
         """For each term that is not in the answer, the best hit that holds it; each hit once."""
         shown, rest = ranking.hits[: context.limit], ranking.hits[context.limit :]
-        covered = {term for hit in shown for term in _terms(hit, context)}
+        covered = {term for hit in shown for term in context.exact_terms(hit.memory_id)}
         lifted: list[Hit] = []
         for hit in rest:
-            new = [term for term in _terms(hit, context) if term not in covered]
+            new = [term for term in context.exact_terms(hit.memory_id) if term not in covered]
             if new:
                 covered.update(new)
                 lifted.append(hit)
@@ -78,7 +77,3 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
         while (why := added(hit.why, leaf(self.name, lift, how))).value <= score:
             lift += ulp(max(abs(score), abs(lift)))
         return hit.rescored(why)
-
-
-def _terms(hit: Hit, context: SearchContext) -> list[str]:
-    return exact_terms_in(context.text(hit.memory_id), context.understanding.exact_terms)

@@ -39,4 +39,4 @@ class Browsed(Stage, frozen=True, tag="browsed"):
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         joined = context.channels.get(self.channel, Ranking())
-        return ranking.resorted((*ranking.hits, *joined.hits))
+        return ranking.resorted((*ranking.hits, *joined.hits)) if joined else ranking

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from recollect.context import SearchContext
 from recollect.query.sameness import ALIKE, Wording
 from recollect.recipes.ranges import Count, Share
 from recollect.stages.base import Stage
-from recollect.types import Hit, Memory, Ranking
+from recollect.types import Hit, Ranking
 
 
 def wording(id: str, context: SearchContext) -> Wording:
@@ -27,35 +27,24 @@ class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
     name: str = "near_duplicates"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        groups: list[tuple[Wording, list[Hit]]] = []
+        groups: list[list[Hit]] = []
+        together: dict[tuple[str, str], list[tuple[Wording, list[Hit]]]] = {}
         top = max(self.top, context.limit) if self.top else 0
         for hit in ranking.hits[:top]:
-            said = wording(hit.memory_id, context)
-            group = self._group(said, context.memory(hit.memory_id), groups, context)
+            memory, said = context.memory(hit.memory_id), wording(hit.memory_id, context)
+            others = together.setdefault((memory.project, memory.space), [])
+            group = next((hits for known, hits in others if said.says(known, self.alike)), None)
             if group is None:
-                groups.append((said, [hit]))
+                groups.append([hit])
+                others.append((said, groups[-1]))
             else:
                 group.append(hit)
-        hidden = {hit.memory_id for _, hits in groups for hit in hits[1:]}
+        hidden = {hit.memory_id for hits in groups for hit in hits[1:]}
         if not hidden:
             return ranking
-        kept = [_shown(hits, hidden, context) for _, hits in groups]
+        kept = [_shown(hits, hidden, context) for hits in groups]
         rest = (_naming_only_shown(hit, hidden) for hit in ranking.hits[top:])
         return ranking.keeping((*kept, *rest), self.name)
-
-    def _group(
-        self,
-        said: Wording,
-        memory: Memory,
-        groups: Iterable[tuple[Wording, list[Hit]]],
-        context: SearchContext,
-    ) -> list[Hit] | None:
-        for known, hits in groups:
-            first = context.memory(hits[0].memory_id)
-            together = (first.project, first.space) == (memory.project, memory.space)
-            if together and said.says(known, self.alike):
-                return hits
-        return None
 
 
 def _shown(hits: Sequence[Hit], hidden: set[str], context: SearchContext) -> Hit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from recollect.context import SearchContext
 from recollect.errors import ProviderError
@@ -51,16 +51,21 @@ class RerankRun:
 
 
 def rerank_scores(
-    stage: str, candidates: Sequence[tuple[str, str]], batch: int, context: SearchContext
+    stage: str,
+    ids: Sequence[str],
+    text_of: Callable[[str], str],
+    batch: int,
+    context: SearchContext,
 ) -> dict[str, float]:
-    """What the reranker said of the candidates, (id, text) best first, by the search's deadline;
-    empty, and said why under the stage's name, when it said nothing."""
+    """What the reranker said of these memories, best first, by the search's deadline; empty, and
+    said why under the stage's name, when it said nothing. Where there is none, no text is made."""
     with context.timed(stage):
         try:
             run = RerankRun(context.models.reranker(), context.search.query, batch)
         except ProviderError as error:
             context.degrade(stage, str(error))
             return {}
+        candidates = [(id, text_of(id)) for id in ids]
         scores = run.by(context.models.budget_ms / 1000, candidates)
     if run.failure is not None:
         context.degrade(stage, run.failure)

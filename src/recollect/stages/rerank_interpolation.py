@@ -54,11 +54,13 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
         text = context.search.query
         if len(ranking) < 2 or len(readable(text)) < self.least_words:
             return ranking
-        candidates = [
-            (id, focused(context.memory(id), text, self.characters))
-            for id in ranking.ids[: self.top]
-        ]
-        scores = rerank_scores(self.name, candidates, self.batch, context)
+        scores = rerank_scores(
+            self.name,
+            ranking.ids[: self.top],
+            lambda id: focused(context.memory(id), text, self.characters),
+            self.batch,
+            context,
+        )
         if not scores:
             return ranking
         logits = {id: self._bounded(score) for id, score in scores.items()}

@@ -23,7 +23,7 @@ def focused(memory: Memory, query: str, size: int) -> str:
     query's words stand together there; the beginning where there are none. Identifiers that the
     query says in plain words are read as these."""
     words = keywords(query)
-    body = getattr(memory, best_field(memory, words, size, ("text", "details")))
+    body = getattr(memory, best_field(memory, words, size, ("text", "details"))[0])
     return spoken(f"{memory.title}\n{window(body, words, size)}".strip(), query)
 
 

@@ -7,25 +7,19 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.signals.proximity import Proximity, places, together
+from recollect.signals.proximity import Proximity, follows
 
 Search = Callable[..., SearchContext]
 NEAR = Proximity(weight=1.0, within=3)
 
 
-def test_places_are_counted_from_the_first_word() -> None:
-    assert places({"a", "b"}, ["a", "x", "b", "a"]) == {"a": [0, 3], "b": [2]}
-
-
 @pytest.mark.parametrize(
-    ("first", "second", "so"),
-    [([0], [1], True), ([0], [3], True), ([0], [4], False), ([1], [0], False), ([2], [2], False),
-     ([0, 9], [11], True), ([], [1], False), ([1], [], False)],
+    ("words", "so"),
+    [("a b", True), ("a x x b", True), ("a x x x b", False), ("b a", False), ("a", False),
+     ("a x x x x a x b", True), ("b", False), ("b x a a", False)],
 )  # fmt: skip
-def test_the_second_follows_the_first_by_so_many_words(
-    first: list[int], second: list[int], so: bool
-) -> None:
-    assert together(first, second, 3) is so
+def test_the_second_follows_the_first_by_so_many_words(words: str, so: bool) -> None:
+    assert follows("a", "b", tuple(words.split()), 3) is so
 
 
 def values(at: SearchContext, *ids: str) -> dict[str, tuple[float, str]]:

@@ -27,11 +27,6 @@ TOKENIZERS: Mapping[str, str] = {
 LONGEST = 32768  # bytes of a token: FTS5 cuts what is beyond
 
 
-def tokens(connection: apsw.Connection, index: str, text: str) -> list[str]:
-    """The text's tokens in order, as the index stores them."""
-    return tokenizer(connection, index)(text)
-
-
 def tokenizer(connection: apsw.Connection, index: str) -> Callable[[str], list[str]]:
     """Cuts texts as the index does, in the connection's thread."""
     name, *options = TOKENIZERS[index].replace("'", "").split()

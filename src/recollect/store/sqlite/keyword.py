@@ -177,7 +177,12 @@ class SqliteKeyword:
         return dict(zip(asked, self.statistics(index, any_of(asked)).holding, strict=bool(asked)))
 
     def tokens(self, text: str) -> list[str]:
-        return fts5_index.tokens(self._database.connection(), "stemmed", text)
+        connection = self._database.connection()
+        if getattr(self._local, "tokenizing", None) is not connection:
+            self._local.tokenizer = fts5_index.tokenizer(connection, "stemmed")
+            self._local.tokenizing = connection
+        found: list[str] = self._local.tokenizer(text)
+        return found
 
     def terms(self, index: KeywordIndexName, start: str) -> list[str]:
         with self._database.reading() as connection:

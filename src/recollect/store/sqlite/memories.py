@@ -72,8 +72,8 @@ class SqliteMemories:
         self._topics = topics
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
-        found = self.find(ids)
-        return {id: stored.memory for id, stored in found.items() if not stored.forgotten}
+        found = self.find(ids).values()
+        return {memory.id: memory for _, memory, forgotten_at in found if forgotten_at is None}
 
     def find(self, ids: Sequence[str]) -> dict[str, Stored]:
         with self._database.translated():
@@ -281,9 +281,10 @@ def as_stored(
 ) -> Stored:
     """A row as a memory; `rest` are the columns TEXTS and TIMES."""
     assert isinstance(key, int)
-    fields: dict[str, object] = dict(zip(TEXTS, rest[: len(TEXTS)], strict=True))
-    for name, value in zip(TIMES, rest[len(TEXTS) :], strict=True):
-        fields[name] = None if value is None else _moment(value)
+    fields: dict[str, object] = dict(zip((*TEXTS, *TIMES), rest, strict=True))
+    for name in TIMES:
+        if fields[name] is not None:
+            fields[name] = _moment(fields[name])
     memory = Memory(tags=tuple(tags), **fields)  # type: ignore[arg-type]
     return Stored(key, memory, None if forgotten_at is None else _moment(forgotten_at))
 

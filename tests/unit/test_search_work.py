@@ -1,0 +1,83 @@
+"""What one search by words does, counted: nothing is made twice, and nothing for nobody."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Recollect
+from recollect.query import memory_text, passages
+from recollect.settings import Embedding, Rerank, Settings
+from recollect.stages import rerank_interpolation
+
+NO_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+QUERY = "who rotates the signing key kestrel_12 yearly"
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
+    """Forty memories that all hold words of the query, one of them an exact term of it."""
+    home: Path = tmp_path_factory.mktemp("home")
+    with Recollect(home=home, settings=NO_MODELS) as held:
+        for number in range(40):
+            text = f"The signing key number {number} is rotated yearly by the team. " * 4
+            held.save(id=f"m{number}", title=f"Key {number}", text=text + f"kestrel_{number}")
+        yield held
+
+
+@pytest.fixture
+def counts(memory: Recollect, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each part of a search was called, and with which text."""
+    counted: Counter[str] = Counter()
+
+    def count(owner: Any, name: str, label: Callable[..., str]) -> None:
+        called = getattr(owner, name)
+
+        def counting(*args: Any, **options: Any) -> Any:
+            counted[label(*args)] += 1
+            return called(*args, **options)
+
+        monkeypatch.setattr(owner, name, counting)
+
+    count(memory.store.memories, "get", lambda ids: "read")
+    count(memory.store.keyword, "tokens", lambda text: f"tokens {text}")
+    count(rerank_interpolation, "focused", lambda *_: "text for a reranker")
+    count(memory_text, "holds", lambda folded, term: f"holds {term} {folded}")
+    count(passages, "densest", lambda text, *_: f"passage {text}")
+    return counted
+
+
+def test_where_there_is_no_reranker_no_text_is_made_for_it(
+    memory: Recollect, counts: Counter[str]
+) -> None:
+    found = memory.search(QUERY)
+    assert [part.channel for part in found.degraded] == ["vector", "rerank"]
+    assert counts["text for a reranker"] == 0
+
+
+def test_the_candidates_of_all_channels_are_read_in_two_statements_at_most(
+    memory: Recollect, counts: Counter[str]
+) -> None:
+    """The details channel looks at what others found before there is a pool."""
+    assert len(memory.search(QUERY)) == 10
+    assert counts["read"] <= 2
+
+
+def test_each_text_is_taken_apart_once(memory: Recollect, counts: Counter[str]) -> None:
+    assert len(memory.search(QUERY)) == 10
+    long = {name: count for name, count in counts.items() if "signing key number" in name}
+    assert len({name for name in long if name.startswith("tokens")}) >= 30
+    assert len({name for name in long if name.startswith("holds kestrel_12")}) >= 30
+    assert len({name for name in long if name.startswith("passage")}) == 10
+    assert set(long.values()) == {1}
+
+
+def test_what_the_words_of_a_query_begin_with_is_worked_out_once(memory: Recollect) -> None:
+    passages._beginnings.cache_clear()
+    memory.search(QUERY)
+    memory.search(QUERY)
+    assert passages._beginnings.cache_info().misses == 1
