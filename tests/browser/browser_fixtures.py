@@ -16,7 +16,14 @@ from pathlib import Path
 
 import pytest
 from browser_site import NOW, Site, Watched, served
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from recollect import Recollect
 from recollect.demo.load import sample
@@ -31,6 +38,7 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 
+WIDE: ViewportSize = {"width": 1280, "height": 900}
 # Longer than anything takes on a slow machine with much else to do: what passes waits for nothing.
 TIMEOUT_MS = 20_000
 
@@ -98,10 +106,15 @@ def empty_site(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> It
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    made = browser.new_context(viewport={"width": 1280, "height": 900})
-    made.set_default_timeout(TIMEOUT_MS)
+    made = new_context(browser)
     yield made
     made.close()
+
+
+def new_context(browser: Browser) -> BrowserContext:
+    made = browser.new_context(viewport=WIDE)
+    made.set_default_timeout(TIMEOUT_MS)
+    return made
 
 
 @pytest.fixture
@@ -113,8 +126,35 @@ def watched() -> Iterator[Watched]:
     assert seen.elsewhere == []
 
 
+@pytest.fixture(scope="session")
+def tabs(browser: Browser) -> Iterator[list[Page]]:
+    """The page that tests share, once there is one: a new one costs more than what it shows."""
+    opened: list[Page] = []
+    yield opened
+    for tab in opened:
+        tab.context.close()
+
+
 @pytest.fixture
-def page(context: BrowserContext, watched: Watched) -> Page:
-    opened = context.new_page()
-    watched.watch(opened)
-    return opened
+def page(
+    request: pytest.FixtureRequest, browser: Browser, tabs: list[Page], watched: Watched
+) -> Iterator[Page]:
+    """A page that others had before, unless the test asks for a `context` of its own. That does
+    one that leaves something in the browser, or needs one in which nothing was left: what a page
+    stores, cookies, permissions, routes, a clock, a network that is away, scripts of its own."""
+    if own := "context" in request.fixturenames:
+        tab = request.getfixturevalue("context").new_page()
+    elif tabs:
+        [tab] = tabs
+        tab.set_viewport_size(WIDE)
+        tab.emulate_media(color_scheme="null", reduced_motion="null")
+        tab.mouse.move(0, 0)
+    else:
+        tabs.append(tab := new_context(browser).new_page())
+    watched.watch(tab)
+    failed = request.session.testsfailed
+    yield tab
+    watched.leave(tab)
+    if not own and request.session.testsfailed != failed:
+        tabs.remove(tab)
+        tab.context.close()

@@ -6,14 +6,17 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from playwright.sync_api import Locator, Page, expect
+from playwright import sync_api
+from playwright.sync_api import Error, Frame, Locator, Page
 
+from patience import LONGEST_S
 from recollect import Recollect
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -68,12 +71,22 @@ class Watched:
     def __init__(self) -> None:
         self._allowed: list[str] = []
         self._said: list[str] = []
+        self._listeners: dict[Any, Any] = {
+            "framenavigated": self._arrive,
+            "console": lambda said: self._hear(said.type, said.text),
+            "pageerror": lambda error: self._hear("error", str(error)),
+            "request": lambda request: self._asked(request.url),
+        }
+        self._arrived = False  # until then the page is still where another test left it
         self.elsewhere: list[str] = []
 
     def watch(self, page: Page) -> None:
-        page.on("console", lambda said: self._hear(said.type, said.text))
-        page.on("pageerror", lambda error: self._said.append(str(error)))
-        page.on("request", lambda request: self._asked(request.url))
+        for event, listener in self._listeners.items():
+            page.on(event, listener)
+
+    def leave(self, page: Page) -> None:
+        for event, listener in self._listeners.items():
+            page.remove_listener(event, listener)
 
     def allow(self, pattern: str) -> None:
         """What this test means to provoke: a browser writes every 4xx into its console."""
@@ -84,8 +97,11 @@ class Watched:
         allowed = self._allowed
         return [one for one in self._said if not any(re.search(what, one) for what in allowed)]
 
+    def _arrive(self, frame: Frame) -> None:
+        self._arrived = True
+
     def _hear(self, kind: str, text: str) -> None:
-        if kind in ("error", "warning"):
+        if self._arrived and kind in ("error", "warning"):
             self._said.append(f"{kind}: {text}")
 
     def _asked(self, url: str) -> None:
@@ -106,12 +122,51 @@ def ready(page: Page) -> None:
     )
 
 
+# Expectations that hold only of what is there.
+OF_AN_ELEMENT = {
+    "to_be_checked", "to_be_focused", "to_be_visible", "to_contain_text", "to_have_attribute",
+    "to_have_css", "to_have_text", "to_have_value",
+}  # fmt: skip
+
+
+class Expected:
+    """Playwright's expectations, which describe the whole page each time that something is not yet
+    as it should be. That takes longer than all else here, so an element or an address is waited
+    for first."""
+
+    def __init__(self, actual: Page | Locator) -> None:
+        self._actual = actual
+
+    def __getattr__(self, name: str) -> Any:
+        if isinstance(self._actual, Locator) and name in OF_AN_ELEMENT:
+            self._actual.first.wait_for(state="attached")
+        return getattr(sync_api.expect(self._actual), name)
+
+    def to_have_url(self, url: str | re.Pattern[str]) -> None:
+        page = self._actual
+        assert isinstance(page, Page)
+        if isinstance(url, str):
+            repeated(lambda: page.evaluate("location.href"), url)
+        else:
+            repeated(lambda: bool(url.search(page.evaluate("location.href"))), True)
+
+
+def expect(actual: Page | Locator) -> Expected:
+    return Expected(actual)
+
+
+SETTLED = """asked => {
+  const answers = document.querySelectorAll("[data-answer]");
+  return answers.length === 1 && answers[0].dataset.asked === asked
+    && !answers[0].hasAttribute("data-pending")
+    && !document.documentElement.hasAttribute("data-busy");
+}"""
+
+
 def settled(page: Page, **asked: object) -> None:
     """The search page shows the whole answer to this question, and waits for no other."""
-    answer = page.locator("[data-answer]")
-    expect(answer).to_have_attribute("data-asked", urlencode(asked, doseq=True))
-    expect(page.locator("[data-answer]:not([data-pending])")).to_have_count(1)
-    expect(page.locator("html")).not_to_have_attribute("data-busy", re.compile(""))
+    wanted = urlencode(asked, doseq=True)
+    repeated(lambda: page.evaluate(SETTLED, wanted), True)
 
 
 def shown(found: Locator, name: str) -> list[str]:
@@ -131,6 +186,20 @@ def figure(text: str) -> float:
 
 def in_order(found: Locator, attribute: str, values: list[str]) -> None:
     """Wait until exactly these stand there, in this order."""
-    expect(found).to_have_count(len(values))
-    for place, value in enumerate(values):
-        expect(found.nth(place)).to_have_attribute(attribute, value)
+    script = f"all => all.map(o => o.getAttribute('{attribute}'))"
+    repeated(lambda: found.evaluate_all(script), values)
+
+
+def repeated(ask: Callable[[], object], wanted: object) -> None:
+    """Ask a page until it answers what it should."""
+    give_up = time.monotonic() + LONGEST_S
+    while (answer := _answer(ask)) != wanted:
+        assert time.monotonic() < give_up, f"It is {answer}, not {wanted}."
+        time.sleep(0.03)
+
+
+def _answer(ask: Callable[[], object]) -> object:
+    try:
+        return ask()
+    except Error as error:  # the page was just being replaced
+        return error

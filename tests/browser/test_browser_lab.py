@@ -7,8 +7,8 @@ import tomllib
 from collections.abc import Iterator
 
 import pytest
-from browser_site import Site, Watched, figure, in_order, shown, visit
-from playwright.sync_api import Browser, Locator, Page, expect
+from browser_site import Site, Watched, expect, figure, in_order, shown, visit
+from playwright.sync_api import Browser, Locator, Page
 
 from recollect import Recollect
 from recollect.recipes.constants import constants
@@ -320,6 +320,7 @@ def test_accepting_and_dismissing_is_remembered(
     expect(voting(lab, "right", wrong, "dismiss")).to_have_attribute("aria-pressed", "false")
 
 
+@pytest.mark.usefixtures("context")
 def test_a_dismissed_result_that_left_the_list_can_be_taken_back(
     unjudged: None, page: Page, site: Site, engine: Recollect
 ) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from browser_site import Site, Watched, ready, shown, visit
-from playwright.sync_api import Browser, Page, expect
+from browser_site import Site, Watched, expect, ready, shown, visit
+from playwright.sync_api import Browser, Page
 
 from recollect import Recollect
 from recollect.errors import NotFound

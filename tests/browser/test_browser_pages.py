@@ -13,6 +13,7 @@ from browser_site import (
     NOW,
     Site,
     Watched,
+    expect,
     figure,
     in_order,
     ready,
@@ -21,7 +22,7 @@ from browser_site import (
     surroundings,
     visit,
 )
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page
 
 from recollect import Filter, Recollect
 from recollect.demo.load import sample
@@ -301,6 +302,7 @@ def test_the_menu_leads_everywhere_and_tells_where_one_is(page: Page, site: Site
         expect(page.get_by_role("heading", level=1)).to_have_count(1)
 
 
+@pytest.mark.usefixtures("context")
 def test_the_theme_is_switched_and_kept(page: Page, site: Site) -> None:
     page.emulate_media(color_scheme="light")
     visit(page, site.url)
@@ -320,6 +322,7 @@ def test_a_page_that_is_not_there_is_told(page: Page, site: Site, watched: Watch
     expect(page.locator("[data-box]")).to_be_visible()
 
 
+@pytest.mark.usefixtures("context")
 def test_a_page_weighs_little(page: Page, site: Site) -> None:
     """The results of a search with everything that the browser loads for them."""
     sizes: dict[str, int] = {}

@@ -8,8 +8,20 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 import pytest
-from browser_site import NOW, Site, Watched, in_order, ready, results, served, settled, shown, visit
-from playwright.sync_api import Browser, BrowserContext, Error, Page, Route, expect
+from browser_site import (
+    NOW,
+    Site,
+    Watched,
+    expect,
+    in_order,
+    ready,
+    results,
+    served,
+    settled,
+    shown,
+    visit,
+)
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Route
 
 from recollect import Recollect
 
@@ -81,6 +93,7 @@ def test_an_address_shows_the_same_as_typing(page: Page, site: Site, engine: Rec
     assert results(page) == found(engine, WORDS)
 
 
+@pytest.mark.usefixtures("context")
 def test_an_older_answer_never_replaces_a_newer_one(page: Page, site: Site) -> None:
     """The first request is held back until the answer to the second is shown."""
     held: list[Route] = []
@@ -126,6 +139,7 @@ def test_a_question_is_reranked(page: Page, site: Site, engine: Recollect) -> No
     assert answer.evidence == "strong"
 
 
+@pytest.mark.usefixtures("context")
 def test_the_order_does_not_change_under_ones_hand(
     page: Page, site: Site, engine: Recollect
 ) -> None:
@@ -455,6 +469,7 @@ def test_a_search_from_end_to_end_without_a_mouse(
     settled(page, q=WORDS)
 
 
+@pytest.mark.usefixtures("context")
 def test_letters_can_be_switched_off(page: Page, site: Site) -> None:
     visit(page, site.at("/", q=WORDS))
     page.locator("[data-keys-open]").click()

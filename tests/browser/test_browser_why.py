@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from browser_site import Site, figure, settled, shown, visit
-from playwright.sync_api import Locator, Page, expect
+from browser_site import Site, expect, figure, settled, shown, visit
+from playwright.sync_api import Locator, Page
 
 from recollect import Recollect
 from recollect.types import Response, Result, Term
