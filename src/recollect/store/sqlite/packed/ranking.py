@@ -20,6 +20,7 @@ Part = tuple[Searchable, SegmentMatches]
 
 SPARSE = 16  # where fewer than one document in so many is hit, only these are looked at
 COMMON = 16  # a phrase is common that more than one document in so many has
+MANY = 2  # hits for each document: with fewer, scoring them all takes no longer than choosing
 ALMOST = 1 - 1e-9  # what rounding may take away
 FIRST_READ = 100  # candidates that a filter is tried on first, and
 THEN_READ = 4000  # after that, before all memories that pass it are read
@@ -117,7 +118,8 @@ def candidates(found: Sequence[Part], bm25: Bm25, limit: int) -> list[NDArray[np
     if any(matches.matched is not None for _, matches in found):
         return None
     size = sum(len(segment.keys) for segment, _ in found)
-    if sum(len(hits.documents) for _, matches in found for hits in matches.hits) < size:
+    every = sum(len(hits.documents) for _, matches in found for hits in matches.hits)
+    if every < size * MANY:
         return None
     order = sorted(range(len(bm25.inverse)), key=bm25.inverse.__getitem__, reverse=True)
     left = sum(map(bm25.most, order))
