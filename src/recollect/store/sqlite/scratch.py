@@ -22,6 +22,10 @@ class ScratchDatabase(Database):
         self._only = apsw.Connection(":memory:")
         migrate(self._only, self.path)
 
+    @property
+    def frozen(self) -> bool:
+        return False
+
     def connection(self) -> apsw.Connection:
         return self._only
 
