@@ -25,6 +25,9 @@ SLOWEST = (
 
 Group = list[int]  # places in the list of all tests
 
+# What caught the output of the process that collected stays open: modules may hold its streams.
+inherited: list[Any] = []
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--processes", type=int, default=1, help="run the tests in so many processes")
@@ -167,7 +170,8 @@ def prepare(config: Any, number: int) -> None:
     """What the processes must not share: the files that catch output, and temporary folders."""
     config.pluginmanager.unregister(name="terminalreporter")
     catching = config.pluginmanager.getplugin("capturemanager")
-    catching.stop_global_capturing()
+    inherited.append(catching._global_capturing)
+    catching._global_capturing = None
     catching.start_global_capturing()
     own = config._tmp_path_factory.getbasetemp() / f"process-{number}"
     own.mkdir(mode=0o700)
