@@ -61,6 +61,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
             listen(session, ready, groups, workers)
     for process in processes:
         os.waitpid(process, 0)
+    # What came through streams that modules took while they were imported.
+    if caught := session.config.pluginmanager.getplugin("capturemanager")._global_capturing:
+        caught.readouterr()
     return True
 
 
