@@ -66,7 +66,7 @@ NONE_WRONG = {"seen": 0.025, "foreign": 0.025, "words": 0.05, "unread": 0.025}
 WEIGHED = {
     "seen": ("coverage", "held", "cosine", "lead"),
     "foreign": ("coverage", "near", "known", "lead"),
-    "words": ("coverage", "held", "known"),
+    "words": ("coverage",),
     "unread": ("coverage",),
 }
 SIGN = {"coverage": "distinct"}

@@ -108,7 +108,7 @@ BLEND = Recipe(
         JudgeEvidence(
             seen=EvidenceRule(bias=-11.4, coverage=2.4, held=0.7, cosine=12.9, lead=7.3),
             foreign=EvidenceRule(bias=-5.2, coverage=3.4, near=4.0, known=2.5, lead=23.0),
-            words=EvidenceRule(bias=-6.4, coverage=3.3, held=1.0, known=3.6),
+            words=EvidenceRule(bias=-2.8, coverage=6.7),
             unread=EvidenceRule(bias=-2.6, coverage=8.8),
             complete=0.95,
             opinion=0.5,

@@ -25,7 +25,7 @@ def held_out(evidence: ModuleType, set: str, own_set: str, id: str) -> bool:
 def test_a_question_is_in_one_half_wherever_and_in_whatever_language_it_is_asked(
     evidence: ModuleType,
 ) -> None:
-    halves = []
+    halves: list[bool] = []
     for number in range(40):
         asked = {
             held_out(evidence, set, "xquad", f"{language}/{number}")
