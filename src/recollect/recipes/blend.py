@@ -106,8 +106,8 @@ BLEND = Recipe(
         Neighbours(),
         Cut(),
         JudgeEvidence(
-            seen=EvidenceRule(bias=-11.4, coverage=2.4, held=0.7, cosine=12.9, lead=7.3),
-            foreign=EvidenceRule(bias=-5.2, coverage=3.4, near=4.0, known=2.5, lead=23.0),
+            seen=EvidenceRule(bias=-11.1, coverage=2.4, held=0.7, cosine=12.6, lead=7.0),
+            foreign=EvidenceRule(bias=-4.7, coverage=3.4, near=4.0, known=2.5, lead=23.1),
             words=EvidenceRule(bias=-2.8, coverage=6.7),
             unread=EvidenceRule(bias=-2.6, coverage=8.8),
             complete=0.95,
