@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from recollect.context import MemoryText
 from recollect.query.exact import folded
 from recollect.query.function_words import content_words, without_asking
+from recollect.query.memory_text import MemoryText
 from recollect.query.subwords import pairs, unspaced_runs
 from recollect.query.terms import STOP_WORDS, WORD, composed
 from recollect.query.understanding import Understanding, inverse_frequency
