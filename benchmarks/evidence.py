@@ -4,9 +4,9 @@ Each question of a judged set is asked of its set (`answerable`); questions of t
 asked of it (`elsewhere`: nothing there answers them); where one document answers a question, half
 of the questions are asked once more of the set without their documents (`taken out`, with the rest
 of the article for xquad: what remains is near); questions that a set marks as having no answer are
-`marked`. A question's id decides whether `--fit` fits rules on it or results/evidence.json, which
-docs/quality.md shows, has it. The rules in use are older than this split: they were fitted on
-another half of these sets without hotpotqa-1k, and rounded.
+`marked`. `--fit` fits the rules of `blend` on half of the questions, chosen by their ids, a
+translation with its original; results/evidence.json, which docs/quality.md shows, has the other
+half. Of the sets in HELD_OUT nothing is fitted, neither on their documents nor on their questions.
 Asked without a reranker: the verdict does not depend on it.
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -28,6 +29,7 @@ from data import data_argument
 from recollect.evals.cache import Cache, cache_folder
 from recollect.evals.datasets import Dataset, Question, load
 from recollect.evals.evaluation import Evaluation, opened
+from recollect.maths import logit
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Rerank, Settings
@@ -37,17 +39,37 @@ from recollect.types import Filter
 RECIPE = BUILT_IN["blend"]
 [RULE] = [stage for stage in RECIPE.stages if isinstance(stage, JudgeEvidence)]
 RESULTS = Path(__file__).parent / "results" / "evidence.json"
-SETS = ("qed-nq", "xquad", "locomo", "hotpotqa-1k", "chroma-chunking", "cranfield", "cacm")
+SETS = (
+    "qed-nq", "xquad", "locomo", "chroma-chunking", "cranfield", "longmemeval-oracle-turns",
+    "hotpotqa-1k", "cacm", "beam-100k",
+)  # fmt: skip
+HELD_OUT = ("hotpotqa-1k", "cacm", "beam-100k")
 # Of the others' questions many documents of the set tell something, not only the judged ones.
 ONE_ANSWERS = ("qed-nq", "xquad", "locomo", "hotpotqa-1k")
-MARKED = ("longmemeval-oracle-turns", "beam-100k")
 # Each question of xquad is there in every language, of which these have the Latin script.
 LATIN = ("de", "es", "ro", "tr", "vi")
 KINDS = ("answerable", "elsewhere", "taken out", "marked")
-LEVELS = ("strong", "weak", "none")
+LEVELS = {
+    "strong": (RULE.strong, 2.0),
+    "weak": (RULE.weak, RULE.strong),
+    "none": (0.0, RULE.weak),
+}
 WAYS = ("vectors and words", "words alone")
 FIRST = 5  # results that people look at
 BINS = 10
+RIDGE = 0.01
+# Fewer questions of a set and kind do not count as much as those of the others.
+FEW = 20
+# Without vectors fewer would leave too many strong verdicts wrong.
+NONE_WRONG = {"seen": 0.025, "foreign": 0.025, "words": 0.05, "unread": 0.025}
+# What each rule weighs; the coverage as far as it stands out.
+WEIGHED = {
+    "seen": ("coverage", "held", "cosine", "lead"),
+    "foreign": ("coverage", "near", "known", "lead"),
+    "words": ("coverage",),
+    "unread": ("coverage",),
+}
+SIGN = {"coverage": "distinct"}
 
 
 class Asked(NamedTuple):
@@ -55,19 +77,31 @@ class Asked(NamedTuple):
 
     set: str
     kind: str
+    own_set: str
     id: str
     place: int | None
     signs: list[Signs]
 
     @property
     def held_out(self) -> bool:
-        return _hash("half", self.id) % 2 == 1
+        original = self.id.partition("/")[2] if self.own_set == "xquad" else self.id
+        whole = not {self.set, self.own_set}.isdisjoint(HELD_OUT)
+        return whole or _hash("half", original) % 2 == 1
 
     def by(self, way: str) -> list[Signs]:
         """The signs as they are, or without a cosine."""
         if way == WAYS[0]:
             return self.signs
-        return [signs._replace(cosine=None) for signs in self.signs]
+        return [signs._replace(cosine=None, lead=0.0) for signs in self.signs]
+
+    def fits(self, rule: str) -> bool:
+        """Whether the rule judges it, if only where there are no vectors."""
+        first = self.signs[0]
+        if first.reads == "nothing" or rule == "unread":
+            return first.reads == "nothing" and rule == "unread"
+        return rule == "words" or (
+            first.cosine is not None and (first.reads == "language") == (rule == "seen")
+        )
 
 
 class Recording(JudgeEvidence, frozen=True, tag="recording"):
@@ -85,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     parser.add_argument("--questions", type=int, default=300, help="of each set, at most")
-    parser.add_argument("--sets", nargs="*", default=[*SETS, *MARKED], help="only these sets")
+    parser.add_argument("--sets", nargs="*", default=SETS, help="only these sets")
     parser.add_argument("--kept", type=Path, help="a folder for what was asked, to fit again")
     parser.add_argument("--fit", action="store_true", help="print rules fitted on the other half")
     args = parser.parse_args()
@@ -116,6 +150,7 @@ def main() -> None:
 def ask_all(data: Path, name: str, count: int) -> Iterator[Asked]:
     """Every kind of question of one set."""
     folder = data / name
+    count *= 2 if name == "xquad" else 1  # in twelve languages
     dataset = load(folder)
     marked = _marked(folder)
     scored = [question for question in dataset.scored if question.id not in marked]
@@ -123,11 +158,11 @@ def ask_all(data: Path, name: str, count: int) -> Iterator[Asked]:
     places = [one for one in chosen if name != "xquad" or one.group == "en"]
     recipe = msgspec.structs.replace(RECIPE, stages=tuple(map(_recording, RECIPE.stages)))
     with _vault(folder, dataset, frozenset()) as bench:
-        if name in SETS:
-            yield from (_asked(bench, recipe, one, "answerable") for one in chosen)
-            for question in _of_others(data, name, count):
-                where = bench.filter(places[_hash("where", question.id) % len(places)])
-                yield _asked(bench, recipe, question, "elsewhere", where)
+        yield from (_asked(bench, recipe, one, "answerable") for one in chosen)
+        for other, question in _of_others(data, name, count):
+            where = bench.filter(places[_hash("where", question.id) % len(places)])
+            found = _asked(bench, recipe, question, "elsewhere", where)
+            yield found._replace(own_set=other)
         yield from (
             _asked(bench, recipe, one, "marked")
             for id, one in dataset.questions.items()
@@ -170,20 +205,20 @@ def _asked(
     name = bench.dataset.name
     if name == "xquad" and where.space != "en":
         name += ", other Latin" if where.space in LATIN else ", other scripts"
-    return Asked(name, kind, question.id, next(places, None), [*SEEN[:1], []][0])
+    own_set = bench.dataset.name
+    return Asked(name, kind, own_set, question.id, next(places, None), [*SEEN[:1], []][0])
 
 
-def _of_others(data: Path, name: str, count: int) -> list[Question]:
+def _of_others(data: Path, name: str, count: int) -> Iterator[tuple[str, Question]]:
     """Questions in English of the other sets, as many of each."""
     others = [other for other in SETS if other != name and (data / other).is_dir()]
-    found: list[Question] = []
     for other in others:
         questions = load(data / other).scored
         if other == "xquad":
             questions = [one for one in questions if one.group == "en"]
         questions.sort(key=lambda one: _hash("choice", one.id))
-        found += questions[: count // len(others)]
-    return [msgspec.structs.replace(one, asked_at=None) for one in found]
+        for question in questions[: count // len(others)]:
+            yield other, msgspec.structs.replace(question, asked_at=None)
 
 
 def _taken_out(dataset: Dataset, chosen: Sequence[Question], part: int) -> frozenset[str]:
@@ -222,44 +257,49 @@ def _quiet(what: str, count: int) -> Iterator[Any]:
 
 
 def fit(asked: Sequence[Asked]) -> None:
-    """Print both rules, by logistic regression on questions whose answer stands first and on those
-    without one, every set and both sorts with the same weight; and what thresholds would do."""
+    """Print each rule, by logistic regression on whether the answer is among the first five: every
+    set has the same weight, and in each the answerable questions as much as the others, of which
+    every kind has the same. The bias is then moved so that of the questions answered first the
+    share NONE_WRONG gets none. Then what thresholds would do to the questions of the rule."""
     known = [one for one in asked if one.signs and not one.held_out]
-    for way in WAYS:
-        rows = [one for one in known if way in WAYS[1:] or one.signs[0].cosine is not None]
-        rows = [one for one in rows if one.kind != "answerable" or one.place == 1]
-        right = np.array([one.kind == "answerable" for one in rows])
-        cells = [(one.set, one.kind == "answerable") for one in rows]
-        weights = np.array([1 / cells.count(cell) for cell in cells])
-        rule = EvidenceRule(bias=-17.0, coverage=7.0, cosine=22.0 if way == WAYS[0] else 0.0)
-        for _ in range(5):  # which candidate speaks loudest depends on the rule
+    for name, weighed in WEIGHED.items():
+        way = WAYS[name in ("words", "unread")]
+        rows = [one for one in known if one.fits(name)]
+        cells = [(one.set, one.kind) for one in rows]
+        kinds = Counter((set, kind == "answerable") for set, kind in {*cells})
+        sizes = Counter(cells)
+        shares = {(set, kind): 1 / max(size, FEW) / kinds[set, kind == "answerable"]
+                  for (set, kind), size in sizes.items()}  # fmt: skip
+        weights = [shares[cell] for cell in cells]
+        right = np.array([(one.place or 99) <= FIRST for one in rows])
+        rule = EvidenceRule(bias=0.0, coverage=1.0, cosine=3.0)
+        for _ in range(10):  # which candidate speaks loudest depends on the rule
             best = [max(one.by(way), key=rule.confidence) for one in rows]
-            table = np.array([[1.0, one.distinct, one.cosine or 0.0] for one in best])
-            if way != WAYS[0]:
-                table = table[:, :2]
-            rule = EvidenceRule(*map(float, _logistic_fit(table, right, weights)))
-        print(way, rule)
-        confidence = np.array([rule.confidence(one) for one in best])
-        for threshold in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95):
-            above = {
-                kind: np.mean([
-                    np.mean(confidence[[one.set == name and one.kind == kind for one in rows]]
-                            >= threshold)
-                    for name in {one.set for one in rows if one.kind == kind}
-                ])
-                for kind in KINDS if any(one.kind == kind for one in rows)
-            }  # fmt: skip
-            print(threshold, {kind: round(float(share), 3) for kind, share in above.items()})
+            table = np.array([[1.0, *(getattr(one, SIGN.get(w, w)) for w in weighed)]
+                              for one in best])  # fmt: skip
+            bias, *found = map(float, _logistic_fit(table, right, 100 * np.array(weights)))
+            rule = EvidenceRule(bias=bias, **dict(zip(weighed, found, strict=True)))
+        first = [(rule.confidence(sign), one.set) for one, sign in zip(rows, best, strict=True)
+                 if one.place == 1]  # fmt: skip
+        answered = Counter(set for _, set in first)
+        below = np.cumsum([1 / max(answered[set], FEW) for _, set in sorted(first)])
+        edge = sorted(first)[int(np.searchsorted(below, NONE_WRONG[name] * below[-1]))][0]
+        rule = msgspec.structs.replace(rule, bias=rule.bias + logit(RULE.weak) - logit(edge))
+        print(name, len(rows), rule)
+        changed = msgspec.structs.replace(RULE, **{name: rule})
+        judged = [(one, *changed.verdict(one.by(way))) for one in rows]
+        for line, measures in trade_off(judged).items():
+            print(line, measures)
 
 
 def _logistic_fit(table: Any, right: Any, weights: Any) -> Any:
-    """Newton's method, with so little of a ridge that it only keeps separable data finite."""
+    """Newton's method, with a ridge that keeps separable data finite."""
     found = np.zeros(table.shape[1])
     for _ in range(50):
         share = 1 / (1 + np.exp(-table @ found))
-        slope = table.T @ (weights * (right - share)) - 1e-3 * found
+        slope = table.T @ (weights * (right - share)) - RIDGE * found
         bend = (table * (weights * share * (1 - share))[:, None]).T @ table
-        found = found + np.linalg.solve(bend + 1e-3 * np.eye(len(found)), slope)
+        found = found + np.linalg.solve(bend + RIDGE * np.eye(len(found)), slope)
     return found
 
 
@@ -276,12 +316,14 @@ def report(asked: Sequence[Asked]) -> dict[str, Any]:
         "thresholds": {"strong": RULE.strong, "weak": RULE.weak},
         "reliability": {way: reliability(rows) for way, rows in judged.items()},
         "levels": {
-            f"{way}: {name}, {kind}": _levels([level for one, _, level in rows
-                                              if one.set == name and one.kind == kind])
+            f"{way}: {kind}": {
+                level: _mean_share([row for row in rows if row[0].kind == kind], *bounds)
+                for level, bounds in LEVELS.items()
+            }
             for way, rows in judged.items()
             for kind in KINDS
-            for name in dict.fromkeys(one.set for one, _, _ in rows if one.kind == kind)
         },
+        "trade-off": {way: trade_off(rows) for way, rows in judged.items()},
         "aims": {way: aims(rows) for way, rows in judged.items()},
     }  # fmt: skip
 
@@ -315,14 +357,32 @@ def aims(rows: Sequence[Judged]) -> dict[str, dict[str, float]]:
                for kind in KINDS[1:] if any(row[0].kind == kind for row in mine)},
             "none, answered first": _share(first, "none"),
             "strong, answered first": _share(first, "strong"),
+            **{f"strong, {kind}": _share([row for row in mine if row[0].kind == kind], "strong")
+               for kind in KINDS[2:] if any(row[0].kind == kind for row in mine)},
         }  # fmt: skip
-    means = {
-        measure: round(
-            float(np.mean([one[measure] for one in found.values() if measure in one])), 4
-        )
-        for measure in dict.fromkeys(key for one in found.values() for key in one)
+    for group, names in {
+        "mean of the half held out": found.keys() - {*HELD_OUT},
+        "mean of the sets held out": found.keys() & {*HELD_OUT},
+    }.items():
+        values = [found[name] for name in names]
+        found[group] = {
+            measure: round(float(np.mean([one[measure] for one in values if measure in one])), 4)
+            for measure in dict.fromkeys(key for one in values for key in one)
+        }
+    return found
+
+
+def trade_off(rows: Sequence[Judged]) -> dict[str, dict[str, float]]:
+    """What each threshold would do, as means of sets: of questions answered first and of the others
+    how many it would call none, or strong."""
+    parts = {"answered first": [row for row in rows if row[0].place == 1]}
+    parts |= {kind: [row for row in rows if row[0].kind == kind] for kind in KINDS[1:]}
+    bounds = {f"none below {one:.2f}": (0.0, one) for one in (*np.arange(1, 11) / 20,)}
+    bounds |= {f"strong from {one:.2f}": (one, 2.0) for one in (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)}
+    return {
+        name: {part: _mean_share(some, *each) for part, some in parts.items() if some}
+        for name, each in bounds.items()
     }
-    return {**found, "mean": means}
 
 
 def reliability(rows: Sequence[Judged]) -> list[list[float]]:
@@ -341,8 +401,13 @@ def reliability(rows: Sequence[Judged]) -> list[list[float]]:
     ]  # fmt: skip
 
 
-def _levels(levels: Sequence[str]) -> dict[str, float]:
-    return {level: _over(levels.count(level), len(levels)) for level in LEVELS}
+def _mean_share(rows: Sequence[Judged], least: float, below: float) -> float:
+    """How many have such a confidence, as the mean of sets."""
+    sets = {one.set for one, _, _ in rows}
+    shares = [
+        np.mean([least <= row[1] < below for row in rows if row[0].set == name]) for name in sets
+    ]
+    return round(float(np.mean(shares)), 4)
 
 
 def _share(rows: Sequence[Judged], level: str) -> float:

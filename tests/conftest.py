@@ -16,39 +16,35 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
+from hypothesis.internal.conjecture import providers
 
 import bundled_models
+import cheap_keys
 import forked_commands
 import patience
+from examples import examples
 from recollect.models.onnx import OnnxModel
-from recollect.vaults import keys
 
 pytest_plugins = (
-    "browser_fixtures", "forced_segments", "leftovers", "mcp_fixtures", "planned_search"
+    "browser_fixtures", "forced_segments", "leftovers", "mcp_fixtures", "planned_search", "workers"
 )  # fmt: skip
 
 # A new vault costs 40 ms on a disk, which must say each time that it is written, and 4 ms here.
 MEMORY = Path("/dev/shm")
 ROOM = 2 << 30  # bytes, several times what a run needs; containers often have 64 MB there
 
-# Where the time goes: first, so that two workers end together.
-SLOWEST = (
-    "browser", "parity", "store", "docs", "golden", "properties", "secrets", "http", "mcp", "evals"
-)  # fmt: skip
-# Folders whose tests share a browser or servers; elsewhere those of one file do.
-TOGETHER = ("browser", "mcp")
-
 # The same examples in each run, however slow the machine is; an example found anew fails nobody
 # else's change. `make test EXAMPLES=all` looks for new ones.
 hypothesis.settings.register_profile(
     "same",
+    max_examples=examples(100),
     deadline=None,
     derandomize=os.environ.get("EXAMPLES") != "all",
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("same")
+# Its own search for constants in our modules would make them depend on what is imported by then.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -66,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if (folder := bundled_models.make_folder()) is not None:
         config.add_cleanup(lambda: bundled_models.remove_folder(folder))
     bundled_models.share()
+    cheap_keys.set_up()
     patience.be_patient()
     forked_commands.set_up()
 
@@ -73,24 +70,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     bundled_models.remember_for(item.path)
-    forked_commands.fork(item.get_closest_marker("installed") is None)
+    cheap_keys.cheap = item.get_closest_marker("installed") is None
+    forked_commands.fork(cheap_keys.cheap)
 
 
 def pytest_unconfigure() -> None:
     forked_commands.tear_down()
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    config.option.loadscopereorder = False  # but by `pytest_collection_modifyitems`
-    return ByFile(config, log)
-
-
-class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Each file, or folder, to one worker."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return next((name for name in TOGETHER if f"/{name}/" in file), file)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -102,16 +87,6 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=_place)
-
-
-def _place(item: pytest.Item) -> int:
-    parts = item.path.parts
-    return min((SLOWEST.index(name) for name in parts if name in SLOWEST), default=len(SLOWEST))
 
 
 def in_memory() -> bool:
@@ -128,9 +103,9 @@ def unshared_models(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def cheap_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys of passphrases cost next to nothing in this process: for tests of what comes after."""
-    monkeypatch.setitem(keys.SCHEMES, keys.PASSPHRASE, keys.Argon2id(1, memory_kib=8, lanes=1))
+def costly_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of passphrases cost in this process what they cost in the product."""
+    monkeypatch.setattr(cheap_keys, "cheap", False)
 
 
 @pytest.fixture

@@ -226,8 +226,10 @@ def _import_all() -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
     import bundled_models
+    import cheap_keys
     import patience
 
+    cheap_keys.set_up()
     patience.be_patient()
     if bundled_models.FOLDER in os.environ:
         bundled_models.share()

@@ -16,7 +16,7 @@ from commandline import NOW, RECOLLECT, Home, lines, refused
 
 from recollect.files import replacing
 
-COUNT = 3000
+COUNT = 1500
 # An export that stops in the middle, its temporary file half written.
 STOPPED = """
 import signal, sys

@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Home:
 
 
 @pytest.fixture
-def locked(home: Home, cheap_keys: None) -> Home:
+def locked(home: Home) -> Home:
     home.save("--id", "jwt", "--title", "Switched to JWT")
     assert home.call("vault", "lock", using=WITH).code == 0
     return home

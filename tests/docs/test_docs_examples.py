@@ -30,6 +30,7 @@ def place(block: Block) -> str:
     return block.place
 
 
+@pytest.mark.usefixtures("costly_keys")  # some commands are run by a shell
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_can_be_worked_through_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     """One home, one working directory, one Python namespace; block after block."""

@@ -147,7 +147,6 @@ def test_an_open_vault_is_not_watched(tmp_path: Path) -> None:
         assert not any(isinstance(part, IdleLock) for part in memory.session.closing)
 
 
-@pytest.mark.usefixtures("cheap_keys")
 def test_whoever_only_watches_neither_opens_a_locked_vault_nor_keeps_it_open(
     tmp_path: Path,
 ) -> None:
@@ -174,7 +173,6 @@ def test_whoever_only_watches_neither_opens_a_locked_vault_nor_keeps_it_open(
         assert database.locked
 
 
-@pytest.mark.usefixtures("cheap_keys")
 def test_a_vault_at_rest_opens_with_the_first_call(tmp_path: Path) -> None:
     home = locked(tmp_path / "home")
     told = {"RECOLLECT_PASSPHRASE": PASSPHRASE}

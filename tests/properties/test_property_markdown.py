@@ -74,7 +74,7 @@ def test_the_front_matter_says_the_same_to_whoever_reads_yaml(memory: Memory) ->
     assert {name: ours[name] for name in found.fields} == found.fields
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(60))
 @given(st.lists(EVERY, min_size=1, max_size=4, unique_by=lambda memory: memory.id))
 def test_a_folder_of_files_gives_back_every_memory(memories: list[Memory]) -> None:
     with tempfile.TemporaryDirectory() as name:

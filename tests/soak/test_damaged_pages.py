@@ -36,7 +36,6 @@ def test_a_damaged_vault_is_searched_and_then_repaired(sound: Sound, tmp_path: P
     assert wrong == []
 
 
-@pytest.mark.usefixtures("cheap_keys")
 def test_a_locked_vault_is_read_and_repaired_as_well(tmp_path: Path) -> None:
     sound, chance, wrong = sound_vault(tmp_path, locked=True), random.Random(2), []
     pages = range(2, sound.file.stat().st_size // SIZE + 1)

@@ -149,7 +149,6 @@ def test_a_copy_with_a_row_too_few_is_not_called_a_backup(
     assert names(tmp_path) == ["home"]
 
 
-@pytest.mark.usefixtures("cheap_keys")
 def test_a_backup_of_a_locked_vault_is_locked_with_the_same_passphrase(home: Path) -> None:
     plain = backed_up(home, home / "plain.db").file
     change_key(home / "vault.db", None, sealed_with(PASSPHRASE))
@@ -444,7 +443,6 @@ def test_a_vault_is_copied_before_it_is_migrated_once(
     assert str(file) in line
 
 
-@pytest.mark.usefixtures("cheap_keys")
 def test_the_copy_of_a_locked_vault_is_locked(tmp_path: Path) -> None:
     path = older(tmp_path / "vault.db")
     seal = sealed_with(PASSPHRASE)

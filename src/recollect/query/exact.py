@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 
 from recollect.query.subwords import UNSPACED
 
@@ -114,7 +114,7 @@ def _signs() -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{sign})" for sign in SIGNS))
 
 
-@cache
+@lru_cache(maxsize=256)  # the terms of the searches that are going on
 def _whole(plain: str) -> re.Pattern[str]:
     """No letter or digit beside it; a number is not a piece of a longer one, nor a flag of another.
     What begins or ends with another sign needs no border there."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from recollect.query.exact import is_unspaced
@@ -109,24 +108,28 @@ def densest(text: str, words: Sequence[str], size: int) -> Densest:
 
 
 def _matches(text: str, words: Sequence[str]) -> list[tuple[int, str]]:
-    """Where a word begins that begins like one of the query's, and which."""
-    if not words:
-        return []
+    """Where a word begins that begins like one of the query's, and which. Scripts without spaces
+    are compared by neighbouring characters."""
+    starts = {word[: max(LEAST_START, len(word) - ENDING)] for word in words}
+    longest_first = sorted(starts, key=len, reverse=True)
     plain = text.lower()
     odd = len(plain) != len(text) or any(letter in plain for letter in ODD)
-    if all(map(str.isascii, words)) and not odd:  # the same, three times as quick
-        found = _beginnings(tuple(words), re.NOFLAG).finditer(plain, 0, MOST_READ)
-        return [(one.start(), one[0]) for one in found]
-    found = _beginnings(tuple(words), re.IGNORECASE).finditer(text, 0, MOST_READ)
+    if all(map(str.isascii, words)) and not odd:
+        return _plain_matches(plain, longest_first)
+    parts = [rf"\b{re.escape(start)}" for start in longest_first]
+    parts += [re.escape(pair) for word in words if is_unspaced(word) for pair in pairs(word)]
+    found = re.compile("|".join(parts), re.IGNORECASE).finditer(text, 0, MOST_READ)
     return [(one.start(), one[0].lower()) for one in found]
 
 
-@lru_cache(maxsize=64)  # a few for each search that is going on
-def _beginnings(words: tuple[str, ...], flags: re.RegexFlag) -> re.Pattern[str]:
-    """What the query's words begin with, longest first. Scripts without spaces are compared by
-    neighbouring characters."""
-    unspaced = [word for word in words if is_unspaced(word)]
-    starts = {word[: max(LEAST_START, len(word) - ENDING)] for word in words}
-    parts = [rf"\b{re.escape(start)}" for start in sorted(starts, key=len, reverse=True)]
-    parts += [re.escape(pair) for word in unspaced for pair in pairs(word)]
-    return re.compile("|".join(parts), flags)
+def _plain_matches(plain: str, starts: Sequence[str]) -> list[tuple[int, str]]:
+    """The same for plain letters, without a pattern: compiling one takes as long as ten texts."""
+    found: dict[int, str] = {}
+    for start in starts:
+        at = plain.find(start, 0, MOST_READ)
+        while at >= 0:
+            inside = at and (plain[at - 1].isalnum() or plain[at - 1] == "_")
+            if not inside:
+                found.setdefault(at, start)
+            at = plain.find(start, at + 1, MOST_READ)
+    return sorted(found.items())

@@ -48,7 +48,7 @@ class Wording(NamedTuple):
     @classmethod
     def of(cls, title: Iterable[str], text: Iterable[str]) -> Wording:
         heading, body = frozenset(title) - FILLERS, frozenset(text) - FILLERS
-        return cls(heading, body, heading | body)
+        return cls(heading, body, body if heading <= body else heading | body)
 
     def says(self, other: Wording, alike: float) -> bool:
         """Whether both say the same, titles included. Titles that only name a text may differ, if

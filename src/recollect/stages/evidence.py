@@ -3,55 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct, structs
 
 from recollect.context import SearchContext
 from recollect.maths import logistic, logit
 from recollect.models.base import Embedder, Reranker
-from recollect.query.function_words import content_words, without_asking
-from recollect.query.subwords import pairs, unspaced_runs
+from recollect.models.english import is_word
+from recollect.query.function_words import is_english
 from recollect.query.terms import words
-from recollect.query.understanding import Understanding, inverse_frequency
 from recollect.recipes.ranges import Number, Share, Weight
 from recollect.stages.base import Stage
+from recollect.stages.coverage import Coverage, whole_words
 from recollect.stages.rerank_interpolation import readable
 from recollect.types import Evidence, Judgement, Ranking
 
 # The best answer is rarely further down in the order of fusion.
 READ = 10
+# The nearest by vectors, whose weaker half says what cosine is usual for the query.
+NEAREST = 15
+# A query in another language has fewer words that are English ones as well.
+ENGLISH = 0.7
 # A correction is right where a memory holds so much of what was typed without an error, by rarity.
 SUPPORT = 0.5
 # Of a confidence; one unit of the last keeps it below the next verdict.
 DIGITS = 4
 
 
+# What an English model can read of a query: its language, its letters, nothing.
+Reads = Literal["language", "letters", "nothing"]
+
+
 class Signs(NamedTuple):
-    """What speaks for a memory as an answer: the share of the query's words that it holds, how far
-    that stands out from the other candidates, and the cosine, where there is one that counts."""
+    """What speaks for a memory as an answer.
+
+    Of the query's words, by rarity: the share that it holds (`coverage`), how far that stands out
+    from the other candidates (`distinct`), the share that it holds close together (`near`), how
+    many of the rarest they are worth (`held`), the share that anything holds (`known`). Then the
+    cosine, where one counts, how far it stands out, and how well an English model reads the query.
+    """
 
     coverage: float
     distinct: float
-    cosine: float | None
+    near: float
+    held: float
+    known: float
+    cosine: float | None = None
+    lead: float = 0.0
+    reads: Reads = "language"
 
 
 class EvidenceRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """`logistic(bias + coverage · d + cosine · c)`: d the distinct coverage, c the cosine."""
+    """`logistic(bias + the sum of weight · sign)`, a weight for each sign; `coverage` weighs the
+    distinct one."""
 
     bias: Number
-    coverage: Number
-    cosine: Number = 0.0
+    coverage: Weight = 0.0
+    near: Weight = 0.0
+    held: Weight = 0.0
+    known: Weight = 0.0
+    cosine: Weight = 0.0
+    lead: Weight = 0.0
 
     def confidence(self, signs: Signs) -> float:
-        seen = self.cosine * (signs.cosine or 0.0)
-        return logistic(self.bias + self.coverage * signs.distinct + seen)
+        by_words = self.coverage * signs.distinct + self.near * signs.near
+        by_words += self.held * signs.held + self.known * signs.known
+        seen = self.cosine * (signs.cosine or 0.0) + self.lead * signs.lead
+        return logistic(self.bias + by_words + seen)
 
 
 class JudgeEvidence(Stage, frozen=True, tag="evidence"):
-    """Judges the best candidates of fusion: each by the rule `seen` where it has a cosine that
-    counts, by `words` where it has none or holds every word of the query; the best counts. From
-    `strong` on the evidence is strong, under `weak` there is none; nothing is dropped for it.
+    """Judges the best candidates of fusion, and the best counts. The rule is `seen` for a query in
+    English and a candidate with a cosine that counts, `foreign` for one in another language,
+    `words` without such a cosine, and `unread` for a query in other letters than Latin. A candidate
+    that holds every word of the query has at least the confidence `complete`. From `strong` on the
+    evidence is strong, under `weak` there is none; nothing is dropped for it.
 
     The verdict is made of what every search has, so it is the same however much the reranker read.
     The best logit that the reranker gave, times `opinion`, moves the confidence within the verdict.
@@ -63,7 +90,10 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
     needs = ("limit",)
 
     seen: EvidenceRule
+    foreign: EvidenceRule
     words: EvidenceRule
+    unread: EvidenceRule
+    complete: Share = 0.95
     opinion: Weight = 0.0
     strong: Share = 0.9
     weak: Share = 0.2
@@ -91,12 +121,25 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
         """What speaks for each of the best candidates, in the order of fusion: the order of the
         results is the reranker's, who may not have come far."""
         ids = context.fused.ids[:READ]
-        covered = coverage(context, ids)
-        cosines = context.cosines(ids) if self._sees(context) else {}
-        usual = background(covered)
+        texts = [context.text(id) for id in ids]
+        held = Coverage(context.understanding, whole_words(context.understanding.timeless), texts)
+        reads = reading(context.search.query)
+        cosines = context.cosines(ids) if reads != "nothing" and self._sees(context) else {}
+        usual = background(held.shares)
+        usual_cosine = background([hit.score for hit in context.by_vectors()][:NEAREST])
+        known = held.known
         return [
-            Signs(share, (share - usual) / (1 - usual) if usual < 1 else 1.0, cosines.get(id))
-            for id, share in zip(ids, covered, strict=True)
+            Signs(
+                share,
+                (share - usual) / (1 - usual) if usual < 1 else 1.0,
+                near,
+                share * held.size,
+                known,
+                cosines.get(id),
+                cosines.get(id, usual_cosine) - usual_cosine,
+                reads,
+            )
+            for id, share, near in zip(ids, held.shares, held.near, strict=True)
         ]
 
     def verdict(self, signs: Sequence[Signs]) -> Judgement:
@@ -107,11 +150,14 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
         return Judgement(confidence, "weak" if confidence >= self.weak else "none")
 
     def _confidence(self, signs: Signs) -> float:
-        by_words = self.words.confidence(signs)
-        if signs.cosine is None:
-            return by_words
-        seen = self.seen.confidence(signs)
-        return max(seen, by_words) if signs.coverage >= 1 else seen
+        if signs.reads == "nothing":
+            rule = self.unread
+        elif signs.cosine is None:
+            rule = self.words
+        else:
+            rule = self.seen if signs.reads == "language" else self.foreign
+        found = rule.confidence(signs)
+        return max(found, self.complete) if signs.coverage >= 1 else found
 
     def _bounds(self, level: Evidence) -> tuple[float, float]:
         """The least and the largest confidence that a verdict has."""
@@ -121,11 +167,8 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
         return (self.weak, self.strong - below) if level == "weak" else (0.0, self.weak - below)
 
     def _sees(self, context: SearchContext) -> bool:
-        """Whether a cosine of this query counts: a known model can read most of its words."""
-        text = context.search.query
-        if not context.vectors_answered or 2 * len(readable(text)) < len(words(text)):
-            return False
-        return self._knows(context.models.embedder())
+        """Whether cosines are those of a known model."""
+        return context.vectors_answered and self._knows(context.models.embedder())
 
     def _knows(self, model: Embedder | Reranker) -> bool:
         return any(name in model.identity for name in self.fitted_with)
@@ -139,50 +182,24 @@ def background(shares: Sequence[float]) -> float:
     return sum(lower) / len(lower) if lower else 0.0
 
 
+def reading(text: str) -> Reads:
+    """What an English model can read of a text: the letters where half of the words have plain
+    ones, and the language, unless few words are English and some are of another language: names and
+    identifiers are of none."""
+    found = words(text)
+    if 2 * len(readable(text)) < len(found):
+        return "nothing"
+    lowered = [word.lower() for word in found]
+    if text.isascii() and is_english(lowered):
+        return "language"
+    return "language" if sum(map(is_word, lowered)) >= ENGLISH * len(lowered) else "letters"
+
+
 def supported(context: SearchContext) -> bool:
     """Whether typing errors were corrected in a query whose other words speak for it, or none."""
     query = context.understanding
     typed = [word for word in query.timeless_keywords if word not in query.corrections]
     if len(typed) == len(query.timeless_keywords):
         return True
-    return max(_covered(context, context.fused.ids[:READ], typed), default=0.0) >= SUPPORT
-
-
-def coverage(context: SearchContext, ids: Sequence[str]) -> list[float]:
-    """For each memory the share of the query's content words that it holds, each counted by its
-    rarity; a word that stands nowhere in the vault is the rarest, and in none, unless a typing
-    error made it of one that is."""
-    return _covered(context, ids, context.understanding.timeless_keywords)
-
-
-def _covered(context: SearchContext, ids: Sequence[str], keywords: Sequence[str]) -> list[float]:
-    query = context.understanding
-    texts = [context.text(id).every_stem for id in ids]
-    total, covered = 0.0, [0.0] * len(texts)
-    for word in content_words(keywords):
-        rarity = query.rarity(word)
-        total += rarity
-        for place, share in enumerate(_shares(word, query, texts)):
-            covered[place] += share * rarity
-    return [held / total if total else 0.0 for held in covered]
-
-
-def _shares(word: str, query: Understanding, texts: Sequence[frozenset[str]]) -> list[float]:
-    """How much of a word each text holds: all or nothing, but of a run of words without spaces
-    between them the share of its pairs of characters, each counted by its rarity among the texts.
-    """
-    spellings = [query.stems_of(form) for form in (word, *query.corrections.get(word, ()))]
-    whole = [float(any(stems <= text for stems in spellings)) for text in texts]
-    runs = [piece for run in unspaced_runs(word) for piece in without_asking(run)]
-    if not runs or all(whole):
-        return whole
-    weights = {
-        pair: inverse_frequency(len(texts), sum(pair in text for text in texts))
-        for run in runs
-        for pair in pairs(run)
-    }
-    total = sum(weights.values())
-    return [
-        max(held, sum(weight for pair, weight in weights.items() if pair in text) / total)
-        for held, text in zip(whole, texts, strict=True)
-    ]
+    texts = [context.text(id) for id in context.fused.ids[:READ]]
+    return max(Coverage(query, typed, texts).shares, default=0.0) >= SUPPORT

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from recollect.documents.front_matter import FrontMatter, split
 from recollect.documents.plain_yaml import DEEPEST, MOST_BYTES
 
@@ -82,7 +83,7 @@ def test_what_is_no_plain_front_matter_stays_in_the_body_and_says_why(yaml: str,
     assert says in refused(block(yaml))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(180))
 @given(st.text(alphabet="ab:-[]{}&*!?|>#'\"\n ,%@`\t\r\\é\0", max_size=60))
 def test_whatever_stands_there_nothing_is_raised_and_nothing_is_lost(yaml: str) -> None:
     text = block(yaml)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from recollect.documents import file_types
 from recollect.documents.chunking import chunked
 from recollect.documents.document import Document, LeftOut
@@ -216,7 +217,7 @@ def test_a_file_that_changes_while_it_is_read_is_left_for_later(
     assert read(file, "a.md") == LeftOut("vanished", "it changed while it was read")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(180))
 @given(
     st.binary(max_size=300),
     st.sampled_from(["a.md", "a.rst", "a.txt", "a.html", "a.ipynb", "a.pdf", "a.docx", "a.xx"]),

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from recollect.query.time.periods import periods, understood, without
 from recollect.query.time.values import Period
 from recollect.types import Span
 
 NOW = datetime(2026, 11, 15, 9, tzinfo=UTC)
-fast = settings(max_examples=300)
+fast = settings(max_examples=examples(300))
 
 
 def day(text: str) -> datetime | None:

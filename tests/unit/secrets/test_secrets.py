@@ -257,7 +257,7 @@ def test_nothing_but_what_is_found_changes(text: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=50)
+@settings(max_examples=examples(150))
 def test_lines_beside_a_secret_stay_as_they_are(data: st.DataObject) -> None:
     lines = project_lines()
     around = [data.draw(st.sampled_from(lines)) for _ in range(6)]

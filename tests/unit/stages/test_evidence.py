@@ -15,7 +15,7 @@ from recollect.errors import ProviderError
 from recollect.ingest.draft import complete, draft
 from recollect.pipeline import run
 from recollect.recipes.registry import BUILT_IN
-from recollect.stages.evidence import EvidenceRule, JudgeEvidence, background, coverage
+from recollect.stages.evidence import EvidenceRule, JudgeEvidence, Signs, background, reading
 from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Ranking, Response, Search
@@ -126,11 +126,16 @@ def test_nothing_found_is_no_evidence(search_at: At) -> None:
 # Words
 
 
-def covered(search_at: At, query: str, *texts: str) -> list[float]:
+def signs(search_at: At, query: str, *texts: str | dict[str, str]) -> list[Signs]:
+    """What speaks for each of these memories."""
     memories = {f"m{place}": text for place, text in enumerate(texts)}
-    found = {"subwords": dict.fromkeys(memories, 1.0)}
-    at = search_at(query, memories, channels=found)
-    return [round(share, 2) for share in coverage(at, list(memories))]
+    at = search_at(query, memories, channels={"subwords": dict.fromkeys(memories, 1.0)})
+    at.fused = ranking("fused", dict.fromkeys(memories, 1.0))
+    return RULE.signs(at)
+
+
+def covered(search_at: At, query: str, *texts: str | dict[str, str]) -> list[float]:
+    return [round(one.coverage, 2) for one in signs(search_at, query, *texts)]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +154,7 @@ def test_words_that_only_ask_do_not_count(
 
 def test_every_field_counts(search_at: At) -> None:
     memory = {"text": "Round up", "kind": "decision", "project": "ledger", "why": "half cents"}
-    at = search_at("ledger decision half cents", {"a": memory})
-    assert coverage(at, ["a"]) == [1.0]
+    assert covered(search_at, "ledger decision half cents", memory) == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -165,6 +169,36 @@ def test_a_run_without_spaces_counts_by_its_pairs(search_at: At, query: str, tex
     own, other = covered(search_at, query, text, "天气很好")
     assert own == 1
     assert other < 0.2
+
+
+def test_letters_that_every_thai_text_has_are_no_words(search_at: At) -> None:
+    own, other = covered(
+        search_at, "ตารางเรือข้ามฟาก", "ตารางเรือข้ามฟากเปลี่ยนแล้ว", "รางวัลการเขียนข่าวของฟาร์ม"
+    )
+    assert own == 1
+    assert other < 0.1
+
+
+def test_a_hindi_word_is_one_word_with_its_vowel_signs(search_at: At) -> None:
+    """The index splits it there, and its pieces stand in any text."""
+    own, other = covered(
+        search_at, "बिजली का बिल कितना है", "बिजली का बिल 900 रुपये", "बाजार में लाल जीप"
+    )
+    assert own == 1
+    assert other == 0
+
+
+def test_words_that_stand_together_are_told_from_words_far_apart(search_at: At) -> None:
+    far = f"Crane {'rope ' * 30} inspection"
+    together, apart = signs(search_at, "crane inspection", "The inspection of the crane", far)
+    assert together.near == together.coverage == apart.coverage == 1
+    assert apart.near == pytest.approx(0.5)
+
+
+def test_words_are_known_that_stand_anywhere_in_any_form(search_at: At) -> None:
+    [held] = signs(search_at, "cranes of Wallin", "The crane was painted")
+    assert held.known == held.coverage == pytest.approx(0.5)
+    assert held.held == pytest.approx(1)
 
 
 def test_what_stands_out_is_measured_against_the_weaker_half_of_the_others() -> None:
@@ -205,11 +239,59 @@ def test_cosines_do_not_count_for_a_script_that_the_model_cannot_read(search_at:
     assert judged(search_at, "天气预报", "服务器备份每晚运行", 0.95) == "none"
 
 
+@pytest.mark.parametrize(("others", "verdict"), [(0.45, "strong"), (0.78, "weak")])
+def test_a_cosine_counts_more_where_the_others_are_far_below_it(
+    search_at: At, others: float, verdict: str
+) -> None:
+    cosines = {"a": 0.8, **dict.fromkeys("bcdefgh", others)}
+    at = search_at(
+        "who pays for the crane",
+        {id: "Cranes" if id == "a" else "Boats" for id in cosines},
+        vectors={id: [1.0, 0.0] for id in cosines},
+        asked=[1.0, 0.0],
+        channels={"vector": cosines},
+    )
+    at.fused = ranking("fused", cosines)
+    judgement = KNOWN.apply(at.fused, at).judgement
+    assert judgement is not None
+    assert judgement.evidence == verdict
+
+
+def test_a_language_that_the_model_cannot_read_has_its_own_rule() -> None:
+    read = Signs(0.3, 0.3, 0.3, 1.0, 0.5, cosine=0.85, lead=0.1)
+    for signs, rule in (
+        (read, RULE.seen),
+        (read._replace(reads="letters"), RULE.foreign),
+        (read._replace(cosine=None, lead=0.0), RULE.words),
+        (read._replace(cosine=None, lead=0.0, reads="nothing"), RULE.unread),
+    ):
+        assert RULE.verdict([signs]).confidence == rule.confidence(signs)
+    assert RULE.foreign.cosine < RULE.seen.cosine
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("who repaired the harbour crane", "language"),
+        ("Terraform module for DNS", "language"),
+        ("kubectl rollout", "language"),
+        ("Wer hat den Kran am Hafen repariert", "letters"),
+        ("¿Quién reparó la grúa del puerto?", "letters"),
+        ("кто починил кран", "nothing"),
+        ("", "language"),
+    ],
+)
+def test_another_language_is_told_by_its_words(text: str, reads: str) -> None:
+    assert reading(text) == reads
+
+
 def test_a_memory_that_holds_every_word_needs_no_cosine(search_at: At) -> None:
     assert judged(search_at, "voucher", "The voucher ends in May", 0.3) == "strong"
 
 
 def test_more_of_anything_never_lowers_the_confidence() -> None:
-    for rule in (RULE.seen, RULE.words):
-        assert min(rule.coverage, rule.cosine) >= 0
+    for rule in (RULE.seen, RULE.foreign, RULE.words, RULE.unread):
+        assert min(structs.astuple(rule)[1:]) >= 0
+    for rule in (RULE.words, RULE.unread):
+        assert rule.cosine == rule.lead == 0
     assert EvidenceRule(bias=0.0, coverage=1.0).cosine == 0

@@ -244,6 +244,7 @@ def test_a_passphrase_makes_another_key_in_every_vault() -> None:
     assert one.key != other.key
 
 
+@pytest.mark.usefixtures("costly_keys")
 def test_a_passphrase_is_the_same_however_its_signs_are_composed(tmp_path: Path) -> None:
     path = tmp_path / "vault.db"
     lock_vault(path, key_of, lambda: sealed_with("gr\u00fc\u00dfe an alle"))

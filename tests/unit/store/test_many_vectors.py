@@ -16,7 +16,7 @@ from recollect.testing.stores.helpers import forget, nearest, put, save
 from recollect.testing.stores.samples import EVERYTHING, memory
 from recollect.types import Filter
 
-MANY = 6000
+MANY = 3000
 NARROW, WIDE = "toy:narrow", "toy:wide"
 WIDTHS = {NARROW: 64, WIDE: 192}
 MOST = Filter(project="most")
@@ -88,7 +88,7 @@ def test_equal_vectors_among_many_are_cut_by_id(
     monkeypatch.setattr(vector_rows, "EXACT_ROWS", 1000)
     store = SqliteStore(tmp_path / "vault.db")
     ids = [f"m{number:05}" for number in range(MANY)]
-    twins = ids[5::600]
+    twins = ids[5::300]
     save(store, *(memory(id) for id in reversed(ids)))
     rows = dict(zip(ids, vectors(WIDTHS[WIDE], MANY, 1), strict=True))
     query = vectors(WIDTHS[WIDE], 1, 4)[0]

@@ -302,7 +302,6 @@ def test_a_wrong_hash_of_the_content_alone_is_made_again(vault: Path) -> None:
         assert {one.id for one in engine.export()} == set(LIVE)
 
 
-@pytest.mark.usefixtures("cheap_keys")
 def test_a_locked_vault_is_salvaged_and_stays_locked(vault: Path, tmp_path: Path) -> None:
     sealed = sealed_with(PASSPHRASE)
     change_key(vault, None, sealed)

@@ -145,7 +145,7 @@ def test_who_may_not_read_is_not_told_where_it_is(memory: Recollect) -> None:
 
 
 @pytest.fixture
-def locked(tmp_path: Path, cheap_keys: None) -> Path:
+def locked(tmp_path: Path) -> Path:
     path = vault_file(tmp_path / "team.db", TEAM)
     locking(path)
     return path

@@ -143,13 +143,10 @@ class Matrix:
         codes = None if points is None else scan.codes(width, points)
         if codes is None or points is not model.points:
             return vector_rows.with_room(count, width, codes)
-        loaded = vector_codes.load(connection, model, codes)
-        stored = vector_rows.with_room(size := len(loaded.seqs), width, codes)
-        stored.seqs[:size], stored.keys[:size] = loaded.seqs, loaded.memories
-        stored.alive[:size] = loaded.alive
-        if size:
-            self._read, self._removed = loaded.last, loaded.removed
-        return stored._replace(size=size)
+        stored, ends = vector_codes.load(connection, model, codes)
+        if ends:
+            self._read, self._removed = ends[-1][0], min(removed for _, removed in ends)
+        return stored
 
     def _extended(
         self, connection: apsw.Connection, model: Model, stored: VectorRows
@@ -190,11 +187,13 @@ class Matrix:
 def _passing(stored: VectorRows, among: Sequence[int] | None, without: Sequence[int]) -> Mask:
     """Which rows are there and pass the filter."""
     keys, alive = stored.keys[: stored.size], stored.alive[: stored.size]
-    if among is not None:
-        return alive & np.isin(keys, np.asarray(among, np.int64))
-    if without:
-        return alive & ~np.isin(keys, np.asarray(without, np.int64))
-    return alive
+    if among is None and not without:
+        return alive
+    chosen = np.zeros(int(keys.max(initial=0)) + 1, np.bool_)  # by key: quicker than np.isin
+    wanted = np.asarray(without if among is None else among, np.int64)
+    chosen[wanted[wanted < len(chosen)]] = True
+    listed: Mask = chosen[keys]
+    return alive & ~listed if among is None else alive & listed
 
 
 def _named(

@@ -26,47 +26,61 @@ BLOCK = 32  # faiss interleaves the codes of so many vectors
 
 
 class Codes:
-    """The codes of a growing list of vectors; threads may ask while others add."""
+    """The codes of a growing list of vectors, in two parts that are scanned at the same time. What
+    comes is added to the second. Threads may ask while others add."""
 
-    def __init__(self, index: Any) -> None:
-        self._index = index
+    def __init__(self, both: Any, first: Any, second: Any) -> None:
+        self._both, self._first, self._second = both, first, second
         self._guard = threading.Lock()
 
     def add(self, rows: Floats) -> None:
         """Append the codes of these vectors."""
         with self._guard:
-            self._index.add(rows)
+            self._second.add(rows)
+            self._both.syncWithSubIndexes()
 
     def packed(self) -> bytes:
-        """The codes in whole blocks, as `take` takes them."""
-        return self._bytes().tobytes()
+        """The codes of what was added, in whole blocks, as `take` takes them."""
+        return _bytes(self._second).tobytes() if self._second.ntotal else b""
 
     def take(self, parts: Iterable[bytes], size: int) -> None:
         """Begin with codes that others have packed, `size` bytes in all."""
-        self._index.codes.resize(size)
-        self._index.ntotal = self._index.ntotal2 = size // self._index.code_size
-        room, filled = self._bytes(), 0
+        block = BLOCK * self._first.code_size
+        half = size // 2 // block * block
+        halves = [_with_room(self._first, half), _with_room(self._second, size - half)]
+        self._both.syncWithSubIndexes()
+        filled = 0
         for part in parts:
-            room[filled : filled + len(part)] = np.frombuffer(part, np.uint8)
-            filled += len(part)
+            codes = np.frombuffer(part, np.uint8)
+            before = min(max(half - filled, 0), len(codes))
+            halves[0][filled : filled + before] = codes[:before]
+            filled += len(codes)
+            halves[1][filled - half - len(codes) + before : filled - half] = codes[before:]
 
     def proposed(self, query: Floats, count: int) -> Rows:
         """The `count` rows that are nearest by their codes, best first."""
         with self._guard:
-            _, found = self._index.search(query[None], min(count, self._index.ntotal))
+            _, found = self._both.search(query[None], min(count, self._both.ntotal))
         rows: Rows = found[0][found[0] >= 0]
         return rows
 
     def decoded(self, rows: Iterable[int]) -> Floats:
         """What is left of these vectors in their codes."""
-        with self._guard:
-            decoded: Floats = np.array([self._index.reconstruct(row) for row in rows], np.float32)
-        return decoded
+        size = self._first.ntotal
+        places = [(self._second, row - size) if row >= size else (self._first, row) for row in rows]
+        return np.array([part.reconstruct(row) for part, row in places], np.float32)
 
-    def _bytes(self) -> NDArray[np.uint8]:
-        codes = self._index.codes
-        shared: NDArray[np.uint8] = _faiss().rev_swig_ptr(codes.get(), codes.size())
-        return shared
+
+def _with_room(index: Any, size: int) -> NDArray[np.uint8]:
+    """The memory of the index's codes, which have so many bytes from now on."""
+    index.codes.resize(size)
+    index.ntotal = index.ntotal2 = size // index.code_size
+    return _bytes(index) if size else np.empty(0, np.uint8)
+
+
+def _bytes(index: Any) -> NDArray[np.uint8]:
+    shared: NDArray[np.uint8] = _faiss().rev_swig_ptr(index.codes.get(), index.codes.size())
+    return shared
 
 
 def codes(width: int, codebook: Floats) -> Codes | None:
@@ -75,10 +89,15 @@ def codes(width: int, codebook: Floats) -> Codes | None:
         faiss = _faiss()
     except ImportError:
         return None
-    index = faiss.IndexPQFastScan(width, width // 2, 4, faiss.METRIC_INNER_PRODUCT)
-    faiss.copy_array_to_vector(codebook, index.pq.centroids)
-    index.is_trained = True
-    return Codes(index)
+    both = faiss.IndexShards(width, True, True)
+    parts = []
+    for _ in range(2):
+        part = faiss.IndexPQFastScan(width, width // 2, 4, faiss.METRIC_INNER_PRODUCT)
+        faiss.copy_array_to_vector(codebook, part.pq.centroids)
+        part.is_trained = True
+        both.add_shard(part)
+        parts.append(part)
+    return Codes(both, *parts)
 
 
 def learned(rows: Floats) -> Floats | None:

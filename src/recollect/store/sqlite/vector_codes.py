@@ -21,7 +21,7 @@ from recollect.store.sqlite.scan import BLOCK, LEARNED_FROM, Codes
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.scan import Floats
-    from recollect.store.sqlite.vector_rows import Keys, Mask
+    from recollect.store.sqlite.vector_rows import Keys, VectorRows
 
 # An index that opens encodes fewer than these by itself: twenty milliseconds.
 CHUNK_ROWS = 2048
@@ -62,17 +62,6 @@ class Chunk(NamedTuple):
     codes: bytes
 
 
-class Loaded(NamedTuple):
-    """The rows of all chunks, those that only fill up a block among them, not `alive`; how far they
-    reach, and from where on the log of removals applies."""
-
-    seqs: Keys
-    memories: Keys
-    alive: Mask
-    last: int
-    removed: int
-
-
 def model_of(connection: apsw.Connection, identity: str) -> Model | None:
     """The model with this identity; None where it has embedded nothing yet."""
     row = connection.execute(MODEL, (identity,)).fetchone()
@@ -83,31 +72,33 @@ def model_of(connection: apsw.Connection, identity: str) -> Model | None:
     return Model(key, width, codebook, learned)
 
 
-def load(connection: apsw.Connection, model: Model, codes: Codes) -> Loaded:
-    """Read the model's chunks; their codes go into `codes` without a second copy in memory."""
+def load(
+    connection: apsw.Connection, model: Model, codes: Codes
+) -> tuple[VectorRows, list[tuple[int, int]]]:
+    """The rows of the model's chunks, in order, and the (last, removed) of each chunk. Rows that
+    only fill up a block are not alive. What is read goes to its place without a second copy."""
     sql = "SELECT coalesce(sum(length(codes)), 0) FROM vector_codes WHERE model = ?"
     [(size,)] = connection.execute(sql, (model.key,)).fetchall()
     assert isinstance(size, int)
     slots = size // _row_size(model.width)
-    seqs, memories = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
-    alive = np.zeros(slots, np.bool_)
+    stored = vector_rows.with_room(slots, model.width, codes)._replace(size=slots)
     ends: list[tuple[int, int]] = []
 
     def parts() -> Iterator[bytes]:
         first = 0
         for last, removed, *blobs in connection.execute(CHUNKS, (model.key,)):
             ends.append((last, removed))
-            numbers, keys, packed = _checked(blobs, model.width)
-            end = first + len(numbers)
+            seqs, memories, packed = _checked(blobs, model.width)
+            end = first + len(seqs)
             filled = first + len(packed) // _row_size(model.width)
-            seqs[first:end], seqs[end:filled] = numbers, numbers[-1]
-            memories[first:end], alive[first:end] = keys, True
+            stored.seqs[first:end], stored.seqs[end:filled] = seqs, seqs[-1]
+            stored.keys[first:end], stored.keys[end:filled] = memories, 0
+            stored.alive[first:end] = True
             first = filled
             yield packed
 
     codes.take(parts(), size)
-    last = max((last for last, _ in ends), default=0)
-    return Loaded(seqs, memories, alive, last, min((removed for _, removed in ends), default=0))
+    return stored, ends
 
 
 def sample(connection: apsw.Connection, model: Model) -> Floats:

@@ -30,7 +30,7 @@ EXACT_ROWS = 16_384
 # So few that pass a filter are read from the vault and compared rather than looked for by code.
 FEW_ROWS = 1024
 # So many are proposed. Chosen by benchmarks/bench_vectors.py: the true nearest are among them.
-WIDE = 384
+WIDE = 192
 WIDE_PER_RESULT = 6
 READ_ROWS = 4096
 HEADROOM = 1.25
@@ -124,31 +124,22 @@ def nearest(stored: VectorRows, query: Vector, limit: int, passing: Mask, read: 
     """The `limit` best memories among the passing rows, and every one as good as the last."""
     wanted = limit
     while True:
-        chosen = _chosen(stored, query, wanted, passing)
-        chosen, vectors = _vectors(stored, chosen, read)
-        best = by_memory(stored.keys[chosen], chosen, exact(vectors, query))
+        if stored.codes is None:
+            rows = _chosen(stored, query, wanted, passing)
+            cosines = exact(stored.vectors[rows], query)
+        else:
+            proposed = _proposed(stored.codes, query, wanted, passing)
+            rows, cosines = _read(stored, proposed, query, read)
+        best = by_memory(stored.keys[rows], rows, cosines)
         if len(best) >= limit or wanted >= stored.size:
             return _cut(best, limit)
         wanted *= 4  # several passages of one memory stood among the best
 
 
-def _vectors(stored: VectorRows, rows: Rows, read: Read) -> tuple[Rows, Vector]:
-    """The vectors of these rows, and the rows that have one."""
-    if stored.codes is None:
-        return rows, stored.vectors[rows]
-    seqs, vectors = read(stored.seqs[rows])
-    if len(seqs) < len(rows):  # removed since, or not yet there for this reader
-        rows = rows[np.isin(stored.seqs[rows], seqs)]
-    return rows, vectors
-
-
 def _chosen(stored: VectorRows, query: Vector, count: int, passing: Mask) -> Rows:
     """Rows that contain the best `count` and all that equal the last of them."""
-    total = int(np.count_nonzero(passing))
-    if stored.codes is not None and total > max(count, FEW_ROWS):
-        return _proposed(stored.codes, query, count, passing, total)
     places: Rows = np.flatnonzero(passing)
-    if len(places) <= count or stored.codes is not None:
+    if len(places) <= count:
         return places
     # A matrix product rounds the same vector differently in different rows: near the cut it cannot
     # decide, so what is near enough stays. Of many rows, it is quicker to compare all.
@@ -161,10 +152,24 @@ def _chosen(stored: VectorRows, query: Vector, count: int, passing: Mask) -> Row
     return near
 
 
-def _proposed(codes: Codes, query: Vector, count: int, passing: Mask, total: int) -> Rows:
-    """The rows that are nearest by code among those that pass. So many more are asked for as do not
-    pass, and more again where too few are left: those that pass may lie far from the query."""
-    size = len(passing)
+def _read(
+    stored: VectorRows, rows: Rows, query: Vector, read: Read
+) -> tuple[Rows, NDArray[np.float64]]:
+    """The rows that the vault has, and their cosines."""
+    rows = np.sort(rows)  # neighbours stand on one page
+    seqs, vectors = read(stored.seqs[rows])
+    if len(seqs) < len(rows):  # removed since, or not yet there for this reader
+        rows = rows[np.isin(stored.seqs[rows], seqs)]
+    return rows, exact(vectors, query)
+
+
+def _proposed(codes: Codes, query: Vector, count: int, passing: Mask) -> Rows:
+    """The rows that are nearest by code among those that pass; all of them where they are few. So
+    many more are asked for as do not pass, and more again where too few are left: those that pass
+    may lie far from the query."""
+    size, total = len(passing), int(np.count_nonzero(passing))
+    if total <= max(count, FEW_ROWS):
+        return np.flatnonzero(passing)
     wanted = min(max(WIDE, WIDE_PER_RESULT * count), total)
     asked = wanted * size // total
     while True:
