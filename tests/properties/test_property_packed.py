@@ -25,6 +25,7 @@ from recollect.store.sqlite.packed.buffer import Buffer
 from recollect.store.sqlite.packed.evaluation import evaluated
 from recollect.store.sqlite.packed.phrases import resolved
 from recollect.store.sqlite.segments import buffer
+from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.segments.merging import Merger
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import change, forget, save
@@ -155,6 +156,7 @@ def live_through(store: SqliteStore, chance: random.Random) -> None:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
     monkeypatch.setattr(buffer, "FIRST", 4)
     monkeypatch.setattr(buffer, "MOST", 4)
+    monkeypatch.setattr(BackgroundMerging, "wrote", lambda merging: None)  # the test says when
     opened = SqliteStore(tmp_path / "vault.db")
     yield opened
     opened.close()
