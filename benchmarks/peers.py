@@ -168,10 +168,10 @@ def install(peer: Peer, environments: Path) -> tuple[Path, dict[str, str], float
         program = folder / "node_modules" / ".bin" / peer.command
         return Path(sys.executable), {peer.command.upper(): str(program)}, size_of(folder)
     if not peer.requirement:
-        program = shutil.which(peer.command)
-        if program is None:
+        found = shutil.which(peer.command)
+        if found is None:
             raise FileNotFoundError(f"{peer.command} is not installed")
-        return Path(sys.executable), {}, Path(program).stat().st_size / MEGABYTE
+        return Path(sys.executable), {}, Path(found).stat().st_size / MEGABYTE
     folder = environments / peer.requirement.split("==")[0]
     python = folder / "bin" / "python"
     if not (folder / ".ready").exists():
@@ -221,7 +221,8 @@ def page(found: Mapping[str, Any]) -> str:
     """The page of the comparison, all of it from the results."""
     lines = (HERE / "peers_page.md").read_text(encoding="utf-8").rstrip().splitlines()
     lines += ["", f"Measured on {found['machine']}.", ""]
-    for size in sorted(int(key) for key in found if key.isdigit()):
+    sizes = sorted(int(key) for key in found if key.isdigit())
+    for size in sizes:
         rows = found[str(size)]
         lines += [f"## {size:,} passages", "", "| | " + " | ".join(COLUMNS.values()) + " |"]
         lines += ["|---|" + "---:|" * len(COLUMNS)]
@@ -232,11 +233,10 @@ def page(found: Mapping[str, Any]) -> str:
                 lines.append(f"| {peer.says} | " + " | ".join(values) + " |")
         lines.append("")
     lines += ["## What did not install or run", ""]
-    for size, rows in found.items():
-        if size.isdigit():
-            for peer in PEERS:
-                if failed := rows.get(peer.driver, {}).get("failed"):
-                    lines.append(f"- {peer.says}, {int(size):,} passages: `{failed}`")
+    for size in sizes:
+        for peer in PEERS:
+            if failed := found[str(size)].get(peer.driver, {}).get("failed"):
+                lines.append(f"- {peer.says}, {size:,} passages: `{failed}`")
     lines += ["", "## Versions and commands", ""]
     for peer in PEERS:
         wanted = peer.requirement or f"Debian's package of `{peer.command}`"

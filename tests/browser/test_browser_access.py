@@ -170,7 +170,7 @@ def judged(page: Page, address: str, prepared: Callable[[Page], None]) -> None:
         if rules is EVERYTHING:
             seen.update(page.evaluate(f"() => Object.keys(({LOOKS})())"))
         for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.emulate_media(color_scheme=scheme)
             assert violations_of_new_looks(page) == []
         page.emulate_media(color_scheme="light")
 

@@ -132,21 +132,21 @@ class Matrix:
         self._read = 0
         self._removed = int(str(connection.execute(LAST_REMOVED).get))  # no row, none to remove
         width = min(self._dimensions or model.width, model.width)
+        if model.points is not None and width == model.width and not self._damaged:
+            codes = scan.codes(width, model.points)
+            if codes is not None:
+                stored, ends = vector_codes.load(connection, model, codes)
+                if ends:
+                    self._read, self._removed = ends[-1][0], min(removed for _, removed in ends)
+                return stored
         limit = -1 if self._brief or self._damaged else vector_rows.EXACT_ROWS + 1
         count = int(str(connection.execute(COUNT, (model.key, limit)).get))
         points = None
-        if width == model.width and not self._damaged:
-            points = model.points
-        if points is None and count == limit:
+        if count == limit:
             sample = vector_codes.sample(connection, model)
             points = scan.learned(vector_rows.shaped(sample, self._dimensions))
         codes = None if points is None else scan.codes(width, points)
-        if codes is None or points is not model.points:
-            return vector_rows.with_room(count, width, codes)
-        stored, ends = vector_codes.load(connection, model, codes)
-        if ends:
-            self._read, self._removed = ends[-1][0], min(removed for _, removed in ends)
-        return stored
+        return vector_rows.with_room(count, width, codes)
 
     def _extended(
         self, connection: apsw.Connection, model: Model, stored: VectorRows

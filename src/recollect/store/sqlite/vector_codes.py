@@ -97,7 +97,12 @@ def load(
             first = filled
             yield packed
 
-    codes.take(parts(), size)
+    cache = connection.pragma("cache_size")
+    connection.pragma("cache_size", 100)  # pages; those of the codes are not read again
+    try:
+        codes.take(parts(), size)
+    finally:
+        connection.pragma("cache_size", cache)
     return stored, ends
 
 
