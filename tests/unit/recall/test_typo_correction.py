@@ -108,8 +108,9 @@ def test_a_search_whose_words_are_all_there_reads_nothing_to_correct_them(
 
 
 def test_a_typing_error_costs_a_few_statements(search_at: Search) -> None:
-    """Three look-ups of the word, one of what is an error away; ranges only where that fails."""
-    assert len(statements(search_at("retntion", MEMORIES))) == 4
+    """Three look-ups of the word, each asking for segments too, and one of what is an error away;
+    ranges only where that fails."""
+    assert len(statements(search_at("retntion", MEMORIES))) == 7
     ranges = [sql for sql in statements(search_at("xylophonist", {})) if " >= ? AND " in sql]
     assert len(ranges) == 4
 

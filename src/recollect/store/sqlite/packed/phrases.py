@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from recollect.query.expressions import Expression, Group, Near, Text, Within
 
@@ -34,8 +35,7 @@ class Phrase(NamedTuple):
         return len(self.tokens) == 1 and not self.first
 
 
-@dataclass
-class Leaf:
+class Leaf(Struct):
     """Phrases near each other, mostly one alone. `columns`: the numbers of those that count; None
     for all."""
 
@@ -49,8 +49,7 @@ class Leaf:
         return not self.phrases[0].tokens or self.columns == frozenset()
 
 
-@dataclass
-class Branch:
+class Branch(Struct):
     """`AND`, `OR` or `NOT`; the last has two sides."""
 
     operator: str
