@@ -368,8 +368,9 @@ ASKED_FOR_EVIDENCE = (
     "ids, and these are the other half. Of hotpotqa-1k, cacm and beam-100k nothing was used, "
     "neither documents nor questions. Which signs count was decided with earlier figures of the "
     "other sets and of cacm in view, and figures of the held-out half were printed several times "
-    "meanwhile: it is held out from the fit, not unseen. beam-100k is four of its conversations here, and "
-    "longmemeval-oracle-turns its shorter turns. No reranker took part: it changes no verdict."
+    "meanwhile: it is held out from the fit, not unseen. beam-100k is four of its conversations "
+    "here, and longmemeval-oracle-turns its shorter turns. No reranker took part: it changes no "
+    "verdict."
 )
 TRADE_OFF = (
     "What remains when the documents of a question are taken out is often about the same thing, "
