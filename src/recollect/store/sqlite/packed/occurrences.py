@@ -24,6 +24,7 @@ class Occurring:
         self._segment = segment
         self._weights = np.array(weights, np.float64)
         self._hits: dict[tuple[tuple[PhraseToken, ...], bool, Columns], Hits] = {}
+        self._read: dict[tuple[PhraseToken, Columns], Occurrences] = {}
 
     def hits(self, phrase: Phrase, columns: Columns) -> Hits:
         """The live documents that hold the phrase, and how often."""
@@ -38,16 +39,21 @@ class Occurring:
 
     def counted(self, places: Occurrences) -> Hits:
         """How often each document has one of these occurrences."""
+        if not len(places):
+            return NO_HITS
         documents = places >> DOCUMENT
         starts = np.flatnonzero(np.diff(documents, prepend=-1))
-        if not len(starts):
-            return NO_HITS
         weights = self._weights[(places >> COLUMN) & 15]
         return Hits(documents[starts], (1.0, np.add.reduceat(weights, starts)))
 
     def phrase(self, phrase: Phrase, columns: Columns) -> Occurrences:
-        """Where the phrase begins."""
-        every = [self._places(token, columns) for token in phrase.tokens]
+        """Where the phrase begins. Most words of a question stand nowhere in an index of parts:
+        then the others are not read."""
+        every: list[Occurrences] = []
+        for token in phrase.tokens:
+            every.append(self._places(token, columns))
+            if not len(every[-1]):
+                return every[-1]
         rarest = min(range(len(every)), key=lambda number: len(every[number]))
         found = every[rarest] - rarest
         for number in sorted(range(len(every)), key=lambda number: len(every[number])):
@@ -93,6 +99,11 @@ class Occurring:
 
     def _places(self, token: PhraseToken, columns: Columns) -> Occurrences:
         """Every occurrence of a token in these columns, in order."""
+        if (token, columns) not in self._read:
+            self._read[token, columns] = self._occurrences(token, columns)
+        return self._read[token, columns]
+
+    def _occurrences(self, token: PhraseToken, columns: Columns) -> Occurrences:
         found = [
             _joined(*places)
             for text in self._texts(token)
