@@ -61,6 +61,22 @@ def filled(path: Path, count: int) -> SqliteStore:
     return store
 
 
+def test_a_command_that_ends_makes_no_segment_beside_a_buffer_that_stays_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search reads such a buffer row by row, which takes longer than FTS5 alone."""
+    monkeypatch.setattr(buffer, "FIRST", 10)
+    monkeypatch.setattr(merging, "AT_THE_END", 20)
+    store = filled(tmp_path / "vault.db", 21)
+    Merger(store.database).run(briefly=True)
+    assert numbers(store) == []
+    forget(store, "m0")
+    Merger(store.database).run(briefly=True)
+    assert len(numbers(store)) == 1
+    assert buffered(store) == []
+    store.close()
+
+
 def numbers(store: SqliteStore) -> list[int]:
     found = store.database.rows("SELECT number FROM segments WHERE ready ORDER BY number")
     return [int(str(number)) for (number,) in found]

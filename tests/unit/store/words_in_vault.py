@@ -24,7 +24,7 @@ def small_segments(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(buffer, "FIRST", 6)
     patched.setattr(buffer, "MOST", 3)
     patched.setattr(merging, "AT_ONCE", 7)
-    patched.setattr(merging, "AT_THE_END", 5)
+    patched.setattr(merging, "AT_THE_END", 8)
     patched.setattr(merging, "ALIKE", 3)
     patched.setattr(merging, "SMALL", 8)
     patched.setattr(merging, "ROWS", 7)

@@ -85,7 +85,7 @@ class Merger:
                 pass
 
     def join_all(self) -> None:
-        """Join segments to as few as there should be, as at the end of an import."""
+        """Join segments to as few as there should be."""
         with self._alone() as alone:
             while alone and len(group := fitting(self._sizes())) > 1:
                 self._join(group)
@@ -105,8 +105,11 @@ class Merger:
     def _step(self, *, briefly: bool) -> bool:
         """Do the next thing there is to do; False where there is none."""
         at_once = AT_THE_END if briefly else AT_ONCE
-        with self._database.translated():
-            full = buffer.is_full(self._database.connection())
+        with self._database.reading() as connection:
+            full = buffer.is_full(connection)
+            whole = not full or len(buffer.keys(connection, at_once + 1)) <= at_once
+        if briefly and not whole:
+            return False  # a segment beside a buffer that stays large makes every search slower
         if full:
             self._empty_buffer(at_once)
             return True
