@@ -6,7 +6,7 @@ parentheses, "phrases", prefix*, column:) and writes them anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from recollect.query.expressions import ExpressionLimits, NotFts5, parse, quoted
 from recollect.query.terms import words
@@ -23,6 +23,14 @@ MOST_NOTS = 90
 def any_of(terms: Iterable[str]) -> str:
     """`"a" OR "b"`; empty when there is no term."""
     return " OR ".join(quoted(term) for term in bounded(terms))
+
+
+def each_counted(terms: Iterable[str], counted: Callable[[str], Sequence[int]]) -> dict[str, int]:
+    """What `counted` says of each term, asked for all in one expression; nothing where it counts
+    nothing. Of too many terms, the first different ones."""
+    asked = bounded(terms)
+    found = counted(any_of(asked))
+    return dict(zip(asked, found, strict=bool(asked and found)))
 
 
 def any_prefix_of(terms: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ ALPHABETS_END = "\u1800"
 LETTERS = 4
 
 
-class Coverage:
+class WordCoverage:
     """What texts hold of a query's words. A word that stands nowhere in the vault is the rarest,
     and in no text, unless a typing error made it of one that is. A run without spaces weighs as
     much as the words that it may be."""

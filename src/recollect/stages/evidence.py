@@ -15,7 +15,7 @@ from recollect.query.function_words import is_english
 from recollect.query.terms import words
 from recollect.recipes.ranges import Number, Share, Weight
 from recollect.stages.base import Stage
-from recollect.stages.coverage import Coverage, whole_words
+from recollect.stages.coverage import WordCoverage, whole_words
 from recollect.stages.rerank_interpolation import readable
 from recollect.types import Evidence, Judgement, Ranking
 
@@ -122,7 +122,9 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
         results is the reranker's, who may not have come far."""
         ids = context.fused.ids[:READ]
         texts = [context.text(id) for id in ids]
-        held = Coverage(context.understanding, whole_words(context.understanding.timeless), texts)
+        held = WordCoverage(
+            context.understanding, whole_words(context.understanding.timeless), texts
+        )
         reads = reading(context.search.query)
         cosines = context.cosines(ids) if reads != "nothing" and self._sees(context) else {}
         usual = background(held.shares)
@@ -202,4 +204,4 @@ def supported(context: SearchContext) -> bool:
     if len(typed) == len(query.timeless_keywords):
         return True
     texts = [context.text(id) for id in context.fused.ids[:READ]]
-    return max(Coverage(query, typed, texts).shares, default=0.0) >= SUPPORT
+    return max(WordCoverage(query, typed, texts).shares, default=0.0) >= SUPPORT

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from recollect.errors import DimensionMismatch
-from recollect.query.fts5 import any_of
+from recollect.query.fts5 import each_counted
 from recollect.store.base import (
     Coverage,
     KeywordIndexName,
@@ -80,7 +80,7 @@ class FannedKeyword(FannedPart):
         return self.counted[index, expression]
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
-        return dict(zip(words, self.statistics(index, any_of(words)).holding, strict=False))
+        return each_counted(words, lambda asked: self.statistics(index, asked).holding)
 
     def terms(self, index: KeywordIndexName, start: str) -> list[str]:
         found = self._fan_out.ask(lambda one: one.store.keyword.terms(index, start))

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from recollect.query.expressions import quoted
-from recollect.query.fts5 import MOST_TERMS, all_of, any_of, any_prefix_of, boolean, within
+from recollect.query.fts5 import (
+    MOST_TERMS,
+    all_of,
+    any_of,
+    any_prefix_of,
+    boolean,
+    each_counted,
+    within,
+)
 
 COLUMNS = ("title", "text", "tags")
 
@@ -78,3 +86,16 @@ def test_too_many_terms_lose_repeats_first_and_then_the_tail() -> None:
     assert all_of(many) == all_of(many[:MOST_TERMS])
     assert boolean(" ".join(many), COLUMNS) == all_of(many[:MOST_TERMS])
     assert boolean(" OR ".join(many), COLUMNS) == all_of(["t0", "OR", *many[1 : MOST_TERMS - 1]])
+
+
+def test_each_term_gets_its_own_count_however_many_repeat() -> None:
+    """Of too many terms the repeats go first: what is counted must not slip to other terms."""
+    many = ["twice", *(f"word{number}" for number in range(MOST_TERMS)), "twice", "last"]
+
+    def counted(expression: str) -> list[int]:
+        return [len(term) for term in expression.split(" OR ")]
+
+    found = each_counted(["twice", *many], counted)
+    assert len(found) == MOST_TERMS
+    assert all(count == len(quoted(term)) for term, count in found.items())
+    assert each_counted(["a"], lambda expression: []) == {}

@@ -15,7 +15,7 @@ from recollect.store.sqlite import vector_codes, vector_rows
 from recollect.store.sqlite.cipher import Sealed
 from recollect.store.sqlite.rekey import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
-from recollect.store.sqlite.vector_codes import Chunk, Model
+from recollect.store.sqlite.vector_codes import CodeChunk, CodedModel
 from recollect.testing.stores.helpers import change, forget, nearest, put, save
 from recollect.testing.stores.samples import EVERYTHING, memory
 from recollect.types import Filter
@@ -189,10 +189,10 @@ def test_killed_between_two_steps_it_answers_right_and_goes_on(
     vault: Vault, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     """The first step is the codebook, then comes a chunk at a time."""
-    done: list[Model | Chunk] = []
+    done: list[CodedModel | CodeChunk] = []
     plain = vector_codes._write
 
-    def killed(connection: apsw.Connection, due: Model | Chunk) -> None:
+    def killed(connection: apsw.Connection, due: CodedModel | CodeChunk) -> None:
         plain(connection, due)
         if len(done) == steps:
             raise KeyboardInterrupt  # inside the transaction, which is rolled back

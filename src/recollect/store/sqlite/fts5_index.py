@@ -10,6 +10,7 @@ import apsw
 from recollect.query.expressions import parse, quoted
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
+from recollect.store.sqlite.connection import LAST
 from recollect.store.sqlite.packed.phrases import Leaf, Node, Phrase, leaves, resolved
 
 TABLES: Mapping[str, str] = {
@@ -72,6 +73,13 @@ def _alone(index: str, leaf: Leaf, phrase: Phrase) -> str:
         return '""'  # no column may match
     names = [COLUMNS[index][number] for number in sorted(leaf.columns)]
     return f"{{{' '.join(names)}}} : {phrase.written}"
+
+
+def terms(connection: apsw.Connection, table: str, start: str) -> list[str]:
+    """The tokens of an FTS5 table that begin so, by alphabet."""
+    rows = vocabulary(connection, table, "row")
+    sql = f"SELECT term FROM {rows} WHERE term >= ? AND term < ? ORDER BY term"
+    return [str(term) for (term,) in connection.execute(sql, (start, start + LAST))]
 
 
 def vocabulary(connection: apsw.Connection, table: str, kind: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import apsw
 import msgspec
 
-from recollect.query.fts5 import any_of, bounded
+from recollect.query.fts5 import each_counted
 from recollect.store.base import (
     KeywordIndexName,
     KeywordMatches,
@@ -23,7 +23,7 @@ from recollect.store.base import (
 )
 from recollect.store.sqlite import fts5_index
 from recollect.store.sqlite.bm25 import FUNCTION, counted, least_share, pooled_bm25, scoring
-from recollect.store.sqlite.connection import LAST, Database
+from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.snippets import snippets
@@ -173,8 +173,7 @@ class SqliteKeyword:
         return "", condition, list(filter.without_kinds)
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
-        asked = bounded(words)
-        return dict(zip(asked, self.statistics(index, any_of(asked)).holding, strict=bool(asked)))
+        return each_counted(words, lambda asked: self.statistics(index, asked).holding)
 
     def tokens(self, text: str) -> list[str]:
         connection = self._database.connection()
@@ -186,9 +185,7 @@ class SqliteKeyword:
 
     def terms(self, index: KeywordIndexName, start: str) -> list[str]:
         with self._database.reading() as connection:
-            table = fts5_index.vocabulary(connection, TABLES[index], "row")
-            sql = f"SELECT term FROM {table} WHERE term >= ? AND term < ? ORDER BY term"
-            found = {str(term) for (term,) in connection.execute(sql, (start, start + LAST))}
+            found = set(fts5_index.terms(connection, TABLES[index], start))
             for segment in self._topics.packed.segments(index):
                 found.update(segment.beginning(start))
         return sorted(found)

@@ -21,13 +21,13 @@ from recollect.errors import DimensionMismatch
 from recollect.store.base import VectorMatch
 from recollect.store.sqlite import scan, vector_codes, vector_rows
 from recollect.store.sqlite.connection import as_json_list
-from recollect.store.sqlite.vector_codes import Model
+from recollect.store.sqlite.vector_codes import CodedModel
 from recollect.store.sqlite.vector_rows import VectorRows
 from recollect.types import Span
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
-    from recollect.store.sqlite.vector_rows import Keys, Mask, Near
+    from recollect.store.sqlite.vector_rows import Keys, Mask, NearRow
 
 MOST_REMOVED = 0.25
 # So many chunks behind, it is quicker to read them all than the vectors that came since.
@@ -69,7 +69,7 @@ class Matrix:
         self._states: dict[int, tuple[object, int]] = {}
         self._read = 0
         self._removed = 0
-        self._model: Model | None = None
+        self._model: CodedModel | None = None
         self._stored: VectorRows | None = None
         self._dead = 0
 
@@ -116,7 +116,7 @@ class Matrix:
         found, vectors = vector_codes.vectors_of(connection, seqs.tolist(), width)
         return found, vector_rows.shaped(vectors, self._dimensions)
 
-    def _going_on(self, connection: apsw.Connection, model: Model | None) -> VectorRows | None:
+    def _going_on(self, connection: apsw.Connection, model: CodedModel | None) -> VectorRows | None:
         """The rows to go on with; None to begin anew: another codebook, or too far behind."""
         stored, before = self._stored, self._model
         if stored is None or model is None or before is None or model[:3] != before[:3]:
@@ -127,7 +127,7 @@ class Matrix:
                 return None
         return stored
 
-    def _begun(self, connection: apsw.Connection, model: Model) -> VectorRows:
+    def _begun(self, connection: apsw.Connection, model: CodedModel) -> VectorRows:
         """The rows of the vault's chunks; without chunks, no rows yet."""
         self._read = 0
         self._removed = int(str(connection.execute(LAST_REMOVED).get))  # no row, none to remove
@@ -149,7 +149,7 @@ class Matrix:
         return vector_rows.with_room(count, width, codes)
 
     def _extended(
-        self, connection: apsw.Connection, model: Model, stored: VectorRows
+        self, connection: apsw.Connection, model: CodedModel, stored: VectorRows
     ) -> VectorRows:
         """The rows with those that came since."""
         asked = (model.key, self._read, 4 * model.width)
@@ -197,7 +197,7 @@ def _passing(stored: VectorRows, among: Sequence[int] | None, without: Sequence[
 
 
 def _named(
-    connection: apsw.Connection, stored: VectorRows, best: Sequence[Near]
+    connection: apsw.Connection, stored: VectorRows, best: Sequence[NearRow]
 ) -> list[VectorMatch]:
     """The memories with their ids and passages."""
     seqs = [int(stored.seqs[near.row]) for near in best]

@@ -64,10 +64,6 @@ class SqliteStore:
             writing.finish()
         self._merging.wrote()
 
-    def merge(self) -> None:
-        """Merge the keyword indexes now, after many writes."""
-        self._merging.merge()
-
     def rebuild(self) -> None:
         """Make everything that is derived from the memories again, except vectors. Damaged where a
         memory cannot be read or is not what was saved; then nothing is changed."""

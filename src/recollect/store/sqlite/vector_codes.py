@@ -40,7 +40,7 @@ CHUNKS = """
 SELECT last, removed, seqs, memories, codes FROM vector_codes WHERE model = ? ORDER BY last"""
 
 
-class Model(NamedTuple):
+class CodedModel(NamedTuple):
     """A model, and its codebook where it has one."""
 
     key: int
@@ -49,10 +49,10 @@ class Model(NamedTuple):
     points: Floats | None
 
 
-class Chunk(NamedTuple):
+class CodeChunk(NamedTuple):
     """A chunk to be written in place of `replaced`: the (last, removed) of those after `after`."""
 
-    model: Model
+    model: CodedModel
     after: int
     last: int
     removed: int
@@ -62,18 +62,18 @@ class Chunk(NamedTuple):
     codes: bytes
 
 
-def model_of(connection: apsw.Connection, identity: str) -> Model | None:
+def model_of(connection: apsw.Connection, identity: str) -> CodedModel | None:
     """The model with this identity; None where it has embedded nothing yet."""
     row = connection.execute(MODEL, (identity,)).fetchone()
     if row is None:
         return None
     key, width, codebook, points = row
     learned = None if points is None else np.frombuffer(points, "<f4").astype(np.float32)
-    return Model(key, width, codebook, learned)
+    return CodedModel(key, width, codebook, learned)
 
 
 def load(
-    connection: apsw.Connection, model: Model, codes: Codes
+    connection: apsw.Connection, model: CodedModel, codes: Codes
 ) -> tuple[VectorRows, list[tuple[int, int]]]:
     """The rows of the model's chunks, in order, and the (last, removed) of each chunk. Rows that
     only fill up a block are not alive. What is read goes to its place without a second copy."""
@@ -106,7 +106,7 @@ def load(
     return stored, ends
 
 
-def sample(connection: apsw.Connection, model: Model) -> Floats:
+def sample(connection: apsw.Connection, model: CodedModel) -> Floats:
     """Vectors spread over all of the model, to learn a codebook from."""
     sql = "SELECT seq FROM vectors WHERE model = ? ORDER BY seq"
     seqs = [seq for (seq,) in connection.execute(sql, (model.key,))]
@@ -162,7 +162,7 @@ def problem(connection: apsw.Connection) -> str | None:
 
 def _right(
     connection: apsw.Connection,
-    model: Model,
+    model: CodedModel,
     stretch: tuple[int, int],
     gone: Keys,
     blobs: list[apsw.SQLiteValue],
@@ -206,9 +206,9 @@ def _row_size(width: int) -> int:
     return -(-(width // 2) // 2)
 
 
-def _due(connection: apsw.Connection, identity: str) -> Model | Chunk | None:
+def _due(connection: apsw.Connection, identity: str) -> CodedModel | CodeChunk | None:
     """What is to be written next: a model with its first codebook, or a chunk; None for nothing."""
-    due: Model | Chunk | None = None
+    due: CodedModel | CodeChunk | None = None
     with connection:  # all of it is read at one moment
         model = model_of(connection, identity)
         if model is not None and model.points is None:
@@ -224,7 +224,7 @@ def _due(connection: apsw.Connection, identity: str) -> Model | Chunk | None:
     return due
 
 
-def _new(connection: apsw.Connection, model: Model, removed: int) -> Chunk | None:
+def _new(connection: apsw.Connection, model: CodedModel, removed: int) -> CodeChunk | None:
     """A chunk of the vectors behind the last one, if there are enough."""
     [(after,)] = connection.execute(
         "SELECT coalesce(max(last), 0) FROM vector_codes WHERE model = ?", (model.key,)
@@ -238,7 +238,7 @@ def _new(connection: apsw.Connection, model: Model, removed: int) -> Chunk | Non
     return _chunk(connection, model, after, last[0], removed, [])  # type: ignore[arg-type]
 
 
-def _made_anew(connection: apsw.Connection, model: Model, removed: int) -> Chunk | None:
+def _made_anew(connection: apsw.Connection, model: CodedModel, removed: int) -> CodeChunk | None:
     """The chunk that most was removed since, if that is much: without what was removed, and with
     the next chunk where the two fit into one."""
     ends: list[tuple[int, int, int]] = connection.execute(
@@ -260,12 +260,12 @@ def _made_anew(connection: apsw.Connection, model: Model, removed: int) -> Chunk
 
 def _chunk(
     connection: apsw.Connection,
-    model: Model,
+    model: CodedModel,
     after: int,
     last: int,
     removed: int,
     replaced: list[tuple[int, int]],
-) -> Chunk | None:
+) -> CodeChunk | None:
     """The chunk of the vectors behind `after` up to `last`; None without faiss."""
     assert model.points is not None
     codes = scan.codes(model.width, model.points)
@@ -275,12 +275,12 @@ def _chunk(
     if rows:
         codes.add(_floats([row[2] for row in rows], model.width))
     seqs, memories = (np.array([row[column] for row in rows], "<i8") for column in (0, 1))
-    return Chunk(model, after, last, removed, replaced, seqs, memories, codes.packed())
+    return CodeChunk(model, after, last, removed, replaced, seqs, memories, codes.packed())
 
 
-def _write(connection: apsw.Connection, due: Model | Chunk) -> None:
+def _write(connection: apsw.Connection, due: CodedModel | CodeChunk) -> None:
     """Write it, unless another process has done so since it was read."""
-    if isinstance(due, Model):
+    if isinstance(due, CodedModel):
         assert due.points is not None
         connection.execute(
             "INSERT INTO codebooks (model, points) SELECT key, ? FROM models WHERE key = ? "

@@ -52,7 +52,7 @@ class VectorRows(NamedTuple):
         return self.vectors, self.seqs, self.keys, self.alive
 
 
-class Near(NamedTuple):
+class NearRow(NamedTuple):
     """A memory, and the row and cosine of its best passage."""
 
     key: int
@@ -120,7 +120,9 @@ def shaped(rows: Vector, dimensions: int) -> Vector:
     return unit
 
 
-def nearest(stored: VectorRows, query: Vector, limit: int, passing: Mask, read: Read) -> list[Near]:
+def nearest(
+    stored: VectorRows, query: Vector, limit: int, passing: Mask, read: Read
+) -> list[NearRow]:
     """The `limit` best memories among the passing rows, and every one as good as the last."""
     wanted = limit
     while True:
@@ -192,18 +194,18 @@ def exact(rows: Vector, query: Vector) -> NDArray[np.float64]:
     return products
 
 
-def by_memory(keys: Keys, rows: Rows, cosines: NDArray[np.float64]) -> list[Near]:
+def by_memory(keys: Keys, rows: Rows, cosines: NDArray[np.float64]) -> list[NearRow]:
     """Each memory once, by its best row, best first."""
-    best: dict[int, Near] = {}
+    best: dict[int, NearRow] = {}
     order = np.argsort(-cosines, kind="stable")
     columns = keys[order].tolist(), rows[order].tolist(), cosines[order].tolist()
     for key, row, cosine in zip(*columns, strict=True):
         if key not in best:
-            best[key] = Near(key, row, cosine)
+            best[key] = NearRow(key, row, cosine)
     return list(best.values())
 
 
-def _cut(best: list[Near], limit: int) -> list[Near]:
+def _cut(best: list[NearRow], limit: int) -> list[NearRow]:
     """The first `limit`, and those as good as the last of them."""
     if len(best) <= limit:
         return best

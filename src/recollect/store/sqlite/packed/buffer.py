@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.connection import LAST
-from recollect.store.sqlite.fts5_index import vocabulary
+from recollect.store.sqlite.fts5_index import terms, vocabulary
 from recollect.store.sqlite.packed.base import Documents, Places
 
 
@@ -86,10 +86,7 @@ class Buffer:
         return BufferPostings(held.astype(np.uint32), tuple(inside.tolist()), frequencies)
 
     def beginning(self, start: str) -> list[str]:
-        table = vocabulary(self._connection, self._table, "row")
-        sql = f"SELECT term FROM {table} WHERE term >= ? AND term < ?"
-        found = self._connection.execute(sql, (start, start + LAST))
-        return [str(term) for (term,) in found]
+        return terms(self._connection, self._table, start)
 
     def cells(self, start: str) -> Places | None:
         table = vocabulary(self._connection, self._table, "instance")

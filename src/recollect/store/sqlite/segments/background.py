@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from recollect.errors import StoreError
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.segments import buffer
-
-if TYPE_CHECKING:
-    from recollect.store.sqlite.segments.merging import Merger
 
 ENDING_S = 2.0  # how long closing waits for the thread to notice; a merge may end at any point
 
@@ -40,24 +36,11 @@ class BackgroundMerging:
                 self._thread = threading.Thread(target=work, name="recollect-merge", daemon=True)
                 self._thread.start()
 
-    def merge(self) -> None:
-        """Merge all that there is to merge, here and now: an import is over."""
-        with self._database.translated():
-            connection = self._database.connection()
-            segments = connection.execute("SELECT 1 FROM segments LIMIT 1").get
-            self._full = buffer.is_full(connection)
-        if segments or self._full:
-            self._merger().run()
-            self._full = False
-
     def _merge(self) -> None:
-        with suppress(StoreError):
-            self._merger().run(briefly=self._brief)
-
-    def _merger(self) -> Merger:
         from recollect.store.sqlite.segments.merging import Merger  # noqa: PLC0415  start-up time
 
-        return Merger(self._database, lambda: self._closing)
+        with suppress(StoreError):
+            Merger(self._database, lambda: self._closing).run(briefly=self._brief)
 
     def close(self) -> None:
         if self._brief and self._full:
