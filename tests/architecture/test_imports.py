@@ -222,6 +222,14 @@ def test_a_library_stays_in_its_part(library: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_no_class_name_stands_for_two_things() -> None:
+    homes: dict[str, list[str]] = {}
+    for module, file in FILES.items():
+        for name in re.findall(r"^ *class (\w+)", file.read_text(encoding="utf-8"), re.MULTILINE):
+            homes.setdefault(name, []).append(module)
+    assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}
+
+
 def test_the_graph_is_the_real_one() -> None:
     """The reading above would prove nothing if it read nothing."""
     seen = {(one.importer, one.imported) for one in local()}

@@ -69,7 +69,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-class Stopped(BaseException):
+class SignalReceived(BaseException):
     """SIGTERM arrived: the usual end of a server, not an error."""
 
 
@@ -78,13 +78,13 @@ def run(args: argparse.Namespace) -> int:
         raise WrongUsage("--socket replaces --host, --port and --no-auth. Leave them out.")
     # uvicorn lets requests finish, then raises the signal again for the handler set here.
     signal.signal(signal.SIGTERM, _stop)
-    with suppress(Stopped):
+    with suppress(SignalReceived):
         _serve(args)
     return 0
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    raise Stopped
+    raise SignalReceived
 
 
 def _serve(args: argparse.Namespace) -> None:

@@ -20,7 +20,7 @@ System = Literal["linux", "macos", "windows"]
 SYSTEMS: Mapping[str, System] = {"darwin": "macos", "win32": "windows"}  # any other is like Linux
 
 
-class Server(Struct, frozen=True):
+class ServerCommand(Struct, frozen=True):
     """How the server is started."""
 
     command: str
@@ -74,23 +74,23 @@ class Machine(Struct, frozen=True):
         return self.expanded(path)
 
 
-def plain(server: Server) -> dict[str, Any]:
+def plain(server: ServerCommand) -> dict[str, Any]:
     """The entry that most clients share."""
     entry: dict[str, Any] = {"command": server.command, "args": list(server.args)}
     return entry | ({"env": dict(server.env)} if server.env else {})
 
 
-def typed(server: Server) -> dict[str, Any]:
+def typed(server: ServerCommand) -> dict[str, Any]:
     """The same with its transport named."""
     return {"type": "stdio"} | plain(server)
 
 
-def with_tools(server: Server) -> dict[str, Any]:
+def with_tools(server: ServerCommand) -> dict[str, Any]:
     """The same with the tools that may be used: all of them."""
     return typed(server) | {"tools": ["*"]}
 
 
-def one_list(server: Server) -> dict[str, Any]:
+def one_list(server: ServerCommand) -> dict[str, Any]:
     """OpenCode's: the command and its arguments are one list, the variables have another name."""
     entry: dict[str, Any] = {"type": "local", "command": [server.command, *server.args]}
     return entry | ({"environment": dict(server.env)} if server.env else {})
@@ -110,7 +110,7 @@ class Client(Struct, frozen=True):
     files: dict[System, tuple[str, ...]]
     next: str
     container: str = "mcpServers"
-    entry: Callable[[Server], dict[str, Any]] = plain
+    entry: Callable[[ServerCommand], dict[str, Any]] = plain
     format: Literal["json", "toml"] = "json"
     project: str = ""
     sign: str = ""

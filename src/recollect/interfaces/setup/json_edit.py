@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from recollect.interfaces.setup.json_reader import Member, Node, Reader
+from recollect.interfaces.setup.json_reader import JsonMember, Node, Reader
 from recollect.interfaces.setup.malformed import Malformed
 from recollect.interfaces.setup.nested import Keys, with_value_at
 
@@ -75,14 +75,14 @@ def without(text: str, path: Keys) -> str:
     return text
 
 
-def _found(node: Node, key: str) -> Member | None:
+def _found(node: Node, key: str) -> JsonMember | None:
     """The last one counts, as for every reader of JSON."""
     return next((member for member in reversed(node.members) if member.key == key), None)
 
 
-def _reached(root: Node | None, path: Keys) -> tuple[Node, Member] | None:
+def _reached(root: Node | None, path: Keys) -> tuple[Node, JsonMember] | None:
     node = root
-    member: Member | None = None
+    member: JsonMember | None = None
     holder = root
     for key in path:
         if node is None or (member := _found(node, key)) is None:
@@ -128,7 +128,7 @@ def _added(text: str, node: Node, key: str, value: Any, style: _Style) -> str:
     return text[:end] + "," + text[end : node.last] + written + text[node.last :]
 
 
-def _cut(text: str, node: Node, member: Member) -> str:
+def _cut(text: str, node: Node, member: JsonMember) -> str:
     """The text without the member, and without the comma that only it needed."""
     place = node.members.index(member)
     head, tail = text[: member.before], text[member.node.end :]

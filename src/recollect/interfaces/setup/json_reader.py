@@ -14,7 +14,7 @@ SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:tr
 DEEPEST = 200  # far beyond any configuration, and well within Python's own limit
 
 
-class Member(NamedTuple):
+class JsonMember(NamedTuple):
     """One key of an object and where it stands."""
 
     key: str
@@ -31,7 +31,7 @@ class Node(NamedTuple):
     value: Any
     start: int
     end: int
-    members: tuple[Member, ...] = ()
+    members: tuple[JsonMember, ...] = ()
     last: int = 0  # in an object: the end of what stands before the closing brace
 
 
@@ -103,7 +103,7 @@ class Reader:
         return text
 
     def object(self, start: int) -> Node:
-        members: list[Member] = []
+        members: list[JsonMember] = []
         self.depth += 1
         while True:
             self.skip()
@@ -117,7 +117,7 @@ class Reader:
         value = {member.key: member.node.value for member in members}
         return Node(value, start, self.at, tuple(members), before)
 
-    def member(self, before: int) -> Member:
+    def member(self, before: int) -> JsonMember:
         start, open = self.at, self.open
         key = self.string()
         self.skip()
@@ -128,9 +128,9 @@ class Reader:
         self.skip()
         comma = self.at
         if self.sign(","):
-            return Member(key, before, open, start, node, comma)
+            return JsonMember(key, before, open, start, node, comma)
         self.past(node.end)  # comments after it belong to whatever follows
-        return Member(key, before, open, start, node, None)
+        return JsonMember(key, before, open, start, node, None)
 
     def array(self, start: int) -> Node:
         values: list[Any] = []

@@ -19,7 +19,7 @@ from msgspec.structs import replace as changed
 
 from recollect.errors import UserError
 from recollect.interfaces.setup import files, json_edit, toml_edit
-from recollect.interfaces.setup.clients import Client, Server
+from recollect.interfaces.setup.clients import Client, ServerCommand
 from recollect.interfaces.setup.malformed import Malformed
 from recollect.interfaces.setup.nested import Keys, leaves, value_at, with_value_at
 
@@ -64,7 +64,7 @@ class FileChange(Struct, frozen=True):
         return [_shortened(line) for line in found]
 
 
-def server(environment: Mapping[str, str], home: Path | None) -> Server:
+def server(environment: Mapping[str, str], home: Path | None) -> ServerCommand:
     """How a program without a shell or a PATH starts this installation's server."""
     if not sys.executable:
         raise UserError("Python does not know its own path. Start recollect by its full path.")
@@ -73,8 +73,8 @@ def server(environment: Mapping[str, str], home: Path | None) -> Server:
     pinned = str(home) if home is not None else environment.get("RECOLLECT_HOME", "")
     env = {"RECOLLECT_HOME": pinned} if pinned else {}
     if command.is_file():
-        return Server(str(command), ("mcp",), env)
-    return Server(str(python), ("-m", "recollect.interfaces.cli.main", "mcp"), env)
+        return ServerCommand(str(command), ("mcp",), env)
+    return ServerCommand(str(python), ("-m", "recollect.interfaces.cli.main", "mcp"), env)
 
 
 def checked_name(name: str) -> str:
@@ -85,7 +85,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def planned(client: Client, file: Path, name: str, started: Server) -> FileChange:
+def planned(client: Client, file: Path, name: str, started: ServerCommand) -> FileChange:
     """The change that adds our entry to the file, or updates it.
 
     Only what says how to start the server is ours: whatever else the entry holds stays. An entry of
@@ -128,7 +128,7 @@ def unplanned(client: Client, file: Path, name: str) -> FileChange:
     return FileChange(file, "removed", before, changed(before, text=text))
 
 
-def state(client: Client, file: Path, name: str, started: Server) -> State:
+def state(client: Client, file: Path, name: str, started: ServerCommand) -> State:
     """Whether our entry is in the client's file, and up to date."""
     try:
         _, data = _read(client, file)

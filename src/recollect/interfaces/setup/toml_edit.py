@@ -30,7 +30,7 @@ PIECE = re.compile(
 KEY = re.compile(r"""(?:"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[^="'\n])+""")
 
 
-class Statement(NamedTuple):
+class TomlStatement(NamedTuple):
     """A header, or a key with its value: the lines it takes, and what it is about."""
 
     path: Keys
@@ -109,7 +109,7 @@ def _less_a_line_end(text: str) -> str:
     return text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
 
 
-def _statements(text: str) -> Iterator[Statement]:
+def _statements(text: str) -> Iterator[TomlStatement]:
     """The text's headers and keys, in order; blank lines and comments belong to none."""
     table: Keys = ()
     start, depth, used = 0, 0, False
@@ -130,15 +130,15 @@ def _statements(text: str) -> Iterator[Statement]:
             used = used or not piece.isspace()
 
 
-def _statement(text: str, start: int, end: int, table: Keys) -> Statement:
+def _statement(text: str, start: int, end: int, table: Keys) -> TomlStatement:
     line = text[start:end]
     if line.lstrip().startswith("["):
-        return Statement(_only_path(tomllib.loads(line.strip())), start, end, None)
+        return TomlStatement(_only_path(tomllib.loads(line.strip())), start, end, None)
     key = KEY.match(line)
     assert key is not None  # the text has been read before
     value = _value(line, key.end() + 1)
     path = table + _only_path(tomllib.loads(f"{key[0]}= 0"))
-    return Statement(path, start, end, (start + value[0], start + value[1]))
+    return TomlStatement(path, start, end, (start + value[0], start + value[1]))
 
 
 def _value(line: str, at: int) -> tuple[int, int]:
@@ -167,7 +167,9 @@ def _only_path(data: Any) -> Keys:
     return tuple(path)
 
 
-def _beside(text: str, statements: list[Statement], path: Keys, value: Any, newline: str) -> str:
+def _beside(
+    text: str, statements: list[TomlStatement], path: Keys, value: Any, newline: str
+) -> str:
     """The text with one more key at the end of its table; a missing table in between is written
     in one line."""
     if not path:

@@ -10,11 +10,11 @@ import pytest
 
 from recollect.errors import UserError
 from recollect.interfaces.setup import files, registration
-from recollect.interfaces.setup.clients import Client, Server, known_client
+from recollect.interfaces.setup.clients import Client, ServerCommand, known_client
 from recollect.interfaces.setup.registration import FileChange, planned, server, state, unplanned
 
-SERVER = Server("/x/recollect", ("mcp",))
-PINNED = Server("/x/recollect", ("mcp",), {"RECOLLECT_HOME": "/v"})
+SERVER = ServerCommand("/x/recollect", ("mcp",))
+PINNED = ServerCommand("/x/recollect", ("mcp",), {"RECOLLECT_HOME": "/v"})
 CURSOR, CODEX = known_client("cursor"), known_client("codex")
 
 
@@ -198,9 +198,9 @@ def test_the_command_is_the_one_beside_the_interpreter(
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     module = ("-m", "recollect.interfaces.cli.main", "mcp")
-    assert server({}, None) == Server(str(tmp_path / "python"), module)
+    assert server({}, None) == ServerCommand(str(tmp_path / "python"), module)
     beside = written(tmp_path / "recollect", "")
-    assert server({}, None) == Server(str(beside), ("mcp",))
+    assert server({}, None) == ServerCommand(str(beside), ("mcp",))
     environment = {"RECOLLECT_HOME": "/from/shell"}
     assert server(environment, None).env == environment
     assert server(environment, Path("/told")).env == {"RECOLLECT_HOME": "/told"}

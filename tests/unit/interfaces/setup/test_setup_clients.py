@@ -8,10 +8,10 @@ from typing import Any, get_args
 import pytest
 
 from recollect.errors import UserError
-from recollect.interfaces.setup.clients import CLIENTS, Machine, Server, System, known_client
+from recollect.interfaces.setup.clients import CLIENTS, Machine, ServerCommand, System, known_client
 
 HOME = Path("/people/ada")
-SERVER = Server("/x/recollect", ("mcp",), {"RECOLLECT_HOME": "/v"})
+SERVER = ServerCommand("/x/recollect", ("mcp",), {"RECOLLECT_HOME": "/v"})
 PLAIN = {"command": "/x/recollect", "args": ["mcp"], "env": {"RECOLLECT_HOME": "/v"}}
 
 
