@@ -15,10 +15,10 @@ import pytest
 from locked_work import OLD, key_of
 from words_in_vault import check_words, small_segments
 
-from recollect.store.base import KeywordIndexName
+from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.rekey import change_key
-from recollect.store.sqlite.segments import buffer, merging
+from recollect.store.sqlite.segments import buffer, merging, packing
 from recollect.store.sqlite.segments.joining import joined_documents
 from recollect.store.sqlite.segments.merging import Merger, Size, chosen, fitting
 from recollect.store.sqlite.segments.packing import FIELDS, pack
@@ -123,6 +123,31 @@ def test_a_word_that_alone_is_cut_otherwise_is_stemmed_in_its_text() -> None:
         assert [row[0] for row in packed[index].rows] == real
 
 
+def test_texts_are_cut_together_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that hold the character which stands between texts."""
+    chance = random.Random(3)
+    texts = [said(chance, 6) for _ in range(20)] + [f"x {packing.BETWEEN} y{packing.BETWEEN}"]
+    memories = [[text, "", *chance.choices(texts, k=len(FIELDS) - 2)] for text in texts]
+    anew = apsw.Connection(":memory:")
+    anew.execute(f"CREATE VIRTUAL TABLE words USING fts5 ({', '.join(COLUMNS['plain'])})")
+    anew.execute("CREATE VIRTUAL TABLE places USING fts5vocab (words, instance)")
+    columns = [FIELDS.index(name) for name in COLUMNS["plain"]]
+    for document, one in enumerate(memories):
+        values = (document, *(one[column] for column in columns))
+        anew.execute("INSERT INTO words (rowid, title, text, tags) VALUES (?, ?, ?, ?)", values)
+    real = sorted(anew.execute("SELECT term, doc, col, offset FROM places").fetchall())
+    for together in (7, 10_000):
+        monkeypatch.setattr(packing, "TOGETHER", together)
+        found = [
+            (token, document, COLUMNS["plain"][column], position)
+            for token, count, bits, postings, places in pack(memories)["plain"].rows
+            for document, column, position in zip(
+                *read_places(count, bits, postings, places), strict=True
+            )
+        ]
+        assert sorted(found) == real
+
+
 # Merging
 
 
@@ -161,14 +186,14 @@ def test_what_is_changed_while_it_is_merged_stays_in_the_buffer(
     """Another process edits, forgets, adds and tags between what a merge reads and writes."""
     store = filled(tmp_path / "vault.db", 7)
     other = SqliteStore(tmp_path / "vault.db", brief=True)
-    packing = pack
+    pack_really = pack
 
     def slow(memories: list[list[str]]) -> object:
         change(other, "m1", text="quite another wording")
         change(other, "m2", tags=("fresh",))
         forget(other, "m3")
         save(other, memory("late", text="came meanwhile"))
-        return packing(memories)
+        return pack_really(memories)
 
     monkeypatch.setattr(merging, "pack", slow)
     Merger(store.database).run(briefly=True)
@@ -209,13 +234,13 @@ def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
 def test_only_one_of_two_processes_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = filled(tmp_path / "vault.db", 7)
     other = SqliteStore(tmp_path / "vault.db", brief=True)
-    packing = pack
+    pack_really = pack
     inside: list[int] = []
 
     def slow(memories: list[list[str]]) -> object:
         Merger(other.database).run()  # goes away
         inside.append(len(other.database.rows("SELECT number FROM segments")))
-        return packing(memories)
+        return pack_really(memories)
 
     monkeypatch.setattr(merging, "pack", slow)
     Merger(store.database).run()
@@ -230,12 +255,12 @@ def test_a_merge_that_reindex_overtakes_is_given_up(
 ) -> None:
     store = filled(tmp_path / "vault.db", 9)
     other = SqliteStore(tmp_path / "vault.db", brief=True)
-    packing = pack
+    pack_really = pack
 
     def slow(memories: list[list[str]]) -> object:
         if not numbers(other):
             other.rebuild()
-        return packing(memories)
+        return pack_really(memories)
 
     monkeypatch.setattr(merging, "pack", slow)
     Merger(store.database).run()

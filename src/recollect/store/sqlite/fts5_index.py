@@ -42,7 +42,7 @@ def tokenizer(connection: apsw.Connection, index: str) -> Callable[[str], list[s
             include_colocated=False,
         )
         every = cast(list[str], found)  # without offsets and synonyms: plain texts
-        if len(text) < LONGEST // 4:
+        if len(text) < LONGEST // 4 or max(map(len, every), default=0) < LONGEST // 4:
             return every
         return [token.encode()[:LONGEST].decode(errors="ignore") for token in every]
 

@@ -139,7 +139,7 @@ def encoded(tokens: Sequence[str], occurrences: Occurrences) -> Iterator[Row]:
     # Where each cell's frequency stands: the token's start, the column's rank, the document's.
     per_token = np.diff(first_cell, append=len(cells))
     rank = np.bitwise_count(np.repeat(bits, per_token) & ((1 << cell_columns) - 1))
-    place = np.searchsorted(postings, np.arange(len(cells)), "right") - 1
+    place = np.repeat(np.arange(len(postings)), np.diff(postings, append=len(cells)))
     place += np.repeat(starts - first_posting, per_token) + rank * np.repeat(counts, per_token)
     wide = np.zeros(int(sizes.sum()), np.uint32)
     wide[place] = times
