@@ -18,6 +18,8 @@ from recollect.types import Filter, Search, View
 LONGEST_QUERY = 10_000
 # More than any vault can answer with; larger limits mean the same and overflow nothing.
 LARGEST_LIMIT = 1_000_000_000
+# An hour: longer deadlines mean the same, and a thread can wait for it.
+LONGEST_DEADLINE_MS = 3_600_000
 # What a filter's values are, where they are not texts.
 FILTER_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("tags", "holding", "without", "without_kinds", "among"), (list, tuple)),
@@ -97,6 +99,17 @@ def bounded(limit: int) -> int:
     return min(limit, LARGEST_LIMIT)
 
 
+def checked_deadline(milliseconds: int | None) -> int | None:
+    """A deadline of at least a millisecond, and no longer than a thread can wait."""
+    if milliseconds is None:
+        return None
+    if not isinstance(milliseconds, int) or isinstance(milliseconds, bool) or milliseconds < 1:
+        raise UserError(
+            f"deadline_ms must be a whole number of milliseconds from 1, not {milliseconds!r}."
+        )
+    return min(milliseconds, LONGEST_DEADLINE_MS)
+
+
 def checked_search(search: Search | str, /, **fields: Any) -> Search:
     """The search, or one of this query, with these fields of `Search` and of its `Filter` set. What
     cannot be is a UserError."""
@@ -114,6 +127,7 @@ def checked_search(search: Search | str, /, **fields: Any) -> Search:
         ignored=several(search.ignored, "ignored"),
         vaults=several(search.vaults, "vaults"),
         now=search.now and in_utc(search.now, "now"),
+        deadline_ms=checked_deadline(search.deadline_ms),
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import structs
 
+from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
 from recollect.models.base import Embedder, Reranker
 from recollect.query.exclusions import Exclusion
@@ -52,7 +53,7 @@ class SearchContext:
     for what was before, in words that it has no longer. `preference`: how much the vaults count,
     where several are searched. `excluded`: what the query wants left out.
     `asked`: the query with what it excludes. `likeness`: how feedback on other queries counts; None
-    where there is none, or the recipe takes none.
+    where there is none, or the recipe takes none. `deadline`: what is late is left out.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class SearchContext:
         excluded: tuple[Exclusion, ...] = (),
         asked: str = "",
         likeness: Likeness | None = None,
+        deadline: Deadline = NO_DEADLINE,
     ) -> None:
         self.recipe = recipe
         self.search = search
@@ -85,6 +87,7 @@ class SearchContext:
         self.excluded = excluded
         self._asked_words = asked or search.query
         self._likeness = likeness
+        self.deadline = deadline
         self.snippets: dict[str, str] = {}
         self.channels: dict[str, Ranking] = {}
         self.fused = Ranking()
@@ -99,7 +102,7 @@ class SearchContext:
         self._asked = False
         self._ahead: threading.Thread | None = None
         self._vector: Vector | None = None
-        self._failure: Exception | None = None
+        self._embedded: tuple[Exception | None, Vector | None, float] | None = None
 
     # The query's vector
 
@@ -115,23 +118,37 @@ class SearchContext:
         if not self._asked:
             self._asked = True
             start = time.perf_counter()
-            if self._ahead is None:
-                self._embed()
-            else:
-                self._ahead.join()
+            self._await_vector()
             self.waited_ms = (time.perf_counter() - start) * 1000
-            if isinstance(self._failure, ProviderError):
-                self.lose_vectors(str(self._failure))
-            elif self._failure is not None:
-                raise self._failure
+            embedded = self._embedded  # read once: a model that is late may answer meanwhile
+            if embedded is None:
+                self.lose_vectors(self.deadline.reason)
+                return None
+            failure, self._vector, self.timings["embed"] = embedded
+            if isinstance(failure, ProviderError):
+                self.lose_vectors(str(failure))
+            elif failure is not None:
+                raise failure
         return self._vector
 
+    def _await_vector(self) -> None:
+        """The model holds up a search that has a deadline no longer than that."""
+        if self._ahead is None and self.deadline.milliseconds is None:
+            self._embed()
+            return
+        if self._ahead is None:
+            self.embed_ahead()
+        assert self._ahead is not None
+        self._ahead.join(self.deadline.within(None))
+
     def _embed(self) -> None:
-        with self.timed("embed"):
-            try:
-                self._vector = self.models.embedder().queries([self.search.query])[0]
-            except Exception as error:  # perhaps in a thread: `query_vector` says it, or raises it
-                self._failure = error
+        start = time.perf_counter()
+        failure, vector = None, None
+        try:
+            vector = self.models.embedder().queries([self.search.query])[0]
+        except Exception as error:  # perhaps in a thread: `query_vector` says it, or raises it
+            failure = error
+        self._embedded = (failure, vector, (time.perf_counter() - start) * 1000)
 
     def lose_vectors(self, reason: str) -> None:
         """From here on this search has no vectors."""

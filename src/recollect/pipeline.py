@@ -10,6 +10,7 @@ from msgspec import structs
 
 from recollect.checks import LARGEST_LIMIT, bounded
 from recollect.context import Models, Preference, SearchContext
+from recollect.deadline import Deadline
 from recollect.errors import UserError
 from recollect.present.snippet import marked, passages
 from recollect.present.views import VIEWS
@@ -37,12 +38,20 @@ def run(
     models: Models,
     vault: str = "agent",
     preference: Preference | None = None,
+    deadline: Deadline | None = None,
 ) -> Response:
-    """Answer a search as the recipe declares, which is the one that the search names."""
+    """Answer a search as the recipe declares, which is the one that the search names. Its deadline
+    begins here, unless it has begun already."""
     start = time.perf_counter()
     declared, likeness = _taught(variant(recipe, search), store)
     context = recalled(
-        declared, search, store=store, models=models, preference=preference, likeness=likeness
+        declared,
+        search,
+        store=store,
+        models=models,
+        preference=preference,
+        likeness=likeness,
+        deadline=deadline,
     )
     ranking = context.fused = _fused(declared, context)
     pool = len(ranking)
@@ -96,6 +105,7 @@ def recalled(
     models: Models,
     preference: Preference | None = None,
     likeness: Likeness | None = None,
+    deadline: Deadline | None = None,
 ) -> SearchContext:
     """What each channel of a recipe's variant finds, before it is fused."""
     now = search.now
@@ -123,6 +133,7 @@ def recalled(
         excluded=excluded,
         asked=query,
         likeness=likeness,
+        deadline=deadline or Deadline(search.deadline_ms),
     )
     if note:
         context.note(note)
@@ -171,13 +182,19 @@ def _limit(declared: Recipe, search: Search) -> tuple[int, str]:
 
 
 def _recall(declared: Recipe, context: SearchContext) -> None:
-    """Run each channel that the query wants; one that could not take part is left out."""
+    """Run each channel that the query wants; one that could not take part is left out. Once the
+    deadline is over none is begun, but for the first that asks no model: there is always an answer.
+    """
     lists = declared.reads and context.understanding.lists
     asked = [channel for channel in declared.recall if channel.lists == lists]
     if any(channel.embeds(context) for channel in asked[1:]):
         context.embed_ahead()
+    answered = False
     for channel in asked:
         if not channel.wanted(context):
+            continue
+        if answered and context.deadline.over:
+            context.degrade(channel.name, context.deadline.reason)
             continue
         waited = context.waited_ms
         with context.timed(channel.name):
@@ -186,6 +203,7 @@ def _recall(declared: Recipe, context: SearchContext) -> None:
         context.timings[channel.name] -= context.waited_ms - waited
         if found is not None:
             context.channels[channel.name] = found
+        answered = answered or channel.role != "vector"
 
 
 def _fused(declared: Recipe, context: SearchContext) -> Ranking:

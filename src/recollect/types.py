@@ -112,7 +112,8 @@ class Search(Struct, frozen=True, kw_only=True):
     every result, whatever the view. `facets` counts what all that was found has in common.
     `changes` sets constants of the recipe otherwise, for this search alone:
     `{"fuse.weights.vector": 2.0}`. `vaults` narrows to those of these names; without `federate` the
-    home's own vault is searched alone.
+    home's own vault is searched alone. What is not ready within `deadline_ms` milliseconds is left
+    out and named in `degraded`; the words of the query are always searched for.
     """
 
     query: str
@@ -132,6 +133,7 @@ class Search(Struct, frozen=True, kw_only=True):
     changes: Mapping[str, object] = {}
     vaults: tuple[str, ...] = ()
     federate: bool = True
+    deadline_ms: int | None = None
 
     @property
     def wanted_tags(self) -> frozenset[str]:

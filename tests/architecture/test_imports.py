@@ -53,6 +53,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "errors",
         "types",
+        "deadline",
         "auth.capabilities",
         "hashing",
         "maths",

@@ -31,7 +31,7 @@ from recollect.present.agent_context import context_json
 from recollect.present.response import as_json
 from recollect.settings import load_settings
 from recollect.times import parse_moment
-from recollect.types import Filter
+from recollect.types import Filter, Search
 
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 API = "/api/v1"
@@ -71,8 +71,7 @@ class Library:
         return {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
 
     def search(self, query: str, asked: dict[str, Any]) -> Any:
-        others = ("recipe", "view", "limit", "deep", "prefer_tags", "prefer_domain", "literal")
-        told = {name: asked[name] for name in others if name in asked}
+        told = {name: asked[name] for name in Search.__struct_fields__ if name in asked}
         found = self._engine.search(query, filter=self._narrow(asked), **told)
         return as_json(found, asked["explain"])
 

@@ -87,6 +87,7 @@ SEARCHES = (
     search("no word at all", "?!"),
     search("nothing found", "zyxomma"),
     search("an empty query", ""),
+    search("with a deadline that is far away", deadline_ms=3_600_000),
 )  # fmt: skip
 CHANGES = (
     edit("a text and a severity", "sail-1", text="In April.", severity="critical"),
@@ -127,6 +128,8 @@ REFUSALS = (
     search("a deep search with one word", "tokens", recipe="gnosis", deep=True, view="preview"),
     browse("no such time", since="2026-13-45"),
     search("a query that is too long", TOO_LONG),
+    search("a deadline of no time", deadline_ms=0),
+    search("a deadline in the past", deadline_ms=-5),
     context("a context for what is too long", TOO_LONG),
     context("a context for blanks that are too many", " " * 10_001),
     Step(

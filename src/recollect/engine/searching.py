@@ -17,6 +17,7 @@ from recollect.checks import (
     named_ids,
     unknown_memory,
 )
+from recollect.deadline import Deadline
 from recollect.engine.session import Session
 from recollect.errors import Damaged, NotFound, ProviderError, UserError
 from recollect.pipeline import run, topics
@@ -69,12 +70,12 @@ def candidates(session: Session, search: Search, *, model: str = "") -> Candidat
     from recollect.vaults.candidates import gathered  # noqa: PLC0415  start-up time
 
     asked = completed(session, search)
-    recipe = _recipe(session, asked)
-    session.background.settle()
+    recipe, deadline = _recipe(session, asked), Deadline(asked.deadline_ms)
+    session.background.settle(deadline)
 
     def of(store: Store) -> Candidates:
         own = session.others.fanned(store, session.caller) or store
-        return gathered(recipe, asked, model, store=own, models=session.models)
+        return gathered(recipe, asked, model, store=own, models=session.models, deadline=deadline)
 
     try:
         return of(session.store)
@@ -125,23 +126,29 @@ def in_vault(
     session: Session, recipe: Recipe, search: Search, pool: Pooling | None = None
 ) -> Response:
     """The search in this vault and the collections behind it, and with `pool` in other vaults."""
-    session.background.settle()
+    deadline = Deadline(search.deadline_ms)
+    session.background.settle(deadline)
     try:
-        return _searched(session, recipe, search, session.store, pool)
+        return _searched(session, recipe, search, session.store, pool, deadline)
     except Damaged:
         store = readable(session)
-        found = _searched(session, recipe, search, store, pool)
+        found = _searched(session, recipe, search, store, pool, deadline)
         left_out = [Degraded("vault", problem) for problem in store.problems]
         return replace(found, degraded=(*found.degraded, *left_out))
 
 
 def _searched(
-    session: Session, recipe: Recipe, search: Search, store: Store, pool: Pooling | None
+    session: Session,
+    recipe: Recipe,
+    search: Search,
+    store: Store,
+    pool: Pooling | None,
+    deadline: Deadline,
 ) -> Response:
     fanned = session.others.fanned(store, session.caller)
     own = fanned or store
     if pool is None:
-        found = run(recipe, search, store=own, models=session.models)
+        found = run(recipe, search, store=own, models=session.models, deadline=deadline)
     else:
         vaults = pool(own)
         found = vaults.labelled(
@@ -151,6 +158,7 @@ def _searched(
                 store=vaults,
                 models=session.models,
                 preference=vaults.preference,
+                deadline=deadline,
             )
         )
     return found if fanned is None else fanned.labelled(found)

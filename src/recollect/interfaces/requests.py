@@ -30,6 +30,9 @@ FieldText = Annotated[
     Meta(description="At most 100 kB of UTF-8.", extra_json_schema={"maxLength": LONGEST_FIELD}),
 ]
 
+# `checks.checked_deadline` refuses what is less.
+Milliseconds = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
+
 
 def search_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Search:
     """The search; fields that a search does not have are left out. `prefix` is what the interface

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from recollect.deadline import Deadline
 from recollect.errors import RecollectError
 from recollect.models.base import Embedder, Immediate
 from recollect.models.embedding_queue import Batches, TextsRefused
@@ -125,12 +126,12 @@ class BackgroundEmbedding:
                 self._thread = threading.Thread(target=work, name="recollect-embed", daemon=True)
                 self._thread.start()
 
-    def settle(self) -> None:
+    def settle(self, deadline: Deadline) -> None:
         """Wait for the vectors of the short texts that were saved here just before, where a model
         of this process makes them: a search finds by meaning what was saved before it."""
         if self._own and self._local:
             with self._news:
-                self._news.wait_for(lambda: not self._own, LOCAL_PATIENCE_S)
+                self._news.wait_for(lambda: not self._own, deadline.within(LOCAL_PATIENCE_S))
 
     def stop(self) -> None:
         """Finish the short texts that were saved last, and no others: they go on waiting in the

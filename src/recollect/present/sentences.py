@@ -19,7 +19,7 @@ PARTS = {
     "keyword": "search by words",
     "rerank": "reranking",
 }
-CUT_SHORT = r"reranked (\d+) of (\d+) within the deadline"
+CUT_SHORT = r"reranked (\d+) of (\d+) within the deadline(?: of (\d+) ms)?"
 
 
 def evidence(response: Response) -> str:
@@ -71,7 +71,8 @@ def degraded(part: Degraded, response: Response) -> str:
     if cut := re.fullmatch(CUT_SHORT, part.reason):
         spent = response.timings_ms.get(part.channel)
         time = "time" if spent is None else f"{spent:.0f} ms"
-        return f"Reranked {cut[1]} of {cut[2]} in {time} (setting `rerank.budget_ms`)"
+        why = f"deadline {cut[3]} ms" if cut[3] else "setting `rerank.budget_ms`"
+        return f"Reranked {cut[1]} of {cut[2]} in {time} ({why})"
     name = PARTS.get(part.channel)
     if name is None:
         return f"Without {part.channel}: {part.reason}"

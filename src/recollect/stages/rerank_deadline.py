@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from recollect.context import SearchContext
+from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
 from recollect.models.base import Reranker
 
@@ -14,10 +15,13 @@ class RerankRun:
     """What a reranker has said so far, gathered by a thread that the search does not have to wait
     for: a remote reranker that hangs holds up nothing."""
 
-    def __init__(self, reranker: Reranker, query: str, batch: int) -> None:
+    def __init__(
+        self, reranker: Reranker, query: str, batch: int, deadline: Deadline = NO_DEADLINE
+    ) -> None:
         self._reranker = reranker
         self._query = query
         self._batch = batch
+        self._deadline = deadline
         self._scores: dict[str, float] = {}
         self._ready = threading.Event()
         self._late = threading.Event()
@@ -25,11 +29,11 @@ class RerankRun:
 
     def by(self, seconds: float, candidates: Sequence[tuple[str, str]]) -> dict[str, float]:
         """The scores of the candidates, (id, text) best first, that were read in time. Loading the
-        model does not count: it happens once."""
+        model does not count, since it happens once, unless the search itself has a deadline."""
         thread = threading.Thread(target=self._read, args=(candidates,), daemon=True)
         thread.start()
-        self._ready.wait()
-        thread.join(seconds)
+        self._ready.wait(self._deadline.within(None))
+        thread.join(self._deadline.within(seconds))
         self._late.set()
         return dict(self._scores)
 
@@ -61,14 +65,20 @@ def rerank_scores(
     said why under the stage's name, when it said nothing. Where there is none, no text is made."""
     with context.timed(stage):
         try:
-            run = RerankRun(context.models.reranker(), context.search.query, batch)
+            reranker = context.models.reranker()
         except ProviderError as error:
             context.degrade(stage, str(error))
             return {}
+        if context.deadline.over:
+            context.degrade(stage, context.deadline.reason)
+            return {}
+        run = RerankRun(reranker, context.search.query, batch, context.deadline)
         candidates = [(id, text_of(id)) for id in ids]
         scores = run.by(context.models.budget_ms / 1000, candidates)
     if run.failure is not None:
         context.degrade(stage, run.failure)
     elif len(scores) < len(candidates):
-        context.degrade(stage, f"reranked {len(scores)} of {len(candidates)} within the deadline")
+        which = f" of {context.deadline.milliseconds} ms" if context.deadline.over else ""
+        told = f"reranked {len(scores)} of {len(candidates)} within the deadline{which}"
+        context.degrade(stage, told)
     return scores

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from recollect.context import Models
+from recollect.deadline import Deadline
 from recollect.errors import ProviderError
 from recollect.pipeline import recalled, variant
 from recollect.recipes.base import Recipe
@@ -52,14 +53,21 @@ class Candidates(Struct, frozen=True):
 
 
 def gathered(
-    recipe: Recipe, search: Search, model: str, *, store: Store, models: Models
+    recipe: Recipe,
+    search: Search,
+    model: str,
+    *,
+    store: Store,
+    models: Models,
+    deadline: Deadline,
 ) -> Candidates:
     """What this vault has for the search. `model` is the asking side's: vectors are sent if it is
     the one that is used here, too."""
     vault = FannedStore([Member(HOME, lambda: store)], store, copies=False)
     keyword = FannedKeyword(vault)
     vault.keyword = keyword
-    context = recalled(variant(recipe, search), search, store=vault, models=models)
+    declared = variant(recipe, search)
+    context = recalled(declared, search, store=vault, models=models, deadline=deadline)
     found = {id for channel in context.channels.values() for id in channel.ids}
     context.load(found)
     ids = sorted(filter(context.has, found))

@@ -32,6 +32,8 @@ from recollect.vaults.threads import VaultThreads
 
 # Each thread keeps a connection of its own; a vault that is slow for one search is slow for both.
 THREADS = 2
+# Of a search's deadline for other vaults: the rest is for ranking what they have.
+SHARE = 0.5
 
 Answer = TypeVar("Answer")
 
@@ -84,7 +86,7 @@ class Federation:
             else:
                 stores[vault.name] = partial(self._store, vault)
         first = own if HOME in stores else ScratchStore()
-        pool = VaultPool(vaults, stores, first, self._ask, self._deadline_s)
+        pool = VaultPool(vaults, stores, first, self._ask, self._longest_s(search))
         pool.parts = parts
         # Before the search begins: what is worked out once for a search is worked out under a lock
         # of the process, where nobody may wait for another vault.
@@ -108,7 +110,7 @@ class Federation:
     ) -> Response:
         """Each vault by itself, then score × priority. `own` searches the home's own vault, in this
         thread, while the others are asked. Source: the `vault` recipe, "Federation"."""
-        start = time.perf_counter()
+        start, longest_s = time.perf_counter(), self._longest_s(search)
         others = {
             vault.name: self._ask(vault, partial(self._answer, vault, recipe, search))
             for vault in vaults
@@ -120,7 +122,8 @@ class Federation:
             if vault.name == HOME:
                 continue
             try:
-                answers.append(VaultAnswer(vault, self._awaited(others[vault.name], start)))
+                answer = self._awaited(others[vault.name], start, longest_s)
+                answers.append(VaultAnswer(vault, answer))
             except UserError:  # the question itself is wrong, whichever vault says so first
                 raise
             except RecollectError as error:
@@ -139,9 +142,14 @@ class Federation:
             threads = self._threads[vault.name]
         return threads.ask(partial(_guarded, vault, question))
 
-    def _awaited(self, future: Future[Answer], start: float) -> Answer:
-        """The answer, or StoreError once the deadline that began at `start` is over."""
-        return awaited(future, self._deadline_s - (time.perf_counter() - start))
+    def _awaited(self, future: Future[Answer], start: float, longest_s: float) -> Answer:
+        """The answer, or StoreError `longest_s` seconds after `start`."""
+        return awaited(future, longest_s - (time.perf_counter() - start))
+
+    def _longest_s(self, search: Search) -> float:
+        """How long other vaults may take."""
+        asked = search.deadline_ms
+        return self._deadline_s if asked is None else min(self._deadline_s, asked / 1000 * SHARE)
 
     def _answer(self, vault: KnownVault, recipe: Recipe, search: Search) -> Response:
         if vault.url:
@@ -157,7 +165,7 @@ class Federation:
         asked = [(vault, self._ask(vault, partial(self._shown, vault, id))) for vault in others]
         for vault, future in asked:
             with suppress(RecollectError):  # a vault that is away has nothing to show
-                if (found := self._awaited(future, start)) is not None:
+                if (found := self._awaited(future, start, self._deadline_s)) is not None:
                     return FoundMemory(vault.name, found)
         return None
 

@@ -92,7 +92,7 @@ def awaited(future: Future[Answer], left_s: float) -> Answer:
     except (TimeoutError, CancelledError) as error:
         future.cancel()
         raise StoreError(
-            "It did not answer in time; search.vault_deadline_ms sets the time."
+            "It did not answer in time; search.vault_deadline_ms sets the time, and deadline_ms."
         ) from error
 
 

@@ -227,6 +227,8 @@ class RemoteVault:
             if field not in OURS
         }
         asked = {"recipe": name, "set": changes, "limit": limit, "federate": False}
+        if search.deadline_ms is not None:  # the answer must come back, and be ranked
+            asked["deadline_ms"] = max(1, search.deadline_ms // 2)
         return body | asked | {"explain": True, "whole": True}
 
     def _nearest(self, recipe: Recipe) -> tuple[str, dict[str, object]]:

@@ -164,9 +164,9 @@ def until_free_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         asked[vault.name] = ask(self, vault, question)
         return asked[vault.name]
 
-    def later(self: Federation, future: Future[Any], start: float) -> Any:
+    def later(self: Federation, future: Future[Any], start: float, longest_s: float) -> Any:
         asked["free"].exception(LONGEST_S)
-        return awaited(self, future, time.perf_counter())
+        return awaited(self, future, time.perf_counter(), longest_s)
 
     monkeypatch.setattr(Federation, "_ask", noted)
     monkeypatch.setattr(Federation, "_awaited", later)
@@ -191,6 +191,21 @@ def test_a_vault_that_is_held_by_another_process_is_left_behind(tmp_path: Path) 
         with pytest.raises(RecollectError, match="'nowhere'"):
             memory.show(["nowhere"])
     assert time.monotonic() - start < LONGEST_S, "closing waits for nobody"
+    holder.close()
+
+
+@pytest.mark.parametrize("recipe", ["blend", "vault"])
+def test_a_vault_that_is_late_for_the_deadline_of_a_search_is_left_behind(
+    tmp_path: Path, recipe: str
+) -> None:
+    holder = held_alone(vault_file(tmp_path / "held.db", THEIRS))
+    far = 1000 * LONGEST_S
+    with home(
+        tmp_path / "home", OWN, team("held", tmp_path / "held.db"), deadline_ms=far
+    ) as memory:
+        response = memory.search("harbor token", recipe=recipe, deadline_ms=20)
+        assert found(response) == [("mine", "agent")]
+        assert "did not answer in time" in away(response)["held"]
     holder.close()
 
 

@@ -55,6 +55,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--include-expired", action="store_true", help="rank what no longer holds like the rest"
     )
+    parser.add_argument(
+        "--deadline-ms",
+        type=int,
+        metavar="N",
+        help="answer within so many milliseconds; what is late is left out and named",
+    )
     add_now(parser)
     add_json(parser)
     parser.add_argument(

@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.requests import Query, filter_of, search_of
+from recollect.interfaces.requests import Milliseconds, Query, filter_of, search_of
 from recollect.types import Filter, Response, View
 from recollect.vaults.candidates import Candidates
 
@@ -63,6 +63,7 @@ class SearchParameters(FilterParameters, frozen=True, kw_only=True, forbid_unkno
     now: Text | None = None
     vaults: Names = ()
     federate: bool = True
+    deadline_ms: Milliseconds | None = None
     whole: bool = False
     set: Constants = {}
 

@@ -17,7 +17,7 @@ from recollect.engine.searching import CONTEXT_LIMIT
 from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, LONGEST_ID
 from recollect.interfaces.cursor import decode_place
-from recollect.interfaces.requests import FieldText, LongText, Query
+from recollect.interfaces.requests import FieldText, LongText, Milliseconds, Query
 from recollect.recipes.registry import BUILT_IN
 from recollect.types import Place, Severity, Tier, View
 
@@ -39,6 +39,10 @@ Text = str | UnsetType
 Field = FieldText | UnsetType
 Long = LongText | UnsetType
 Tags = list[Tag] | UnsetType
+DeadlineMs = Annotated[
+    Milliseconds | UnsetType,
+    Meta(description="Answer within so many ms; what is late is left out and named."),
+]
 
 
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,6 +108,7 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     include_expired: Annotated[
         bool, Meta(description="Rank what no longer holds like the rest.")
     ] = False
+    deadline_ms: DeadlineMs = UNSET
 
 
 class DeepSearchArguments(FilterArguments, frozen=True, kw_only=True):
@@ -111,6 +116,7 @@ class DeepSearchArguments(FilterArguments, frozen=True, kw_only=True):
     limit: Annotated[Limit, Meta(description="Maximum number of results.")] = DEEP_LIMIT
     view: Annotated[View, Meta(description="How much of each; as in memory_search.")] = "preview"
     explain: Annotated[bool, Meta(description="Also explain each score; long.")] = False
+    deadline_ms: DeadlineMs = UNSET
 
 
 class ContextArguments(FilterArguments, frozen=True, kw_only=True):
