@@ -321,9 +321,10 @@ _logged: set[tuple[str, str]] = set()
 def _warn_once(channel: str, reason: str) -> None:
     """To the logger `recollect`. Where nothing has imported logging, nobody listens, and a one-shot
     command need not spend its start-up time on it."""
-    logging = sys.modules.get("logging")
-    if logging is None or (channel, reason) in _logged:
+    if "logging" not in sys.modules or (channel, reason) in _logged:
         return
+    import logging  # noqa: PLC0415  start-up time; a model's thread may be importing it just now
+
     _logged.add((channel, reason))
     logger = logging.getLogger("recollect")
     if not logger.handlers:

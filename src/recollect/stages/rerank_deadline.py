@@ -63,14 +63,14 @@ def rerank_scores(
 ) -> dict[str, float]:
     """What the reranker said of these memories, best first, by the search's deadline; empty, and
     said why under the stage's name, when it said nothing. Where there is none, no text is made."""
+    if context.deadline.over:
+        context.degrade(stage, context.deadline.reason)
+        return {}
     with context.timed(stage):
         try:
             reranker = context.models.reranker()
         except ProviderError as error:
             context.degrade(stage, str(error))
-            return {}
-        if context.deadline.over:
-            context.degrade(stage, context.deadline.reason)
             return {}
         run = RerankRun(reranker, context.search.query, batch, context.deadline)
         candidates = [(id, text_of(id)) for id in ids]
