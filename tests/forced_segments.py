@@ -20,5 +20,5 @@ def pytest_configure() -> None:
         patch.setattr(BackgroundMerging, "wrote", _merge_at_once)
 
 
-def _merge_at_once(self: BackgroundMerging) -> None:
+def _merge_at_once(self: BackgroundMerging, *, segments: bool = False) -> None:
     Merger(self._database).run()

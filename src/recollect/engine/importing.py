@@ -64,7 +64,7 @@ def import_lines(
     feedback: Counter[FeedbackEvent] = Counter()
     at_once = strict or dry_run
     for batch in [list(cleaned)] if at_once else _batches(cleaned, IMPORT_BATCH):
-        with suppress(_Undone), session.store.writing() as write:
+        with suppress(_Undone), session.store.writing(bulk=True) as write:
             done = _save_lines(session, write, batch, feedback, progress)
             if dry_run:
                 raise _Undone

@@ -80,7 +80,7 @@ class Sync:
         progress(0, len(waiting))
         finished = 0
         for batch in _batches(self._read(found, known) for found in waiting):
-            with self._store.writing() as write:
+            with self._store.writing(bulk=True) as write:
                 for file in batch:
                     path = file.found.path
                     if write.files.stored(self._folder, path) == known.get(path):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
     from numpy.typing import NDArray
 
+    from recollect.store.prepared import PreparedMemories
+
     Vector = NDArray[np.float32]
 
 KeywordIndexName = Literal["stemmed", "plain", "subwords", "details"]
@@ -395,6 +397,10 @@ class Writing(Protocol):
     def purge(self, before: Stored) -> None:
         """Remove a memory for good."""
 
+    def index_added(self, prepared: PreparedMemories | None = None) -> None:
+        """Index what a bulk write has added since the last call. `prepared`: what is ready made of
+        these memories, in the order in which they were added."""
+
     def complete_feedback(self, events: Iterable[tuple[FeedbackEvent, int]]) -> int:
         """Record, in order, each event that is stored less often than its number says; returns how
         many were added."""
@@ -424,9 +430,9 @@ class Store(Protocol):
     @property
     def folders(self) -> Folders: ...
 
-    def writing(self) -> AbstractContextManager[Writing]:
+    def writing(self, *, bulk: bool = False) -> AbstractContextManager[Writing]:
         """Begin a write transaction. It waits for other writers and is durable when the block
-        ends."""
+        ends. `bulk`: it may add many memories, and no search within it needs to find them."""
 
     def close(self) -> None:
         """Close the vault."""

@@ -78,8 +78,8 @@ class FannedStore(FanOut):
         missing = (Degraded(*part) for part in (*self.parts.items(), *self.away.items()))
         return msgspec.structs.replace(found, results=results, degraded=(*found.degraded, *missing))
 
-    def writing(self) -> AbstractContextManager[Writing]:
-        return self.first.writing()
+    def writing(self, *, bulk: bool = False) -> AbstractContextManager[Writing]:
+        return self.first.writing(bulk=bulk)
 
     def close(self) -> None:
         """The stores are closed by whoever opened them."""

@@ -121,7 +121,10 @@ CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN INSERT INTO segm
 CREATE TRIGGER memories_delete AFTER DELETE ON memories WHEN old.forgotten_at IS NULL BEGIN INSERT INTO indexed (key) VALUES (old.key); UPDATE corpus SET documents = documents - 1; END;
 
 -- trigger memories_insert
-CREATE TRIGGER memories_insert AFTER INSERT ON memories WHEN new.forgotten_at IS NULL BEGIN INSERT INTO indexed (key) VALUES (new.key); UPDATE corpus SET documents = documents + 1; INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models; END;
+CREATE TRIGGER memories_insert AFTER INSERT ON memories WHEN new.forgotten_at IS NULL BEGIN UPDATE corpus SET documents = documents + 1; INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models; END;
+
+-- trigger memories_insert_indexed
+CREATE TRIGGER memories_insert_indexed AFTER INSERT ON memories WHEN new.forgotten_at IS NULL AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'bulk') BEGIN INSERT INTO indexed (key) VALUES (new.key); END;
 
 -- trigger memories_update
 CREATE TRIGGER memories_update AFTER UPDATE OF id, title, text, context, why, impact, kind, project, source, details, forgotten_at ON memories BEGIN INSERT INTO indexed (key) VALUES (new.key); UPDATE corpus SET documents = documents + (new.forgotten_at IS NULL) - (old.forgotten_at IS NULL); DELETE FROM vectors WHERE memory = new.key AND (new.title <> old.title OR new.text <> old.text OR new.context <> old.context OR new.forgotten_at IS NOT NULL); DELETE FROM waiting WHERE memory = new.key AND new.forgotten_at IS NOT NULL; INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models WHERE new.forgotten_at IS NULL AND old.forgotten_at IS NOT NULL; END;

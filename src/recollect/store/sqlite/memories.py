@@ -11,6 +11,7 @@ import apsw
 import msgspec
 
 from recollect.store.base import Dates, Facets, FeedbackEvent, MemoryStamp, Stored
+from recollect.store.prepared import PreparedMemories
 from recollect.store.sqlite.checksums import (
     SAME_CONTENT,
     TAGS,
@@ -24,6 +25,7 @@ from recollect.store.sqlite.facets import dates, facets
 from recollect.store.sqlite.feedback_rows import complete_feedback
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.folders import SqliteFileWriting
+from recollect.store.sqlite.segments.bulk import AddedMemories
 from recollect.store.sqlite.subwords import SubwordsChange
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vault_files import SET
@@ -153,12 +155,15 @@ class SqliteMemories:
 class SqliteWriting:
     """One write transaction."""
 
-    def __init__(self, connection: apsw.Connection, topics: SqliteTopics) -> None:
+    def __init__(
+        self, connection: apsw.Connection, topics: SqliteTopics, *, bulk: bool = False
+    ) -> None:
         self._connection = connection
         self.files = SqliteFileWriting(connection)
         self._topics = topics
         self._vocabulary = VocabularyChange()
         self._subwords = SubwordsChange(connection)
+        self.added = AddedMemories(connection, self._vocabulary, self._subwords, bulk=bulk)
         self._tag_keys: dict[str, int] = {}
         self._next_key: int | None = None
 
@@ -169,40 +174,47 @@ class SqliteWriting:
         key = self._new_key()
         self._write_tags(key, memory.tags)
         self._connection.execute(INSERT, (key, *_values(key, memory)))
-        self._now_live(key, memory)
+        self.added.add(key, memory)
         return Stored(key, memory)
 
     def replace(self, before: Stored, after: Memory) -> Stored:
+        self.added.settle(before.key)
         if before.memory.tags != after.tags:
             self._connection.execute("DELETE FROM memory_tags WHERE memory = ?", (before.key,))
             self._write_tags(before.key, after.tags)
         self._connection.execute(UPDATE, (*_values(before.key, after), before.key))
         if not before.forgotten:
             self._vocabulary.remove(before.memory)
-        self._now_live(before.key, after)
+        self.added.now_live(before.key, after)
         return Stored(before.key, after)
 
     def forget(self, before: Stored, at: datetime) -> None:
+        self.added.settle(before.key)
         self._set_forgotten(before, to_micros(at))
         self._vocabulary.remove(before.memory)
         self._subwords.remove(before.key)
 
     def restore(self, before: Stored) -> None:
         self._set_forgotten(before, None)
-        self._now_live(before.key, before.memory)
+        self.added.now_live(before.key, before.memory)
 
     def purge(self, before: Stored) -> None:
+        self.added.settle(before.key)
         self._connection.execute(SET, (UNSCRUBBED, os.urandom(8).hex()))
         self._connection.execute("DELETE FROM memories WHERE key = ?", (before.key,))
         self._subwords.remove(before.key)
         if not before.forgotten:
             self._vocabulary.remove(before.memory)
 
+    def index_added(self, prepared: PreparedMemories | None = None) -> None:
+        self.added.index(prepared)
+
     def complete_feedback(self, events: Iterable[tuple[FeedbackEvent, int]]) -> int:
         return complete_feedback(self._connection, events)
 
     def finish(self) -> None:
         """Write what is written once per transaction."""
+        self.added.finish()
         self._vocabulary.apply(self._connection)
         self._subwords.apply()
 
@@ -210,11 +222,6 @@ class SqliteWriting:
         fields = (stored.key, *_fields(stored.memory), at)
         sql = "UPDATE memories SET forgotten_at = ?, checksum = ? WHERE key = ?"
         self._connection.execute(sql, (at, checksum(fields, stored.memory.tags), stored.key))
-
-    def _now_live(self, key: int, memory: Memory) -> None:
-        """Index what is derived in Python; the triggers do the rest."""
-        self._vocabulary.add(memory)
-        self._subwords.add(key, memory)
 
     def _new_key(self) -> int:
         if self._next_key is None:

@@ -70,8 +70,8 @@ class ReadableStore:
         }))  # fmt: skip
         self.folders = cast(Folders, _Part(self, store.folders, {"places": {}}))
 
-    def writing(self) -> AbstractContextManager[Writing]:
-        return self._store.writing()
+    def writing(self, *, bulk: bool = False) -> AbstractContextManager[Writing]:
+        return self._store.writing(bulk=bulk)
 
     def close(self) -> None:
         """Whoever opened the vault closes it."""

@@ -285,9 +285,15 @@ CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN
 END;
 
 CREATE TRIGGER memories_insert AFTER INSERT ON memories WHEN new.forgotten_at IS NULL BEGIN
-    INSERT INTO indexed (key) VALUES (new.key);
     UPDATE corpus SET documents = documents + 1;
     INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models;
+END;
+
+-- A write that adds many memories makes a segment of them itself; until then `bulk` is in `meta`,
+-- never after it.
+CREATE TRIGGER memories_insert_indexed AFTER INSERT ON memories
+    WHEN new.forgotten_at IS NULL AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'bulk') BEGIN
+    INSERT INTO indexed (key) VALUES (new.key);
 END;
 
 CREATE TRIGGER memories_delete AFTER DELETE ON memories WHEN old.forgotten_at IS NULL BEGIN

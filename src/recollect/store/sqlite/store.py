@@ -57,12 +57,12 @@ class SqliteStore:
         self._merging = BackgroundMerging(database, brief=brief)
 
     @contextmanager
-    def writing(self) -> Iterator[Writing]:
+    def writing(self, *, bulk: bool = False) -> Iterator[Writing]:
         with self.database.writing() as connection:
-            writing = SqliteWriting(connection, self.topics)
+            writing = SqliteWriting(connection, self.topics, bulk=bulk)
             yield writing
             writing.finish()
-        self._merging.wrote()
+        self._merging.wrote(segments=writing.added.in_segments)
 
     def rebuild(self) -> None:
         """Make everything that is derived from the memories again, except vectors. Damaged where a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import apsw
 
@@ -76,6 +76,10 @@ class VocabularyChange:
 
     def add(self, memory: Memory) -> None:
         self._change.update(memory_tokens(memory))
+
+    def add_counts(self, counts: Mapping[str, int]) -> None:
+        """Add memories of which so many hold each token."""
+        self._change.update(counts)
 
     def remove(self, memory: Memory) -> None:
         self._change.subtract(memory_tokens(memory))

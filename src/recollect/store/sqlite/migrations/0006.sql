@@ -71,3 +71,14 @@ CREATE TABLE vector_codes (
     codes    BLOB NOT NULL,
     UNIQUE (model, last)
 ) STRICT;
+
+DROP TRIGGER memories_insert;
+CREATE TRIGGER memories_insert AFTER INSERT ON memories WHEN new.forgotten_at IS NULL BEGIN
+    UPDATE corpus SET documents = documents + 1;
+    INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models;
+END;
+
+CREATE TRIGGER memories_insert_indexed AFTER INSERT ON memories
+    WHEN new.forgotten_at IS NULL AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'bulk') BEGIN
+    INSERT INTO indexed (key) VALUES (new.key);
+END;

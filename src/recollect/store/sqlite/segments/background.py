@@ -19,16 +19,16 @@ class BackgroundMerging:
     def __init__(self, database: Database, *, brief: bool) -> None:
         self._database = database
         self._brief = brief
-        self._full = False
+        self._due = False
         self._closing = False
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def wrote(self) -> None:
-        """Look whether there is something to do; somebody has written."""
+    def wrote(self, *, segments: bool = False) -> None:
+        """Look whether there is something to do; somebody has written, perhaps segments."""
         with self._database.translated():
-            self._full = buffer.is_full(self._database.connection())
-        if not self._full or self._brief:
+            self._due = segments or buffer.is_full(self._database.connection())
+        if not self._due or self._brief:
             return
         with self._guard:
             if not self._closing and (self._thread is None or not self._thread.is_alive()):
@@ -43,7 +43,7 @@ class BackgroundMerging:
             Merger(self._database, lambda: self._closing).run(briefly=self._brief)
 
     def close(self) -> None:
-        if self._brief and self._full:
+        if self._brief and self._due:
             self._merge()
         with self._guard:
             self._closing = True

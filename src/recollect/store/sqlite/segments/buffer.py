@@ -24,8 +24,12 @@ AMONG = "key IN (SELECT value FROM json_each(?))"
 
 def is_full(connection: apsw.Connection) -> bool:
     """Whether it is time to make a segment of the buffer."""
-    ready = connection.execute("SELECT 1 FROM segments WHERE ready").get
-    return counted(connection, TABLES["stemmed"], ()).rows >= (MOST if ready else FIRST)
+    return counted(connection, TABLES["stemmed"], ()).rows >= limit(connection)
+
+
+def limit(connection: apsw.Connection) -> int:
+    """How many memories make a segment."""
+    return MOST if connection.execute("SELECT 1 FROM segments WHERE ready").get else FIRST
 
 
 def keys(connection: apsw.Connection, limit: int = -1) -> list[int]:

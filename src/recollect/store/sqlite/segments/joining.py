@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.store.prepared import Row
 from recollect.store.sqlite.segments.postings import (
     UNSIGNED,
     Layout,
     Numbers,
     Occurrences,
     Places,
-    Row,
     cells_alike,
     encoded,
     layout,

@@ -20,11 +20,11 @@ import numpy as np
 
 from recollect.files import exclusive
 from recollect.store.base import KeywordIndexName
+from recollect.store.prepared import Row
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.joining import joined_documents, joined_rows
 from recollect.store.sqlite.segments.packing import pack
-from recollect.store.sqlite.segments.postings import Row
 from recollect.store.sqlite.segments.reader import WORDS, Documents, Segments
 from recollect.store.sqlite.segments.writer import (
     AT_ONCE,

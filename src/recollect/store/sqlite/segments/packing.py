@@ -1,10 +1,11 @@
 """Memories as the rows of a segment: tokenised by SQLite's own tokenizers, counted by numpy.
 
-It needs no vault: an import packs in processes beside its own, and sends what `pack` returns.
+It needs no vault: an import packs in processes beside its own, and sends what `prepared` returns.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -13,7 +14,9 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.query.terms import tokens
 from recollect.store.base import COLUMNS, KeywordIndexName
+from recollect.store.prepared import Packed, PackedIndex, PreparedMemories
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.fts5_index import tokenizer
 from recollect.store.sqlite.segments.postings import (
@@ -21,11 +24,12 @@ from recollect.store.sqlite.segments.postings import (
     Numbers,
     Occurrences,
     Places,
-    Row,
     encoded,
 )
+from recollect.types import Memory
 
 FIELDS = (*COLUMNS["stemmed"], "details")  # of a memory, as the view `indexed` has them
+SEMANTIC_FIELDS = [FIELDS.index(name) for name in ("title", "text", "context", "tags")]
 SUBWORD_FIELDS = [FIELDS.index(name) for name in subwords.FIELDS]
 # A token for every tokenizer, and hardly in any text. It stands between texts that are cut
 # together: a call takes longer than most texts.
@@ -35,20 +39,19 @@ TOGETHER = 4096  # texts: their tokens take some megabytes
 Mask = NDArray[np.bool_]
 
 
-class PackedIndex(NamedTuple):
-    """One index of a segment. `documents`: which of the packed memories it holds, by their place in
-    the input, and `lengths`: the tokens of each, both as uint32."""
-
-    documents: bytes
-    lengths: bytes
-    rows: list[Row]
-
-
-Packed = dict[KeywordIndexName, PackedIndex]
-
-
 def pack(memories: Iterable[Sequence[str]]) -> Packed:
     """Every index over these memories, each given by its FIELDS in order."""
+    return prepared(memories, counting=False).indexes
+
+
+def fields_of(memory: Memory) -> list[str]:
+    """The FIELDS of a memory."""
+    return [" ".join(memory.tags) if name == "tags" else getattr(memory, name) for name in FIELDS]
+
+
+def prepared(memories: Iterable[Sequence[str]], *, counting: bool = True) -> PreparedMemories:
+    """What a write of these memories needs, each given by its FIELDS in order: every index over
+    them, and how many hold each TF-IDF token, unless that is not counted."""
     connection = apsw.Connection(":memory:")  # the tokens depend on no vault
     words, stems, parts = (
         Numbering(connection, index) for index in ("plain", "stemmed", "subwords")
@@ -56,18 +59,42 @@ def pack(memories: Iterable[Sequence[str]]) -> Packed:
     rows = list(memories)
     texts = [*chain.from_iterable(rows)]
     plain = words.cut(texts)
+    counts = _vocabulary(rows, plain, words) if counting else {}
     stemmed = by_stem(plain, texts, words, stems)
     columns = [subwords.row(*(row[number] for number in SUBWORD_FIELDS)) for row in rows]
     subword = parts.cut([*chain.from_iterable(columns)])
     every = np.ones(len(rows), np.bool_)
     detailed = np.array([bool(row[-1]) for row in rows], np.bool_)
     compound = np.array([any(texts) for texts in columns], np.bool_)
-    return {
+    indexes: Packed = {
         "stemmed": packed(stemmed, FIELDS, "stemmed", every, stems),
         "plain": packed(plain, FIELDS, "plain", every, words),
         "subwords": packed(subword, COLUMNS["subwords"], "subwords", compound, parts),
         "details": packed(stemmed, FIELDS, "details", detailed, stems),
     }
+    return PreparedMemories([row[0] for row in rows], indexes, counts)
+
+
+def _vocabulary(rows: Sequence[Sequence[str]], plain: Cut, words: Numbering) -> dict[str, int]:
+    """How many of the memories hold each TF-IDF token. Those of an ASCII text without underscores
+    are words of the plain index, which are counted quickly."""
+    counts: Counter[str] = Counter()
+    simple = np.ones(len(rows), np.bool_)
+    for number, row in enumerate(rows):
+        text = "\n".join([row[field] for field in SEMANTIC_FIELDS])
+        if not text.isascii() or "_" in text:
+            simple[number] = False
+            counts.update(set(tokens(text)))
+    semantic = np.zeros(len(FIELDS), np.bool_)
+    semantic[SEMANTIC_FIELDS] = True
+    held = np.repeat(np.outer(simple, semantic).ravel(), plain.counts)
+    numbers = np.repeat(np.arange(plain.counts.size) // len(FIELDS), plain.counts)[held]
+    pairs = np.sort(numbers << 32 | plain.tokens[held])
+    once = pairs[np.diff(pairs, prepend=-1) != 0]
+    holding = np.bincount(once & 0xFFFFFFFF, minlength=len(words)).tolist()
+    found = {word: count for word, count in zip(words, holding, strict=True) if count}
+    counts.update({word: found[word] for word in set(tokens("\n".join(found)))})
+    return counts
 
 
 class Cut(NamedTuple):

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.store.prepared import Row
+
 WIDTHS = (1, 2, 4)
 DOCUMENT = np.dtype("<u4")
 UNSIGNED = {width: np.dtype(f"<u{width}") for width in WIDTHS}
 COLUMN_BITS = 16
 WIDTH_BITS = 3  # for each of: documents, frequencies, places
 
-# A token, its number of documents, its columns and widths as bits, its postings and its places.
-Row = tuple[str, int, int, bytes, bytes]
 Numbers = NDArray[np.integer[Any]]
 
 

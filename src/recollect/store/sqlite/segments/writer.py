@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 import apsw
 import numpy as np
 
+from recollect.store.prepared import Packed, PackedIndex, Row
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.segments import buffer
-from recollect.store.sqlite.segments.packing import FIELDS, Packed, PackedIndex, pack
-from recollect.store.sqlite.segments.postings import DOCUMENT, Row
+from recollect.store.sqlite.segments.packing import FIELDS, pack
+from recollect.store.sqlite.segments.postings import DOCUMENT
 from recollect.store.sqlite.segments.reader import KEY, WORDS, Documents
 
 EVERY_KEY = (1 << 63) - 1

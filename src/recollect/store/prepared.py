@@ -1,0 +1,31 @@
+"""What is made of memories before they are written, in any process; it needs no vault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from recollect.store.base import KeywordIndexName
+
+# A token, its number of documents, its columns and widths as bits, its postings and its places.
+Row = tuple[str, int, int, bytes, bytes]
+
+
+class PackedIndex(NamedTuple):
+    """One index of a segment. `documents`: which of the packed memories it holds, by their place in
+    the input, and `lengths`: the tokens of each, both as uint32."""
+
+    documents: bytes
+    lengths: bytes
+    rows: list[Row]
+
+
+Packed = Mapping[KeywordIndexName, PackedIndex]
+
+
+class PreparedMemories(NamedTuple):
+    """The ids of memories, their keyword indexes, and how many of them hold each TF-IDF token."""
+
+    ids: list[str]
+    indexes: Packed
+    vocabulary: Mapping[str, int]

@@ -1,0 +1,156 @@
+"""A write that adds many memories puts their words into a segment itself, within the write."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from words_in_vault import check_words, small_segments
+
+from recollect.store.prepared import PreparedMemories
+from recollect.store.sqlite.segments import packing, writer
+from recollect.store.sqlite.segments.background import BackgroundMerging
+from recollect.store.sqlite.segments.packing import fields_of, prepared
+from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.helpers import matches
+from recollect.testing.stores.samples import NOON, memory
+from recollect.types import Memory
+
+WORDS = (
+    "FileSyncService running ran café naïve U.S. x-y 日本語テキスト hello the İstanbul ſtraße "
+    "v1.4.2 ΑΣ is_ready 1990s a"
+).split()
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+    small_segments(monkeypatch)
+    monkeypatch.setattr(writer, "AT_ONCE", 7)
+    monkeypatch.setattr(BackgroundMerging, "wrote", lambda *_, **__: None)  # as it was written
+    store = SqliteStore(tmp_path / "vault.db", brief=True)
+    store.vectors.adopt("model", 2)
+    yield store
+    store.close()
+
+
+def some(count: int, seed: int = 1) -> list[Memory]:
+    chance = random.Random(seed)
+
+    def said(most: int) -> str:
+        return " ".join(chance.choices(WORDS, k=chance.randint(1, most)))
+
+    return [
+        memory(
+            f"m{seed}-{number}",
+            title=said(2),
+            text=said(9),
+            context=chance.choice(["", said(2)]),
+            tags=tuple({chance.choice(WORDS) for _ in range(2)}),
+            details=chance.choice(["", said(4)]),
+        )
+        for number in range(count)
+    ]
+
+
+def check(store: SqliteStore, ids: set[str]) -> None:
+    """Everything derived is as it should be, and so are the ids of the live memories."""
+    check_words(store)
+    assert [one for one in store.examine() if one.problem] == []
+    assert not store.database.rows("SELECT 1 FROM meta WHERE key = 'bulk'")
+    assert set(store.memories.ids()) == ids
+    assert store.vectors.coverage("model") == (0, len(ids))
+
+
+def rows(store: SqliteStore, table: str) -> int:
+    return int(str(store.database.rows(f"SELECT count(*) FROM {table}")[0][0]))
+
+
+def add(store: SqliteStore, memories: list[Memory]) -> None:
+    with store.writing(bulk=True) as write:
+        for one in memories:
+            write.add(one)
+
+
+def test_many_memories_become_segments_and_never_pass_through_the_buffer(
+    store: SqliteStore,
+) -> None:
+    add(store, some(20))
+    assert rows(store, "segments") == 3
+    assert rows(store, "stemmed_docsize") == rows(store, "segment_changes") == 0
+    check(store, {one.id for one in some(20)})
+
+
+def test_few_memories_go_into_the_buffer(store: SqliteStore) -> None:
+    add(store, some(5))
+    assert (rows(store, "segments"), rows(store, "stemmed_docsize")) == (0, 5)
+    check(store, {one.id for one in some(5)})
+
+
+def test_what_was_prepared_elsewhere_is_used_for_these_memories_alone(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = some(8), some(8, seed=2)
+    ready = prepared(map(fields_of, first))
+    calls: list[int] = []
+
+    def counted(rows: Iterable[Sequence[str]], *, counting: bool = True) -> PreparedMemories:
+        calls.append(1)
+        return prepared(rows, counting=counting)
+
+    monkeypatch.setattr(packing, "prepared", counted)
+    with store.writing(bulk=True) as write:
+        for one in first:
+            write.add(one)
+        write.index_added(ready)
+        assert calls == []
+        for one in second:
+            write.add(one)
+        write.index_added(ready)
+        assert calls == [1, 1]  # seven at once
+    check(store, {one.id for one in first + second})
+
+
+def test_a_memory_that_the_same_write_changes_is_found_as_it_is_in_the_end(
+    store: SqliteStore,
+) -> None:
+    memories = some(9)
+    with store.writing(bulk=True) as write:
+        stored = [write.add(one) for one in memories]
+        write.replace(stored[0], msgspec.structs.replace(memories[0], text="lighthouse"))
+        write.forget(stored[1], NOON)
+        write.purge(stored[2])
+        write.restore(stored[1]._replace(forgotten_at=NOON))
+        write.forget(stored[3], NOON)
+        write.index_added(prepared(map(fields_of, memories)))
+        write.replace(stored[4], msgspec.structs.replace(memories[4], text="lighthouse"))
+    check(store, {one.id for one in memories} - {memories[2].id, memories[3].id})
+    assert set(matches(store, "lighthouse")) == {memories[0].id, memories[4].id}
+
+
+def test_a_bulk_write_that_fails_leaves_nothing(store: SqliteStore) -> None:
+    def fail() -> None:
+        with store.writing(bulk=True) as write:
+            for one in some(9):
+                write.add(one)
+            write.index_added()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert rows(store, "segments") == rows(store, "postings") == rows(store, "vocabulary") == 0
+    check(store, set())
+    add(store, some(9))
+    check(store, {one.id for one in some(9)})
+
+
+def test_a_memory_with_the_key_of_a_purged_one_is_found(store: SqliteStore) -> None:
+    """Keys come again, and the log of changes still names the one that was purged."""
+    first, second = some(8), some(8, seed=2)
+    add(store, first)
+    with store.writing() as write:
+        write.purge(write.find([first[-1].id])[first[-1].id])
+    add(store, second)
+    check(store, {one.id for one in [*first[:-1], *second]})
