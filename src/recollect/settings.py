@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recollect.errors import UserError
+from recollect.home import home_path
 
 EmbeddingProvider = Literal["builtin", "onnx", "openai", "ollama", "none"]
 RerankProvider = Literal["builtin", "onnx", "http", "none"]
@@ -109,8 +110,11 @@ class ContextSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Serve(Struct, frozen=True, forbid_unknown_fields=True):
+    """`recollect serve`; `commands`: it, and `recollect mcp`, answer the commands of this user."""
+
     token_env: str = "RECOLLECT_TOKEN"
     hosts: str = ""
+    commands: bool = True
 
 
 class LockSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -148,12 +152,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def home_folder(environment: Mapping[str, str]) -> Path:
-    """`RECOLLECT_HOME`, else the platform's user data directory."""
-    if folder := environment.get("RECOLLECT_HOME"):
-        return Path(folder).expanduser()
-    from platformdirs import user_data_path  # noqa: PLC0415  start-up time: rarely needed
-
-    return Path(user_data_path("recollect", appauthor=False))
+    return Path(home_path(environment))
 
 
 def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:

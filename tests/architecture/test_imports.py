@@ -56,6 +56,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "deadline",
         "auth.capabilities",
         "hashing",
+        "home",
         "maths",
         "recipes.ranges",
         "regex_safety",

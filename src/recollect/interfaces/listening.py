@@ -48,11 +48,14 @@ def on_file(path: Path) -> socket.socket:
     if not hasattr(socket, "AF_UNIX"):
         raise UserError("This system has no Unix sockets; use --port.")
     try:
-        _remove_stale(path)
+        remove_stale(path)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         before = os.umask(0o177)  # private from the beginning
         try:
             listening.bind(str(path))
+        except OSError:
+            listening.close()
+            raise
         finally:
             os.umask(before)
         listening.listen(BACKLOG)
@@ -61,7 +64,8 @@ def on_file(path: Path) -> socket.socket:
     return listening
 
 
-def _remove_stale(path: Path) -> None:
+def remove_stale(path: Path) -> None:
+    """Remove the socket of a server that was killed; UserError where one listens, or it is none."""
     try:
         found = path.lstat()
     except FileNotFoundError:

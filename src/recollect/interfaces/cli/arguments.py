@@ -64,9 +64,14 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=100)
 
 
-def parser_of(name: str, about: str, command: ModuleType) -> argparse.ArgumentParser:
+def parser_of(
+    name: str,
+    about: str,
+    command: ModuleType,
+    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
+) -> argparse.ArgumentParser:
     """A command's parser: its own arguments, and its example in the help."""
-    parser = argparse.ArgumentParser(
+    parser = kind(
         prog=f"recollect {name}",
         description=f"{about[0].upper()}{about[1:]}.",
         epilog=f"example:\n{command.EXAMPLE}",
@@ -79,6 +84,12 @@ def parser_of(name: str, about: str, command: ModuleType) -> argparse.ArgumentPa
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def add_no_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-server", action="store_true", help="do not ask a running server; answer here"
+    )
 
 
 def add_limit(parser: argparse.ArgumentParser, default: str) -> None:
@@ -140,9 +151,13 @@ def now_of(args: argparse.Namespace, otherwise: datetime) -> datetime:
 def here() -> str:
     """The project named after the working directory, or after its repository's root."""
     try:
-        folder = Path.cwd()
+        return project_of(Path.cwd())
     except OSError as error:
         raise UserError("--here: the working directory no longer exists.") from error
+
+
+def project_of(folder: Path) -> str:
+    """The project named after the folder, or after its repository's root."""
     for candidate in (folder, *folder.parents):
         if (candidate / ".git").exists():
             return candidate.name

@@ -6,7 +6,13 @@ import argparse
 
 from recollect.engine import Recollect
 from recollect.engine.searching import CONTEXT_LIMIT
-from recollect.interfaces.cli.arguments import add_filter, add_json, add_limit, filter_of
+from recollect.interfaces.cli.arguments import (
+    add_filter,
+    add_json,
+    add_limit,
+    add_no_server,
+    filter_of,
+)
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, styled
 from recollect.present.agent_context import FORMS, context_line, context_text
 
@@ -33,27 +39,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--no-topup", action="store_true", help="do not fill up with the newest memories"
     )
     add_filter(parser)
+    add_no_server(parser)
     add_json(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    with Recollect(brief=True) as memory:
-        found = memory.context(
-            args.query,
-            limit=CONTEXT_LIMIT if args.limit is None else args.limit,
-            max_tokens=args.max_tokens,
-            filter=filter_of(args, memory.now()),
-            semantic=args.semantic,
-            topup_recent=False if args.no_topup else None,
-            forms=FORMS if args.json else (context_text,),
-        )
+def answer(memory: Recollect, args: argparse.Namespace) -> str:
+    found = memory.context(
+        args.query,
+        limit=CONTEXT_LIMIT if args.limit is None else args.limit,
+        max_tokens=args.max_tokens,
+        filter=filter_of(args, memory.now()),
+        semantic=args.semantic,
+        topup_recent=False if args.no_topup else None,
+        forms=FORMS if args.json else (context_text,),
+    )
     if args.json:
-        print(context_line(found))
-        return 0
+        return context_line(found)
     parts = context_text(found).split("\n\n")
     warned_from = len(parts) - len(found.response.degraded if found.response else ())
-    print("\n\n".join(_coloured(part, at >= warned_from) for at, part in enumerate(parts)))
-    return 0
+    return "\n\n".join(_coloured(part, at >= warned_from) for at, part in enumerate(parts))
 
 
 def _coloured(part: str, warning: bool) -> str:

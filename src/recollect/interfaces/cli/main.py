@@ -49,6 +49,8 @@ COMMANDS = {
     "audit": ("audit", "show who wrote what, and what was refused"),
     "demo": ("demo", "try it: a temporary vault, searched and explained"),
 }
+# Those that only read: a server that runs for the same home may answer them.
+READING = ("search", "show", "list", "context")
 USAGE = 2
 FAILED = 1
 INTERRUPTED = 130
@@ -119,6 +121,13 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _run(name: str, argv: list[str]) -> int:
+    if name in READING and not {"--no-server", "--help", "-h"}.intersection(argv):
+        from recollect.interfaces.cli.running_server import answer_of  # noqa: PLC0415  start-up time
+
+        answer = answer_of(name, argv)
+        if answer is not None:
+            print(answer)
+            return 0
     from importlib import import_module  # noqa: PLC0415  start-up time: `--version` needs none
 
     _import_msgspec()
@@ -130,9 +139,17 @@ def _run(name: str, argv: list[str]) -> int:
         parsed = parser_of(name, about, command).parse_args(argv)
     except SystemExit as leaving:  # argparse has printed the help or the error
         return int(leaving.code or 0)
+    gc.freeze()  # what was imported stays: nobody need look through it for garbage
     gc.enable()
-    code: int = command.run(parsed)
-    return code
+    if name not in READING:
+        code: int = command.run(parsed)
+        return code
+    from recollect.engine import Recollect  # noqa: PLC0415  start-up time
+
+    with Recollect(brief=True) as memory:
+        answer = command.answer(memory, parsed)
+    print(answer)
+    return 0
 
 
 def _import_msgspec() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from recollect.interfaces.cli.screen import screen
 from recollect.present.snippet import pieces
 from recollect.present.visible import visible, visible_json
 
@@ -21,9 +21,13 @@ MARK = "1;33"
 PLAIN = "The vault is locked, but {where} is plain text: whoever can read it can read the memories."
 
 
-def print_json(value: Any) -> None:
+def json_text(value: Any) -> str:
     """One JSON value, readable, and the same every time."""
-    print(visible_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
+    return visible_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def print_json(value: Any) -> None:
+    print(json_text(value))
 
 
 def say(as_json: bool, sentence: str, **facts: object) -> None:
@@ -40,15 +44,9 @@ def warn_of_plain(memory: Recollect, where: str) -> None:
         print(f"recollect: {PLAIN.format(where=where)}", file=sys.stderr)
 
 
-def on_terminal() -> bool:
-    return sys.stdout.isatty()
-
-
 def styled(text: str, style: str) -> str:
     """The text in that style, where there is a terminal that shows it."""
-    if not on_terminal() or os.environ.get("NO_COLOR") or not text:
-        return text
-    return f"\x1b[{style}m{text}\x1b[0m"
+    return f"\x1b[{style}m{text}\x1b[0m" if text and screen().coloured else text
 
 
 def marked(snippet: str) -> str:
@@ -58,11 +56,8 @@ def marked(snippet: str) -> str:
 
 
 def width() -> int:
-    """How many characters fit in a line; long lines are hard to read, so 120 at most."""
-    try:
-        return min(os.get_terminal_size(sys.stdout.fileno()).columns, 120)
-    except (OSError, ValueError):  # not a terminal, or stdout is not a file
-        return 100
+    """How many characters fit in a line."""
+    return screen().width
 
 
 def shortened(text: str, length: int) -> str:

@@ -12,11 +12,11 @@ from recollect.interfaces.cli.output import (
     GREEN,
     YELLOW,
     marked,
-    on_terminal,
     shortened,
     styled,
     width,
 )
+from recollect.interfaces.cli.screen import screen
 from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.explain import as_lines, bar
@@ -35,17 +35,18 @@ BESIDE = 44  # characters of an explanation's line besides the name and the reas
 NARROWEST = 40  # a reason is not wrapped into less
 
 
-def print_response(response: Response, now: datetime, *, explain: bool) -> None:
-    """Print the results, best first, then what the search did."""
+def response_text(response: Response, now: datetime, *, explain: bool) -> str:
+    """The results, best first, then what the search did."""
+    lines: list[str] = []
     for place, result in enumerate(response, start=1):
-        print("\n".join(_result(place, result, response, now)))
-        if explain:
-            print("\n".join(explained(result.explain)))
-        print()
+        lines += _result(place, result, response, now)
+        lines += [*(explained(result.explain) if explain else ()), ""]
     if not response.results:
-        print("The query is empty. To browse: recollect list"
-              if not response.query.strip() else "No memory matches.")  # fmt: skip
-    print("\n".join(_footer(response)))
+        empty = not response.query.strip()
+        lines += [
+            "The query is empty. To browse: recollect list" if empty else "No memory matches."
+        ]
+    return "\n".join([*lines, *_footer(response)])
 
 
 def _result(place: int, result: Result, response: Response, now: datetime) -> Iterator[str]:
@@ -148,7 +149,7 @@ def explained(term: Term) -> Iterator[str]:
 
 def _wrapped(reason: str, room: int) -> list[str]:
     """The reason in lines that fit a terminal; in a pipe it is one line."""
-    if not on_terminal() or len(reason) <= max(room, NARROWEST):
+    if not screen().terminal or len(reason) <= max(room, NARROWEST):
         return [reason]
     from textwrap import wrap  # noqa: PLC0415  start-up time: rarely needed
 

@@ -10,12 +10,13 @@ from recollect.interfaces.cli.arguments import (
     add_filter,
     add_json,
     add_limit,
+    add_no_server,
     add_now,
     add_repeatable,
     now_of,
     search_of,
 )
-from recollect.interfaces.cli.output import print_json
+from recollect.interfaces.cli.output import json_text
 from recollect.present.response import as_json, compact
 
 EXAMPLE = '  recollect search "how do we refresh tokens" --project harbor-api --explain'
@@ -62,20 +63,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="answer within so many milliseconds; what is late is left out and named",
     )
     add_now(parser)
+    add_no_server(parser)
     add_json(parser)
     parser.add_argument(
         "--compact", action="store_true", help="with --json: print only [results, counts, topics]"
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    with Recollect(brief=True) as memory:
-        now: datetime = now_of(args, memory.now())
-        response = memory.search(search_of(args, now), mark=not args.json)
+def answer(memory: Recollect, args: argparse.Namespace) -> str:
+    now: datetime = now_of(args, memory.now())
+    response = memory.search(search_of(args, now), mark=not args.json)
     if args.json:
-        print_json(compact(response) if args.compact else as_json(response, args.explain))
-    else:
-        from recollect.interfaces.cli.results import print_response  # noqa: PLC0415  start-up time
+        return json_text(compact(response) if args.compact else as_json(response, args.explain))
+    from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time
 
-        print_response(response, now, explain=args.explain)
-    return 0
+    return response_text(response, now, explain=args.explain)

@@ -23,6 +23,7 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import WrongUsage
+from recollect.interfaces.cli.command_socket import answering_commands
 from recollect.interfaces.cli.output import PLAIN
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import GRACE_S, Server
@@ -113,6 +114,7 @@ def _serve(args: argparse.Namespace) -> None:
             else:
                 found = announced(memory.home, listening, auth=token is not None)
                 meanwhile.enter_context(found)
+            meanwhile.enter_context(answering_commands(memory))
             if args.watch:
                 meanwhile.enter_context(following(memory))
             server = Server(app, locked)
