@@ -9,6 +9,8 @@ from queue import SimpleQueue
 from recollect.engine import Recollect
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import here
+from recollect.interfaces.mcp.handshake import Opening, StoppedEarly, answer_first
+from recollect.interfaces.mcp.stop_signals import on_stop
 
 EXAMPLE = "  recollect mcp\n  recollect mcp --project harbor-api"
 
@@ -22,15 +24,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    gc.disable()  # the SDK makes a thousand classes; collecting garbage among them takes longer
-    from recollect.interfaces.mcp.calls import Served  # noqa: PLC0415  as above
-    from recollect.interfaces.mcp.stdio import Ended, serve  # noqa: PLC0415  start-up time: not for --help
+    handed_on, ended = fresh_process.resumed(), SimpleQueue[int | None]()
+    with (
+        Recollect(
+            lasting=True, at_rest=handed_on is not None, on_idle_lock=lambda: ended.put(None)
+        ) as memory,
+        on_stop(lambda: ended.put(0)),
+    ):
+        opening = Opening(handed_on or "")
+        if handed_on is None and fresh_process.possible():
+            try:
+                opening = answer_first()
+            except StoppedEarly:
+                return 0
+        gc.disable()  # the SDK makes a thousand classes; collecting garbage among them takes longer
+        from recollect.interfaces.cli.command_socket import answering_commands  # noqa: PLC0415  start-up time: the client has its first answer
+        from recollect.interfaces.mcp.calls import Served  # noqa: PLC0415  as above
+        from recollect.interfaces.mcp.stdio import serve  # noqa: PLC0415  as above
 
-    gc.freeze()
-    gc.enable()
-    handed_on: str | None = fresh_process.resumed()
-    ended: Ended = SimpleQueue()
-    with Recollect(
-        lasting=True, at_rest=handed_on is not None, on_idle_lock=lambda: ended.put(None)
-    ) as memory:
-        return serve(Served(memory, here() if args.here else args.project), ended, handed_on)
+        gc.freeze()
+        gc.enable()
+        with answering_commands(memory):
+            return serve(Served(memory, here() if args.here else args.project), ended, opening)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from recollect.errors import UserError
 
+NAME = "recollect"
+TITLE = "Recollect"
+ABOUT = "Local memory search for AI agents."
 INSTRUCTIONS = """\
 Long-term memory: decisions, bugs, preferences and facts from earlier work, on this machine.
 When a task begins, call memory_context. Before you decide something or ask the user, call

@@ -53,10 +53,10 @@ def build(
     threads of a server around this one; without, it has its own."""
     handlers = Handlers(served, asking or (lambda ctx: served.engine), lanes)
     server: Server[Any] = Server(
-        "recollect",
+        guidance.NAME,
         version=__version__,
-        title="Recollect",
-        description="Local memory search for AI agents.",
+        title=guidance.TITLE,
+        description=guidance.ABOUT,
         instructions=guidance.INSTRUCTIONS,
         cache_hints={"tools/list": HOUR, "prompts/list": HOUR, "resources/templates/list": HOUR},
         lifespan=handlers.lifespan,

@@ -1,7 +1,7 @@
 """MCP on standard input and output: one process for one client, which ends with it.
 
-The event loop runs in a thread of its own and the main thread waits for it, for SIGTERM or for
-SIGINT, whichever comes first. So nothing can hold the process back: neither a thread that waits for
+The event loop runs in a thread of its own and the main thread waits for it, or for a signal,
+whichever comes first. So nothing can hold the process back: neither a thread that waits for
 a line, nor one that waits for a remote model.
 
 After the idle lock of a locked vault the process replaces itself by a fresh one, with the same
@@ -12,13 +12,10 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -39,6 +36,7 @@ from pydantic import ValidationError
 
 from recollect.interfaces import fresh_process
 from recollect.interfaces.mcp.calls import Served
+from recollect.interfaces.mcp.handshake import Opening
 from recollect.interfaces.mcp.server import build, unexpected
 from recollect.interfaces.mcp.wire import SETTLED_S, Wire
 
@@ -47,7 +45,7 @@ if TYPE_CHECKING:  # not a public module
 
 # A client that has closed standard input may still read, but not for long.
 LAST_ANSWERS_S = 1.0
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+INITIALIZE = "initialize"
 CANCELLED = "notifications/cancelled"  # the protocol answers no request that is cancelled
 # Gets the exit code when the server ends, and None when the idle lock has closed the vault.
 Ended = SimpleQueue[int | None]
@@ -62,25 +60,24 @@ class Plain(logging.Formatter):
         return " ".join((f"{line} ({kind.__name__})" if kind else line).split())
 
 
-def serve(served: Served, ended: Ended, handed_on: str | None = None) -> int:
-    """Serve until the client closes standard input, or a signal says stop; the exit code. After the
-    idle lock, go on in a fresh process, which gets what this one has `handed_on`."""
+def serve(served: Served, ended: Ended, opening: Opening) -> int:
+    """Serve until the client closes standard input, or something says stop; the exit code. After
+    the idle lock, go on in a fresh process, which gets what opened the connection."""
     _log_to_stderr()
-    unanswered = Unanswered(handed_on or "")
-    wire = Wire() if fresh_process.possible() else None
+    unanswered = Unanswered(opening.answered)
+    wire = Wire(opening.unread) if fresh_process.possible() else None
     locked = False
-    with _stopping(ended):
-        threading.Thread(target=_run, args=(served, ended, unanswered, wire), daemon=True).start()
-        while True:
-            try:
-                code = ended.get(timeout=SETTLED_S if locked else None)
-            except Empty:
-                if wire is not None and unanswered.none():
-                    wire.go_on_afresh(unanswered.handshake)
-                continue
-            if code is not None:
-                return code
-            locked = wire is not None
+    threading.Thread(target=_run, args=(served, ended, unanswered, wire), daemon=True).start()
+    while True:
+        try:
+            code = ended.get(timeout=SETTLED_S if locked else None)
+        except Empty:
+            if wire is not None and unanswered.none():
+                wire.go_on_afresh(unanswered.handshake)
+            continue
+        if code is not None:
+            return code
+        locked = wire is not None
 
 
 def _run(served: Served, ended: Ended, unanswered: Unanswered, wire: Wire | None) -> None:
@@ -110,8 +107,8 @@ class Unanswered:
     """The requests that wait for an answer. The SDK drops them where the input ends; here it ends
     for the server only once they are answered, so that `recollect mcp < requests.jsonl` works.
 
-    `handshake` is the client's first request as JSON, for a fresh process to repeat; empty where
-    there was none, as since 2026.
+    `handshake` is the request that opened the connection, as JSON, for the server to repeat here
+    or in a fresh process; empty where there was none, as since 2026.
     """
 
     def __init__(self, handshake: str) -> None:
@@ -147,18 +144,19 @@ class Unanswered:
     def _note(self, message: JSONRPCMessage) -> None:
         if isinstance(message, JSONRPCRequest):
             self._waiting.add(message.id)
-            if message.method == "initialize":
+            if message.method == INITIALIZE:
                 self.handshake = message.model_dump_json(by_alias=True, exclude_unset=True)
         elif isinstance(message, JSONRPCNotification) and message.method == CANCELLED:
             self._waiting.discard((message.params or {}).get("requestId", ""))
 
     async def _repeat(self, asks: WriteStream[SessionMessage | Exception]) -> None:
-        """The handshake, whose answer the client had from the process before this one."""
+        """The request that opened the connection, whose answer the client has already."""
         first = JSONRPCRequest.model_validate_json(self.handshake)
         self._repeated = first.id
         await asks.send(SessionMessage(first))
-        done = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
-        await asks.send(SessionMessage(done))
+        if first.method == INITIALIZE:
+            done = JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+            await asks.send(SessionMessage(done))
 
     async def answer(
         self, answers: ReadStream[SessionMessage], write: WriteStream[SessionMessage]
@@ -199,21 +197,6 @@ def _id_of(refused: object) -> RequestId | None:
         if type(id) is int or (isinstance(id, str) and id.isprintable()):
             return id
     return None
-
-
-@contextmanager
-def _stopping(ended: Ended) -> Iterator[None]:
-    """Handle the signals that ask to stop; restore the earlier handlers at the end."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        ended.put(0)
-
-    before = {number: signal.signal(number, stop) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _log_to_stderr() -> None:

@@ -26,7 +26,9 @@ SETTLED_S = 1.0
 class Wire:
     """In place of the text files that the SDK reads lines from and writes lines to."""
 
-    def __init__(self) -> None:
+    def __init__(self, unread: bytes = b"") -> None:
+        """`unread`: what was read of standard input already, and nobody has looked at."""
+        self._unread = unread
         self._in, self._out = os.dup(0), os.dup(1)
         empty = os.open(os.devnull, os.O_RDONLY)
         os.dup2(empty, 0)
@@ -51,6 +53,9 @@ class Wire:
 
     def _piece(self) -> bytes:
         """What there is to read, at least a byte; nothing at the end."""
+        if unread := self._unread:
+            self._unread = b""
+            return unread
         select.select([self._in], [], [])
         with self._reading:
             self._read_at = time.monotonic()

@@ -1,0 +1,137 @@
+"""The answer to the request that opens a connection, given before the SDK is imported.
+
+The import takes several times as long as everything else, and a client waits for this answer
+before it shows its tools. The SDK gets the same request afterwards, as it does in a fresh process
+after the idle lock, so that it knows the client; its own answer, which is the same, is dropped.
+Whatever is not plainly such a request, the SDK answers.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, NamedTuple, NoReturn
+
+import msgspec
+from msgspec import Struct, field
+
+from recollect.interfaces.mcp import guidance
+from recollect.interfaces.mcp.stop_signals import on_stop
+from recollect.version import __version__
+
+AT_ONCE = 65536  # bytes, as much as a pipe holds
+# The revisions of the protocol that begin with `initialize`; a client of another one gets the last.
+REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+# The one that begins without it: each request says who asks.
+STATELESS = "2026-07-28"
+META = "io.modelcontextprotocol/"
+
+SERVER = {
+    "name": guidance.NAME,
+    "title": guidance.TITLE,
+    "version": __version__,
+    "description": guidance.ABOUT,
+}
+CAPABILITIES = {
+    "completions": {},
+    "prompts": {"listChanged": False},
+    "resources": {"listChanged": False, "subscribe": False},
+    "tools": {"listChanged": False},
+}
+
+
+class ClientInfo(Struct):
+    name: str
+    version: str
+
+
+class InitializeParams(Struct, rename="camel"):
+    protocol_version: str
+    capabilities: dict[str, Any]
+    client_info: ClientInfo
+
+
+class Initialize(Struct, tag_field="method", tag="initialize"):
+    """The request that opens a connection, up to the revision of 2025-11-25."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str
+    params: InitializeParams
+
+    def result(self) -> dict[str, object]:
+        asked = self.params.protocol_version
+        return {
+            "protocolVersion": asked if asked in REVISIONS else REVISIONS[-1],
+            "capabilities": CAPABILITIES,
+            "serverInfo": SERVER,
+            "instructions": guidance.INSTRUCTIONS,
+        }
+
+
+class DiscoverMeta(Struct):
+    version: Literal["2026-07-28"] = field(name=f"{META}protocolVersion")
+    client: ClientInfo = field(name=f"{META}clientInfo")
+    capabilities: dict[str, Any] = field(name=f"{META}clientCapabilities")
+
+
+class DiscoverParams(Struct):
+    meta: DiscoverMeta = field(name="_meta")
+
+
+class Discover(Struct, tag_field="method", tag="server/discover"):
+    """The request with which a client of a later revision asks what the server is."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str
+    params: DiscoverParams
+
+    def result(self) -> dict[str, object]:
+        return {
+            "resultType": "complete",
+            "supportedVersions": [STATELESS],
+            "capabilities": CAPABILITIES,
+            "instructions": guidance.INSTRUCTIONS,
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "_meta": {f"{META}serverInfo": SERVER},
+        }
+
+
+class Opening(NamedTuple):
+    """What the client has sent: `answered` is the request that has its answer already, as JSON, and
+    `unread` the bytes that nobody has looked at."""
+
+    answered: str = ""
+    unread: bytes = b""
+
+
+class StoppedEarly(BaseException):
+    """A signal said stop before the client said anything."""
+
+
+def answer_first() -> Opening:
+    """Wait for the client's first line; answer it if it opens the connection."""
+    raw = b""
+    with on_stop(_stop):
+        while b"\n" not in raw and (piece := os.read(0, AT_ONCE)):
+            raw += piece
+    line, _, rest = raw.partition(b"\n")
+    result = result_of(line)
+    if result is None:
+        return Opening(unread=raw)
+    answer = msgspec.json.encode(result) + b"\n"
+    while answer:
+        answer = answer[os.write(1, answer) :]
+    return Opening(line.decode(), rest)
+
+
+def _stop() -> NoReturn:
+    raise StoppedEarly
+
+
+def result_of(line: bytes) -> dict[str, object] | None:
+    """The answer to a request that opens a connection; None to anything else."""
+    try:
+        request = msgspec.json.decode(line, type=Initialize | Discover)
+    except msgspec.DecodeError:
+        return None
+    return {"jsonrpc": "2.0", "id": request.id, "result": request.result()}

@@ -1,0 +1,108 @@
+"""The first answer, which comes before the SDK is there: it is the one that the SDK would give."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.shared.message import SessionMessage
+from mcp_doors import opened
+from mcp_types import JSONRPCRequest, JSONRPCResponse
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from recollect.interfaces.mcp.calls import Served
+from recollect.interfaces.mcp.handshake import META, REVISIONS, STATELESS, result_of
+from recollect.interfaces.mcp.server import build
+
+CLIENT = {"name": "test", "version": "1"}
+
+
+def initialize(revision: str, id: int | str = 0) -> dict[str, Any]:
+    params = {"protocolVersion": revision, "capabilities": {"roots": {}}, "clientInfo": CLIENT}
+    return {"jsonrpc": "2.0", "id": id, "method": "initialize", "params": params}
+
+
+def discover(revision: str = STATELESS) -> dict[str, Any]:
+    meta = {
+        f"{META}protocolVersion": revision,
+        f"{META}clientInfo": CLIENT,
+        f"{META}clientCapabilities": {},
+    }
+    return {"jsonrpc": "2.0", "id": "a", "method": "server/discover", "params": {"_meta": meta}}
+
+
+def first_answer(request: dict[str, Any]) -> dict[str, object] | None:
+    return result_of(json.dumps(request).encode())
+
+
+def answer_of_the_sdk(home: Path, request: dict[str, Any]) -> Any:
+    async def asked() -> SessionMessage:
+        with opened(home) as memory:
+            server = build(Served(memory, None), warm=False)
+            asks, reads = anyio.create_memory_object_stream[SessionMessage | Exception](1)
+            writes, answers = anyio.create_memory_object_stream[SessionMessage](1)
+            async with anyio.create_task_group() as tasks, asks, answers:
+                options = server.create_initialization_options()
+                tasks.start_soon(server.run, reads, writes, options)
+                await asks.send(SessionMessage(JSONRPCRequest.model_validate(request)))
+                answer = await answers.receive()
+                tasks.cancel_scope.cancel()
+            return answer
+
+    message = anyio.run(asked).message
+    assert isinstance(message, JSONRPCResponse)
+    return message.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [*map(initialize, [*REVISIONS, "1999-01-01", STATELESS]), initialize("", "a"), discover()],
+    ids=lambda request: f"{request['method']} {request['params'].get('protocolVersion', '')}",
+)
+def test_the_first_answer_is_the_one_that_the_sdk_gives(
+    tmp_path: Path, request_: dict[str, Any]
+) -> None:
+    assert first_answer(request_) == answer_of_the_sdk(tmp_path, request_)
+
+
+def test_the_revisions_are_those_of_the_sdk() -> None:
+    assert REVISIONS == HANDSHAKE_PROTOCOL_VERSIONS
+    assert (STATELESS,) == MODERN_PROTOCOL_VERSIONS
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {},
+        {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+        initialize("2025-11-25") | {"jsonrpc": "1.0"},
+        initialize("2025-11-25") | {"id": None},
+        initialize("2025-11-25") | {"id": 1.5},
+        initialize("2025-11-25") | {"params": {}},
+        initialize("2025-11-25") | {"params": {"protocolVersion": 1, "capabilities": {}}},
+        {name: value for name, value in initialize("2025-11-25").items() if name != "id"},
+        discover("2027-01-01"),
+        discover() | {"params": {}},
+    ],
+    ids=repr,
+)
+def test_what_is_not_plainly_an_opening_is_left_to_the_sdk(request_: dict[str, Any]) -> None:
+    assert first_answer(request_) is None
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"[]", b"\xff", b"null"])
+def test_a_line_that_is_no_request_is_left_to_the_sdk(line: bytes) -> None:
+    assert result_of(line) is None
+
+
+def test_the_sdk_is_not_imported_before_the_first_answer() -> None:
+    program = "import recollect.interfaces.cli.mcp, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    imported = set(done.stdout.decode().split())
+    assert "recollect.interfaces.mcp.handshake" in imported
+    assert not imported & {"mcp", "mcp_types", "pydantic", "anyio", "asyncio", "httpx", "starlette"}
