@@ -14,10 +14,10 @@ import gzip
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ DRIVERS = HERE / "peer_drivers"
 RESULTS = HERE / "results" / "peers.json"
 PAGE = HERE.parent / "docs" / "comparison.md"
 QUESTIONS = 300
-LONGEST = 3600  # seconds for one load, or for all questions
+INSTALLING = 3600  # seconds at most
 MEGABYTE = 1024 * 1024
 Row = dict[str, Any]
 
@@ -44,6 +44,8 @@ class Peer(NamedTuple):
     requirement: str = ""
     vectors: bool = False
     command: str = ""
+    python: str = sys.executable
+    fails: str = ""  # why it cannot be asked, found by hand: it installs, and has no driver
 
 
 OURS = "recollect"
@@ -55,13 +57,19 @@ PEERS = (
     Peer("lancedb_hybrid", "LanceDB, hybrid", "lancedb==0.40.0 pyarrow", vectors=True),
     Peer("tantivy_words", "Tantivy", "tantivy==0.27.0"),
     Peer("chroma_vectors", "Chroma", "chromadb==1.5.9", vectors=True),
-    Peer("sqlite_vec_hand", "sqlite-vec and FTS5 by hand", "sqlite-vec==0.1.9", vectors=True),
+    Peer("sqlite_vec_hand", "sqlite-vec and FTS5 by hand", "sqlite-vec==0.1.9 apsw", vectors=True),
     Peer("txtai_words", "txtai, keyword", "txtai==9.14.0"),
     Peer("txtai_hybrid", "txtai, hybrid", "txtai==9.14.0", vectors=True),
     Peer("mempalace_words", "MemPalace", "mempalace==3.11.0"),
-    Peer("mcp_memory_service", "mcp-memory-service", "mcp-memory-service==12.4.0"),
-    Peer("basic_memory", "basic-memory", "basic-memory==0.24.1"),
-    Peer("qmd_words", "qmd, `qmd search`", "npm:@tobilu/qmd@2.8.3", command="qmd"),
+    Peer(
+        "mcp_memory_service",
+        "mcp-memory-service",
+        "mcp-memory-service[sqlite]==12.0.0",
+        fails="installs; `memory ingest-directory` wants a model from a hub, and a Python whose "
+        "sqlite3 loads extensions",
+    ),
+    Peer("basic_memory", "basic-memory", "basic-memory==0.22.0", python="python3.12"),
+    Peer("qmd_words", "qmd, `qmd search`", "npm:node@22.23.3 @tobilu/qmd@2.8.3", command="qmd"),
     Peer("ripgrep_words", "ripgrep", command="rg"),
 )
 
@@ -73,6 +81,9 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--only", nargs="+", choices=[peer.driver for peer in PEERS])
     parser.add_argument("--work", type=Path, required=True, help="for environments and indexes")
+    parser.add_argument(
+        "--longest", type=int, default=3600, help="seconds for one load, or for all questions"
+    )
     parser.add_argument("--no-vectors", action="store_true", help="leave out who takes vectors")
     parser.add_argument("--page", action="store_true", help="write the page and measure nothing")
     args = parser.parse_args()
@@ -85,7 +96,9 @@ def main() -> None:
         for peer in PEERS:
             if (args.only and peer.driver not in args.only) or (args.no_vectors and peer.vectors):
                 continue
-            found.setdefault(str(size), {})[peer.driver] = tried(peer, args.work, size, grades)
+            found.setdefault(str(size), {})[peer.driver] = tried(
+                peer, args.work, size, grades, args.longest
+            )
             print(f"{size:>9,}  {peer.says:<40} {found[str(size)][peer.driver]}", flush=True)
             found["machine"] = f"{os.cpu_count()} cores, Python {platform.python_version()}"
             RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -125,16 +138,18 @@ def prepare(args: argparse.Namespace, size: int) -> dict[str, dict[str, int]]:
     return grades
 
 
-def tried(peer: Peer, work: Path, size: int, grades: Mapping[str, Mapping[str, int]]) -> Row:
+def tried(
+    peer: Peer, work: Path, size: int, grades: Mapping[str, Mapping[str, int]], longest: int
+) -> Row:
     """What was measured, or why nothing was."""
     try:
         python, environment, installed = install(peer, work / "environments")
-        if not (DRIVERS / f"{peer.driver}.py").exists():
-            return {"failed": "it installs, but nobody has written a driver for it yet"}
+        if peer.fails:
+            return {"failed": peer.fails}
         folder = work / str(size) / peer.driver
         shutil.rmtree(folder, ignore_errors=True)
-        load = lane(python, environment, peer, "load", folder.parent)
-        ask = lane(python, environment, peer, "ask", folder.parent)
+        load = lane(python, environment, peer, "load", folder.parent, longest)
+        ask = lane(python, environment, peer, "ask", folder.parent, longest)
     except (OSError, subprocess.SubprocessError) as error:
         return {"failed": reason(error)}
     figures = measured(ask["run"], grades)
@@ -159,31 +174,33 @@ def tried(peer: Peer, work: Path, size: int, grades: Mapping[str, Mapping[str, i
 def install(peer: Peer, environments: Path) -> tuple[Path, dict[str, str], float]:
     """The peer's Python, its environment, and how large what was installed is, in MB."""
     if peer.requirement.startswith("npm:"):
-        package = peer.requirement.removeprefix("npm:")
+        packages = peer.requirement.removeprefix("npm:").split()
         folder = environments / peer.command
         if not folder.exists():
             folder.mkdir(parents=True)
-            npm = ["npm", "install", "--silent", "--prefix", str(folder), package]
-            subprocess.run(npm, check=True, capture_output=True, text=True, timeout=LONGEST)
-        program = folder / "node_modules" / ".bin" / peer.command
-        return Path(sys.executable), {peer.command.upper(): str(program)}, size_of(folder)
+            npm = ["npm", "install", "--silent", "--prefix", str(folder), *packages]
+            subprocess.run(npm, check=True, capture_output=True, text=True, timeout=INSTALLING)
+        programs = f"{folder / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}"
+        return Path(sys.executable), {"PATH": programs}, size_of(folder)
     if not peer.requirement:
         found = shutil.which(peer.command)
         if found is None:
             raise FileNotFoundError(f"{peer.command} is not installed")
         return Path(sys.executable), {}, Path(found).stat().st_size / MEGABYTE
-    folder = environments / peer.requirement.split("==")[0]
+    folder = environments / re.split(r"[\[=]", peer.requirement)[0]
     python = folder / "bin" / "python"
     if not (folder / ".ready").exists():
-        venv.create(folder, with_pip=True)
+        subprocess.run([peer.python, "-m", "venv", str(folder)], check=True, capture_output=True)
         wanted = [str(HERE.parent)] if peer.requirement == OURS else peer.requirement.split()
         pip = [str(python), "-m", "pip", "install", "--quiet", *wanted]
-        subprocess.run(pip, check=True, capture_output=True, text=True, timeout=LONGEST)
+        subprocess.run(pip, check=True, capture_output=True, text=True, timeout=INSTALLING)
         (folder / ".ready").touch()
     return python, {}, size_of(folder)
 
 
-def lane(python: Path, environment: dict[str, str], peer: Peer, what: str, work: Path) -> Row:
+def lane(
+    python: Path, environment: dict[str, str], peer: Peer, what: str, work: Path, longest: int
+) -> Row:
     """What peer_drivers/lane.py says, in the peer's environment."""
     command = [str(python), str(DRIVERS / "lane.py"), peer.driver, what, str(work)]
     done = subprocess.run(
@@ -192,7 +209,7 @@ def lane(python: Path, environment: dict[str, str], peer: Peer, what: str, work:
         check=True,
         capture_output=True,
         text=True,
-        timeout=LONGEST,
+        timeout=longest,
     )
     answer: Row = json.loads(done.stdout.splitlines()[-1])
     return answer
@@ -200,6 +217,8 @@ def lane(python: Path, environment: dict[str, str], peer: Peer, what: str, work:
 
 def reason(error: Exception) -> str:
     """The last line of what a failed program said, without this machine's paths."""
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"not through after {error.timeout:.0f} seconds"
     said = (getattr(error, "stderr", "") or str(error)).strip().splitlines() or [str(error)]
     return said[-1].replace(str(Path.home()), "~")[:200]
 
@@ -240,7 +259,8 @@ def page(found: Mapping[str, Any]) -> str:
     lines += ["", "## Versions and commands", ""]
     for peer in PEERS:
         wanted = peer.requirement or f"Debian's package of `{peer.command}`"
-        lines.append(f"- {peer.says}: `{wanted}`, `benchmarks/peer_drivers/{peer.driver}.py`")
+        driver = "" if peer.fails else f", `benchmarks/peer_drivers/{peer.driver}.py`"
+        lines.append(f"- {peer.says}: `{wanted}`{driver}")
     return "\n".join(lines) + "\n"
 
 

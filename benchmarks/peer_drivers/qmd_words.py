@@ -1,8 +1,11 @@
-"""qmd: a collection of Markdown files and `qmd search` (BM25). Its models are not bundled."""
+"""qmd: a collection of Markdown files and `qmd search`, which wants every word of what it is given.
+Its models have to be downloaded."""
 
 import json
 import os
 import subprocess
+
+from keywords import keywords
 
 NAME = "passages"
 
@@ -12,7 +15,7 @@ def _qmd(folder, *arguments):
         "XDG_CACHE_HOME": str(folder / "cache"),
         "XDG_CONFIG_HOME": str(folder / "config"),
     }
-    command = [os.environ["QMD"], *arguments]
+    command = ["qmd", *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -31,7 +34,8 @@ def opened(folder):
     ids = json.loads((folder / "ids.json").read_text())
 
     def ask(question):
-        found = json.loads(_qmd(folder, "search", question["text"], "-n", "10", "--json") or "[]")
+        words = " ".join(keywords(question["text"]))
+        found = json.loads(_qmd(folder, "search", words, "-n", "10", "--json") or "[]")
         return [ids[int(row["file"].rsplit("/", 1)[1].removesuffix(".md"))] for row in found]
 
     return ask

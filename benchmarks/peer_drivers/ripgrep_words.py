@@ -1,12 +1,10 @@
 """ripgrep over one file a passage: files by how many of the question's words they hold."""
 
 import collections
-import re
 import subprocess
 from pathlib import Path
 
-COMMON = frozenset("a an and are at by did do for from how in is it of on or the to was what when "
-                   "where which who whose why with".split())  # fmt: skip
+from keywords import keywords
 
 
 def load(folder, rows):
@@ -19,9 +17,8 @@ def load(folder, rows):
 
 def opened(folder):
     def ask(question):
-        words = [w for w in re.findall(r"\w+", question["text"].lower()) if w not in COMMON]
         hits = collections.Counter()
-        for word in words:
+        for word in keywords(question["text"]):
             found = subprocess.run(
                 ["rg", "--files-with-matches", "--ignore-case", "--word-regexp", "--fixed-strings",
                  word, str(folder)],

@@ -1,8 +1,11 @@
-"""sqlite-vec by hand: FTS5 and vec0 in one file, joined by reciprocal ranks (k = 60)."""
+"""sqlite-vec by hand: FTS5 and vec0 in one file, joined by reciprocal ranks (k = 60).
+
+Through apsw, since not every Python's own sqlite3 can load an extension.
+"""
 
 import re
-import sqlite3
 
+import apsw
 import sqlite_vec
 
 EACH = 50
@@ -10,16 +13,16 @@ K = 60
 
 
 def _database(folder):
-    database = sqlite3.connect(folder / "passages.db")
+    database = apsw.Connection(str(folder / "passages.db"))
     database.enable_load_extension(True)
-    sqlite_vec.load(database)
+    database.load_extension(sqlite_vec.loadable_path())
     return database
 
 
 def load(folder, rows):
     database = _database(folder)
     size = len(rows[0]["vector"])
-    database.executescript(
+    database.execute(
         f"""CREATE TABLE passages (key INTEGER PRIMARY KEY, id TEXT, title TEXT, text TEXT);
         CREATE VIRTUAL TABLE words USING fts5 (
             title, text, content = 'passages', content_rowid = 'key', tokenize = 'porter');

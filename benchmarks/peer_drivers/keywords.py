@@ -1,0 +1,10 @@
+"""What a person would type for a question where every word has to be found: its rarer words."""
+
+import re
+
+COMMON = frozenset("a an and are at by did do does for from got has have how in is it of on or the "
+                   "their there to was were what when where which who whose why with".split())  # fmt: skip
+
+
+def keywords(question):
+    return [word for word in re.findall(r"\w+", question.lower()) if word not in COMMON]
