@@ -2,8 +2,10 @@
 
 import re
 
-COMMON = frozenset("a an and are at by did do does for from got has have how in is it of on or the "
-                   "their there to was were what when where which who whose why with".split())  # fmt: skip
+COMMON = frozenset(
+    "a an and are at by did do does for from got has have how in is it of on or the their there to "
+    "was were what when where which who whose why with".split()
+)
 
 
 def keywords(question):
