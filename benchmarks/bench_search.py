@@ -57,9 +57,7 @@ def main() -> None:
 def fill(memory: Recollect, rows: list[dict[str, str]]) -> None:
     for first in range(0, len(rows), 5000):
         memory.save_all([draft(row) for row in rows[first : first + 5000]])
-    merger = Merger(memory.store.database)
-    merger.run()
-    merger.join_all()
+    Merger(memory.store.database).run()
 
 
 def fts5_alone(memory: Recollect, file: Path) -> apsw.Connection:

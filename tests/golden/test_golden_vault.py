@@ -247,7 +247,9 @@ def test_equal_candidates_are_cut_by_id(tmp_path: Path) -> None:
 def test_without_bm25_the_rank_orders_and_the_response_says_so(tmp_path: Path) -> None:
     with vault(tmp_path, [{"id": "a", "title": "otter"}]) as memory:
         store = memory.store
-        store.keyword = SqliteKeyword(store.database, store.topics, scorer="no_such_function")
+        store.keyword = SqliteKeyword(
+            store.database, store.topics, store.packed, scorer="no_such_function"
+        )
         response = memory.search("otter", recipe="vault")
     assert ids(response) == ["a"]
     assert any(

@@ -23,7 +23,7 @@ class CandidateStore(ScratchStore):
     def __init__(self, sent: Candidates, model: str) -> None:
         super().__init__()
         self.degraded = sent.degraded
-        self.keyword = _Keyword(self.database, self.topics, sent)
+        self.keyword = _Keyword(self, sent)
         self.vocabulary = _Vocabulary(self.database, sent)
         self.vectors = _Vectors(self.database, self.topics, sent, model)
         self.folders = _Folders(self.database, sent.places)
@@ -38,8 +38,8 @@ class CandidateStore(ScratchStore):
 
 
 class _Keyword(SqliteKeyword):
-    def __init__(self, database: Database, topics: SqliteTopics, sent: Candidates) -> None:
-        super().__init__(database, topics)
+    def __init__(self, store: ScratchStore, sent: Candidates) -> None:
+        super().__init__(store.database, store.topics, store.packed)
         self._sent = {(one.index, one.expression): one.counts for one in sent.statistics}
         self._size = {one.index: one.counts for one in sent.statistics}
 

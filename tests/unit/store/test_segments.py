@@ -20,7 +20,7 @@ from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.segments import buffer, merging, packing
 from recollect.store.sqlite.segments.joining import joined_documents
-from recollect.store.sqlite.segments.merging import Merger, Size, chosen, fitting
+from recollect.store.sqlite.segments.merging import Merger, Size, chosen
 from recollect.store.sqlite.segments.packing import FIELDS, pack
 from recollect.store.sqlite.segments.postings import read_places, read_postings
 from recollect.store.sqlite.store import SqliteStore
@@ -85,6 +85,13 @@ def numbers(store: SqliteStore) -> list[int]:
 def buffered(store: SqliteStore) -> list[int]:
     with store.database.reading() as connection:
         return buffer.keys(connection)
+
+
+def join_all(store: SqliteStore) -> None:
+    """Whatever their sizes are."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(merging, "TIMES", 1 << 30)
+        Merger(store.database).run()
 
 
 def problems(store: SqliteStore) -> list[str]:
@@ -173,7 +180,7 @@ def test_joining_everything_leaves_one_segment(tmp_path: Path) -> None:
     store = filled(tmp_path / "vault.db", 21)
     Merger(store.database).run()
     forget(store, "m3", "m20")
-    Merger(store.database).join_all()
+    join_all(store)
     assert len(numbers(store)) == 1
     assert store.database.rows("SELECT count(*) FROM segments") == [(1,)]
     check_words(store)
@@ -224,7 +231,7 @@ def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
 
     save(store, *(memory(f"n{number}") for number in range(8)))
     monkeypatch.setattr(merging, "joined_documents", slow)
-    Merger(store.database).join_all()
+    join_all(store)
     check_words(store)
     assert matches(other, "wording") == ["m1"]
     store.close()
@@ -285,11 +292,31 @@ def test_a_reader_sees_one_moment_while_others_merge(tmp_path: Path) -> None:
 
 
 def test_which_segments_are_joined() -> None:
-    assert chosen({1: Size(9, 9), 2: Size(100, 100)}) == []
+    def sizes(*live: int) -> dict[int, Size]:
+        return {number: Size(size, size) for number, size in enumerate(live, 1)}
+
+    assert chosen(sizes(100, 9)) == []
     assert chosen({1: Size(9, 9), 2: Size(60, 100)}) == [2]
     assert chosen({1: Size(0, 5)}) == [1]
-    assert chosen({n: Size(n, n) for n in (7, 6, 5, 200)}) == [5, 6, 7]
-    assert fitting({1: Size(10, 10), 2: Size(merging.LARGEST, merging.LARGEST)}) == [1]
+    assert chosen(sizes(7, 200, 6, 5)) == [1, 3, 4]
+    assert chosen(sizes(200, 30, 20)) == [1, 2, 3]
+    assert chosen(sizes(merging.LARGEST, 10)) == []
+    assert len(chosen(sizes(*[merging.LARGEST // 16] * 61))) == 16
+
+
+def test_few_segments_stay_and_a_memory_is_written_again_a_few_times() -> None:
+    """However many come, a thousand at a time."""
+    sizes: dict[int, Size] = {}
+    written = most = 0
+    for number in range(1, 301):
+        sizes[number] = Size(1000, 1000)
+        while group := chosen(sizes):
+            total = sum(sizes.pop(one).live for one in group)
+            sizes[group[0]] = Size(total, total)
+            written += total
+        most = max(most, len(sizes))
+    assert most <= 6
+    assert written / 300_000 < 15
 
 
 def test_a_process_that_stays_merges_beside_its_saves(tmp_path: Path) -> None:
@@ -366,7 +393,7 @@ def test_a_merge_killed_at_any_point_leaves_a_vault_that_answers_right(
     def work() -> None:
         store = SqliteStore(path, brief=True)
         Merger(store.database).run()
-        Merger(store.database).join_all()
+        join_all(store)
 
     # The larger steps, so that each kill is of another kind of write and the whole is short.
     step = 1
@@ -392,7 +419,7 @@ def test_no_word_of_a_purged_memory_is_left_in_a_segment(tmp_path: Path) -> None
     store = filled(tmp_path / "vault.db", 6)
     save(store, memory("gone", title="zanzibarword", text="the hello xyzzyplugh", details="qux"))
     Merger(store.database).run()
-    Merger(store.database).join_all()
+    join_all(store)
     with store.writing() as write:
         write.purge(write.find(["gone"])["gone"])
     store.scrub()
@@ -485,7 +512,7 @@ def test_any_history_says_what_a_new_index_says(seed: int, tmp_path: Path) -> No
         if what == ["merge"]:
             Merger(store.database).run(briefly=chance.random() < 0.5)
         elif what == ["join"]:
-            Merger(store.database).join_all()
+            join_all(store)
         elif what == ["save"] or not live:
             save(store, some(f"s{step}", chance))
             live.append(f"s{step}")

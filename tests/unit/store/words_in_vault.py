@@ -12,7 +12,6 @@ from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.segments import buffer, joining, merging
-from recollect.store.sqlite.segments.reader import Segments
 from recollect.store.sqlite.store import SqliteStore
 
 # (token, memory, column, position), how often; and the length of each memory.
@@ -25,8 +24,6 @@ def small_segments(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(buffer, "MOST", 3)
     patched.setattr(merging, "AT_ONCE", 7)
     patched.setattr(merging, "AT_THE_END", 8)
-    patched.setattr(merging, "ALIKE", 3)
-    patched.setattr(merging, "SMALL", 8)
     patched.setattr(merging, "ROWS", 7)
     patched.setattr(joining, "TOKENS", 4)
     patched.setattr(joining, "SMALL", 2)
@@ -34,17 +31,15 @@ def small_segments(patched: pytest.MonkeyPatch) -> None:
 
 def check_words(store: SqliteStore) -> None:
     """Each live memory is in one place, and every index counts what a new one would count."""
-    segments = Segments(store.database)
     with store.database.reading() as connection:
         for index in COLUMNS:
             found, lengths = in_fts5(connection, index)
-            rows = tokens = 0
-            for segment in segments.current(index):  # type: ignore[arg-type]
+            segment = store.packed.segments(index)  # type: ignore[arg-type]
+            if segment is not None:
                 live = [True] * len(segment.keys) if segment.live is None else segment.live.tolist()
                 sizes = zip(segment.keys.tolist(), segment.lengths.tolist(), live, strict=True)
                 counted = [(key, length) for key, length, lives in sizes if lives]
                 lengths.update(counted)
-                rows, tokens = rows + segment.rows, tokens + segment.tokens
                 assert (segment.rows, segment.tokens) == (len(counted), sum(n for _, n in counted))
                 for token in segment.beginning(""):
                     check_token(segment, token, live, found)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
@@ -26,21 +25,26 @@ from recollect.store.sqlite.bm25 import FUNCTION, counted, least_share, pooled_b
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.store.sqlite.snippets import snippets
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.types import Filter, Memory
-
-if TYPE_CHECKING:
-    from recollect.store.sqlite.packed.search import PackedSearch
 
 ALMOST = 1 - 1e-9  # what rounding may take away
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
 
 
 class SqliteKeyword:
-    def __init__(self, database: Database, topics: SqliteTopics, scorer: str = "bm25") -> None:
+    def __init__(
+        self,
+        database: Database,
+        topics: SqliteTopics,
+        packed: PackedIndexes,
+        scorer: str = "bm25",
+    ) -> None:
         self._database = database
         self._topics = topics
+        self._packed = packed
         self._scorer = scorer
         self._local = threading.local()
 
@@ -49,7 +53,7 @@ class SqliteKeyword:
         if not query.expression or query.limit < 1 or self._nothing_is(filter.kind):
             return KeywordMatches([])
         with self._database.reading() as connection:
-            packed = self._packed(query.index, query.expression)
+            packed = self._packed.search(query.index, query.expression)
             if packed is not None:
                 condition = where(filter, self._topics) if filter.narrows() else None
                 return KeywordMatches(packed.best(query, connection, condition))
@@ -63,10 +67,6 @@ class SqliteKeyword:
             if query.common is not None and best:
                 best = self._pooled(query, query.common, best)
         return KeywordMatches(best)
-
-    def _packed(self, index: KeywordIndexName, expression: str) -> PackedSearch | None:
-        """A search in segments and buffer; None where there are no segments."""
-        return self._topics.packed.search(index, expression)
 
     def _pooled(
         self, query: KeywordQuery, common: KeywordStatistics, best: Sequence[Match]
@@ -108,7 +108,7 @@ class SqliteKeyword:
     def _counted(
         self, connection: apsw.Connection, index: KeywordIndexName, expression: str
     ) -> KeywordStatistics:
-        packed = self._packed(index, expression)
+        packed = self._packed.search(index, expression)
         if packed is not None:
             return packed.statistics()
         node = fts5_index.understood(connection, index, expression)
@@ -117,7 +117,7 @@ class SqliteKeyword:
     def scores(self, query: KeywordQuery) -> list[tuple[int, float]]:
         """The key and the score of every match, without a look at the memories, best first."""
         with self._database.reading() as connection:
-            packed = self._packed(query.index, query.expression)
+            packed = self._packed.search(query.index, query.expression)
             if packed is not None:
                 return packed.scores(query)
             table, score, values = TABLES[query.index], self._score(query), [query.expression]
@@ -186,8 +186,8 @@ class SqliteKeyword:
     def terms(self, index: KeywordIndexName, start: str) -> list[str]:
         with self._database.reading() as connection:
             found = set(fts5_index.terms(connection, TABLES[index], start))
-            for segment in self._topics.packed.segments(index):
-                found.update(segment.beginning(start))
+            segments = self._packed.segments(index)
+            found.update(segments.beginning(start) if segments else ())
         return sorted(found)
 
     def snippets(

@@ -16,6 +16,7 @@ from recollect.store.sqlite.feedback import SqliteFeedback
 from recollect.store.sqlite.folders import SqliteFolders
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting
+from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.stats import counts
 from recollect.store.sqlite.topics import SqliteTopics
@@ -47,9 +48,10 @@ class SqliteStore:
 
     def _use(self, database: Database, *, brief: bool) -> None:
         self.database = database
-        self.topics = SqliteTopics(database)
+        self.packed = PackedIndexes(database)
+        self.topics = SqliteTopics(database, self.packed)
         self.memories = SqliteMemories(database, self.topics)
-        self.keyword = SqliteKeyword(database, self.topics)
+        self.keyword = SqliteKeyword(database, self.topics, self.packed)
         self.vectors = SqliteVectors(database, self.topics, brief=brief)
         self.vocabulary = SqliteVocabulary(database)
         self.feedback = SqliteFeedback(database)
@@ -115,6 +117,7 @@ class SqliteStore:
 
     def _forget(self) -> None:
         """Drop what is in memory of the vault."""
+        self.packed.forget()
         self.topics.forget()
         self.vectors.forget()
         self.vocabulary.forget()

@@ -24,9 +24,9 @@ def topic_hash(key: bytes, word: str) -> bytes:
 class SqliteTopics:
     """Also what else a filter looks up."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, packed: PackedIndexes) -> None:
         self._database = database
-        self.packed = PackedIndexes(database)
+        self._packed = packed
 
     @cached_property
     def _key(self) -> bytes:
@@ -39,9 +39,8 @@ class SqliteTopics:
         )
 
     def forget(self) -> None:
-        """Drop the vault's key for topics, and what is in memory of segments."""
+        """Drop the vault's key for topics."""
         self.__dict__.pop("_key", None)
-        self.packed.forget()
 
     def hashed(self, word: str) -> bytes:
         """HMAC-SHA-256 of the lower-cased word under the vault's own key."""
@@ -51,7 +50,7 @@ class SqliteTopics:
         """The keys of the memories of which an index holds all of these words; None without
         segments."""
         with self._database.reading():
-            packed = self.packed.search(index, all_of(words))
+            packed = self._packed.search(index, all_of(words))
             return None if packed is None else packed.keys()
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:

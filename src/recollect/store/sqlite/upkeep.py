@@ -160,7 +160,7 @@ def _in_segments(
     connection: apsw.Connection, index: KeywordIndexName
 ) -> tuple[list[int], str | None]:
     """The memories that segments speak for, and what is wrong with these segments."""
-    if not connection.execute("SELECT 1 FROM segments WHERE ready LIMIT 1").get:
+    if buffer.is_alone(connection):
         return [], None
     from recollect.store.sqlite.segments.checks import (  # noqa: PLC0415  start-up time
         live_keys,

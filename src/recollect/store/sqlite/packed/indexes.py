@@ -4,12 +4,12 @@ are segments: that takes longer than a search of a small vault."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.fts5_index import TABLES, understood
+from recollect.store.sqlite.segments.buffer import is_alone
 
 if TYPE_CHECKING:
     import apsw
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from recollect.store.sqlite.packed.base import Searchable
     from recollect.store.sqlite.packed.buffer import Buffer
     from recollect.store.sqlite.packed.search import PackedSearch
-    from recollect.store.sqlite.segments.reader import Segment, Segments
-
-ANY = "SELECT EXISTS (SELECT 1 FROM segments WHERE ready)"
+    from recollect.store.sqlite.packed.segmented import SegmentedSearch
+    from recollect.store.sqlite.segments.reader import Segments
 
 
 class PackedIndexes:
@@ -33,23 +32,27 @@ class PackedIndexes:
         self._segments = None
         self._local = threading.local()
 
-    def segments(self, index: KeywordIndexName) -> Sequence[Segment]:
-        """The segments of an index. Call it within a transaction, and search within the same."""
-        if not self._database.connection().execute(ANY).get:
-            return ()
-        if self._segments is None:
-            from recollect.store.sqlite.segments.reader import (  # noqa: PLC0415  start-up time
-                Segments,
-            )
+    def segments(self, index: KeywordIndexName) -> SegmentedSearch | None:
+        """The segments of an index; None where it has none. Call it within a transaction, and
+        search within the same."""
+        connection = self._database.connection()
+        if is_alone(connection):
+            return None
+        from recollect.store.sqlite.packed.segmented import (  # noqa: PLC0415  start-up time
+            SegmentedSearch,
+        )
+        from recollect.store.sqlite.segments.reader import Segments  # noqa: PLC0415  as above
 
+        if self._segments is None:
             self._segments = Segments(self._database)
-        return self._segments.current(index)
+        found = self._segments.current(index)
+        return SegmentedSearch(connection, found) if found and found.rows else None
 
     def search(self, index: KeywordIndexName, expression: str) -> PackedSearch | None:
         """A search in segments and buffer; None where there are no segments. Call it within a
         transaction, and search within the same."""
         segments = self.segments(index)
-        if not segments:
+        if segments is None:
             return None
         from recollect.store.sqlite.packed.search import (  # noqa: PLC0415  start-up time
             PackedSearch,
@@ -57,7 +60,7 @@ class PackedIndexes:
 
         connection = self._database.connection()
         buffer = self._buffer(connection, index)
-        parts: list[Searchable] = [*segments, buffer] if buffer.rows else [*segments]
+        parts: list[Searchable] = [segments, buffer] if buffer.rows else [segments]
         return PackedSearch(parts, index, understood(connection, index, expression))
 
     def _buffer(self, connection: apsw.Connection, index: KeywordIndexName) -> Buffer:

@@ -22,6 +22,11 @@ MOST = 1000
 AMONG = "key IN (SELECT value FROM json_each(?))"
 
 
+def is_alone(connection: apsw.Connection) -> bool:
+    """Whether there are no segments beside the buffer."""
+    return not connection.execute("SELECT EXISTS (SELECT 1 FROM segments WHERE ready)").get
+
+
 def is_full(connection: apsw.Connection) -> bool:
     """Whether it is time to make a segment of the buffer."""
     return counted(connection, TABLES["stemmed"], ()).rows >= limit(connection)
@@ -29,7 +34,7 @@ def is_full(connection: apsw.Connection) -> bool:
 
 def limit(connection: apsw.Connection) -> int:
     """How many memories make a segment."""
-    return MOST if connection.execute("SELECT 1 FROM segments WHERE ready").get else FIRST
+    return FIRST if is_alone(connection) else MOST
 
 
 def keys(connection: apsw.Connection, limit: int = -1) -> list[int]:

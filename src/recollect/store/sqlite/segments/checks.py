@@ -41,7 +41,7 @@ class OneMoment:
 
 def live_keys(connection: apsw.Connection, index: KeywordIndexName) -> list[int]:
     """The memories that segments speak for; one that several do as often."""
-    found = Segments(OneMoment(connection)).current(index)
+    found = Segments(OneMoment(connection)).each(index)
     keys = (s.keys if s.live is None else s.keys[s.live] for s in found)
     return list(chain.from_iterable(some.tolist() for some in keys))
 
@@ -49,7 +49,7 @@ def live_keys(connection: apsw.Connection, index: KeywordIndexName) -> list[int]
 def segments_problem(connection: apsw.Connection, index: KeywordIndexName) -> str | None:
     """What is wrong with the segments of an index: every row is read, and each live memory must
     have as many words as it should; the words of some are compared with the memories."""
-    for segment in Segments(OneMoment(connection)).current(index, every=True):
+    for segment in Segments(OneMoment(connection)).each(index):
         try:
             if _differs(connection, segment, index):
                 return DIFFERENT

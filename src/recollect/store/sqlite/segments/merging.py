@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,9 +41,10 @@ from recollect.store.sqlite.segments.writer import (
 LOCK = "-merging.lock"
 AT_THE_END = 4_096  # as many when a command merges before it ends: about a second
 ROWS = 2_000  # rows of one write: whoever waits for it waits some milliseconds
-ALIKE = 8  # segments of about one size that become one
-SMALL = 4_096  # memories: smaller segments are of one size; the next size is ALIKE times as large
-LARGEST = 262_144  # memories: segments together larger than that are not joined
+# A segment may have so many times the memories of all smaller ones together, else they are joined:
+# so a vault has few segments, and a memory is written again a few times for each doubling.
+TIMES = 4
+LARGEST = 262_144  # memories of a segment: joining one takes some 200 MB
 MOST_DEAD = 0.25  # the share of changed memories with which a segment is made anew
 UNREADY = "SELECT number FROM segments WHERE NOT ready"
 CHANGED = "SELECT DISTINCT memory FROM segment_changes WHERE segment >= ?"
@@ -78,17 +78,11 @@ class Merger:
         self._stop = stop
 
     def run(self, *, briefly: bool = False) -> None:
-        """Empty the buffer where it is full, and join segments of one size. Where another process
-        does so, leave it to that. `briefly`: one step, for a command that is about to end."""
+        """Empty the buffer where it is full, and join segments. Where another process does so, this
+        does nothing. `briefly`: one step, for a command that is about to end."""
         with self._alone() as alone:
             while alone and self._step(briefly=briefly) and not briefly:
                 pass
-
-    def join_all(self) -> None:
-        """Join segments to as few as there should be."""
-        with self._alone() as alone:
-            while alone and len(group := fitting(self._sizes())) > 1:
-                self._join(group)
 
     @contextmanager
     def _alone(self) -> Iterator[bool]:
@@ -122,7 +116,7 @@ class Merger:
 
     def _sizes(self) -> dict[int, Size]:
         with self._database.reading():
-            found = self._segments.current("stemmed", every=True)
+            found = self._segments.each("stemmed")
         return {segment.number: Size(segment.rows, len(segment.keys)) for segment in found}
 
     def _empty_buffer(self, most: int) -> None:
@@ -145,8 +139,8 @@ class Merger:
         keys: list[int] = []
         for index in WORDS:
             with self._database.reading():
-                found = self._segments.current(index)
-            sources = [segment for segment in found if segment.number in group]
+                found = self._segments.each(index)
+            sources = [one for one in found if one.number in group and one.rows]
             if not sources:
                 self._write(number, index, NOTHING, [])
                 continue
@@ -213,21 +207,13 @@ class Merger:
 
 
 def chosen(sizes: Mapping[int, Size]) -> list[int]:
-    """The segments to join next: one of which much is dead, or several of one size."""
+    """The segments to join next: one of which much is dead, or as many of the smallest as pay."""
     for number, size in sizes.items():
         if size.every - size.live >= MOST_DEAD * size.every:
             return [number]
-    least, most = 0, SMALL
-    while least < LARGEST:
-        alike = {number: size for number, size in sizes.items() if least <= size.live < most}
-        if len(alike) >= ALIKE:
-            return fitting(alike)
-        least, most = most, most * ALIKE
+    order = sorted(sizes, key=lambda number: (-sizes[number].live, number))
+    for place in range(len(order) - 1):
+        largest, *others = (sizes[number].live for number in order[place:])
+        if largest <= TIMES * sum(others) and largest + sum(others) <= LARGEST:
+            return order[place:]
     return []
-
-
-def fitting(sizes: Mapping[int, Size]) -> list[int]:
-    """The smallest segments that make no segment larger than LARGEST."""
-    order = sorted(sizes, key=lambda number: (sizes[number].live, number))
-    totals = accumulate(sizes[number].live for number in order)
-    return [number for number, total in zip(order, totals, strict=True) if total <= LARGEST]

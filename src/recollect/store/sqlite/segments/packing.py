@@ -97,7 +97,7 @@ def _vocabulary(rows: Sequence[Sequence[str]], plain: Cut, words: Numbering) -> 
     return counts
 
 
-class Cut(NamedTuple):
+class TokenizedTexts(NamedTuple):
     """Texts as the numbers of their tokens, one text behind the other."""
 
     tokens: Numbers
@@ -115,27 +115,29 @@ class Numbering(dict[str, int]):
         number = self[token] = len(self)
         return number
 
-    def cut(self, texts: Sequence[str]) -> Cut:
+    def cut(self, texts: Sequence[str]) -> TokenizedTexts:
         """The texts as numbers."""
         some = [self._cut(texts[at : at + TOGETHER]) for at in range(0, len(texts), TOGETHER)]
         if not some:
-            return Cut(np.zeros(0, np.int32), np.zeros(0, np.int64))
-        return Cut(*map(np.concatenate, zip(*some, strict=True)))
+            return TokenizedTexts(np.zeros(0, np.int32), np.zeros(0, np.int64))
+        return TokenizedTexts(*map(np.concatenate, zip(*some, strict=True)))
 
-    def _cut(self, texts: Sequence[str]) -> Cut:
+    def _cut(self, texts: Sequence[str]) -> TokenizedTexts:
         joined = f" {BETWEEN} ".join(texts)
         if joined.count(BETWEEN) >= len(texts):  # one of them has it
             each = [[self[token] for token in self._tokens(text)] for text in texts]
             flat = np.array([*chain.from_iterable(each)], np.int32)
-            return Cut(flat, np.array([*map(len, each)], np.int64))
+            return TokenizedTexts(flat, np.array([*map(len, each)], np.int64))
         found = self._tokens(joined)
         numbers = np.fromiter(map(self.__getitem__, found), np.int32, len(found))
         inside = numbers != self[BETWEEN]
         ends = np.flatnonzero(~inside)
-        return Cut(numbers[inside], np.diff(ends, prepend=-1, append=len(numbers)) - 1)
+        return TokenizedTexts(numbers[inside], np.diff(ends, prepend=-1, append=len(numbers)) - 1)
 
 
-def by_stem(plain: Cut, texts: Sequence[str], words: Numbering, stems: Numbering) -> Cut:
+def by_stem(
+    plain: TokenizedTexts, texts: Sequence[str], words: Numbering, stems: Numbering
+) -> TokenizedTexts:
     """The texts as numbers of stems. Cutting takes far longer than looking words up, so each word
     is stemmed once. Texts are cut again that have words which alone would be cut otherwise."""
     names = list(words)[1:]
@@ -153,7 +155,7 @@ def by_stem(plain: Cut, texts: Sequence[str], words: Numbering, stems: Numbering
     tokens = np.empty(int(new.sum()), np.int32)
     tokens[np.repeat(odd, new)] = anew.tokens
     tokens[np.repeat(~odd, new)] = stem[plain.tokens[np.repeat(~odd, counts)]]
-    return Cut(tokens, new)
+    return TokenizedTexts(tokens, new)
 
 
 def _starts(counts: Numbers) -> Numbers:
@@ -161,7 +163,7 @@ def _starts(counts: Numbers) -> Numbers:
 
 
 def packed(
-    cut: Cut,
+    cut: TokenizedTexts,
     fields: Sequence[str],
     index: KeywordIndexName,
     documents: Mask,

@@ -75,12 +75,22 @@ def read_postings(count: int, bits: int, postings: bytes) -> Postings:
     return Postings(documents, which, counted.reshape(len(which), count))
 
 
-def read_cells(rows: Sequence[tuple[int, int, bytes]]) -> Places:
-    """What several rows tell of documents and columns, with the frequency instead of a position."""
-    alike: defaultdict[int, list[tuple[int, bytes]]] = defaultdict(list)
-    for count, bits, postings in rows:
-        alike[bits].append((count, postings))
-    found = [cells_alike(layout(bits), some) for bits, some in alike.items()]
+def read_cells(rows: Sequence[tuple[int, int, bytes]], bounds: Sequence[tuple[int, int]]) -> Places:
+    """What several rows tell of documents and columns, with the frequency instead of a position.
+    `bounds`: the numbers that the documents of each row's segment have."""
+    alike: defaultdict[int, list[int]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        alike[row[1]].append(number)
+    starts, ends = np.array(bounds, np.int64).T
+    found: list[Places] = []
+    for bits, which in alike.items():
+        how = layout(bits)
+        cells = cells_alike(how, [(rows[number][0], rows[number][2]) for number in which])
+        of_row = np.repeat(which, [rows[number][0] * len(how.columns) for number in which])
+        documents = cells.documents + starts[of_row]
+        if (documents >= ends[of_row]).any():
+            raise ValueError("it has no such document")
+        found.append(cells._replace(documents=documents))
     every = [np.concatenate(values) for values in zip(*found, strict=True)]
     there = np.flatnonzero(every[2])  # of a token in several columns, a document may have but one
     return Places(*(values[there] for values in every))

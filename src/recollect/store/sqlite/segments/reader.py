@@ -1,25 +1,17 @@
-"""Segments as a search reads them: what is in memory of each, and its postings in the vault."""
+"""Segments as they are read: what is in memory of them, as of one moment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.store.base import KeywordIndexName
-from recollect.store.sqlite.connection import LAST
-from recollect.store.sqlite.segments.postings import (
-    DOCUMENT,
-    Places,
-    Postings,
-    read_cells,
-    read_places,
-    read_postings,
-)
+from recollect.store.sqlite.segments.postings import DOCUMENT
 
 # The column `words`.
 WORDS: Mapping[KeywordIndexName, int] = {"stemmed": 0, "plain": 1, "subwords": 2, "details": 3}
@@ -27,13 +19,6 @@ KEY = np.dtype("<i8")
 STORED = "postings p LEFT JOIN large_postings l ON l.key = p.large"
 POSTINGS = "p.documents, p.bits, coalesce(p.postings, l.postings)"
 PLACES = "coalesce(p.places, l.places)"
-ROW = f"FROM {STORED} WHERE p.segment = ? AND p.words = ? AND p.token = ?"
-BEGINNING = """
-    SELECT token, documents FROM postings
-     WHERE segment = ? AND words = ? AND token >= ? AND token < ? ORDER BY token"""
-CELLS = f"""
-    SELECT {POSTINGS} FROM {STORED}
-     WHERE p.segment = ? AND p.words = ? AND p.token >= ? AND p.token < ?"""
 DOCUMENTS = "SELECT keys, lengths FROM segment_documents WHERE segment = ? AND words = ?"
 STATE = """
     SELECT number, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'segment_changes'), 0)
@@ -41,7 +26,7 @@ STATE = """
 CHANGES = "SELECT memory, segment FROM segment_changes WHERE seq > ?"
 
 Keys = NDArray[np.int64]
-Read = TypeVar("Read", Postings, Places)
+Mask = NDArray[np.bool_]
 
 
 class Vault(Protocol):
@@ -60,13 +45,52 @@ class Documents(NamedTuple):
     lengths: NDArray[np.uint32]
 
 
-class Live(NamedTuple):
-    """What counts of an index of a segment, by the changes up to `seq`."""
+class Segment(NamedTuple):
+    """One index of one segment, as of one moment. `live`: which documents count, None for all."""
+
+    number: int
+    words: int
+    keys: Keys
+    lengths: NDArray[np.uint32]
+    live: Mask | None
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.number, self.words
+
+    @property
+    def rows(self) -> int:
+        """How many documents count."""
+        return len(self.keys) if self.live is None else int(self.live.sum())
+
+
+class SegmentedIndex(NamedTuple):
+    """One index of all segments, by the changes up to `seq`. Its documents are those of the
+    segments, one segment behind the other; `rows` and `tokens` count the live ones."""
 
     seq: int
-    mask: NDArray[np.bool_] | None
+    numbers: tuple[int, ...]
+    words: int
+    starts: list[int]  # of each segment's documents, and the end
+    keys: Keys
+    lengths: NDArray[np.uint32]
+    live: Mask | None
     rows: int
     tokens: int
+
+    def each(self) -> list[Segment]:
+        """The segments by themselves."""
+        parts = map(slice, self.starts, self.starts[1:])
+        return [
+            Segment(
+                number,
+                self.words,
+                self.keys[part],
+                self.lengths[part],
+                None if self.live is None else self.live[part],
+            )
+            for number, part in zip(self.numbers, parts, strict=True)
+        ]
 
 
 class Changes(NamedTuple):
@@ -76,67 +100,6 @@ class Changes(NamedTuple):
     seq: int
     memories: Keys
     segments: Keys
-
-
-class Segment:
-    """One index of one segment, as of one moment. `live`: which documents count, None for all."""
-
-    def __init__(
-        self, connection: apsw.Connection, number: int, words: int, documents: Documents, live: Live
-    ) -> None:
-        self._connection = connection
-        self.place = number, words
-        self.number = number
-        self.keys, self.lengths = documents
-        _, self.live, self.rows, self.tokens = live
-
-    def documents(self, token: str) -> int:
-        """How many live documents hold the token."""
-        if self.live is not None:
-            found = self.postings(token)
-            return 0 if found is None else int(self.live[found.documents].sum())
-        row = self._connection.execute(f"SELECT p.documents {ROW}", (*self.place, token))
-        return int(row.get or 0)
-
-    def postings(self, token: str) -> Postings | None:
-        """The token's documents, the dead included, and its frequencies."""
-        sql = f"SELECT {POSTINGS} {ROW}"
-        row = self._connection.execute(sql, (*self.place, token)).fetchone()
-        return None if row is None else self._checked(read_postings, *row)
-
-    def places(self, token: str) -> Places | None:
-        """Every occurrence of the token, those in dead documents included."""
-        sql = f"SELECT {POSTINGS}, {PLACES} {ROW}"
-        row = self._connection.execute(sql, (*self.place, token)).fetchone()
-        return None if row is None else self._checked(read_places, *row)
-
-    def cells(self, start: str) -> Places | None:
-        """The documents and columns in which tokens stand that begin so, and how often: once for
-        each token, in no order, the dead included."""
-        rows = self._connection.execute(CELLS, (*self.place, start, start + LAST)).fetchall()
-        return self._checked(read_cells, rows) if rows else None
-
-    def beginning(self, start: str) -> list[str]:
-        """The tokens of its live documents that begin so, by alphabet."""
-        dead = len(self.keys) - self.rows
-        rows = self._connection.execute(BEGINNING, (*self.place, start, start + LAST)).fetchall()
-        # What stands in more documents than are dead stands in a live one.
-        return [
-            str(token)
-            for token, documents in rows
-            if int(documents) > dead or self.documents(str(token))  # type: ignore[arg-type]
-        ]
-
-    def _checked(self, read: Callable[..., Read], *row: object) -> Read:
-        """What was read, unless the row is damaged."""
-        try:
-            found = read(*row)
-            inside = int(found.documents.max()) < len(self.keys)
-        except (ValueError, TypeError, KeyError) as error:
-            raise apsw.CorruptError(f"segment {self.number} cannot be read: {error}") from error
-        if not inside:
-            raise apsw.CorruptError(f"segment {self.number} has no such document")
-        return found
 
 
 class Segments:
@@ -151,20 +114,24 @@ class Segments:
         """Drop what is in memory."""
         self._cache = SegmentCache()
 
-    def current(self, index: KeywordIndexName, *, every: bool = False) -> Sequence[Segment]:
-        """The segments of an index that have live documents, or `every` one. Call it within a
-        transaction, and search within the same one."""
+    def current(self, index: KeywordIndexName) -> SegmentedIndex | None:
+        """The segments of an index; None where there are none. Call it within a transaction, and
+        search within the same one."""
         connection = self._database.connection()
         state = connection.execute(STATE).fetchall()
         if not state:
-            return ()
+            return None
         # What a write has not committed may be undone, and its numbers come again.
         writing = connection.txn_state() == apsw.SQLITE_TXN_WRITE
         cache = SegmentCache() if writing else self._cache
         numbers = tuple(int(number) for number, _ in state)  # type: ignore[arg-type]
         changes = cache.changes(connection, numbers, int(state[0][1]))  # type: ignore[arg-type]
-        found = (cache.segment(connection, number, WORDS[index], changes) for number in numbers)
-        return [segment for segment in found if every or segment.rows]
+        return cache.index(connection, WORDS[index], changes)
+
+    def each(self, index: KeywordIndexName) -> Sequence[Segment]:
+        """The segments of an index by themselves, as `current`."""
+        found = self.current(index)
+        return () if found is None else found.each()
 
 
 class SegmentCache:
@@ -173,8 +140,7 @@ class SegmentCache:
     def __init__(self) -> None:
         nothing = np.zeros(0, np.int64)
         self._changes = Changes((), 0, nothing, nothing)
-        self._documents: dict[tuple[int, int], Documents] = {}
-        self._live: dict[tuple[int, int], Live] = {}
+        self._indexes: dict[int, SegmentedIndex] = {}
 
     def changes(self, connection: apsw.Connection, numbers: tuple[int, ...], seq: int) -> Changes:
         known = self._changes
@@ -188,29 +154,28 @@ class SegmentCache:
         new = Changes(numbers, seq, *both)
         if seq >= known.seq:  # else another thread has come further
             self._changes = new
-            if known.numbers != numbers:
-                self._drop({place for place in self._documents if place[0] not in numbers})
         return new
 
-    def _drop(self, places: set[tuple[int, int]]) -> None:
-        for place in places:
-            self._documents.pop(place, None)
-            self._live.pop(place, None)
-
-    def segment(
-        self, connection: apsw.Connection, number: int, words: int, changes: Changes
-    ) -> Segment:
-        place = (number, words)
-        documents = self._documents.get(place)
-        if documents is None:
-            documents = self._documents[place] = read_documents(connection, number, words)
-        live = self._live.get(place)
-        if live is None or live.seq != changes.seq:
-            newest = live is None or live.seq < changes.seq
-            live = _living(documents, number, changes)
-            if newest:
-                self._live[place] = live
-        return Segment(connection, number, words, documents, live)
+    def index(self, connection: apsw.Connection, words: int, changes: Changes) -> SegmentedIndex:
+        known = self._indexes.get(words)
+        if known is not None and (known.numbers, known.seq) == (changes.numbers, changes.seq):
+            return known
+        if known is not None and known.numbers == changes.numbers:
+            new = _living(known, changes)
+        else:
+            read = {} if known is None else {one.number: one for one in known.each()}
+            parts = [
+                read.get(number) or read_documents(connection, number, words)
+                for number in changes.numbers
+            ]
+            starts = np.cumsum([0, *(len(part.keys) for part in parts)]).tolist()
+            keys = np.concatenate([part.keys for part in parts])
+            lengths = np.concatenate([part.lengths for part in parts])
+            every = SegmentedIndex(0, changes.numbers, words, starts, keys, lengths, None, 0, 0)
+            new = _living(every, changes)
+        if known is None or known.seq <= changes.seq:
+            self._indexes[words] = new
+        return new
 
 
 def read_documents(connection: apsw.Connection, number: int, words: int) -> Documents:
@@ -222,14 +187,17 @@ def read_documents(connection: apsw.Connection, number: int, words: int) -> Docu
     return Documents(np.frombuffer(keys, KEY), np.frombuffer(lengths, DOCUMENT))
 
 
-def _living(documents: Documents, number: int, changes: Changes) -> Live:
-    keys, lengths = documents
-    dead = changed_places(keys, changes.memories[changes.segments >= number])
-    if not len(dead):
-        return Live(changes.seq, None, len(keys), int(lengths.sum(dtype=np.int64)))
-    mask = np.ones(len(keys), np.bool_)
-    mask[dead] = False
-    return Live(changes.seq, mask, int(mask.sum()), int(lengths[mask].sum(dtype=np.int64)))
+def _living(index: SegmentedIndex, changes: Changes) -> SegmentedIndex:
+    """The index by these changes."""
+    live: Mask | None = None
+    for one, start in zip(index.each(), index.starts, strict=False):
+        dead = changed_places(one.keys, changes.memories[changes.segments >= one.number])
+        if len(dead):
+            live = np.ones(len(index.keys), np.bool_) if live is None else live
+            live[start + dead] = False
+    tokens = index.lengths.sum(dtype=np.int64, where=True if live is None else live)
+    rows = len(index.keys) if live is None else np.count_nonzero(live)
+    return index._replace(seq=changes.seq, live=live, rows=int(rows), tokens=int(tokens))
 
 
 def changed_places(keys: Keys, memories: Keys) -> NDArray[np.intp]:

@@ -29,7 +29,7 @@ def scrub_segments(database: Database, *, patient: bool) -> None:
     segments = Segments(database)
     for index in WORDS:
         with database.reading():
-            found = segments.current(index, every=True)
+            found = segments.each(index)
         for segment in found:
             _scrub(database, segment, patient=patient)
 
