@@ -75,7 +75,9 @@ def prepared(memories: Iterable[Sequence[str]], *, counting: bool = True) -> Pre
     return PreparedMemories([row[0] for row in rows], indexes, counts)
 
 
-def _vocabulary(rows: Sequence[Sequence[str]], plain: Cut, words: Numbering) -> dict[str, int]:
+def _vocabulary(
+    rows: Sequence[Sequence[str]], plain: TokenizedTexts, words: Numbering
+) -> dict[str, int]:
     """How many of the memories hold each TF-IDF token. Those of an ASCII text without underscores
     are words of the plain index, which are counted quickly."""
     counts: Counter[str] = Counter()
