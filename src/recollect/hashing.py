@@ -20,3 +20,8 @@ def keyed_digest(key: bytes, text: str) -> bytes:
     import hmac  # noqa: PLC0415  start-up time: a search without tags hashes nothing
 
     return hmac.digest(key, text.encode(), "sha256")
+
+
+def topic_hash(key: bytes, word: str) -> bytes:
+    """The keyed hash of a tag; case does not matter."""
+    return keyed_digest(key, word.lower())

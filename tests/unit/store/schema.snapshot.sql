@@ -12,17 +12,20 @@ CREATE INDEX files_digest ON files (folder, digest);
 -- index memories_browse
 CREATE INDEX memories_browse ON memories (CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
 
+-- index memories_expiring
+CREATE INDEX memories_expiring ON memories (valid_until, id) WHERE forgotten_at IS NULL AND valid_until IS NOT NULL;
+
 -- index memories_kind
-CREATE INDEX memories_kind ON memories (kind) WHERE forgotten_at IS NULL;
+CREATE INDEX memories_kind ON memories (kind, CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
 
 -- index memories_project
-CREATE INDEX memories_project ON memories (project, updated_at DESC, id) WHERE forgotten_at IS NULL;
+CREATE INDEX memories_project ON memories (project, CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
 
 -- index memories_recent
 CREATE INDEX memories_recent ON memories (updated_at DESC, id) WHERE forgotten_at IS NULL;
 
 -- index memories_space
-CREATE INDEX memories_space ON memories (space) WHERE forgotten_at IS NULL;
+CREATE INDEX memories_space ON memories (space, CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
 
 -- index memory_tags_tag
 CREATE INDEX memory_tags_tag ON memory_tags (tag, memory);
@@ -41,6 +44,9 @@ CREATE TABLE codebooks (key INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT
 
 -- table corpus
 CREATE TABLE corpus (documents INTEGER NOT NULL) STRICT;
+
+-- table counts
+CREATE TABLE counts (scope TEXT NOT NULL CHECK (scope IN ('', 'project', 'kind')), within TEXT NOT NULL, field TEXT NOT NULL, value ANY NOT NULL, memories INTEGER NOT NULL, PRIMARY KEY (scope, within, field, value)) WITHOUT ROWID, STRICT;
 
 -- table cuts
 CREATE TABLE cuts (memory INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE, file INTEGER NOT NULL REFERENCES files ON DELETE CASCADE, number INTEGER NOT NULL, heading TEXT NOT NULL, first_line INTEGER NOT NULL, last_line INTEGER NOT NULL) STRICT;

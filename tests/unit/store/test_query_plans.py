@@ -55,8 +55,16 @@ HOT: dict[str, Ask] = {
     "browse the next page": lambda s: s.memories.browse(
         EVERYTHING, 5, Place("capture", datetime(2026, 1, 1, tzinfo=UTC), "m3")
     ),
+    "browse the next page of a kind": lambda s: s.memories.browse(
+        Filter(kind="fact"), 5, Place("capture", datetime(2026, 1, 1, tzinfo=UTC), "m3")
+    ),
+    "browse what changed since": lambda s: s.memories.browse(Filter(since=NOON), 5),
     "newest": lambda s: s.memories.newest(EVERYTHING, 5),
     "newest in a project": lambda s: s.memories.newest(HARBOR, 5),
+    "facets": lambda s: s.memories.facets(EVERYTHING, 5, NOON),
+    "facets of a project": lambda s: s.memories.facets(HARBOR, 5, NOON),
+    "days": lambda s: s.memories.dates(EVERYTHING),
+    "what expires": lambda s: s.memories.expiring(EVERYTHING, 5, since=NOON, until=NOON),
     "topics": lambda s: s.topics.carrying(["deep", "sea"], 5, EVERYTHING),
     "waiting": lambda s: s.vectors.waiting(MODEL, 5),
     "coverage": lambda s: s.vectors.coverage(MODEL),
@@ -71,7 +79,15 @@ HOT: dict[str, Ask] = {
     "forget": lambda s: forget(s),
 }
 # Reads that go along an index in its order and stop at the limit.
-IN_ORDER = {"browse", "browse the next page", "newest", "newest in a project"}
+IN_ORDER = {
+    "browse",
+    "browse the next page",
+    "browse the next page of a kind",
+    "browse what changed since",
+    "newest",
+    "newest in a project",
+    "what expires",
+}
 
 
 def edit(store: SqliteStore) -> None:

@@ -29,7 +29,7 @@ from recollect.testing.stores.samples import (
 CHECKS = [
     "file", "references", "memories", "stemmed index", "plain index", "subwords index",
     "details index", "memory count", "vocabulary", "vectors", "vector index",
-    "waiting vectors", "topic hashes",
+    "waiting vectors", "counts", "topic hashes",
 ]  # fmt: skip
 
 # What is damaged by hand, and the check that must say so.
@@ -83,6 +83,15 @@ DAMAGE: dict[str, tuple[str, str]] = {
     ),
     "a token is not counted": ("DELETE FROM vocabulary WHERE token = 'anchor'", "vocabulary"),
     "a token of no memory": ("INSERT INTO vocabulary VALUES ('ghost', 1)", "vocabulary"),
+    "a project is counted too often": (
+        "UPDATE counts SET memories = 9 WHERE field = 'project'",
+        "counts",
+    ),
+    "a day of no memory": ("INSERT INTO counts VALUES ('', '', 'made', 7, 1)", "counts"),
+    "a forgotten memory is not counted": (
+        "DELETE FROM counts WHERE field = 'forgotten'",
+        "counts",
+    ),
     "a tag has another hash": (
         "UPDATE tags SET topic = x'00' WHERE name = 'harbor'",
         "topic hashes",
@@ -188,6 +197,7 @@ def test_a_tag_renamed_behind_the_stores_back_is_fixed(store: SqliteStore) -> No
         "memories",
         "subwords index",
         "vocabulary",
+        "counts",
         "topic hashes",
     ]
     with pytest.raises(Damaged, match="doctor --fix"):

@@ -16,6 +16,7 @@ from recollect.types import Filter
 
 EQUAL = ("project", "source", "domain", "kind", "space", "severity", "tier")
 
+INDEXED = ("space", "project", "kind")  # each leads an index in browsing order
 TIMES = {
     "since": "m.updated_at >= ?",
     "until": "m.updated_at <= ?",
@@ -43,14 +44,17 @@ class FilterLookup(Protocol):
         the whole index."""
 
 
-def where(filter: Filter, lookup: FilterLookup) -> Condition:
-    """A condition on the memories table, named `m`, and its values; never empty."""
+def where(filter: Filter, lookup: FilterLookup, by: str | None = None) -> Condition:
+    """A condition on the memories table, named `m`, and its values; never empty. `by`: of INDEXED
+    only this column may choose the index."""
     parts = ["m.forgotten_at IS NULL"]
     values: list[apsw.SQLiteValue] = []
     for column in EQUAL:
         wanted = getattr(filter, column)
         if wanted is not None:
-            parts.append(f"m.{column} = ?")
+            # SQLite takes no index for what has a plus before it.
+            plus = "+" if by not in (None, column) and column in INDEXED else ""
+            parts.append(f"{plus}m.{column} = ?")
             values.append(wanted)
     for name, condition in TIMES.items():
         moment = getattr(filter, name)

@@ -12,6 +12,7 @@ import msgspec
 
 from recollect.store.base import Dates, Facets, FeedbackEvent, MemoryStamp, Stored
 from recollect.store.prepared import PreparedMemories
+from recollect.store.sqlite.browsing import BROWSING, ListRanges
 from recollect.store.sqlite.checksums import (
     SAME_CONTENT,
     TAGS,
@@ -21,6 +22,7 @@ from recollect.store.sqlite.checksums import (
     content_hash,
 )
 from recollect.store.sqlite.connection import Database, as_json_list
+from recollect.store.sqlite.counts import CountsChange, scope_of
 from recollect.store.sqlite.facets import dates, facets
 from recollect.store.sqlite.feedback_rows import complete_feedback
 from recollect.store.sqlite.filters import where
@@ -57,8 +59,6 @@ KINDS = """
     )
     SELECT kind FROM used WHERE kind IS NOT NULL LIMIT 100
 """
-BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
-TIERS = ("core", "capture", "file")
 
 
 _same_content = attrgetter(*SAME_CONTENT)
@@ -91,21 +91,25 @@ class SqliteMemories:
 
     def ids(self, *, forgotten: bool = False) -> list[str]:
         condition = "" if forgotten else "WHERE m.forgotten_at IS NULL"
-        order = f"m.forgotten_at IS NOT NULL, {BROWSE_TIER}, m.updated_at DESC, m.id"
+        order = f"m.forgotten_at IS NOT NULL, {BROWSING}"
         sql = f"SELECT m.id FROM memories m {condition} ORDER BY {order}"
         return [str(id) for (id,) in self._database.rows(sql)]
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
-        condition, values = where(filter, self._topics)
-        if after is not None:
-            condition += f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > (?, ?, ?)"
-            values += (TIERS.index(after.tier), -to_micros(after.updated_at), after.id)
-        order = f"{BROWSE_TIER}, m.updated_at DESC, m.id"
-        return self._listed(condition, values, order, limit)
+        found: list[Memory] = []
+        with self._database.reading():
+            for part in ListRanges(self._database, filter, self._topics).pages(after):
+                if len(found) < limit:
+                    found += self._listed(*part, limit - len(found))
+        return found
 
     def newest(self, filter: Filter, limit: int) -> list[Memory]:
-        condition, values = where(filter, self._topics)
-        return self._listed(condition, values, "m.updated_at DESC, m.id", limit)
+        with self._database.reading():
+            parts = ListRanges(self._database, filter, self._topics).newest()
+            found = [memory for part in parts for memory in self._listed(*part, limit)]
+        found.sort(key=lambda memory: memory.id)
+        found.sort(key=lambda memory: memory.updated_at, reverse=True)
+        return found[:limit]
 
     def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
         condition, values = where(filter, self._topics)
@@ -136,12 +140,11 @@ class SqliteMemories:
         return self._listed(condition, values, "m.valid_until, m.id", limit)
 
     def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
-        condition, values = where(filter, self._topics)
-        return facets(self._database, condition, values, most, now)
+        condition = where(filter, self._topics)
+        return facets(self._database, scope_of(filter), condition, most, now)
 
     def dates(self, filter: Filter) -> Dates:
-        condition, values = where(filter, self._topics)
-        return dates(self._database, condition, values)
+        return dates(self._database, scope_of(filter), where(filter, self._topics))
 
     def _listed(
         self, condition: str, values: list[apsw.SQLiteValue], order: str, limit: int
@@ -162,6 +165,7 @@ class SqliteWriting:
         self.files = SqliteFileWriting(connection)
         self._topics = topics
         self._vocabulary = VocabularyChange()
+        self._counts = CountsChange(topics.hashed)
         self._subwords = SubwordsChange(connection)
         self.added = AddedMemories(connection, self._vocabulary, self._subwords, bulk=bulk)
         self._tag_keys: dict[str, int] = {}
@@ -174,6 +178,7 @@ class SqliteWriting:
         key = self._new_key()
         self._write_tags(key, memory.tags)
         self._connection.execute(INSERT, (key, *_values(key, memory)))
+        self._counts.add(memory)
         self.added.add(key, memory)
         return Stored(key, memory)
 
@@ -183,19 +188,22 @@ class SqliteWriting:
             self._connection.execute("DELETE FROM memory_tags WHERE memory = ?", (before.key,))
             self._write_tags(before.key, after.tags)
         self._connection.execute(UPDATE, (*_values(before.key, after), before.key))
-        if not before.forgotten:
-            self._vocabulary.remove(before.memory)
+        self._no_longer(before)
+        self._counts.add(after)
         self.added.now_live(before.key, after)
         return Stored(before.key, after)
 
     def forget(self, before: Stored, at: datetime) -> None:
         self.added.settle(before.key)
         self._set_forgotten(before, to_micros(at))
-        self._vocabulary.remove(before.memory)
+        self._no_longer_live(before.memory)
+        self._counts.forgotten += 1
         self._subwords.remove(before.key)
 
     def restore(self, before: Stored) -> None:
         self._set_forgotten(before, None)
+        self._counts.forgotten -= 1
+        self._counts.add(before.memory)
         self.added.now_live(before.key, before.memory)
 
     def purge(self, before: Stored) -> None:
@@ -203,8 +211,7 @@ class SqliteWriting:
         self._connection.execute(SET, (UNSCRUBBED, os.urandom(8).hex()))
         self._connection.execute("DELETE FROM memories WHERE key = ?", (before.key,))
         self._subwords.remove(before.key)
-        if not before.forgotten:
-            self._vocabulary.remove(before.memory)
+        self._no_longer(before)
 
     def index_added(self, prepared: PreparedMemories | None = None) -> None:
         self.added.index(prepared)
@@ -216,12 +223,24 @@ class SqliteWriting:
         """Write what is written once per transaction."""
         self.added.finish()
         self._vocabulary.apply(self._connection)
+        self._counts.apply(self._connection)
         self._subwords.apply()
 
     def _set_forgotten(self, stored: Stored, at: int | None) -> None:
         fields = (stored.key, *_fields(stored.memory), at)
         sql = "UPDATE memories SET forgotten_at = ?, checksum = ? WHERE key = ?"
         self._connection.execute(sql, (at, checksum(fields, stored.memory.tags), stored.key))
+
+    def _no_longer(self, before: Stored) -> None:
+        """Count the memory no longer as what it was, live or forgotten."""
+        if before.forgotten:
+            self._counts.forgotten -= 1
+        else:
+            self._no_longer_live(before.memory)
+
+    def _no_longer_live(self, memory: Memory) -> None:
+        self._vocabulary.remove(memory)
+        self._counts.remove(memory)
 
     def _new_key(self) -> int:
         if self._next_key is None:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import apsw
 
 from recollect.errors import StoreError
-from recollect.store.sqlite import checksums, feedback_rows, subwords
+from recollect.hashing import topic_hash
+from recollect.store.sqlite import checksums, counts, feedback_rows, subwords
 from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
 VERSION = 6
+
+
+def _count(connection: apsw.Connection) -> None:
+    key = str(connection.execute("SELECT value FROM meta WHERE key = 'topic_key'").get)
+    counts.fill(connection, partial(topic_hash, bytes.fromhex(key)))
+
+
 # What SQL alone cannot migrate, by the version it belongs to.
-AFTERWARDS = {5: (checksums.fill, subwords.fill, feedback_rows.fill)}
+AFTERWARDS = {5: (checksums.fill, subwords.fill, feedback_rows.fill), 6: (_count,)}
 
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:

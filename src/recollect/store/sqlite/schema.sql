@@ -38,9 +38,17 @@ CREATE INDEX memories_browse ON memories (
     CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id
 ) WHERE forgotten_at IS NULL;
 CREATE INDEX memories_recent  ON memories (updated_at DESC, id)            WHERE forgotten_at IS NULL;
-CREATE INDEX memories_project ON memories (project, updated_at DESC, id)   WHERE forgotten_at IS NULL;
-CREATE INDEX memories_kind    ON memories (kind)                           WHERE forgotten_at IS NULL;
-CREATE INDEX memories_space   ON memories (space)                          WHERE forgotten_at IS NULL;
+CREATE INDEX memories_project ON memories (
+    project, CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id
+) WHERE forgotten_at IS NULL;
+CREATE INDEX memories_kind ON memories (
+    kind, CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id
+) WHERE forgotten_at IS NULL;
+CREATE INDEX memories_space ON memories (
+    space, CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id
+) WHERE forgotten_at IS NULL;
+CREATE INDEX memories_expiring ON memories (valid_until, id)
+    WHERE forgotten_at IS NULL AND valid_until IS NOT NULL;
 
 CREATE TABLE tags (
     key   INTEGER PRIMARY KEY,
@@ -131,6 +139,17 @@ CREATE TABLE corpus (
     documents INTEGER NOT NULL
 ) STRICT;
 INSERT INTO corpus VALUES (0);
+
+-- Derived: how many live memories have each value, in the whole vault (scope '') and within each
+-- project and kind, so that nobody reads the memories to count them; see counts.py.
+CREATE TABLE counts (
+    scope    TEXT NOT NULL CHECK (scope IN ('', 'project', 'kind')),
+    within   TEXT NOT NULL,         -- which project or kind
+    field    TEXT NOT NULL,
+    value    ANY NOT NULL,          -- of days their number since 1970; of tags their topic
+    memories INTEGER NOT NULL,
+    PRIMARY KEY (scope, within, field, value)
+) WITHOUT ROWID, STRICT;
 
 -- Derived, but dear: float32, unit length, little-endian; one vector per memory and model, or for a
 -- memory that exceeds the model's window one per passage, counted from 1 (0: the whole memory), with

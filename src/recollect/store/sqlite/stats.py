@@ -9,21 +9,23 @@ from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.feedback import SqliteFeedback
 
 BY = ("kind", "tier", "project")
+KEPT = """
+    SELECT value, memories FROM counts WHERE scope = '' AND within = '' AND field = ?
+     ORDER BY memories DESC, value"""
 
 
 def counts(database: Database) -> dict[str, Any]:
     """The number of memories (by kind, tier and project, most first), of forgotten ones and of
     tags, the feedback, and the file's size."""
-    grouped = {f"{column}s": _grouped(database, column) for column in BY}
-    [(memories, forgotten, tags)] = database.rows(
-        "SELECT (SELECT documents FROM corpus), "
-        "(SELECT count(*) FROM memories WHERE forgotten_at IS NOT NULL), "
-        "(SELECT count(DISTINCT tag) FROM memory_tags)"
+    grouped = {f"{field}s": _kept(database, field) for field in BY}
+    [(memories, tags)] = database.rows(
+        "SELECT (SELECT documents FROM corpus), (SELECT count(*) FROM tags t "
+        "WHERE EXISTS (SELECT 1 FROM memory_tags WHERE tag = t.key))"
     )
     accepted, dismissed = SqliteFeedback(database).standing()
     return {
         "memories": memories,
-        "forgotten": forgotten,
+        "forgotten": _kept(database, "forgotten").get("", 0),
         **grouped,
         "tags": tags,
         "feedback": {"accepted": accepted, "dismissed": dismissed},
@@ -31,15 +33,11 @@ def counts(database: Database) -> dict[str, Any]:
     }
 
 
+def _kept(database: Database, field: str) -> dict[str, int]:
+    return dict(database.rows(KEPT, field))  # type: ignore[arg-type]
+
+
 def _files(vault: Path) -> list[Path]:
     """The vault and, while it is in use, the log beside it."""
     beside = vault.with_name(vault.name + "-wal")
     return [file for file in (vault, beside) if file.exists()]
-
-
-def _grouped(database: Database, column: str) -> dict[str, int]:
-    rows = database.rows(
-        f"SELECT {column}, count(*) FROM memories WHERE forgotten_at IS NULL "
-        "GROUP BY 1 ORDER BY 2 DESC, 1"
-    )
-    return dict(rows)  # type: ignore[arg-type]

@@ -7,18 +7,13 @@ from contextlib import suppress
 from functools import cached_property
 
 from recollect.errors import Damaged
-from recollect.hashing import keyed_digest
+from recollect.hashing import topic_hash
 from recollect.query.fts5 import all_of
 from recollect.store.base import KeywordIndexName, Match
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.types import Filter
-
-
-def topic_hash(key: bytes, word: str) -> bytes:
-    """HMAC-SHA-256 of the lower-cased word."""
-    return keyed_digest(key, word.lower())
 
 
 class SqliteTopics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import NamedTuple
 
 import apsw
@@ -12,17 +13,16 @@ import apsw
 from recollect.errors import StoreError
 from recollect.query.terms import tokens
 from recollect.store.base import COLUMNS, KeywordIndexName
-from recollect.store.sqlite import subwords
+from recollect.store.sqlite import counts, subwords
 from recollect.store.sqlite.checksums import differing
 from recollect.store.sqlite.connection import Database, as_json_list
+from recollect.store.sqlite.counts import TopicHash
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
 from recollect.store.sqlite.memories import UNSCRUBBED
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.vault_files import log_copied
-
-TopicHash = Callable[[str], bytes]
 
 SEGMENTS = ("postings", "large_postings", "segment_documents", "segments", "segment_changes")
 SEMANTIC = (
@@ -37,6 +37,9 @@ WAITING = """
            (SELECT 1 FROM vectors v WHERE v.memory = m.key AND v.model = o.key)"""
 
 
+Check = Callable[[apsw.Connection], str | None]
+
+
 class Finding(NamedTuple):
     """One check of the doctor: what is wrong (None: nothing). `note`: what a repair cost."""
 
@@ -46,7 +49,7 @@ class Finding(NamedTuple):
 
 
 def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
-    """Within a transaction, make the keyword indexes, the vocabulary, the memory count, the topic
+    """Within a transaction, make the keyword indexes, the vocabulary, the counts, the topic
     hashes, the list of memories without a vector and the vectors' codes again. Vectors of a wrong
     size are removed and will be made again."""
     _rebuild_words(connection)
@@ -60,6 +63,7 @@ def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:
         "UPDATE tags SET topic = ? WHERE name = ?",
         [(hashed(str(name)), name) for (name,) in names],
     )
+    counts.fill(connection, hashed)
     connection.execute(f"DELETE FROM vectors WHERE seq IN ({WRONG_VECTORS})")
     connection.execute("DELETE FROM waiting")
     connection.execute(f"INSERT INTO waiting {WAITING}")
@@ -112,7 +116,12 @@ def unscrubbed(database: Database) -> list[tuple[apsw.SQLiteValue, ...]]:
 
 def examine(connection: apsw.Connection, hashed: TopicHash) -> Iterator[Finding]:
     """The finding of every check, one after the other."""
-    for check, look in (*CHECKS, ("topic hashes", _hashes(hashed))):
+    checks: dict[str, Check] = {
+        **CHECKS,
+        "counts": partial(counts.counts_problem, hashed=hashed),
+        "topic hashes": partial(_hashes, hashed=hashed),
+    }
+    for check, look in checks.items():
         try:
             with connection:  # what is compared is read at one moment
                 problem = look(connection)
@@ -174,8 +183,10 @@ def _live(connection: apsw.Connection, index: str) -> set[apsw.SQLiteValue]:
     """The keys of the memories that the index should hold."""
     if index not in buffer.OF_WORDS:
         return {key for key, *_ in subwords.rows(connection)}
-    sql = f"SELECT key FROM indexed WHERE {buffer.OF_WORDS[index]}"
-    return {key for (key,) in connection.execute(sql)}
+    # Of the table itself: an index of it may be what is damaged.
+    live = f"forgotten_at IS NULL AND {buffer.OF_WORDS[index]}"
+    rows = connection.execute(f"SELECT key FROM memories NOT INDEXED WHERE {live}")
+    return {key for (key,) in rows}
 
 
 def _made_anew(
@@ -252,26 +263,23 @@ def _waiting(connection: apsw.Connection) -> str | None:
     return f"{wrong} memories are recorded wrongly as waiting or not waiting" if wrong else None
 
 
-def _hashes(hashed: TopicHash) -> Callable[[apsw.Connection], str | None]:
-    def look(connection: apsw.Connection) -> str | None:
-        tags = connection.execute("SELECT name, topic FROM tags")
-        wrong = sum(hashed(str(name)) != topic for name, topic in tags)
-        return f"{wrong} tags have a wrong hash" if wrong else None
-
-    return look
+def _hashes(connection: apsw.Connection, hashed: TopicHash) -> str | None:
+    tags = connection.execute("SELECT name, topic FROM tags")
+    wrong = sum(hashed(str(name)) != topic for name, topic in tags)
+    return f"{wrong} tags have a wrong hash" if wrong else None
 
 
-CHECKS: tuple[tuple[str, Callable[[apsw.Connection], str | None]], ...] = (
-    ("file", file_problem),
-    ("references", references_problem),
-    ("memories", _memories),
-    ("stemmed index", _index("stemmed")),
-    ("plain index", _index("plain")),
-    ("subwords index", _index("subwords")),
-    ("details index", _index("details")),
-    ("memory count", _count),
-    ("vocabulary", _vocabulary),
-    ("vectors", _vectors),
-    ("vector index", _codes),
-    ("waiting vectors", _waiting),
-)
+CHECKS: dict[str, Check] = {
+    "file": file_problem,
+    "references": references_problem,
+    "memories": _memories,
+    "stemmed index": _index("stemmed"),
+    "plain index": _index("plain"),
+    "subwords index": _index("subwords"),
+    "details index": _index("details"),
+    "memory count": _count,
+    "vocabulary": _vocabulary,
+    "vectors": _vectors,
+    "vector index": _codes,
+    "waiting vectors": _waiting,
+}

@@ -1,0 +1,91 @@
+"""Lists in order, page by page: along an index that has their order, from where a page begins.
+
+So a page costs the same at any depth. Where a filter lets only a few pass, these are read and
+sorted instead: an index in order would be read for long to find them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import apsw
+
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.filters import INDEXED, TIMES, Condition, FilterLookup, where
+from recollect.times import to_micros
+from recollect.types import Filter, Place
+
+BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
+TIERS = ("core", "capture", "file")
+NEWEST_FIRST = "m.updated_at DESC, m.id"
+BROWSING = f"{BROWSE_TIER}, {NEWEST_FIRST}"
+BEHIND = f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > (?, ?, ?)"
+FEW = 2_000  # memories, which are read and sorted in some milliseconds
+COUNTED = """
+    SELECT coalesce(sum(memories), 0) FROM counts
+     WHERE scope = '' AND within = '' AND field = ? AND value = ?"""
+TAGGED = """
+   AND m.key IN (SELECT mt.memory FROM tags t JOIN memory_tags mt ON mt.tag = t.key
+                  WHERE t.topic = ?)"""
+
+
+class Range(NamedTuple):
+    """A part of a list: memories that stand together in an index, or a few to be sorted."""
+
+    sql: str
+    values: list[apsw.SQLiteValue]
+    order: str
+
+
+class ListRanges:
+    """What passes a filter, as parts of a list."""
+
+    def __init__(self, database: Database, filter: Filter, lookup: FilterLookup) -> None:
+        self._database = database
+        self._tiers = [n for n, tier in enumerate(TIERS) if filter.tier in (None, tier)]
+        self._few, tagged = filter.among is not None or bool(filter.holding), Condition("", [])
+        for topic in map(lookup.hashed, filter.tags):
+            if not self._few and self._counted("tags", topic) < FEW:
+                self._few, tagged = True, Condition(TAGGED, [topic])
+        # The column whose index is gone along: the one that lets fewer pass.
+        given = [column for column in INDEXED if getattr(filter, column) is not None]
+        if len(given) > 1:
+            given.sort(key=lambda column: self._counted(column, getattr(filter, column)))
+        self._by = given[0] if given else None
+        found = where(filter, lookup, by="key" if self._few else self._by)
+        self._sql, self._values = found.sql + tagged.sql, [*found.values, *tagged.values]
+
+    def pages(self, after: Place | None) -> Iterator[Range]:
+        """In browsing order, from behind a place on: core, then capture, then file; the newest
+        first in each."""
+        tier, at = (TIERS.index(after.tier), to_micros(after.updated_at)) if after else (-1, 0)
+        if self._few:
+            behind = (BEHIND, tier, -at, after.id) if after else ("",)
+            yield self._range(BROWSING, *behind)
+            return
+        if after and tier in self._tiers:
+            yield self._tier(tier, " AND m.updated_at = ? AND m.id > ?", at, after.id)
+            older = self._tier(tier, " AND m.updated_at < ?", at)
+            # Of two upper bounds SQLite begins at the first; this page begins at the other.
+            yield older._replace(sql=older.sql.replace(TIMES["until"], f"+{TIMES['until']}"))
+        for other in self._tiers:
+            if other > tier:
+                yield self._tier(other)
+
+    def newest(self) -> Iterator[Range]:
+        """Parts that are to be merged, each newest first: only the index of all memories has the
+        newest of all tiers in order."""
+        if self._few or self._by is None:
+            yield self._range(NEWEST_FIRST)
+        else:
+            yield from map(self._tier, self._tiers)
+
+    def _tier(self, tier: int, sql: str = "", *values: apsw.SQLiteValue) -> Range:
+        return self._range(NEWEST_FIRST, f" AND {BROWSE_TIER} = ?{sql}", tier, *values)
+
+    def _range(self, order: str, sql: str = "", *values: apsw.SQLiteValue) -> Range:
+        return Range(self._sql + sql, [*self._values, *values], order)
+
+    def _counted(self, field: str, value: apsw.SQLiteValue) -> int:
+        return int(str(self._database.rows(COUNTED, field, value)[0][0]))
