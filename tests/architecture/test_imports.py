@@ -64,6 +64,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "retry",
         "toml_text",
         "version",
+        "worker_processes",
     ),
 )
 # Tools for tests: they may use everything below the engine, and nothing uses them.

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 from crash_work import BATCH, Author, Change, drafts
 
-from recollect.engine import Recollect, importing
+from recollect.engine import Recollect, import_batches
 from recollect.ingest.jsonl import read_lines
 
 MODEL = "toy:model"
@@ -19,7 +19,7 @@ VECTOR = np.array([1, 0, 0, 0], np.float32)
 
 
 def work(name: str, seed: str) -> None:
-    importing.IMPORT_BATCH = BATCH  # so that a kill is likely to come between two
+    import_batches.IMPORT_BATCH = BATCH  # so that a kill is likely to come between two
     author = Author(name, int(seed))
     with Recollect() as memory:
         while True:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple
 
 from recollect.auth.capabilities import DELETE
+from recollect.engine.import_batches import Batch, batches
 from recollect.engine.session import Session
-from recollect.errors import UserError
-from recollect.ingest.jsonl import Line
+from recollect.ingest.jsonl import Line, RawLine
 from recollect.ingest.saving import Saved, save_drafts, save_forgotten
 from recollect.store.base import FeedbackEvent, Writing
-
-IMPORT_BATCH = 4000  # long enough to be quick, short enough that other writers wait little
-
-# A line to import without its secrets, and how many of each kind it had.
-Cleaned = tuple[Line, Mapping[str, int]]
 
 
 class Imported(NamedTuple):
@@ -32,6 +27,14 @@ class Imported(NamedTuple):
     redacted: Counter[str]
     feedback: int = 0
 
+    @property
+    def changed(self) -> int:
+        """How much was written."""
+        return self.added + self.updated + self.feedback
+
+    def plus(self, other: Imported) -> Imported:
+        return Imported(*(a + b for a, b in zip(self, other, strict=True)))  # type: ignore[operator]
+
 
 class _Undone(Exception):
     """Ends a write that was only tried."""
@@ -39,7 +42,7 @@ class _Undone(Exception):
 
 def import_lines(
     session: Session,
-    lines: Iterable[Line],
+    lines: Iterable[RawLine | Line],
     *,
     strict: bool = False,
     redact: bool = True,
@@ -54,50 +57,39 @@ def import_lines(
     """
     session.models.embeds()  # as for `save_all`
     counts = Imported(0, 0, 0, [], Counter())
-    cleaned: Iterable[Cleaned] = (_cleaned(session, line, redact=redact) for line in lines)
-    if strict:
-        every = list(cleaned)
-        bad = [(line.number, line.reason) for line, _ in every if line.reason]
-        if bad:
-            return counts._replace(bad=bad)
-        cleaned = every
+    found = batches(lines, session.redaction, redact=redact)
+    writes: Iterable[Sequence[Batch]] = ([batch] for batch in found)
+    if strict or dry_run:
+        writes = [list(found)]
+        bad = [line for line in chain.from_iterable(map(_lines, writes[0])) if line.reason]
+        if strict and bad:
+            return counts._replace(bad=[(line.number, line.reason) for line in bad])
     feedback: Counter[FeedbackEvent] = Counter()
-    at_once = strict or dry_run
-    for batch in [list(cleaned)] if at_once else _batches(cleaned, IMPORT_BATCH):
+    for several in writes:
+        before = counts
         with suppress(_Undone), session.store.writing(bulk=True) as write:
-            done = _save_lines(session, write, batch, feedback, progress)
+            for batch in several:
+                done = _save_lines(session, write, batch, feedback, progress)
+                counts = counts.plus(done)
             if dry_run:
                 raise _Undone
-        if not dry_run and (changed := done.added + done.updated + done.feedback):
+        changed = counts.changed - before.changed
+        if changed and not dry_run:
             session.wrote("import", count=changed)
-        counts = Imported(*(a + b for a, b in zip(counts, done, strict=True)))  # type: ignore[operator]
     return counts
-
-
-def _cleaned(session: Session, line: Line, *, redact: bool) -> Cleaned:
-    """The line without its secrets; a bad line if one cannot be replaced."""
-    try:
-        if line.feedback is not None:
-            query = session.redaction.of_query(line.feedback.query)
-            return line._replace(feedback=line.feedback._replace(query=query)), {}
-        if line.draft is None:
-            return line, {}
-        draft, found = session.redaction.of_draft(line.draft, redact=redact)
-    except UserError as error:
-        return line._replace(draft=None, feedback=None, reason=str(error)), {}
-    return line._replace(draft=draft), found
 
 
 def _save_lines(
     session: Session,
     write: Writing,
-    clean: Sequence[Cleaned],
+    batch: Batch,
     feedback: Counter[FeedbackEvent],
     progress: Callable[[int], None],
 ) -> Imported:
     """Save a batch; `feedback` counts what all batches so far have had."""
-    lines = [line for line, _ in clean]
+    lines = _lines(batch)
     outcomes = [saved.outcome for saved in _save_memories(session, write, lines)]
+    write.index_added(batch.prepared)
     events = []
     for event in (line.feedback for line in lines if line.feedback is not None):
         feedback[event] += 1
@@ -108,9 +100,13 @@ def _save_lines(
         outcomes.count("updated"),
         outcomes.count("unchanged"),
         [(line.number, line.reason) for line in lines if line.reason],
-        sum((Counter(found) for _, found in clean if found), Counter[str]()),
+        sum((Counter(found) for _, found in batch.lines if found), Counter[str]()),
         write.complete_feedback(events) if events else 0,
     )
+
+
+def _lines(batch: Batch) -> list[Line]:
+    return [line for line, _ in batch.lines]
 
 
 def _save_memories(session: Session, write: Writing, lines: Sequence[Line]) -> Iterator[Saved]:
@@ -124,14 +120,3 @@ def _save_memories(session: Session, write: Writing, lines: Sequence[Line]) -> I
             session.require(DELETE, action="forget")
             forgotten = [(draft, at) for draft, at in group if at is not None]
             yield from save_forgotten(write, forgotten, session.clock())
-
-
-def _batches(lines: Iterable[Cleaned], size: int) -> Iterator[list[Cleaned]]:
-    batch: list[Cleaned] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

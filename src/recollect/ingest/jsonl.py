@@ -19,6 +19,8 @@ from recollect.store.base import FeedbackEvent, Stored
 from recollect.times import iso, parse_time
 from recollect.types import Memory
 
+DECODER: msgspec.json.Decoder[object] = msgspec.json.Decoder()
+
 
 class Line(NamedTuple):
     """One line of the input: a draft, or feedback, or the reason why there is neither.
@@ -32,18 +34,33 @@ class Line(NamedTuple):
     feedback: FeedbackEvent | None = None
 
 
-def read_lines(raw: Iterable[bytes]) -> Iterator[Line]:
+class RawLine(NamedTuple):
+    """One line of the input as it was read."""
+
+    number: int
+    text: bytes
+
+
+def raw_lines(raw: Iterable[bytes]) -> Iterator[RawLine]:
     """Each line that is not blank; numbers count from 1."""
-    decoder = msgspec.json.Decoder()
     for number, line in enumerate(raw, start=1):
         text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
         if text.strip():
-            yield _line(decoder, number, text)
+            yield RawLine(number, text)
 
 
-def _line(decoder: msgspec.json.Decoder[object], number: int, text: bytes) -> Line:
+def read_lines(raw: Iterable[bytes]) -> Iterator[Line]:
+    """Each line that is not blank, parsed."""
+    return map(parsed, raw_lines(raw))
+
+
+def parsed(raw: RawLine | Line) -> Line:
+    """What a line holds."""
+    if isinstance(raw, Line):
+        return raw
+    number, text = raw
     try:
-        value = decoder.decode(text)
+        value = DECODER.decode(text)
         if not isinstance(value, dict):
             raise UserError("It is not a JSON object.")
         if "feedback" in value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,8 +11,9 @@ import msgspec
 import pytest
 from words_in_vault import check_words, small_segments
 
+from patience import until
 from recollect.store.prepared import PreparedMemories
-from recollect.store.sqlite.segments import packing, writer
+from recollect.store.sqlite.segments import merging, packing, writer
 from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.segments.packing import fields_of, prepared
 from recollect.store.sqlite.store import SqliteStore
@@ -154,3 +156,22 @@ def test_a_memory_with_the_key_of_a_purged_one_is_found(store: SqliteStore) -> N
         write.purge(write.find([first[-1].id])[first[-1].id])
     add(store, second)
     check(store, {one.id for one in [*first[:-1], *second]})
+
+
+@pytest.mark.skipif(os.environ.get("SEGMENTS") == "all", reason="each write merges there")
+def test_segments_are_joined_after_the_next_write_that_makes_none(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then an import may go on, which would wait for it."""
+    monkeypatch.undo()
+    small_segments(monkeypatch)
+    runs: list[int] = []
+    monkeypatch.setattr(merging.Merger, "run", lambda *_, **__: runs.append(1))
+    background = BackgroundMerging(store.database, brief=False)
+    background.wrote(segments=True)
+    background.wrote(segments=True)
+    assert runs == []
+    background.wrote()
+    until(lambda: runs)
+    background.close()
+    assert runs == [1]

@@ -15,7 +15,7 @@ from recollect.engine.importing import Imported
 from recollect.errors import UserError
 from recollect.importers import TOOLS, ForeignMemories, importer
 from recollect.ingest.checksum import verify
-from recollect.ingest.jsonl import Line, read_lines
+from recollect.ingest.jsonl import Line, RawLine, raw_lines
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, standard_input
 from recollect.interfaces.cli.output import print_json, progress
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     with Recollect() as memory, _opened(args.file) as (stream, size):
         if args.verify and args.file != "-":
             verify(Path(args.file), stream)
-        done = _imported(memory, read_lines(stream), args, size)
+        done = _imported(memory, raw_lines(stream), args, size)
         return _report(memory, args, done, {}, {})
 
 
@@ -73,7 +73,7 @@ def _foreign(args: argparse.Namespace) -> int:
 
 
 def _imported(
-    memory: Recollect, lines: Iterable[Line], args: argparse.Namespace, size: int | None
+    memory: Recollect, lines: Iterable[RawLine | Line], args: argparse.Namespace, size: int | None
 ) -> Imported:
     with progress("Importing", size, bytes_read=args.tool is None) as advance:
         return memory.import_lines(

@@ -20,18 +20,23 @@ class BackgroundMerging:
         self._database = database
         self._brief = brief
         self._due = False
+        self._segments = False  # whether some were made that may be joined
         self._closing = False
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def wrote(self, *, segments: bool = False) -> None:
-        """Look whether there is something to do; somebody has written, perhaps segments."""
+        """Look whether there is something to do; somebody has written, perhaps segments. Those are
+        joined after the next write without any: an import that goes on would wait for it."""
         with self._database.translated():
-            self._due = segments or buffer.is_full(self._database.connection())
-        if not self._due or self._brief:
+            full = buffer.is_full(self._database.connection())
+        self._segments |= segments
+        self._due = full or self._segments
+        if segments or not self._due or self._brief:
             return
         with self._guard:
             if not self._closing and (self._thread is None or not self._thread.is_alive()):
+                self._segments = False
                 work = self._merge
                 self._thread = threading.Thread(target=work, name="recollect-merge", daemon=True)
                 self._thread.start()

@@ -1,0 +1,95 @@
+"""Lines in batches, made ready to be saved: by worker processes where there are many lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain, islice
+from typing import NamedTuple
+
+from recollect.engine.redaction import Redaction
+from recollect.errors import UserError
+from recollect.ingest.draft import Draft, complete
+from recollect.ingest.ids import made_id
+from recollect.ingest.jsonl import Line, RawLine, parsed
+from recollect.store.prepared import PreparedMemories
+from recollect.types import Memory
+
+IMPORT_BATCH = 4000  # long enough to be quick, short enough that other writers wait little
+# As many that workers have made ready are written as quickly, and make segments of a good size.
+READY_BATCH = 16_384
+# With fewer lines, starting workers takes longer than they spare.
+FEW = 4000
+ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+# A line to import without its secrets, and how many of each kind it had.
+Cleaned = tuple[Line, Mapping[str, int]]
+
+
+class Batch(NamedTuple):
+    """Lines to save in one write. `prepared`: what a store needs of their live memories, if all of
+    them are new."""
+
+    lines: list[Cleaned]
+    prepared: PreparedMemories | None = None
+
+
+def batches(
+    lines: Iterable[RawLine | Line], redaction: Redaction, *, redact: bool
+) -> Iterator[Batch]:
+    """The lines in order, without their secrets."""
+    source = iter(lines)
+    ahead = list(islice(source, FEW + 1))
+    clean = partial(cleaned, redaction, redact)
+    if len(ahead) <= FEW:
+        yield from map(clean, _parts(iter(ahead), IMPORT_BATCH))
+        return
+    from recollect.worker_processes import Workers, fitting  # noqa: PLC0415  start-up time
+
+    workers = fitting()
+    if workers < 2:
+        yield from map(clean, _parts(chain(ahead, source), IMPORT_BATCH))
+        return
+    most = READY_BATCH * workers
+    ahead += islice(source, most - len(ahead))
+    # Where all lines are here already, each worker gets two parts.
+    size = READY_BATCH if len(ahead) == most else -(-len(ahead) // (2 * workers))
+    ready = partial(ready_made, redaction, redact)
+    yield from Workers(ready, workers).map(_parts(chain(ahead, source), size))
+
+
+def cleaned(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line]) -> Batch:
+    return Batch([_cleaned(redaction, parsed(line), redact=redact) for line in lines])
+
+
+def ready_made(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line]) -> Batch:
+    """The lines, and what a store needs of their memories: most of the work of an import."""
+    from recollect.store.sqlite.segments import packing  # noqa: PLC0415  start-up time: numpy
+
+    found = cleaned(redaction, redact, lines).lines
+    live = (line.draft for line, _ in found if line.draft and line.forgotten_at is None)
+    return Batch(found, packing.prepared(packing.fields_of(_memory(draft)) for draft in live))
+
+
+def _memory(draft: Draft) -> Memory:
+    return complete(draft, draft.id or made_id(draft.fields), None, ANY_TIME)
+
+
+def _cleaned(redaction: Redaction, line: Line, *, redact: bool) -> Cleaned:
+    """The line without its secrets; a bad line if one cannot be replaced."""
+    try:
+        if line.feedback is not None:
+            query = redaction.of_query(line.feedback.query)
+            return line._replace(feedback=line.feedback._replace(query=query)), {}
+        if line.draft is None:
+            return line, {}
+        draft, found = redaction.of_draft(line.draft, redact=redact)
+    except UserError as error:
+        return line._replace(draft=None, feedback=None, reason=str(error)), {}
+    return line._replace(draft=draft), found
+
+
+def _parts(lines: Iterator[RawLine | Line], size: int) -> Iterator[Sequence[RawLine | Line]]:
+    while part := list(islice(lines, size)):
+        yield part

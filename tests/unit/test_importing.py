@@ -1,0 +1,137 @@
+"""A large import is made ready by worker processes, and does what a small one does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Recollect, worker_processes
+from recollect.engine import import_batches
+from recollect.engine.importing import Imported
+from recollect.ingest.jsonl import RawLine, raw_lines
+from recollect.settings import Embedding, Rerank, Settings
+from recollect.store.sqlite.segments import buffer
+from recollect.store.sqlite.segments.background import BackgroundMerging
+
+OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
+
+
+class Here:
+    """In place of workers: the same calls in this process."""
+
+    def __init__(self, function: Callable[[Any], Any], count: int) -> None:
+        self._function = function
+
+    def map(self, items: Iterable[Any]) -> Iterator[Any]:
+        return map(self._function, items)
+
+
+@pytest.fixture(autouse=True)
+def _few_lines_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_batches, "FEW", 6)
+    monkeypatch.setattr(import_batches, "READY_BATCH", 8)
+    monkeypatch.setattr(worker_processes, "fitting", lambda: 2)
+    monkeypatch.setattr(buffer, "FIRST", 3)
+    monkeypatch.setattr(buffer, "MOST", 3)
+    monkeypatch.setattr(BackgroundMerging, "wrote", lambda *_, **__: None)
+
+
+def lines(count: int = 40) -> list[bytes]:
+    """Memories with and without ids, some again, some forgotten, with secrets; feedback; bad
+    lines."""
+    found: list[dict[str, object]] = [
+        {"title": f"Memory {number}", "text": f"What it says of ship{number} and café_{number}."}
+        for number in range(count)
+    ]
+    for number in range(0, count, 3):
+        found[number]["id"] = f"id-{number}"
+    for number in range(0, count, 9):
+        found[number] |= {"forgotten_at": "2026-01-01T00:00:00Z", "id": f"gone-{number}"}
+    found[7]["text"] = f"The token is {TOKEN}."
+    found[20] = {**found[5], "tags": ["again"]}
+    found[31] = {"id": "id-3", "title": "Memory 3", "text": "Changed to lighthouse."}
+    feedback = {"query": "ship", "id": "id-3", "accepted": True, "at": "2026-01-01T00:00:00Z"}
+    found[11] = found[12] = {"feedback": feedback}
+    raw = [json.dumps(one).encode() + b"\n" for one in found]
+    raw[14] = b"{\n"
+    raw[25] = b"\n"
+    raw[33] = b'{"titel": "a word too few"}\n'
+    return raw
+
+
+def imported(path: Path, raw: list[bytes], **options: Any) -> tuple[Imported, dict[str, object]]:
+    """What the import says, and what is in the vault then."""
+    with Recollect(path, settings=OFF, environment={"RECOLLECT_NOW": "2026-02-01"}) as memory:
+        done = memory.import_lines(raw_lines(raw), **options)
+        found = memory.store.memories.ids(forgotten=True)
+        words = {"ship3", "ship5", "ship9", "ship39", "lighthouse", "café_8", "redacted"}
+        return done, {
+            "stored": {id: one[1:] for id, one in memory.store.memories.find(found).items()},
+            "feedback": memory.store.feedback.every(),
+            "frequencies": memory.store.vocabulary.frequencies(words),
+            "found": {
+                word: {one.id for one in memory.search(word, recipe="router").results}
+                for word in sorted(words)
+            },
+            "problems": [one for one in memory.store.examine() if one.problem],
+        }
+
+
+@pytest.mark.parametrize("options", [{}, {"strict": True}, {"dry_run": True}, {"redact": False}])
+@pytest.mark.parametrize("bad", [True, False])
+def test_a_large_import_does_what_a_small_one_does(
+    options: dict[str, bool], bad: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = lines() if bad else [line for line in lines() if b"titel" not in line and line != b"{\n"]
+    monkeypatch.setattr(worker_processes, "Workers", Here)
+    large = imported(tmp_path / "large.db", raw, **options)
+    again = imported(tmp_path / "large.db", raw, **options)
+    monkeypatch.setattr(import_batches, "FEW", 1000)
+    monkeypatch.setattr(buffer, "FIRST", 1000)
+    assert large == imported(tmp_path / "small.db", raw, **options)
+    assert again == imported(tmp_path / "small.db", raw, **options)
+    assert large[1]["problems"] == []
+
+
+def test_workers_make_an_import_ready(tmp_path: Path) -> None:
+    """Real ones; what they made is what is written."""
+    raw = [b'{"title": "Memory %d", "text": "ship%d"}\n' % (n, n) for n in range(40)]
+    raw[3] = b'{"title": "Memory 3", "text": "The token is %s."}\n' % TOKEN.encode()
+    with Recollect(tmp_path / "vault.db", settings=OFF, environment={}) as memory:
+        done = memory.import_lines(raw_lines(raw))
+        assert (done.added, done.bad, done.redacted) == (40, [], {"github token": 1})
+        [(buffered,)] = memory.store.database.rows("SELECT count(*) FROM stemmed_docsize")
+        [(segments,)] = memory.store.database.rows("SELECT count(*) FROM segments")
+        assert (buffered, segments) == (0, 5)
+        [found] = memory.search("ship39", recipe="router").results
+        assert found.id.startswith("memory-39-")
+
+
+def test_an_import_that_is_interrupted_leaves_whole_batches_and_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[worker_processes.Workers[Any, Any]] = []
+
+    class Noted(worker_processes.Workers[Any, Any]):
+        def __init__(self, function: Callable[[Any], Any], count: int) -> None:
+            super().__init__(function, count)
+            started.append(self)
+
+    monkeypatch.setattr(worker_processes, "Workers", Noted)
+
+    def interrupted() -> Iterator[RawLine]:
+        yield from raw_lines([b'{"title": "Memory %d"}\n' % number for number in range(36)])
+        raise KeyboardInterrupt
+
+    with Recollect(tmp_path / "vault.db", settings=OFF, environment={}) as memory:
+        with pytest.raises(KeyboardInterrupt):
+            memory.import_lines(interrupted())
+        assert len(memory.store.memories.ids()) % 8 == 0
+        assert [one for one in memory.store.examine() if one.problem] == []
+    [workers] = started
+    assert all(process.returncode is not None for process in workers._every)
