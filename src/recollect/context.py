@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -108,7 +107,12 @@ class SearchContext:
 
     def embed_ahead(self) -> None:
         """Begin to embed the query beside what the search does meanwhile: neither the model nor
-        the database holds the other up."""
+        the database holds the other up. Without a model, that is known at once."""
+        try:
+            self.models.embedder()
+        except Exception:  # `query_vector` says it, or raises it
+            self._embed()
+            return
         self._ahead = threading.Thread(target=self._embed, daemon=True)
         self._ahead.start()
 
@@ -133,13 +137,13 @@ class SearchContext:
 
     def _await_vector(self) -> None:
         """The model holds up a search that has a deadline no longer than that."""
-        if self._ahead is None and self.deadline.milliseconds is None:
-            self._embed()
-            return
-        if self._ahead is None:
-            self.embed_ahead()
-        assert self._ahead is not None
-        self._ahead.join(self.deadline.within(None))
+        if self._ahead is None and self._embedded is None:
+            if self.deadline.milliseconds is None:
+                self._embed()
+            else:
+                self.embed_ahead()
+        if self._ahead is not None:
+            self._ahead.join(self.deadline.within(None))
 
     def _embed(self) -> None:
         start = time.perf_counter()
@@ -257,6 +261,7 @@ class SearchContext:
                 self._memories[id],
                 self.store.keyword.tokens,
                 has_subwords=id in self._with_subwords,
+                sought=self._sought,
                 details=self._details.get(id, ""),
             )
         return self._texts[id]
@@ -274,6 +279,12 @@ class SearchContext:
         would take long, and a word far from the others tells little."""
         hits = self.channels.get(self._roles.get("details", ""), Ranking())
         return {hit.memory_id: hit.findings.passage for hit in hits}
+
+    @cached_property
+    def _sought(self) -> frozenset[str]:
+        """The stems of the query's keywords."""
+        query = self.understanding
+        return frozenset(query.stems).union(*map(query.stems_of, query.timeless_keywords))
 
     @cached_property
     def _with_subwords(self) -> frozenset[str]:
@@ -294,15 +305,24 @@ class SearchContext:
         if sentence not in self.notes:
             self.notes.append(sentence)
 
-    @contextmanager
-    def timed(self, part: str) -> Iterator[None]:
+    def timed(self, part: str) -> Stopwatch:
         """Add the time of the block to the response's `timings_ms`, under this name."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            spent = (time.perf_counter() - start) * 1000
-            self.timings[part] = self.timings.get(part, 0.0) + spent
+        return Stopwatch(self.timings, part)
+
+
+class Stopwatch:
+    """Adds the time of a block to the others of its name, in milliseconds."""
+
+    def __init__(self, timings: dict[str, float], part: str) -> None:
+        self._timings = timings
+        self._part = part
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *raised: object) -> None:
+        spent = (time.perf_counter() - self._start) * 1000
+        self._timings[self._part] = self._timings.get(self._part, 0.0) + spent
 
 
 def scores_of(ranking: Ranking) -> dict[str, float]:

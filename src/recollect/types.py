@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from math import prod
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from msgspec import Struct, field, structs
@@ -317,9 +318,10 @@ def order(score: float, id: str, updated_at: float = 0.0) -> tuple[float, float,
 
 
 def ranked(hits: Iterable[Hit], dropped: dict[str, int] | None = None) -> Ranking:
-    """The one place that sorts hits, by `order`."""
-    ordered = sorted(hits, key=lambda hit: order(hit.why.value, hit.memory_id))
-    return Ranking(tuple(ordered), dropped or {})
+    """The one place that sorts hits, as `order` says: by id, and what is equal stays in that order
+    when they are sorted by score."""
+    by_id = sorted(hits, key=attrgetter("memory_id"))
+    return Ranking(tuple(sorted(by_id, key=attrgetter("why.value"), reverse=True)), dropped or {})
 
 
 class Degraded(Struct, frozen=True):

@@ -18,7 +18,7 @@ def test_a_memory_is_read_as_stems_and_as_folded_text(search_at: Search) -> None
         "", {"m": {"title": "Café", "text": "Keys ROTATE.", "context": "ops", "tags": ["Two"]}}
     )
     text = at.text("m")
-    assert text.stems == ("cafe", "kei", "rotat", "op", "two")
+    assert text.stems == ["cafe", "kei", "rotat", "op", "two"]
     assert text.folded.split() == ["cafe", "keys", "rotate.", "ops", "two"]
     assert at.text("m") is text
 
@@ -126,6 +126,16 @@ def test_without_the_vector_channel_there_are_no_cosines(search_at: Search) -> N
     at = search_at("q", THREE, asked=(1.0, 0.0), vectors=VECTORS)
     assert at.cosines(["a"]) == {}
     assert at.cosines_between(["a", "b"]) == {}
+
+
+def test_without_a_model_no_thread_is_started(
+    search_at: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = search_at("anything", {"a": "Text."})
+    monkeypatch.setattr("recollect.context.threading.Thread", None)
+    at.embed_ahead()
+    assert at.query_vector is None
+    assert [one.channel for one in at.degraded] == ["vector"]
 
 
 def test_wrong_settings_are_raised_though_the_query_is_embedded_ahead(search_at: Search) -> None:

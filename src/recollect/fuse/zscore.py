@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from recollect.context import SearchContext, passages_of
 from recollect.depth import Depth
 from recollect.recipes.ranges import Weight
-from recollect.types import Hit, Ranking, Term, combine, order, ranked, weighted
+from recollect.types import Hit, Ranking, Term, combine, ranked, weighted
 
 # So many standard deviations are far.
 FAR = 2.0
@@ -139,8 +139,9 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
         return {id: note for notes in found for id, note in notes.items()}
 
     def _pool(self, context: SearchContext, totals: dict[str, float]) -> list[str]:
-        # Ordered by the bare totals: most candidates never need an explanation.
-        best = sorted(totals, key=lambda id: order(totals[id], id))
+        # By the bare totals: most candidates never need an explanation. As `ranked` orders them,
+        # since they are in the order of their ids.
+        best = sorted(totals, key=totals.__getitem__, reverse=True)
         size = self.pool.at(context.limit)
         kept = {hit.memory_id for name in self.kept for hit in context.channels.get(name, ())}
         return [*best[:size], *(id for id in best[size:] if id in kept)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache, lru_cache
+from functools import cache
 
 from recollect.query.subwords import UNSPACED
 
@@ -64,7 +64,13 @@ def holds(folded_text: str, thing: str) -> bool:
         return False
     if is_unspaced(thing):
         return True
-    return _whole(plain).search(folded_text) is not None
+    start, end = _borders(plain[0], plain[-1])
+    at = folded_text.find(plain)
+    while at >= 0:
+        if start.match(folded_text, at) and end.match(folded_text, at + len(plain)):
+            return True
+        at = folded_text.find(plain, at + 1)
+    return False
 
 
 def folded(text: str) -> str:
@@ -114,19 +120,17 @@ def _signs() -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{sign})" for sign in SIGNS))
 
 
-@lru_cache(maxsize=256)  # the terms of the searches that are going on
-def _whole(plain: str) -> re.Pattern[str]:
+def _borders(first: str, last: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """No letter or digit beside it; a number is not a piece of a longer one, nor a flag of another.
-    What begins or ends with another sign needs no border there."""
-    first, last = plain[0], plain[-1]
+    What begins or ends with another sign needs no border there. The patterns are few, whatever
+    stands between: compiling one for each term would take longer than looking for it."""
     starts = NUMBER_STARTS if first.isdigit() else r"(?<![-\w])" if first == "-" else r"(?<!\w)"
     ends = r"(?!\w)(?!\.[0-9])" if last.isdigit() else r"(?!\w)"
     if first == "-":
         ends += r"(?!-\w)"
-    return re.compile(
-        (starts if _is_wordlike(first) or first == "-" else "")
-        + re.escape(plain)
-        + (ends if _is_wordlike(last) else "")
+    return (
+        re.compile(starts if _is_wordlike(first) or first == "-" else ""),
+        re.compile(ends if _is_wordlike(last) else ""),
     )
 
 

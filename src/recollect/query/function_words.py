@@ -74,8 +74,7 @@ def content_words(words: Sequence[str]) -> list[str]:
 def is_english(words: Sequence[str]) -> bool:
     """Whether more of these lower-cased words are such words of English than of other languages;
     so it is where there are none."""
-    english, others = _english(), _spaced() - _english()
-    counts = [sum(word in known for word in words) for known in (english, others)]
+    counts = [sum(map(known.__contains__, words)) for known in (_english(), _foreign())]
     return counts[0] > counts[1] or not counts[1]
 
 
@@ -88,6 +87,11 @@ def without_asking(run: str) -> list[str]:
 @cache
 def _english() -> frozenset[str]:
     return STOP_WORDS.union(ENGLISH.split())
+
+
+@cache
+def _foreign() -> frozenset[str]:
+    return _spaced() - _english()
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from recollect.query.exact import is_unspaced
@@ -110,16 +111,21 @@ def densest(text: str, words: Sequence[str], size: int) -> Densest:
 def _matches(text: str, words: Sequence[str]) -> list[tuple[int, str]]:
     """Where a word begins that begins like one of the query's, and which. Scripts without spaces
     are compared by neighbouring characters."""
-    starts = {word[: max(LEAST_START, len(word) - ENDING)] for word in words}
-    longest_first = sorted(starts, key=len, reverse=True)
-    plain = text.lower()
-    odd = len(plain) != len(text) or any(letter in plain for letter in ODD)
+    starts, plain = _starts(tuple(words)), text.lower()
+    odd = not text.isascii() and (len(plain) != len(text) or any(map(plain.__contains__, ODD)))
     if all(map(str.isascii, words)) and not odd:
-        return _plain_matches(plain, longest_first)
-    parts = [rf"\b{re.escape(start)}" for start in longest_first]
+        return _plain_matches(plain, starts)
+    parts = [rf"\b{re.escape(start)}" for start in starts]
     parts += [re.escape(pair) for word in words if is_unspaced(word) for pair in pairs(word)]
     found = re.compile("|".join(parts), re.IGNORECASE).finditer(text, 0, MOST_READ)
     return [(one.start(), one[0].lower()) for one in found]
+
+
+@lru_cache(16)  # the queries that are being answered
+def _starts(words: tuple[str, ...]) -> list[str]:
+    """What of each word is looked for, the longest first."""
+    starts = {word[: max(LEAST_START, len(word) - ENDING)] for word in words}
+    return sorted(starts, key=len, reverse=True)
 
 
 def _plain_matches(plain: str, starts: Sequence[str]) -> list[tuple[int, str]]:

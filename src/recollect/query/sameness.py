@@ -6,6 +6,7 @@ Facts that differ in a number, a name or a "not" are different facts, however ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from itertools import chain
 from typing import NamedTuple
 
 from recollect.query.terms import STOP_WORDS, composed
@@ -39,20 +40,27 @@ STATEMENT = 6
 
 
 class Wording(NamedTuple):
-    """What a person reads of a memory, as stems without fillers; `whole`: title and text."""
+    """What a person reads of a memory, as stems without fillers; `whole`: title and text; `first`:
+    the first stem of the text, or of the title where there is no text."""
 
     title: frozenset[str]
     text: frozenset[str]
     whole: frozenset[str]
+    first: str
 
     @classmethod
-    def of(cls, title: Iterable[str], text: Iterable[str]) -> Wording:
+    def of(cls, title: Sequence[str], text: Sequence[str]) -> Wording:
         heading, body = frozenset(title) - FILLERS, frozenset(text) - FILLERS
-        return cls(heading, body, body if heading <= body else heading | body)
+        whole = body if heading <= body else heading | body
+        first = next((stem for stem in chain(text, title) if stem in whole), "")
+        return cls(heading, body, whole, first)
 
     def says(self, other: Wording, alike: float) -> bool:
         """Whether both say the same, titles included. Titles that only name a text may differ, if
         it is a statement by itself: not in a number, and not in one of several words each."""
+        # One of them has all words of the other, so a single word of each tells most pairs apart.
+        if self.first not in other.whole and other.first not in self.whole:
+            return False
         if same(self.whole, other.whole, alike):
             return True
         if len(self.text) < STATEMENT or not same(self.text, other.text, alike):

@@ -151,6 +151,10 @@ class Understanding:
 
     def _sources(self, names: Sequence[str]) -> list[str]:
         """Those of these names that are sources."""
+        asked = fts5.within(["source"], fts5.any_of(names))
+        every = KeywordQuery("stemmed", asked, {"source": 1.0}, 1, Filter())
+        if not self._store.keyword.match(every).matches:  # most queries name none
+            return []
         found = ((name, self._holding("source", [name])) for name in names)
         return [name for name, memory in found if memory and memory.source == name]
 

@@ -29,7 +29,7 @@ class MaxIdf(Signal, frozen=True, tag="max_idf", kw_only=True):
         order = [word for _, word in sorted((-value, word) for word, value in known.items())]
         found: dict[str, SignalValue] = {}
         for id in ids:
-            stems = context.text(id).stem_set
+            stems = {stem for _, stem in context.text(id).places}
             word = next((word for word in order if query.stems_of(word) <= stems), None)
             if word is not None:
                 found[id] = SignalValue(known[word] / largest, f"rarest shared word: {word}")

@@ -10,14 +10,14 @@ from recollect.recipes.ranges import AtLeastOne
 from recollect.signals.base import Signal, SignalValue
 
 
-def follows(first: str, second: str, stems: Sequence[str], within: int) -> bool:
-    """Whether the second word follows the first by at most `within` words somewhere."""
-    behind = 0
-    for _ in range(stems.count(first)):
-        behind = stems.index(first, behind) + 1
-        if second in stems[behind : behind + within]:
-            return True
-    return False
+def following(places: Sequence[tuple[int, str]], within: int) -> set[tuple[str, str]]:
+    """The pairs of words of which the second follows the first by at most `within` words."""
+    found = set()
+    for number, (at, word) in enumerate(places, start=1):
+        for place, other in places[number : number + within]:
+            if place - at <= within:
+                found.add((word, other))
+    return found
 
 
 class Proximity(Signal, frozen=True, tag="proximity", kw_only=True):
@@ -34,18 +34,16 @@ class Proximity(Signal, frozen=True, tag="proximity", kw_only=True):
         asked = [pair for pair in dict.fromkeys(pairwise(query.stems)) if pair[0] != pair[1]]
         if not asked:
             return {}
-        wanted = frozenset(stem for pair in asked for stem in pair)
-        shared = {id: wanted & context.text(id).stem_set for id in ids}
-        known = frozenset[str]().union(*shared.values())
+        places = {id: context.text(id).places for id in ids}
+        known = {stem for found in places.values() for _, stem in found}
         # A word that no candidate holds cannot tell them apart.
         asked = [pair for pair in asked if known.issuperset(pair)]
         if not asked:
             return {}
         found: dict[str, SignalValue] = {}
-        for id, stems in shared.items():
-            words = context.text(id).stems
-            both = (pair for pair in asked if stems.issuperset(pair))
-            near = [pair for pair in both if follows(*pair, words, self.within)]
+        for id, standing in places.items():
+            behind = following(standing, self.within)
+            near = [pair for pair in asked if pair in behind]
             # As the query spells them: a stem is no word for people.
             pairs = [" ".join(dict.fromkeys(query.spelled[stem] for stem in pair)) for pair in near]
             how = f"{len(near)} of {len(asked)} word pairs stand together"

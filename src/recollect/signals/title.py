@@ -23,6 +23,9 @@ def _folded_pieces(query: str) -> list[str]:
     return pieces(composed(query).casefold())
 
 
+PART = SignalValue(0.0, "not every word is in the title")
+
+
 class Title(Signal, frozen=True, tag="title", kw_only=True):
     """`bonus` if the title holds every word of the query, and these are `least` or more; a file's
     title is its path."""
@@ -36,9 +39,6 @@ class Title(Signal, frozen=True, tag="title", kw_only=True):
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         if len(pieces(context.search.query)) < self.least:
             return {}
-        return {id: self._value(context.memory(id).title, context.search.query) for id in ids}
-
-    def _value(self, title: str, query: str) -> SignalValue:
-        if holds_all(title, query):
-            return SignalValue(self.bonus, "every word is in the title")
-        return SignalValue(0.0, "not every word is in the title")
+        whole = SignalValue(self.bonus, "every word is in the title")
+        query = context.search.query
+        return {id: whole if holds_all(context.memory(id).title, query) else PART for id in ids}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
+from operator import mul
 
 from recollect.query.exact import folded
 from recollect.query.function_words import content_words, without_asking
@@ -35,6 +37,7 @@ class WordCoverage:
         self._held = [_shares(word, query, texts) for word in asked]
         self._known = [word in query.frequencies for word in asked]
         self._stems = [query.stems_of(word) for word in asked]
+        self._total = sum(self._weights)
         self._rarest = inverse_frequency(query.documents, 0)
 
     @property
@@ -61,21 +64,19 @@ class WordCoverage:
     @property
     def size(self) -> float:
         """How many of the rarest words the query's are worth."""
-        return sum(self._weights) / self._rarest
+        return self._total / self._rarest
 
     def _together(self, stems: Sequence[str], words_of: Mapping[str, Sequence[int]]) -> float:
-        last = dict.fromkeys(range(len(self._weights)), -WINDOW)
-        best = 0.0
-        for place, stem in enumerate(stems):
-            if stem in words_of:
-                last |= dict.fromkeys(words_of[stem], place)
-                best = max(best, self._share(place - at < WINDOW for at in last.values()))
-        return best
+        last = [-WINDOW] * len(self._weights)
+        held = set()
+        for place, stem in compress(enumerate(stems), map(words_of.__contains__, stems)):
+            for number in words_of[stem]:
+                last[number] = place
+            held.add(tuple([place - at < WINDOW for at in last]))
+        return max(map(self._share, held), default=0.0)
 
     def _share(self, held: Iterable[float]) -> float:
-        total = sum(self._weights)
-        found = sum(weight * share for weight, share in zip(self._weights, held, strict=True))
-        return found / total if total else 0.0
+        return sum(map(mul, self._weights, held)) / self._total if self._total else 0.0
 
 
 def whole_words(text: str) -> list[str]:

@@ -11,12 +11,6 @@ from recollect.stages.base import Stage
 from recollect.types import Hit, Ranking
 
 
-def wording(id: str, context: SearchContext) -> Wording:
-    """What a person reads of a memory: its title, its text and context."""
-    text = context.text(id)
-    return Wording.of(text.title, text.body)
-
-
 class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
     """Of the best `top`, or as many as will be returned, memories of one project and space that say
     the same are shown as one: the best of them. The others are counted, and named beside it.
@@ -31,7 +25,7 @@ class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
         together: dict[tuple[str, str], list[tuple[Wording, list[Hit]]]] = {}
         top = max(self.top, context.limit) if self.top else 0
         for hit in ranking.hits[:top]:
-            memory, said = context.memory(hit.memory_id), wording(hit.memory_id, context)
+            memory, said = context.memory(hit.memory_id), context.text(hit.memory_id).wording
             others = together.setdefault((memory.project, memory.space), [])
             group = next((hits for known, hits in others if said.says(known, self.alike)), None)
             if group is None:

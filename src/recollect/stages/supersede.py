@@ -10,7 +10,6 @@ from recollect.query.replacement import replaced_by
 from recollect.query.sameness import ALIKE
 from recollect.recipes.ranges import AtLeastOne
 from recollect.stages.base import Stage
-from recollect.stages.near_duplicates import wording
 from recollect.types import Hit, Memory, Ranking, combine, leaf
 
 
@@ -96,7 +95,7 @@ def _repeats(newer: Memory, older: Memory, context: SearchContext) -> bool:
     return (
         together
         and older.updated_at < newer.updated_at
-        and wording(newer.id, context).says(wording(older.id, context), ALIKE)
+        and context.text(newer.id).wording.says(context.text(older.id).wording, ALIKE)
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from recollect.context import SearchContext
 from recollect.query.sameness import FILLERS, TURNING, Wording, same
 from recollect.query.terms import STOP_WORDS
-from recollect.stages.near_duplicates import NearDuplicates, wording
+from recollect.stages.near_duplicates import NearDuplicates
 from recollect.types import Hit, Ranking, combine, leaf, ranked, recompute
 
 Search = Callable[..., SearchContext]
@@ -63,8 +63,8 @@ def test_what_a_memory_says_are_stems_without_fillers(search_at: Search) -> None
             "title": {"title": "Rotate keys"},
         },
     )
-    assert wording("text", at) == Wording.of(["vault"], ["kei", "not", "rotat", "op"])
-    assert wording("title", at) == Wording.of(["rotat", "kei"], [])
+    assert at.text("text").wording == Wording.of(["vault"], ["kei", "not", "rotat", "op"])
+    assert at.text("title").wording == Wording.of(["rotat", "kei"], [])
 
 
 def test_values_that_stand_only_in_titles_keep_memories_apart(search_at: Search) -> None:

@@ -85,8 +85,9 @@ def terms(connection: apsw.Connection, table: str, start: str) -> list[str]:
 def vocabulary(connection: apsw.Connection, table: str, kind: str) -> str:
     """The name of FTS5's own table of an index's tokens: one row for each token (`row`), or for
     each occurrence (`instance`)."""
-    name = f"temp.{table}_{kind}"
-    connection.execute(
-        f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab (main, {table}, {kind})"
-    )
-    return name
+    name = f"{table}_{kind}"
+    if not connection.table_exists("temp", name):
+        connection.execute(
+            f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab (main, {table}, {kind})"
+        )
+    return f"temp.{name}"

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from operator import attrgetter
+from typing import Any
 
 import apsw
 import msgspec
@@ -35,13 +36,19 @@ from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import from_micros, to_micros
 from recollect.types import Filter, Memory, Place
 
-COLUMNS = (*TEXTS, *TIMES, "content_hash", "checksum")
+FIELDS = (*TEXTS, *TIMES)
+COLUMNS = (*FIELDS, "content_hash", "checksum")
 
 READ = f"""
 SELECT m.key, m.forgotten_at,
        {TAGS},
-       {", ".join("m." + column for column in (*TEXTS, *TIMES))}
+       {", ".join("m." + column for column in FIELDS)}
   FROM memories m"""
+# The list travels as one value: any number of ids, one prepared statement. CROSS JOIN keeps the
+# planner from scanning the memories and probing the list.
+READ_IDS = READ.replace(
+    "FROM memories m", "FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
+)
 READ_UNTAGGED = READ.replace(TAGS, "'[]'")
 INSERT = f"INSERT INTO memories (key, {', '.join(COLUMNS)}) VALUES (?{', ?' * len(COLUMNS)})"
 UPDATE = (
@@ -273,12 +280,7 @@ class SqliteWriting:
 
 
 def _find(connection: apsw.Connection, ids: Iterable[str]) -> dict[str, Stored]:
-    # The list travels as one value: any number of ids, one prepared statement. CROSS JOIN keeps
-    # the planner from scanning the memories and probing the list.
-    sql = READ.replace(
-        "FROM memories m", "FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
-    )
-    found = [from_row(row) for row in connection.execute(sql, (as_json_list(ids),))]
+    found = map(from_row, connection.execute(READ_IDS, (as_json_list(ids),)))
     return {stored.memory.id: stored for stored in found}
 
 
@@ -296,7 +298,8 @@ def _fields(memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
 
 def from_row(row: Sequence[apsw.SQLiteValue]) -> Stored:
     key, forgotten_at, tags, *rest = row
-    return as_stored(key, forgotten_at, msgspec.json.decode(str(tags)), rest)
+    names = msgspec.json.decode(str(tags)) if tags != "[]" else ()
+    return as_stored(key, forgotten_at, names, rest)
 
 
 def as_stored(
@@ -307,11 +310,11 @@ def as_stored(
 ) -> Stored:
     """A row as a memory; `rest` are the columns TEXTS and TIMES."""
     assert isinstance(key, int)
-    fields: dict[str, object] = dict(zip((*TEXTS, *TIMES), rest, strict=True))
+    fields: dict[str, Any] = dict(zip(FIELDS, rest, strict=True))
     for name in TIMES:
-        if fields[name] is not None:
-            fields[name] = _moment(fields[name])
-    memory = Memory(tags=tuple(tags), **fields)  # type: ignore[arg-type]
+        if (micros := fields[name]) is not None:
+            fields[name] = _moment(micros)
+    memory = Memory(tags=tuple(tags), **fields)
     return Stored(key, memory, None if forgotten_at is None else _moment(forgotten_at))
 
 
