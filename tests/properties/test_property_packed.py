@@ -6,14 +6,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import apsw
 import pytest
 from match_expressions import Expressions
 
 from examples import examples
-from recollect.query.expressions import parse
 from recollect.query.fts5 import any_of
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics, Match
 from recollect.store.sqlite import subwords
@@ -21,10 +20,7 @@ from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.fts5_index import TOKENIZERS, phrases, understood
 from recollect.store.sqlite.packed import ranking
-from recollect.store.sqlite.packed.buffer import Buffer
-from recollect.store.sqlite.packed.evaluation import evaluated
-from recollect.store.sqlite.packed.phrases import resolved
-from recollect.store.sqlite.segments import buffer
+from recollect.store.sqlite.segments import buffer, merging
 from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.segments.merging import Merger
 from recollect.store.sqlite.store import SqliteStore
@@ -156,7 +152,7 @@ def live_through(store: SqliteStore, chance: random.Random) -> None:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
     monkeypatch.setattr(buffer, "FIRST", 4)
     monkeypatch.setattr(buffer, "MOST", 4)
-    monkeypatch.setattr(BackgroundMerging, "wrote", lambda merging: None)  # the test says when
+    monkeypatch.setattr(BackgroundMerging, "wrote", lambda merging, **_: None)  # the test says when
     opened = SqliteStore(tmp_path / "vault.db")
     yield opened
     opened.close()
@@ -199,42 +195,37 @@ def test_the_terms_are_those_of_live_memories(store: SqliteStore) -> None:
             assert store.keyword.terms(index, start) == reference.terms(index, start)
 
 
-def zipf(connection: apsw.Connection, table: str, rows: range, chance: random.Random) -> Buffer:
-    """Rows in which the first words are in nearly every one, and the last in few."""
-    connection.execute(f"CREATE VIRTUAL TABLE {table} USING fts5 (title, text)")
-    words = [f"w{number}" for number in range(60)]
+def zipf(chance: random.Random) -> str:
+    """The first words are in nearly every text, and the last in few."""
     rarity = [1 / (number + 1) for number in range(60)]
-    for key in rows:
-        title, text = (
-            " ".join(chance.choices(words, rarity, k=chance.randint(1, most))) for most in (3, 25)
-        )
-        connection.execute(
-            f"INSERT INTO {table} (rowid, title, text) VALUES (?, ?, ?)", (key, title, text)
-        )
-    return Buffer(connection, table, ("title", "text"))
+    words = chance.choices(range(60), rarity, k=chance.randint(1, 25))
+    return " ".join(f"w{number}" for number in words)
 
 
 def test_the_best_are_the_same_where_common_words_are_looked_up_for_candidates_only(
-    monkeypatch: pytest.MonkeyPatch,
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranking, "MANY", 0)
     chance = random.Random(11)
-    connection = apsw.Connection(":memory:")
-    segments = [
-        zipf(connection, "larger", range(1, 300), chance),
-        zipf(connection, "smaller", range(300, 400), chance),
-    ]
-    spared = 0
+    monkeypatch.setattr(merging, "AT_ONCE", 150)
+    save(store, *(memory(f"m{n:03}", title=zipf(chance), text=zipf(chance)) for n in range(400)))
+    Merger(store.database).run()
+    monkeypatch.setattr(merging, "TIMES", 0)
+    save(store, *(memory(f"b{n}", text=zipf(chance)) for n in range(3)))
+    looked_up: list[bool] = []
+    choosing = ranking.candidates
+
+    def chosen(*asked: Any) -> Any:
+        found = choosing(*asked)
+        looked_up.append(found is not None)
+        return found
+
+    monkeypatch.setattr(ranking, "candidates", chosen)
     for _ in range(examples(180)):
         words = {f"w{int(60 * chance.random() ** 2)}" for _ in range(chance.randint(1, 7))}
-        node = resolved(parse(any_of(sorted(words)), ()), (), str.split)
-        found = [(segment, evaluated(segment, node, (5.0, 1.0))) for segment in segments]
-        counts = ranking.total((segment, matches.holding) for segment, matches in found)
-        every, some = (ten(*ranking.scored(found, counts, limit)) for limit in (None, 10))
-        assert some == every
-        spared += len(ranking.scored(found, counts, 10)[0]) < len(ranking.scored(found, counts)[0])
-    assert spared > 10, f"It must have been tried: {spared}"
-
-
-def ten(keys: ranking.Keys, scores: ranking.Scores) -> list[tuple[float, int]]:
-    return sorted(zip((-scores).tolist(), keys.tolist(), strict=True))[:10]
+        weights = dict.fromkeys(COLUMNS["stemmed"], 1.0) | {"title": 5.0}
+        query = KeywordQuery("stemmed", any_of(sorted(words)), weights, 10, Filter())
+        monkeypatch.setattr(ranking, "MANY", 1 << 30)
+        every = store.keyword.match(query).matches
+        monkeypatch.setattr(ranking, "MANY", 0)
+        assert store.keyword.match(query).matches == every
+    assert sum(looked_up) > 10, f"It must have been tried: {sum(looked_up)}"

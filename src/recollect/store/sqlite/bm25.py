@@ -56,16 +56,38 @@ def scoring(statistics: KeywordStatistics, weights: Sequence[float]) -> str:
     return msgspec.json.encode(how).decode()
 
 
-def least_share(own: KeywordStatistics, common: KeywordStatistics) -> float:
-    """A row whose score by `own` is below this share of another row's cannot be above it by
-    `common`: what a phrase adds changes by the ratio of its two inverse frequencies, and by a
-    factor between 1 and the ratio of the two average lengths."""
+# The score of a row by other statistics: what a phrase adds changes by the ratio of its two inverse
+# frequencies, and by a factor between 1 and the ratio of the two average lengths.
+
+
+def least_by_common(own: KeywordStatistics, common: KeywordStatistics, score: float) -> float:
+    """The least that a row can have by `common` which has this score by `own`."""
+    ratios = [ratio for ratio, _ in _ratios(own, common)]
+    return score * min(ratios, default=0.0) * min(1.0, _longer(own, common))
+
+
+def least_by_own(own: KeywordStatistics, common: KeywordStatistics, score: float) -> float:
+    """A row that has less by `own` has less than this score by `common`. Of phrases that count far
+    more there, the most that they can add is taken off instead."""
+    least, longer = 0.0, max(1.0, _longer(own, common))
+    for ratio, most in sorted(_ratios(own, common), reverse=True):
+        least = max(least, score / (ratio * longer))
+        score -= most
+    return least
+
+
+def _longer(own: KeywordStatistics, common: KeywordStatistics) -> float:
+    """The ratio of the average lengths."""
+    if not (own.tokens and common.tokens):
+        return 1.0
+    return (common.tokens / common.rows) / (own.tokens / own.rows)
+
+
+def _ratios(own: KeywordStatistics, common: KeywordStatistics) -> list[tuple[float, float]]:
+    """Of each phrase that `own` has: how many times as much it adds by `common`, where rows are as
+    long as the average, and the most that it adds to any row."""
     inverse = zip(inverse_frequencies(common), inverse_frequencies(own), own.holding, strict=True)
-    ratios = [new / old for new, old, holding in inverse if holding]
-    if not (ratios and own.tokens and common.tokens):
-        return 0.0
-    longer = (common.tokens / common.rows) / (own.tokens / own.rows)
-    return min(ratios) * min(1.0, longer) / (max(ratios) * max(1.0, longer))
+    return [(new / old, new * (K1 + 1.0)) for new, old, holding in inverse if holding]
 
 
 def inverse_frequencies(statistics: KeywordStatistics) -> list[float]:

@@ -40,8 +40,8 @@ class FilterLookup(Protocol):
         """The keyed hash of a tag, which ignores case in every script."""
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> list[int] | None:
-        """The keys of the memories of which an index holds all of these words; None where FTS5 has
-        the whole index."""
+        """The keys of the memories of which an index's segments hold all of these words; None
+        where FTS5 has the whole index."""
 
 
 def where(filter: Filter, lookup: FilterLookup, by: str | None = None) -> Condition:
@@ -95,6 +95,9 @@ def _holding(
     found, values = [], []
     for index in indexes:
         keys = lookup.holding(index, words)
-        found.append(MATCHING.format(table=TABLES[index]) if keys is None else KEYS)
-        values.append(all_of(words) if keys is None else as_json_list(keys))
+        found.append(MATCHING.format(table=TABLES[index]))
+        values.append(all_of(words))
+        if keys is not None:
+            found.append(KEYS)
+            values.append(as_json_list(keys))
     return Condition(f"m.key IN ({' UNION '.join(found)})", [*values])

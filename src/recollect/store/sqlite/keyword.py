@@ -21,7 +21,14 @@ from recollect.store.base import (
     Match,
 )
 from recollect.store.sqlite import fts5_index
-from recollect.store.sqlite.bm25 import FUNCTION, counted, least_share, pooled_bm25, scoring
+from recollect.store.sqlite.bm25 import (
+    FUNCTION,
+    counted,
+    least_by_common,
+    least_by_own,
+    pooled_bm25,
+    scoring,
+)
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.fts5_index import TABLES
@@ -56,7 +63,10 @@ class SqliteKeyword:
             packed = self._packed.search(query.index, query.expression)
             if packed is not None:
                 condition = where(filter, self._topics) if filter.narrows() else None
-                return KeywordMatches(packed.best(query, connection, condition))
+                found, common = packed.best(query, connection, condition)
+                found += self._buffered(query, packed.buffered, common, found)
+                found.sort(key=lambda match: (-match.score, match.memory_id))
+                return KeywordMatches(found[: query.limit])
             score = self._score(query)
             try:
                 best = self._best(query, score)
@@ -75,7 +85,26 @@ class SqliteKeyword:
         own = self.statistics(query.index, query.expression)
         if own == common:
             return list(best)
-        least = best[-1].score * least_share(own, common) if len(best) == query.limit else 0.0
+        least = least_by_common(own, common, best[-1].score) if len(best) == query.limit else 0.0
+        return self._by_common(query, common, least_by_own(own, common, least))
+
+    def _buffered(
+        self,
+        query: KeywordQuery,
+        own: KeywordStatistics,
+        common: KeywordStatistics,
+        best: Sequence[Match],
+    ) -> list[Match]:
+        """Those of the buffer that may be better than the best of the segments."""
+        if not any(own.holding):
+            return []
+        least = best[-1].score if len(best) == query.limit else 0.0
+        return self._by_common(query, common, least_by_own(own, common, least))
+
+    def _by_common(
+        self, query: KeywordQuery, common: KeywordStatistics, least: float
+    ) -> list[Match]:
+        """The best by the common statistics, among those with `least` by their own."""
         table = TABLES[query.index]
         join, condition, values = self._narrowed(table, query.filter)
         every = f"""
@@ -117,15 +146,18 @@ class SqliteKeyword:
     def scores(self, query: KeywordQuery) -> list[tuple[int, float]]:
         """The key and the score of every match, without a look at the memories, best first."""
         with self._database.reading() as connection:
+            found: list[tuple[int, float]] = []
+            common = query.common
             packed = self._packed.search(query.index, query.expression)
             if packed is not None:
-                return packed.scores(query)
+                found, common = packed.scores(query)
             table, score, values = TABLES[query.index], self._score(query), [query.expression]
-            if query.common is not None:
+            if common is not None:
                 score = f"{FUNCTION}({table}, ?)"
-                values.insert(0, self._pooled_scoring(query, query.common))
-            sql = f"SELECT rowid, -{score} FROM {table} WHERE {table} MATCH ? ORDER BY 2 DESC"
-            return connection.execute(sql, values).fetchall()  # type: ignore[return-value]
+                values.insert(0, self._pooled_scoring(query, common))
+            sql = f"SELECT rowid, -{score} FROM {table} WHERE {table} MATCH ?"
+            found += connection.execute(sql, values).fetchall()  # type: ignore[arg-type]
+        return sorted(found, key=lambda pair: -pair[1])
 
     def _score(self, query: KeywordQuery) -> str:
         """The expression that scores a row by what its own index counts."""

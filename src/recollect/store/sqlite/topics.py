@@ -42,8 +42,8 @@ class SqliteTopics:
         return topic_hash(self._key, word)
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> list[int] | None:
-        """The keys of the memories of which an index holds all of these words; None without
-        segments."""
+        """The keys of the memories of which an index's segments hold all of these words; None
+        without segments."""
         with self._database.reading():
             packed = self._packed.search(index, all_of(words))
             return None if packed is None else packed.keys()

@@ -1,4 +1,4 @@
-"""What an expression finds in one segment."""
+"""What an expression finds in the segments of an index."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.sqlite.packed.base import NO_HITS, Hits, Searchable
+from recollect.store.sqlite.packed.base import NO_HITS, Hits
 from recollect.store.sqlite.packed.occurrences import Occurring, mask, near
 from recollect.store.sqlite.packed.phrases import Branch, Leaf, Node, leaves
+from recollect.store.sqlite.packed.segmented import SegmentedSearch
 
 Mask = NDArray[np.bool_]
 
@@ -24,15 +25,15 @@ class SegmentMatches(NamedTuple):
     hits: list[Hits]
 
 
-def counted(segment: Searchable, node: Node, columns: int) -> list[int]:
-    """How many documents of the segment hold each phrase."""
-    occurring = Occurring(segment, (1.0,) * columns)
+def counted(segments: SegmentedSearch, node: Node, columns: int) -> list[int]:
+    """How many documents of the segments hold each phrase."""
+    occurring = Occurring(segments, (1.0,) * columns)
     return _holding(occurring, node)
 
 
-def evaluated(segment: Searchable, node: Node, weights: Sequence[float]) -> SegmentMatches:
-    """What the expression finds in the segment."""
-    occurring = Occurring(segment, weights)
+def evaluated(segments: SegmentedSearch, node: Node, weights: Sequence[float]) -> SegmentMatches:
+    """What the expression finds in the segments."""
+    occurring = Occurring(segments, weights)
     holding = _holding(occurring, node)
     if _any_of(node, weights):
         hits = [
@@ -40,7 +41,7 @@ def evaluated(segment: Searchable, node: Node, weights: Sequence[float]) -> Segm
             for leaf in leaves(node)
         ]
         return SegmentMatches(None, holding, hits)
-    found = _Evaluation(segment, occurring).found(node)
+    found = _Evaluation(segments, occurring).found(node)
     return SegmentMatches(
         found.matched, holding, [hits.among(found.matched) for hits in found.hits]
     )
@@ -73,9 +74,9 @@ class _Found(NamedTuple):
 class _Evaluation:
     """A phrase counts where everything matches that it is part of."""
 
-    def __init__(self, segment: Searchable, occurring: Occurring) -> None:
-        self._size = len(segment.keys)
-        self._live = segment.live
+    def __init__(self, segments: SegmentedSearch, occurring: Occurring) -> None:
+        self._size = len(segments.keys)
+        self._live = segments.live
         self._occurring = occurring
 
     def found(self, node: Node) -> _Found:

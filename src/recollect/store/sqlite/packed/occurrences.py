@@ -1,4 +1,4 @@
-"""Where the phrases of an expression stand in a segment."""
+"""Where the phrases of an expression stand in the segments of an index."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.sqlite.packed.base import NO_HITS, Hits, Searchable, TokenCounts
+from recollect.store.sqlite.packed.base import NO_HITS, Hits
 from recollect.store.sqlite.packed.phrases import Phrase, PhraseToken
+from recollect.store.sqlite.packed.segmented import SegmentedSearch
+from recollect.store.sqlite.segments.postings import Postings
 
 # An occurrence as one number: the document, the column, and the position in it. Positions of one
 # column are next to each other, and no sum or difference of positions reaches another column.
@@ -18,10 +20,10 @@ Columns = frozenset[int] | None
 
 
 class Occurring:
-    """The phrases in one segment; what was read once is kept."""
+    """The phrases in the segments; what was read once is kept."""
 
-    def __init__(self, segment: Searchable, weights: Sequence[float]) -> None:
-        self._segment = segment
+    def __init__(self, segments: SegmentedSearch, weights: Sequence[float]) -> None:
+        self._segments = segments
         self._weights = np.array(weights, np.float64)
         self._hits: dict[tuple[tuple[PhraseToken, ...], bool, Columns], Hits] = {}
         self._read: dict[tuple[PhraseToken, Columns], Occurrences] = {}
@@ -34,7 +36,7 @@ class Occurring:
                 found = self._counted(phrase.tokens[0], columns)
             else:
                 found = self.counted(self.phrase(phrase, columns))
-            self._hits[asked] = found.among(self._segment.live)
+            self._hits[asked] = found.among(self._segments.live)
         return self._hits[asked]
 
     def counted(self, places: Occurrences) -> Hits:
@@ -65,24 +67,24 @@ class Occurring:
         """The documents that hold a token, and how often."""
         if token.prefix:
             return self._beginning(token.text, columns)
-        postings = self._segment.postings(token.text)
+        postings = self._segments.postings(token.text)
         return NO_HITS if postings is None else self._weighted(postings, columns)
 
     def _beginning(self, start: str, columns: Columns) -> Hits:
         """The documents that hold tokens that begin so, and how often all of them together."""
-        cells = self._segment.cells(start)
+        cells = self._segments.cells(start)
         if cells is None:
             return NO_HITS
         documents, inside, times = cells
         if columns is not None and not columns.issuperset(np.unique(inside).tolist()):
             kept = np.isin(inside, list(columns))
             documents, inside, times = documents[kept], inside[kept], times[kept]
-        size = len(self._segment.keys)
+        size = len(self._segments.keys)
         total = np.bincount(documents, times * self._weights[inside], minlength=size)
         held = np.flatnonzero(mask(documents, size))
         return Hits(held, (1.0, total[held]))
 
-    def _weighted(self, postings: TokenCounts, columns: Columns) -> Hits:
+    def _weighted(self, postings: Postings, columns: Columns) -> Hits:
         every = zip(postings.columns, postings.frequencies, strict=True)
         counting = [pair for pair in every if columns is None or pair[0] in columns]
         counts = ((self._weights[column], times) for column, times in counting)
@@ -95,7 +97,7 @@ class Occurring:
         return hits.at(held)
 
     def _texts(self, token: PhraseToken) -> list[str]:
-        return self._segment.beginning(token.text) if token.prefix else [token.text]
+        return self._segments.beginning(token.text) if token.prefix else [token.text]
 
     def _places(self, token: PhraseToken, columns: Columns) -> Occurrences:
         """Every occurrence of a token in these columns, in order."""
@@ -107,7 +109,7 @@ class Occurring:
         found = [
             _joined(*places)
             for text in self._texts(token)
-            if (places := self._segment.places(text)) is not None
+            if (places := self._segments.places(text)) is not None
         ]
         every = np.concatenate(found) if found else np.zeros(0, np.int64)
         if columns is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -10,13 +9,11 @@ from numpy.typing import NDArray
 
 from recollect.store.base import KeywordStatistics, Match
 from recollect.store.sqlite.bm25 import K1, B, inverse_frequencies
-from recollect.store.sqlite.packed.base import Searchable
 from recollect.store.sqlite.packed.evaluation import SegmentMatches
+from recollect.store.sqlite.packed.segmented import SegmentedSearch
 
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float64]
-
-Part = tuple[Searchable, SegmentMatches]
 
 SPARSE = 16  # where fewer than one document in so many is hit, only these are looked at
 COMMON = 16  # a phrase is common that more than one document in so many has
@@ -26,31 +23,18 @@ FIRST_READ = 100  # candidates that a filter is tried on first, and
 THEN_READ = 4000  # after that, before all memories that pass it are read
 
 
-def total(
-    segments: Iterable[tuple[Searchable, Sequence[int]]],
-) -> KeywordStatistics:
-    """What segments count together: each with the numbers of documents that hold the phrases."""
-    every = list(segments)
-    return KeywordStatistics(
-        sum(segment.rows for segment, _ in every),
-        sum(segment.tokens for segment, _ in every),
-        tuple(map(sum, zip(*(holding for _, holding in every), strict=True))),
-    )
-
-
 def scored(
-    found: Sequence[Part], statistics: KeywordStatistics, limit: int | None = None
+    segments: SegmentedSearch,
+    matches: SegmentMatches,
+    statistics: KeywordStatistics,
+    limit: int | None = None,
 ) -> tuple[Keys, Scores]:
     """The key and the score of every match, in no order; with `limit` at least of the best ones."""
     bm25 = Bm25(inverse_frequencies(statistics), statistics.tokens / max(1, statistics.rows) or 1.0)
-    chosen = None if limit is None else candidates(found, bm25, limit)
+    chosen = None if limit is None else candidates(segments, matches, bm25, limit)
     if chosen is None:
-        parts = [_every(segment, matches, bm25) for segment, matches in found]
-    else:
-        pairs = zip(found, chosen, strict=True)
-        parts = [_some(segment, matches, bm25, some) for (segment, matches), some in pairs]
-    keys, scores = zip(*parts, strict=True)
-    return np.concatenate(keys), np.concatenate(scores)
+        return _every(segments, matches, bm25)
+    return _some(segments, matches, bm25, chosen)
 
 
 class Bm25(NamedTuple):
@@ -76,27 +60,30 @@ class Bm25(NamedTuple):
         return self.inverse[phrase] * (K1 + 1.0)
 
 
-def _every(segment: Searchable, matches: SegmentMatches, bm25: Bm25) -> tuple[Keys, Scores]:
+def _every(segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25) -> tuple[Keys, Scores]:
     hit = sum(len(hits.documents) for hits in matches.hits)
-    if hit * SPARSE < len(segment.keys):
+    if hit * SPARSE < len(segments.keys):
         marked = [] if matches.matched is None else [np.flatnonzero(matches.matched)]
         documents = np.unique(np.concatenate([h.documents for h in matches.hits] + marked))
-        return _some(segment, matches, bm25, documents)
-    norm = bm25.norm(segment.lengths) if hit > len(segment.keys) else None
-    scores = np.zeros(len(segment.keys))
+        return _some(segments, matches, bm25, documents)
+    norm = bm25.norm(segments.lengths) if hit > len(segments.keys) else None
+    scores = np.zeros(len(segments.keys))
     for phrase, hits in enumerate(matches.hits):
         places = hits.documents
-        inside = bm25.norm(segment.lengths[places]) if norm is None else norm[places]
+        inside = bm25.norm(segments.lengths[places]) if norm is None else norm[places]
         scores[places] += bm25.part(phrase, hits.frequencies(), inside)
-    kept = np.flatnonzero(scores if matches.matched is None else matches.matched)
-    return segment.keys[kept], scores[kept]
+    kept = np.flatnonzero(scores > 0 if matches.matched is None else matches.matched)
+    return segments.keys[kept], scores[kept]
 
 
 def _some(
-    segment: Searchable, matches: SegmentMatches, bm25: Bm25, documents: NDArray[np.integer]
+    segments: SegmentedSearch,
+    matches: SegmentMatches,
+    bm25: Bm25,
+    documents: NDArray[np.integer],
 ) -> tuple[Keys, Scores]:
     """The scores of these documents, which are in order."""
-    norm = bm25.norm(segment.lengths[documents])
+    norm = bm25.norm(segments.lengths[documents])
     scores = np.zeros(len(documents))
     for phrase, hits in enumerate(matches.hits):
         if len(hits.documents):
@@ -105,36 +92,34 @@ def _some(
             held = np.flatnonzero(hits.documents.take(places, mode="clip") == wanted)
             frequencies = hits.frequencies(places[held])
             scores[held] += bm25.part(phrase, frequencies, norm[held])
-    return segment.keys[documents], scores
+    return segments.keys[documents], scores
 
 
-def candidates(found: Sequence[Part], bm25: Bm25, limit: int) -> list[NDArray[np.integer]] | None:
-    """In each segment the documents that may be among the best; None where that saves nothing.
+def candidates(
+    segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25, limit: int
+) -> NDArray[np.integer] | None:
+    """The documents that may be among the best; None where that saves nothing.
 
     MaxScore (Turtle and Flood, 1995): phrases add to the scores from the rarest on. Once all that
     are left cannot lift a document above the best that there are, only documents count that are
     high enough already.
     """
-    if any(matches.matched is not None for _, matches in found):
-        return None
-    size = sum(len(segment.keys) for segment, _ in found)
-    every = sum(len(hits.documents) for _, matches in found for hits in matches.hits)
-    if every < size * MANY:
+    size = len(segments.keys)
+    if matches.matched is not None or sum(len(h.documents) for h in matches.hits) < size * MANY:
         return None
     order = sorted(range(len(bm25.inverse)), key=bm25.inverse.__getitem__, reverse=True)
     left = sum(map(bm25.most, order))
-    scores = [np.zeros(len(segment.keys)) for segment, _ in found]
+    scores = np.zeros(size)
     for phrase in order:
-        if sum(len(matches.hits[phrase].documents) for _, matches in found) * COMMON > size:
-            reached = np.concatenate([some[np.flatnonzero(some)] for some in scores])
+        hits = matches.hits[phrase]
+        if len(hits.documents) * COMMON > size:
+            reached = scores[scores > 0]
             if len(reached) >= limit:
                 least = np.partition(reached, len(reached) - limit)[len(reached) - limit]
                 if least * ALMOST > left:
-                    return [np.flatnonzero(some >= least * ALMOST - left) for some in scores]
-        for (segment, matches), some in zip(found, scores, strict=True):
-            places = matches.hits[phrase].documents
-            frequencies = matches.hits[phrase].frequencies()
-            some[places] += bm25.part(phrase, frequencies, bm25.norm(segment.lengths[places]))
+                    return np.flatnonzero(scores >= least * ALMOST - left)
+        norm = bm25.norm(segments.lengths[hits.documents])
+        scores[hits.documents] += bm25.part(phrase, hits.frequencies(), norm)
         left -= bm25.most(phrase)
     return None
 

@@ -1,4 +1,4 @@
-"""One expression over the segments of an index and its write buffer, ranked as one."""
+"""One expression over the segments of an index, which are ranked as part of the whole."""
 
 from __future__ import annotations
 
@@ -10,41 +10,52 @@ import numpy as np
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics, Match
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.filters import Condition
-from recollect.store.sqlite.packed.base import Searchable
-from recollect.store.sqlite.packed.evaluation import SegmentMatches, counted, evaluated
+from recollect.store.sqlite.packed.evaluation import counted, evaluated
 from recollect.store.sqlite.packed.phrases import Node
-from recollect.store.sqlite.packed.ranking import Keys, Scores, best, scored, total
+from recollect.store.sqlite.packed.ranking import Keys, Scores, best, scored
+from recollect.store.sqlite.packed.segmented import SegmentedSearch
 
 
 class PackedSearch:
-    """At one moment: made and used within a transaction."""
+    """At one moment: made and used within a transaction. `buffered`: what the buffer counts."""
 
-    def __init__(self, parts: Sequence[Searchable], index: KeywordIndexName, node: Node) -> None:
-        self._parts = parts
+    def __init__(
+        self,
+        segments: SegmentedSearch,
+        buffered: KeywordStatistics,
+        index: KeywordIndexName,
+        node: Node,
+    ) -> None:
+        self._segments = segments
+        self.buffered = buffered
         self._columns = len(COLUMNS[index])
         self._node = node
 
-    def statistics(self) -> KeywordStatistics:
-        """What the index counts."""
-        return total((part, counted(part, self._node, self._columns)) for part in self._parts)
+    def statistics(self, holding: Sequence[int] | None = None) -> KeywordStatistics:
+        """What the whole index counts; `holding`: what the segments count of each phrase."""
+        if holding is None:
+            holding = counted(self._segments, self._node, self._columns)
+        rows, tokens, others = self.buffered
+        both = tuple(map(sum, zip(holding, others, strict=True)))
+        return KeywordStatistics(self._segments.rows + rows, self._segments.tokens + tokens, both)
 
     def best(
         self, query: KeywordQuery, connection: apsw.Connection, condition: Condition | None
-    ) -> list[Match]:
-        """The best that meet the condition, best first, equal scores by id."""
+    ) -> tuple[list[Match], KeywordStatistics]:
+        """The best that meet the condition, best first, equal scores by id; and what they were
+        scored by."""
         limit = query.limit if condition is None else None
-        keys, scores = self._ranked(query.column_weights, query.common, limit)
-        return best(keys, scores, query.limit, MemoriesThat(connection, condition))
+        keys, scores, common = self._ranked(query.column_weights, query.common, limit)
+        return best(keys, scores, query.limit, MemoriesThat(connection, condition)), common
 
-    def scores(self, query: KeywordQuery) -> list[tuple[int, float]]:
-        """The key and the score of every match, best first."""
-        keys, scores = self._ranked(query.column_weights, query.common)
-        order = np.argsort(-scores, kind="stable")
-        return list(zip(keys[order].tolist(), scores[order].tolist(), strict=True))
+    def scores(self, query: KeywordQuery) -> tuple[list[tuple[int, float]], KeywordStatistics]:
+        """The key and the score of every match, and what they were scored by."""
+        keys, scores, common = self._ranked(query.column_weights, query.common)
+        return list(zip(keys.tolist(), scores.tolist(), strict=True)), common
 
     def keys(self) -> list[int]:
         """The keys of all that match."""
-        keys, _ = self._ranked((1.0,) * self._columns)
+        keys, *_ = self._ranked((1.0,) * self._columns)
         return [int(key) for key in keys]
 
     def _ranked(
@@ -52,12 +63,10 @@ class PackedSearch:
         weights: Sequence[float],
         common: KeywordStatistics | None = None,
         limit: int | None = None,
-    ) -> tuple[Keys, Scores]:
-        found: list[tuple[Searchable, SegmentMatches]] = [
-            (part, evaluated(part, self._node, weights)) for part in self._parts
-        ]
-        own = total((part, matches.holding) for part, matches in found)
-        return scored(found, common or own, limit)
+    ) -> tuple[Keys, Scores, KeywordStatistics]:
+        matches = evaluated(self._segments, self._node, weights)
+        common = common or self.statistics(matches.holding)
+        return *scored(self._segments, matches, common, limit), common
 
 
 class MemoriesThat:
