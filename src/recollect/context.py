@@ -15,17 +15,16 @@ from msgspec import structs
 
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
-from recollect.models.base import Embedder, Reranker
-from recollect.query.exclusions import Exclusion
-from recollect.query.likeness import Likeness
-from recollect.query.memory_text import MemoryText
 from recollect.query.understanding import Understanding
-from recollect.store.base import Store
 from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Search
-from recollect.verdicts import Opinion, opinions
 
 if TYPE_CHECKING:
-    from recollect.store.base import Vector
+    from recollect.models.base import Embedder, Reranker
+    from recollect.query.exclusions import Exclusion
+    from recollect.query.likeness import Likeness
+    from recollect.query.memory_text import MemoryText
+    from recollect.store.base import Store, Vector
+    from recollect.verdicts import Opinion
 
 # What only one channel of a recipe does, whatever the recipe calls it.
 ChannelRole = Literal["vector", "subwords", "details"]
@@ -222,6 +221,8 @@ class SearchContext:
             identity = self.models.embedder().identity
         if identity is None or not self._likeness.knows(identity):
             identity = vector = None
+        from recollect.verdicts import opinions  # noqa: PLC0415  start-up time
+
         return opinions(self._asked_words, self.store.feedback, self._likeness, identity, vector)
 
     # Filters and memories
@@ -257,6 +258,8 @@ class SearchContext:
     def text(self, id: str) -> MemoryText:
         """A memory as words, for the stages that read texts; each is read once."""
         if id not in self._texts:
+            from recollect.query.memory_text import MemoryText  # noqa: PLC0415  start-up time
+
             self._texts[id] = MemoryText(
                 self._memories[id],
                 self.store.keyword.tokens,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence, Set
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -14,17 +15,17 @@ from recollect.deadline import Deadline
 from recollect.errors import UserError
 from recollect.present.snippet import marked, passages
 from recollect.present.views import VIEWS
-from recollect.query.exclusions import Exclusion, exclusions, left_out, without
-from recollect.query.likeness import Likeness
 from recollect.query.past import asks_before, without_past
 from recollect.query.terms import keywords
-from recollect.query.time.periods import understood
 from recollect.recipes.base import Recipe
-from recollect.recipes.learned import taught
 from recollect.recipes.registry import with_deep_search
-from recollect.store.base import Store
 from recollect.types import Filter, Hit, Ranking, Response, Result, Search, Term, View, combine
 from recollect.validity import validity
+
+if TYPE_CHECKING:
+    from recollect.query.exclusions import Exclusion
+    from recollect.query.likeness import Likeness
+    from recollect.store.base import Store
 
 # A chip for each; nobody reads more of them.
 MOST_FACETS = 12
@@ -83,7 +84,7 @@ def run(
         degraded=tuple(context.degraded),
         notes=tuple(context.notes),
         timings_ms={part: round(spent, 3) for part, spent in context.timings.items()},
-        understood=(*_understood(declared, context, ranking), *map(left_out, context.excluded)),
+        understood=(*_understood(declared, context, ranking), *_left_out(context)),
         corrected={
             word: tuple(others)
             for word, others in context.understanding.corrections.items()
@@ -169,7 +170,11 @@ def _taught(declared: Recipe, store: Store) -> tuple[Recipe, Likeness | None]:
         return declared, None
     state = store.feedback.state()
     likeness = declared.feedback.likeness if state.given else None
-    return (taught(declared, state.lesson) if state.lesson else declared), likeness
+    if not state.lesson:
+        return declared, likeness
+    from recollect.recipes.learned import taught  # noqa: PLC0415  start-up time
+
+    return taught(declared, state.lesson), likeness
 
 
 def _limit(declared: Recipe, search: Search) -> tuple[int, str]:
@@ -237,18 +242,35 @@ def _understood(declared: Recipe, context: SearchContext, ranking: Ranking) -> t
         return ()
     query = context.understanding
     found = ranking or context.fused or (declared.reads and query.lists)
-    times = map(understood, query.asked_periods) if found else ()
-    return (*times, *(query.asked.understood(query.lists) if declared.reads else ()))
+    read = query.asked.understood(query.lists) if declared.reads else ()
+    if not (found and query.asked_periods):
+        return (*read,)
+    from recollect.query.time.periods import understood  # noqa: PLC0415  start-up time
+
+    return (*map(understood, query.asked_periods), *read)
+
+
+def _left_out(context: SearchContext) -> tuple[str, ...]:
+    """What the query wants left out, in words."""
+    if not context.excluded:
+        return ()
+    from recollect.query.exclusions import left_out  # noqa: PLC0415  start-up time
+
+    return tuple(map(left_out, context.excluded))
 
 
 def _excluded(search: Search) -> tuple[Exclusion, ...]:
     """What the query wants left out, as far as that is not to be ignored."""
+    from recollect.query.exclusions import exclusions, left_out  # noqa: PLC0415  start-up time
+
     found = exclusions(search.query)
     return tuple(each for each in found if left_out(each) not in search.ignored)
 
 
 def _excluding(search: Search, excluded: Sequence[Exclusion]) -> Search:
     """The search for the rest of the query, without what it wants left out."""
+    from recollect.query.exclusions import without  # noqa: PLC0415  start-up time
+
     kept = structs.replace(search.filter, without=tuple(each.words for each in excluded))
     return structs.replace(search, query=without(search.query, excluded), filter=kept)
 

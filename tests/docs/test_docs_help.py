@@ -15,8 +15,8 @@ from docs_blocks import DOCS, PAGES, ROOT, anchors, links
 
 from recollect.fuse.zscore import ZScoreFusion
 from recollect.interfaces.cli.main import COMMANDS
-from recollect.recipes.base import AnyChannel, AnyFusion, AnyStage
 from recollect.recipes.registry import BUILT_IN
+from recollect.recipes.unions import AnyChannel, AnyFusion, AnyStage
 from recollect.settings import Settings
 from recollect.signals.registry import AnySignal
 from recollect.stages.rerank_interpolation import RerankInterpolation

@@ -20,8 +20,8 @@ from recollect.recall.details import Details
 from recollect.recall.exact import Exact
 from recollect.recall.listed import Listed
 from recollect.recall.recent import Recent
-from recollect.recipes.base import AnyChannel
 from recollect.recipes.registry import BUILT_IN
+from recollect.recipes.unions import AnyChannel
 from recollect.types import Memory, Ranking, Search
 from recollect.validity import validity
 

@@ -7,22 +7,14 @@ import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import wraps
+from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE, Caller, free, needs
-from recollect.engine import (
-    browsing,
-    importing,
-    searching,
-    sharing,
-    upkeep,
-    writing,
-)
-from recollect.engine import feedback as result_feedback
-from recollect.engine import folders as file_folders
+from recollect.engine import searching
 from recollect.engine.session import Session, open_session
 from recollect.errors import RecollectError
 from recollect.models.active import ActiveModels
@@ -31,6 +23,10 @@ from recollect.types import Filter, Memory, Place
 from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
+    from recollect.engine import browsing, importing, sharing, upkeep, writing
+    from recollect.engine import context as agent_context
+    from recollect.engine import feedback as result_feedback
+    from recollect.engine import folders as file_folders
     from recollect.engine.backups import Backup
     from recollect.mirror.report import Mirrored
 
@@ -38,11 +34,56 @@ P = ParamSpec("P")
 Answer = TypeVar("Answer")
 
 
+class Later:
+    """A room, or a function of one, that is imported when it is first called: start-up time."""
+
+    def __init__(self, room: str, name: str = "") -> None:
+        self._room, self._name = room, name
+
+    def __getattr__(self, name: str) -> Later:
+        return Later(self._room, name)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.function(*args, **named)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(
+            import_module(f"recollect.engine.{self._room}"), self._name
+        )
+        return function
+
+
+if not TYPE_CHECKING:
+    browsing, importing, sharing, upkeep, writing = map(
+        Later, ("browsing", "importing", "sharing", "upkeep", "writing")
+    )
+    agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
+
+
+class LaterMethod:
+    """Takes the method's place until somebody asks for it."""
+
+    def __init__(self, later: Later, capabilities: tuple[str, ...], *, anywhere: bool) -> None:
+        self._later, self._capabilities, self._anywhere = later, capabilities, anywhere
+        self.needs = frozenset(capabilities)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, door: Recollect | None, owner: type) -> Any:
+        made = method(self._later.function, *self._capabilities, anywhere=self._anywhere)
+        setattr(owner, self._name, made)
+        return getattr(owner if door is None else door, self._name)
+
+
 def method(
     function: Callable[Concatenate[Session, P], Answer], *capabilities: str, anywhere: bool = False
 ) -> Callable[Concatenate[Recollect, P], Answer]:
     """A room's function as a method of the door. That the caller has these capabilities is checked
     before anything of it runs; see `needs`."""
+    if isinstance(function, Later):
+        return LaterMethod(function, capabilities, anywhere=anywhere)  # type: ignore[return-value]
 
     @needs(*capabilities, anywhere=anywhere)
     @wraps(function)
@@ -184,7 +225,7 @@ class Recollect:
     search = method(searching.search, SEARCH, anywhere=True)
     candidates = method(searching.candidates, SEARCH)
     run_recipe = method(searching.run_recipe, SEARCH)
-    context = method(searching.context, SEARCH)
+    context = method(agent_context.context, SEARCH)
     related = method(searching.related, SEARCH)
     show = method(searching.show, SEARCH, anywhere=True)
     located = method(searching.located, SEARCH, anywhere=True)

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from recollect.checks import (
     bounded,
-    checked_filter,
     checked_search,
-    clean_query,
     named_ids,
     unknown_memory,
 )
 from recollect.deadline import Deadline
 from recollect.engine.session import Session
-from recollect.errors import Damaged, NotFound, ProviderError, UserError
+from recollect.errors import Damaged, NotFound
 from recollect.pipeline import run, topics
-from recollect.present.agent_context import FORMS, Form, fitted
-from recollect.query.replacement import replaced_by
-from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
-from recollect.recipes.related import RELATED
-from recollect.stages.supersede import Supersede
 from recollect.store.base import Store
-from recollect.types import Context, Degraded, Filter, Memory, Origin, Response, Search
+from recollect.types import Degraded, Filter, Memory, Response, Search
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
@@ -38,9 +30,6 @@ if TYPE_CHECKING:
 
 # Makes one store of the home's own and others.
 Pooling = Callable[[Store], "VaultPool"]
-CONTEXT_LIMIT = 10
-# However much is pinned: one place of so many is for what the question finds.
-MATCHED_SHARE = 3
 EVERYTHING = Filter()
 RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
 
@@ -49,7 +38,7 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
     """Search. `fields` are those of `Search` and of `Filter` by name: `limit=5`,
     `project="harbor"`, `tags=("a",)`."""
     asked = completed(session, search, **fields)
-    return _federated(session, _recipe(session, asked), asked)
+    return federated(session, _recipe(session, asked), asked)
 
 
 def _recipe(session: Session, search: Search) -> Recipe:
@@ -90,7 +79,7 @@ def completed(session: Session, search: Search | str, /, **fields: Any) -> Searc
     return replace(asked, literal=literal, now=asked.now or session.clock())
 
 
-def _federated(session: Session, recipe: Recipe, search: Search) -> Response:
+def federated(session: Session, recipe: Recipe, search: Search) -> Response:
     """The search in the home's own vault, and in every other that is asked for."""
     for name in search.vaults:
         session.enter(name)
@@ -173,6 +162,8 @@ def readable(session: Session) -> ReadableStore:
 
 def related(session: Session, id: str, limit: int | None = None) -> Response:
     """Other memories about what this one is about, best first."""
+    from recollect.recipes.related import RELATED  # noqa: PLC0415  start-up time
+
     [memory] = show(session, [id])
     text = f"{memory.title} {memory.text}"[:RELATED_READS]
     limit = bounded(RELATED.limits.default if limit is None else limit)
@@ -204,93 +195,3 @@ def located(session: Session, ids: Sequence[str], *, federate: bool = True) -> l
                 raise unknown_memory(id)
             found[id] = elsewhere
     return [found[id] for id in ids]
-
-
-def context(
-    session: Session,
-    query: str = "",
-    *,
-    limit: int = CONTEXT_LIMIT,
-    max_tokens: int | None = None,
-    filter: Filter = EVERYTHING,
-    semantic: str | None = None,
-    topup_recent: bool | None = None,
-    forms: Sequence[Form] = FORMS,
-) -> Context:
-    """What an agent should know when it starts: what is pinned, then what the question finds, then
-    the newest, of which files are none. `max_tokens` bounds the whole answer in each of `forms`.
-    Source: the `echovault` recipe, "Context"."""
-    limit, filter = bounded(limit), checked_filter(filter)
-    response, recipe = None, session.context_recipe()
-    if clean_query(query).strip():
-        recipe = _asking(session, recipe, semantic or session.settings.context.semantic)
-        response = _federated(
-            session, recipe, completed(session, query, limit=limit, filter=filter)
-        )
-    results = [r for r in response or () if not r.validity and not r.superseded_by]
-    found: dict[str, tuple[Memory, Origin]] = {}
-    pinned = _pinned(session, filter, limit)
-    others = [result for result in results if result.memory not in pinned]
-    for memory in pinned[: limit - min(len(others), round(limit / MATCHED_SHARE))]:
-        found.setdefault(memory.id, (memory, "pinned"))
-    for result in results:
-        found.setdefault(result.id, (result.memory, "matched"))
-    topup = session.settings.context.topup_recent if topup_recent is None else topup_recent
-    if topup and len(found) < limit:
-        for memory in _newest(session, replace(filter, tier="capture"), limit):
-            found.setdefault(memory.id, (memory, "newest"))
-    replaced = _replaced(session, recipe, [memory for memory, _ in found.values()])
-    kept = dict(islice(((id, each) for id, each in found.items() if id not in replaced), limit))
-    everything = Context(
-        tuple(memory for memory, _ in kept.values()),
-        response,
-        {id: origin for id, (_, origin) in kept.items()},
-        {r.id: r.passage.text for r in results if r.passage and r.passage.field == "details"},
-    )
-    return fitted(everything, max_tokens, keywords(query), forms)
-
-
-def _pinned(session: Session, filter: Filter, limit: int) -> list[Memory]:
-    """The core memories of the project, then those of no project. Without a project, all."""
-    core = replace(filter, tier="core")
-    found = _newest(session, core, limit)
-    if filter.project:
-        found += _newest(session, replace(core, project=""), limit)
-    return found if filter.project else sorted(found, key=lambda memory: memory.project != "")
-
-
-def _newest(session: Session, filter: Filter, limit: int) -> list[Memory]:
-    valid = replace(filter, valid_at=session.clock())
-    try:
-        return session.store.memories.newest(valid, limit)
-    except Damaged:
-        return readable(session).memories.newest(valid, limit)
-
-
-def _replaced(session: Session, recipe: Recipe, memories: Sequence[Memory]) -> Set[str]:
-    """Those that one of the others seems to replace, by the recipe's rule where it declares one;
-    none where there are no vectors."""
-    store = session.readable_store()
-    declared = (stage for stage in recipe.stages if isinstance(stage, Supersede))
-    rule = next(declared, Supersede())
-    statements = [memory for memory in memories if rule.is_statement(memory)]
-    try:
-        identity = session.models.embedder().identity
-        cosines = store.vectors.between(identity, [memory.id for memory in statements])
-    except (ProviderError, Damaged):
-        return frozenset()
-    return replaced_by(statements, cosines, store.keyword.tokens, session.clock()).keys()
-
-
-def _asking(session: Session, recipe: Recipe, semantic: str) -> Recipe:
-    """`never`: keywords alone. `always`: vectors whenever a model is configured. `auto`: as the
-    recipe declares, but only when the model would answer at once."""
-    modes = ("auto", "always", "never")
-    if semantic not in modes:
-        raise UserError(f"semantic cannot be {semantic!r}; allowed are: {', '.join(modes)}.")
-    models = session.models
-    if semantic == "never" or not models.embeds():
-        return recipe.asking_vectors("never")
-    if semantic == "always":
-        return recipe.asking_vectors("always")
-    return recipe if models.embedder().warm() else recipe.asking_vectors("never")

@@ -12,7 +12,7 @@ from recollect.query.terms import WORD
 from recollect.types import Memory, Passage
 
 if TYPE_CHECKING:
-    from recollect.recipes.base import AnyChannel
+    from recollect.recipes.unions import AnyChannel
 
 SCAN_CHARACTERS = 120
 PASSAGE_CHARACTERS = 160

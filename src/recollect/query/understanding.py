@@ -7,31 +7,21 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 from math import log
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from recollect.models.english import is_common
 from recollect.query import fts5
-from recollect.query.corrections import Corrections
-from recollect.query.exact import (
-    MOST_THINGS,
-    RARE,
-    RARE_SHARE,
-    TELLING_SHARE,
-    exact_things,
-    folded,
-    holds,
-)
-from recollect.query.function_words import is_english
 from recollect.query.intent import intent
-from recollect.query.listing import NOTHING, Asked, asked
 from recollect.query.past import asks_before
 from recollect.query.terms import WORD, composed, keywords, lowered, words
-from recollect.query.time.anchors import anchored
-from recollect.query.time.periods import bounds, periods, within, without
-from recollect.query.time.values import Period
-from recollect.store.base import KeywordQuery, Store
+from recollect.store.base import KeywordQuery
 from recollect.types import Filter, Intent, Memory, Search
+
+if TYPE_CHECKING:
+    from recollect.query.listing import Asked
+    from recollect.query.time.values import Period
+    from recollect.store.base import Store
 
 
 def inverse_frequency(documents: int, holding: int) -> float:
@@ -73,6 +63,9 @@ class Understanding:
         """The times that the query's words name, unless the caller does not want them read so."""
         if self._literal:
             return ()
+        from recollect.query.time.anchors import anchored  # noqa: PLC0415  start-up time
+        from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
+
         found = periods(self._text, self._now)
         event = None if found else anchored(self._text, self._date_of)
         read = (event,) if event else found
@@ -100,7 +93,11 @@ class Understanding:
     @cached_property
     def timeless(self) -> str:
         """The query without the words that name a time."""
-        return without(self._text, self.periods) if self.periods else self._text
+        if not self.periods:
+            return self._text
+        from recollect.query.time.periods import without  # noqa: PLC0415  start-up time
+
+        return without(self._text, self.periods)
 
     @cached_property
     def past(self) -> bool:
@@ -115,6 +112,8 @@ class Understanding:
         """Whether the older of two statements is asked for rather than the newer: it alone has a
         name or a number that the query has, it held at the time that the query names, or the query
         asks for what was before."""
+        from recollect.query.exact import folded, holds  # noqa: PLC0415  start-up time
+
         names = {*self.names, *re.findall(r"\w*\d\w*", self.timeless)}
         texts = [(folded(m.title), folded(f"{m.title}\n{m.text}")) for m in (older, newer)]
         if any(
@@ -136,6 +135,8 @@ class Understanding:
     @cached_property
     def asked(self) -> Asked:
         """What the query asks for beside its topic, unless the caller does not want it read so."""
+        from recollect.query.listing import NOTHING, asked  # noqa: PLC0415  start-up time
+
         if self._literal:
             return NOTHING
         return asked(
@@ -170,6 +171,8 @@ class Understanding:
         """What the query lists, in the order asked for; nothing where it has a topic."""
         if not self.asked.lists:
             return []
+        from recollect.query.time.periods import bounds, within  # noqa: PLC0415  start-up time
+
         since, before = bounds(self.asked_periods)
         wanted = replace(
             self._filter,
@@ -254,11 +257,15 @@ class Understanding:
     @cached_property
     def names(self) -> list[str]:
         """Identifiers, numbers, quoted phrases and the like."""
+        from recollect.query.exact import exact_things  # noqa: PLC0415  start-up time
+
         return exact_things(self.timeless)
 
     @cached_property
     def exact_terms(self) -> list[str]:
         """The names, and keywords that are rare here."""
+        from recollect.query.exact import MOST_THINGS  # noqa: PLC0415  start-up time
+
         covered = {word for name in self.names for word in lowered(name)}
         rare = [
             word for word in self.timeless_keywords if word not in covered and self._is_rare(word)
@@ -269,6 +276,10 @@ class Understanding:
         """Whether so few memories hold the word that it is as good as a name, and, where there are
         too few memories to tell, whether it is no common word. Which words are common in other
         languages than English nobody says here: there it stands alone, or is written as a name."""
+        from recollect.models.english import is_common  # noqa: PLC0415  start-up time
+        from recollect.query.exact import RARE, RARE_SHARE, TELLING_SHARE  # noqa: PLC0415  start-up time
+        from recollect.query.function_words import is_english  # noqa: PLC0415  start-up time
+
         holding = self.frequencies.get(word, 0)
         if not 0 < holding <= min(RARE, RARE_SHARE * self.documents):
             return False
@@ -292,6 +303,8 @@ class Understanding:
         outrank it. Of a long query only the first such words are looked at."""
         if self._literal:
             return {}
+        from recollect.query.corrections import Corrections  # noqa: PLC0415  start-up time
+
         corrections = Corrections(self._store)
         typed = {word.lower(): word for word in words(self._text)}
         unknown = [

@@ -3,69 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, Union, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 from msgspec import Struct
 
 from recollect.context import ChannelRole
 from recollect.errors import UserError
-from recollect.fuse import rrf, union, weighted, zscore
 from recollect.hashing import content_digest
 from recollect.query.likeness import Likeness
-from recollect.recall.accepted import Accepted
-from recollect.recall.details import Details
-from recollect.recall.exact import Exact
-from recollect.recall.keyword import Keyword
-from recollect.recall.listed import Listed
-from recollect.recall.recent import Recent
-from recollect.recall.topic import Topic
-from recollect.recall.vector import Vector
 from recollect.recipes.ranges import AtLeastOne, Count
-from recollect.stages.code_weights import CodeWeights
-from recollect.stages.cross_encoder import CrossEncoder
-from recollect.stages.cut import Cut
-from recollect.stages.dismissed import Dismissed
-from recollect.stages.evidence import JudgeEvidence
-from recollect.stages.exact_floor import ExactFloor
-from recollect.stages.fixed_scores import Browsed, FixedScore
-from recollect.stages.floors import KeywordFloor, ScoreFloor
-from recollect.stages.kind_adjustments import DonePenalty, KindAdjust, KindBoost
-from recollect.stages.near_duplicates import NearDuplicates
-from recollect.stages.neighbours import Neighbours
-from recollect.stages.rerank_interpolation import RerankInterpolation
-from recollect.stages.signal_sums import Bonus, WeightedSum
-from recollect.stages.supersede import Supersede
-from recollect.stages.validity import Validity
-from recollect.stages.vault_preference import VaultPreference
 from recollect.types import View
 
-# Tagged unions for msgspec: what a recipe may be made of.
-AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed, Details, Accepted]  # noqa: UP007
-AnyFusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, zscore.ZScoreFusion]  # noqa: UP007
-AnyStage = Union[  # noqa: UP007
-    WeightedSum,
-    Bonus,
-    CodeWeights,
-    FixedScore,
-    Browsed,
-    KindBoost,
-    CrossEncoder,
-    RerankInterpolation,
-    Supersede,
-    NearDuplicates,
-    ExactFloor,
-    VaultPreference,
-    Validity,
-    Dismissed,
-    KeywordFloor,
-    KindAdjust,
-    DonePenalty,
-    ScoreFloor,
-    Neighbours,
-    Cut,
-    JudgeEvidence,
-]
+if TYPE_CHECKING:
+    from recollect.recipes.unions import AnyChannel, AnyFusion, AnyStage
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -121,7 +72,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         deep = self.deep and msgspec.structs.replace(self.deep, name="", about="", source="")
         bare = msgspec.structs.replace(self, name="", about="", source="", deep=deep)
         # Converted, so that 60 and 60.0 are the same number here too.
-        plain = msgspec.convert(msgspec.to_builtins(bare), Recipe)
+        plain = recipe_of(msgspec.to_builtins(bare))
         return content_digest(msgspec.json.encode(plain, order="sorted").decode(), 6).hex()
 
     @property
@@ -150,6 +101,17 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             for channel in self.recall
         )
         return msgspec.structs.replace(self, recall=recall)
+
+
+def recipe_of(values: object) -> Recipe:
+    """The recipe that plain values declare; msgspec.ValidationError where they declare none."""
+    from recollect.recipes import unions  # noqa: PLC0415  start-up time: a search needs few of them
+
+    # msgspec looks the names of annotations up among those of this module.
+    globals().update(
+        AnyChannel=unions.AnyChannel, AnyFusion=unions.AnyFusion, AnyStage=unions.AnyStage
+    )
+    return msgspec.convert(values, Recipe)
 
 
 def check(recipe: Recipe) -> None:
@@ -203,6 +165,8 @@ def _check_named(part: str, channels: tuple[str, ...], known: list[str]) -> None
 
 def _givers(product: str) -> Iterator[str]:
     """The types of parts that give what another part needs."""
+    from recollect.recipes.unions import AnyFusion, AnyStage  # noqa: PLC0415  start-up time
+
     for part in (*get_args(AnyFusion), *get_args(AnyStage)):
         if product in part.gives:
             yield part.__struct_config__.tag

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_
 
 from msgspec import Meta, Struct
 
+from recollect.recipes import unions
 from recollect.recipes.base import Recipe
 from recollect.recipes.overrides import NAMED_LISTS
 
@@ -51,7 +52,7 @@ def _within(part: Struct, prefix: str) -> Iterator[Constant]:
 
 @cache
 def _kinds(part: type[Struct]) -> dict[str, Any]:
-    return get_type_hints(part, include_extras=True)
+    return get_type_hints(part, localns=vars(unions), include_extras=True)
 
 
 def _number(name: str, value: object, kind: Any) -> Iterator[Constant]:

@@ -17,7 +17,7 @@ from recollect.errors import UserError
 from recollect.fuse.rrf import Alone
 from recollect.recall.keyword import Reading
 from recollect.recall.vector import When
-from recollect.recipes.base import Recipe, check
+from recollect.recipes.base import Recipe, check, recipe_of
 from recollect.store.base import KeywordIndexName
 from recollect.toml_text import toml_values
 from recollect.types import View
@@ -133,7 +133,7 @@ def _try(whole: Tree, where: str, value: object, choices: Sequence[str]) -> None
 
 
 def _recipe(nested: Tree) -> Recipe:
-    return msgspec.convert(_listed(nested), Recipe)
+    return recipe_of(_listed(nested))
 
 
 def _named(value: Any, key: str = "") -> Any:

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 
 from msgspec.structs import fields
 
-from recollect.recipes.base import AnyChannel, AnyStage
+from recollect.recipes.unions import AnyChannel, AnyStage
 from recollect.signals.registry import AnySignal
 from recollect.types import Family
 

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 
 from recollect.errors import NotFound, UserError
 from recollect.recipes.base import Recipe
-from recollect.recipes.blend import BLEND
-from recollect.recipes.covalence import COVALENCE
-from recollect.recipes.echovault import ECHOVAULT
-from recollect.recipes.gnosis import GNOSIS
-from recollect.recipes.router import ROUTER
-from recollect.recipes.vault import VAULT
 
-BUILT_IN: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (BLEND, VAULT, ECHOVAULT, GNOSIS, ROUTER, COVALENCE)
-}
+
+class BuiltIn(Mapping[str, Recipe]):
+    """The recipes that come with Recollect, by name. Each has a module of its name, which is
+    imported when the recipe is asked for: a search needs the parts of one."""
+
+    NAMES = ("blend", "vault", "echovault", "gnosis", "router", "covalence")
+
+    def __getitem__(self, name: str) -> Recipe:
+        if name not in self.NAMES:
+            raise KeyError(name)
+        recipe: Recipe = getattr(import_module(f"recollect.recipes.{name}"), name.upper())
+        return recipe
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.NAMES)
+
+    def __len__(self) -> int:
+        return len(self.NAMES)
+
+
+BUILT_IN = BuiltIn()
 
 
 def with_deep_search() -> list[str]:

@@ -3,15 +3,19 @@ one added to what is there."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from recollect.context import ChannelRole, SearchContext
 from recollect.errors import UserError
 from recollect.recipes.ranges import AtLeastOne, Share
 from recollect.signals.base import NOTHING, added
-from recollect.signals.registry import AnySignal
 from recollect.stages.base import Stage
 from recollect.types import Ranking, combine, weighted
+
+if TYPE_CHECKING:
+    from recollect.signals.registry import AnySignal
 
 
 class SignalStage(Stage, frozen=True):

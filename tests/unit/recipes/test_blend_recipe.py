@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from recollect.errors import UserError
-from recollect.recipes.base import Recipe, check
+from recollect.recipes.base import check, recipe_of
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Settings
 
@@ -50,7 +50,7 @@ def test_it_hangs_together() -> None:
 
 
 def test_it_survives_being_written_down() -> None:
-    written = msgspec.json.decode(msgspec.json.encode(BLEND), type=Recipe)
+    written = recipe_of(msgspec.json.decode(msgspec.json.encode(BLEND)))
     assert written == BLEND
     assert written.fingerprint == BLEND.fingerprint
 

@@ -1,0 +1,65 @@
+"""Everything that a recipe may be made of. A search imports only the parts of its own recipe; what
+turns plain values into a recipe needs them all."""
+
+from __future__ import annotations
+
+from typing import Union
+
+from recollect.fuse import rrf, union, weighted, zscore
+from recollect.recall.accepted import Accepted
+from recollect.recall.details import Details
+from recollect.recall.exact import Exact
+from recollect.recall.keyword import Keyword
+from recollect.recall.listed import Listed
+from recollect.recall.recent import Recent
+from recollect.recall.topic import Topic
+from recollect.recall.vector import Vector
+from recollect.signals.registry import AnySignal
+from recollect.stages import signal_sums
+from recollect.stages.code_weights import CodeWeights
+from recollect.stages.cross_encoder import CrossEncoder
+from recollect.stages.cut import Cut
+from recollect.stages.dismissed import Dismissed
+from recollect.stages.evidence import JudgeEvidence
+from recollect.stages.exact_floor import ExactFloor
+from recollect.stages.fixed_scores import Browsed, FixedScore
+from recollect.stages.floors import KeywordFloor, ScoreFloor
+from recollect.stages.kind_adjustments import DonePenalty, KindAdjust, KindBoost
+from recollect.stages.near_duplicates import NearDuplicates
+from recollect.stages.neighbours import Neighbours
+from recollect.stages.rerank_interpolation import RerankInterpolation
+from recollect.stages.signal_sums import Bonus, WeightedSum
+from recollect.stages.supersede import Supersede
+from recollect.stages.validity import Validity
+from recollect.stages.vault_preference import VaultPreference
+
+# Tagged unions for msgspec: what a recipe may be made of.
+AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed, Details, Accepted]  # noqa: UP007
+AnyFusion = Union[rrf.Rrf, weighted.WeightedMax, union.Union, zscore.ZScoreFusion]  # noqa: UP007
+AnyStage = Union[  # noqa: UP007
+    WeightedSum,
+    Bonus,
+    CodeWeights,
+    FixedScore,
+    Browsed,
+    KindBoost,
+    CrossEncoder,
+    RerankInterpolation,
+    Supersede,
+    NearDuplicates,
+    ExactFloor,
+    VaultPreference,
+    Validity,
+    Dismissed,
+    KeywordFloor,
+    KindAdjust,
+    DonePenalty,
+    ScoreFloor,
+    Neighbours,
+    Cut,
+    JudgeEvidence,
+]
+
+# msgspec looks the names of annotations up in the module that has them, where only type checkers
+# import this one.
+vars(signal_sums).update(AnySignal=AnySignal)
