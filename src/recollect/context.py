@@ -97,6 +97,7 @@ class SearchContext:
         self._memories: dict[str, Memory] = {}
         self._texts: dict[str, MemoryText] = {}
         self._exact_terms: dict[str, list[str]] = {}
+        self._looked_up: dict[str, float | None] = {}
         self._asked = False
         self._ahead: threading.Thread | None = None
         self._vector: Vector | None = None
@@ -188,10 +189,13 @@ class SearchContext:
             return {}
         known = scores_of(self.by_vectors())
         others = [id for id in ids if id not in known]
-        if others:
+        new = [id for id in others if id not in self._looked_up]
+        if new:
             identity = self.models.embedder().identity
-            known |= self.store.vectors.similarities(identity, self.query_vector, others)
-        return known
+            found = self.store.vectors.similarities(identity, self.query_vector, new)
+            self._looked_up |= dict.fromkeys(new) | found
+        looked_up = ((id, self._looked_up[id]) for id in others)
+        return known | {id: cosine for id, cosine in looked_up if cosine is not None}
 
     def cosines_between(self, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         """The cosine of each two of these memories, in this order, that have a vector."""

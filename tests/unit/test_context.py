@@ -115,6 +115,13 @@ def test_cosines_are_the_channels_and_those_looked_up(search_at: Search) -> None
     assert at.cosines(["a", "b", "d"]) == pytest.approx({"a": 0.999, "b": 0.6})
 
 
+def test_a_cosine_is_looked_up_once(search_at: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = search_at("q", THREE, asked=(1.0, 0.0), vectors=VECTORS, channels={"vector": {"a": 0.999}})
+    found = at.cosines(["a", "b", "c", "d"])
+    monkeypatch.setattr(at.store.vectors, "similarities", None)
+    assert at.cosines(["d", "b"]) == {"a": 0.999, "b": found["b"]}
+
+
 def test_cosines_between_are_of_each_two_in_order(search_at: Search) -> None:
     at = search_at("q", THREE, asked=(1.0, 0.0), vectors=VECTORS, channels={"vector": {}})
     assert at.cosines_between(["b", "d", "a", "c"]) == pytest.approx(

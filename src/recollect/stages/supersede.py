@@ -38,7 +38,8 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         before = {hit.memory_id: hit for hit in self._statements(ranking, context)}
         # Oldest first, so that what is raised above something is above it for good.
         order = sorted(map(context.memory, before), key=lambda each: (each.updated_at, each.id))
-        cosines = context.cosines_between([memory.id for memory in order])
+        ids = [memory.id for memory in order]
+        cosines = context.cosines_between(ids) if len(ids) > 1 else {}
         if not cosines:
             return ranking
         replaced = replaced_by(order, cosines, context.store.keyword.tokens, context.now)

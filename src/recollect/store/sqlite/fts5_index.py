@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import cast
 
 import apsw
 
@@ -34,14 +33,13 @@ def tokenizer(connection: apsw.Connection, index: str) -> Callable[[str], list[s
     cut = connection.fts5_tokenizer(name, options)
 
     def tokens(text: str) -> list[str]:
-        found = cut(
+        every: list[str] = cut(  # type: ignore[assignment]  without offsets: plain texts
             text.encode(),
             apsw.FTS5_TOKENIZE_DOCUMENT,
             None,
             include_offsets=False,
             include_colocated=False,
         )
-        every = cast(list[str], found)  # without offsets and synonyms: plain texts
         if len(text) < LONGEST // 4 or max(map(len, every), default=0) < LONGEST // 4:
             return every
         return [token.encode()[:LONGEST].decode(errors="ignore") for token in every]

@@ -214,18 +214,18 @@ def _cut(best: list[NearRow], limit: int) -> list[NearRow]:
 
 
 def best_cosines(
-    stored: Mapping[str, Sequence[StoredVector]], vector: Vector, dimensions: int
+    ids: Sequence[str], vectors: Sequence[bytes], vector: Vector, dimensions: int
 ) -> dict[str, float]:
-    """The cosine of each of these memories: its best passage's."""
-    every = [(id, one.vector) for id, vectors in stored.items() for one in vectors]
-    if not every:
+    """The cosine of each of these memories, which are named once for each vector: its best
+    passage's."""
+    if not vectors:
         return {}
-    rows = np.stack([floats for _, floats in every])
+    rows = np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
     if rows.shape[1] != len(vector):
         raise DimensionMismatch(rows.shape[1], len(vector))
     query = shaped(vector[None, :], dimensions)[0]
     best: dict[str, float] = {}
-    for (id, _), cosine in zip(every, exact(shaped(rows, dimensions), query).tolist(), strict=True):
+    for id, cosine in zip(ids, exact(shaped(rows, dimensions), query).tolist(), strict=True):
         best[id] = max(cosine, best.get(id, cosine))
     return best
 

@@ -80,7 +80,9 @@ class SqliteVectors:
     ) -> dict[str, float]:
         from recollect.store.sqlite.vector_rows import best_cosines  # noqa: PLC0415  as below
 
-        return best_cosines(self.stored(identity, ids), vector, dimensions)
+        rows = self._database.rows(STORED, as_json_list(dict.fromkeys(ids)), identity)
+        found, _, _, vectors = zip(*rows, strict=True) if rows else ((), (), (), ())
+        return best_cosines(found, vectors, vector, dimensions)  # type: ignore[arg-type]
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         from recollect.store.sqlite.vector_rows import between  # noqa: PLC0415  as below
