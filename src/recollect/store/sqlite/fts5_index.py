@@ -33,7 +33,7 @@ def tokenizer(connection: apsw.Connection, index: str) -> Callable[[str], list[s
     cut = connection.fts5_tokenizer(name, options)
 
     def tokens(text: str) -> list[str]:
-        every: list[str] = cut(  # type: ignore[assignment]  without offsets: plain texts
+        every: list[str] = cut(  # type: ignore[assignment]  # without offsets: texts
             text.encode(),
             apsw.FTS5_TOKENIZE_DOCUMENT,
             None,

@@ -82,7 +82,7 @@ class SqliteVectors:
 
         rows = self._database.rows(STORED, as_json_list(dict.fromkeys(ids)), identity)
         found, _, _, vectors = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return best_cosines(found, vectors, vector, dimensions)  # type: ignore[arg-type]
+        return best_cosines(found, vectors, vector, dimensions)
 
     def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
         from recollect.store.sqlite.vector_rows import between  # noqa: PLC0415  as below
