@@ -15,7 +15,7 @@ from typing import NamedTuple
 from recollect.errors import UserError
 from recollect.ingest.draft import CHOICES, Draft
 from recollect.secrets.assignments import ASSIGNMENTS
-from recollect.secrets.detectors import LONG_WORD, Detector, compiled, lowered, of_group, spans
+from recollect.secrets.detectors import Detector, compiled, has_long_word, lowered, of_group, spans
 from recollect.secrets.encoded import DECODED
 from recollect.secrets.formats import BLOCKS, TOKENS
 from recollect.secrets.prefixes import PREFIXED
@@ -71,7 +71,7 @@ class SecretPatterns:
         """Whether a text deserves a closer look. Ordinary memories cost no more than this."""
         if self._custom:
             return True  # nobody knows what their secrets begin with
-        for sign, needles in (SUSPECT_LONG if LONG_WORD.search(text) else SUSPECT).items():
+        for sign, needles in (SUSPECT_LONG if has_long_word(text) else SUSPECT).items():
             if sign in text:
                 for needle in needles:
                     if needle in text:
@@ -86,7 +86,7 @@ class SecretPatterns:
         """The patterns that may match the text, in order."""
         low = text.lower()
         places = {*self._custom}
-        needles = self._long if LONG_WORD.search(text) else self._needles
+        needles = self._long if has_long_word(text) else self._needles
         for needle, those in needles.items():
             if needle in text:
                 places |= those
