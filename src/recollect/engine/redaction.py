@@ -22,6 +22,10 @@ class Redaction:
     def __init__(self, settings: Secrets) -> None:
         self._settings = settings
 
+    def __reduce__(self) -> tuple[type[Redaction], tuple[Secrets]]:
+        """Another process compiles the patterns itself."""
+        return Redaction, (self._settings,)
+
     @cached_property
     def _patterns(self) -> SecretPatterns:
         from recollect.secrets.redaction import SecretPatterns  # noqa: PLC0415  start-up time
@@ -51,6 +55,11 @@ class Redaction:
         if not (folder.redact and self._settings.redact):
             return None
         from recollect.folders.file_reading import Cleaning  # noqa: PLC0415  start-up time
-        from recollect.secrets.redaction import redacted  # noqa: PLC0415  as above
 
-        return Cleaning(lambda text: redacted(text, self._patterns, keep_lines=True), self.of_draft)
+        return Cleaning(self.of_document, self.of_draft)
+
+    def of_document(self, text: str) -> tuple[str, Mapping[str, int]]:
+        """The text of a file without its secrets; its lines keep their numbers."""
+        from recollect.secrets.redaction import redacted  # noqa: PLC0415  start-up time
+
+        return redacted(text, self._patterns, keep_lines=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -68,6 +68,16 @@ def _text(chunk: StoredChunk | Chunk) -> object:
 
 def _heading(chunk: StoredChunk | Chunk) -> object:
     return chunk.heading
+
+
+def repetitions(chunks: Sequence[Chunk]) -> list[int]:
+    """For each chunk how many before it have the same heading and text."""
+    seen: Counter[object] = Counter()
+    found = []
+    for chunk in chunks:
+        found.append(seen[_heading_and_text(chunk)])
+        seen[_heading_and_text(chunk)] += 1
+    return found
 
 
 def new_ids(folder: str, path: str, chunk: Chunk, repeated: int = 0) -> Iterator[str]:

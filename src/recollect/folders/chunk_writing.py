@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
-from recollect.documents import file_types
 from recollect.documents.document import Chunk
-from recollect.folders.chunk_matching import StoredChunk, matching_memories, new_ids
-from recollect.folders.file_reading import Cleaning, ReadFile
+from recollect.folders.chunk_matching import StoredChunk, matching_memories, new_ids, repetitions
+from recollect.folders.file_reading import CleanDraft, ReadFile
 from recollect.folders.report import Synced
-from recollect.ingest.draft import Draft, complete, draft
+from recollect.ingest.draft import Draft, complete
 from recollect.store.base import Stored, Writing
 from recollect.store.folders import FileChunk, Folder, StoredFile
-
-SOURCE = "folder"
-# Fields that a file's front matter may give, and what they are where it does not.
-UNSAID: Mapping[str, object] = {
-    "tags": (), "domain": "", "severity": None, "valid_from": None, "valid_until": None,
-}  # fmt: skip
 
 
 class ChunkWriter:
@@ -29,13 +21,11 @@ class ChunkWriter:
         self,
         write: Writing,
         folder: Folder,
-        cleaning: Cleaning | None,
         now: Callable[[], datetime],
         report: Synced,
     ) -> None:
         self._write = write
         self._folder = folder
-        self._cleaning = cleaning
         self._now = now
         self._report = report
 
@@ -71,23 +61,22 @@ class ChunkWriter:
         ]
         ids = matching_memories(candidates, file.chunks)
         kept: dict[int, FileChunk] = {}
-        seen: Counter[tuple[str, str]] = Counter()
-        for number, (id, chunk) in enumerate(zip(ids, file.chunks, strict=True), 1):
+        chunks = zip(ids, file.chunks, file.drafts, repetitions(file.chunks), strict=True)
+        for number, (id, chunk, clean, repeated) in enumerate(chunks, 1):
             memory = stored.get(id) if id is not None else None
-            repeated = seen[chunk.heading, chunk.text]
-            seen[chunk.heading, chunk.text] += 1
             if memory is not None and memory.forgotten and before is not None and not before.gone:
                 key = memory.key  # somebody has forgotten this chunk, and not the file
             else:
-                key = self._write_chunk(file, chunk, memory, repeated)
+                key = self._write_chunk(file, chunk, clean, memory, repeated)
             id = memory.memory.id if memory is not None else ""
             kept[key] = FileChunk(id, number, chunk.heading, chunk.first_line, chunk.last_line)
         return kept
 
     def _write_chunk(
-        self, file: ReadFile, chunk: Chunk, memory: Stored | None, repeated: int
+        self, file: ReadFile, chunk: Chunk, clean: CleanDraft, memory: Stored | None, repeated: int
     ) -> int:
-        content = self._draft(file, chunk)
+        content, redacted = clean
+        self._report.redacted.update(redacted)
         if memory is None:
             id, memory = self._place(file.found.path, chunk, repeated)
         else:
@@ -110,45 +99,7 @@ class ChunkWriter:
                 return id, stored
         raise AssertionError("ids do not end")
 
-    def _draft(self, file: ReadFile, chunk: Chunk) -> Draft:
-        assert file.document is not None
-        document, found = file.document, file.found
-        changed = _moment(found.changed_ns, self._now())
-        title = document.title
-        heading = chunk.heading if chunk.heading.startswith(title) else f"{title} > {chunk.heading}"
-        fields: dict[str, object] = {
-            **UNSAID,
-            "kind": "code" if document.file_type in file_types.CODE else "document",
-            "project": self._folder.project,
-            "source": SOURCE,
-            "created_at": changed,
-            "updated_at": changed,
-            **document.fields,
-            "title": found.path,
-            "text": chunk.text,
-            "context": heading.removesuffix(" > "),
-            "path": str(found.full),
-        }
-        content = draft(fields)
-        content = Draft(
-            {**content.fields, **{name: None for name in UNSAID if fields[name] is None}}
-        )
-        if self._cleaning is not None:
-            # The file's text was cleaned as a whole. Its path, headings and tags were not, and a
-            # chunk that begins within a long line may look like a secret that the line did not.
-            content, redacted = self._cleaning.draft(content)
-            self._report.redacted.update(redacted)
-        return content
-
 
 def _places(chunks: Mapping[int, FileChunk]) -> dict[int, tuple[object, ...]]:
     """Number, heading and lines of each memory, by its key."""
     return {key: chunk[1:] for key, chunk in chunks.items()}
-
-
-def _moment(changed_ns: int, now: datetime) -> datetime:
-    """When the file was changed; now for a time that no calendar has."""
-    try:
-        return datetime.fromtimestamp(changed_ns / 1e9, UTC)
-    except (OverflowError, ValueError, OSError):
-        return now

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
+from recollect.documents import file_types
 from recollect.documents.chunking import chunked
 from recollect.documents.document import Chunk, Document, LeftOut, Reason
 from recollect.documents.reader import SizeLimits, parse, read_bytes
-from recollect.folders.report import Synced
+from recollect.folders.chunk_matching import new_ids, repetitions
 from recollect.folders.scan import FoundFile
 from recollect.hashing import bytes_digest
-from recollect.ingest.draft import Draft
-from recollect.store.folders import StoredFile
+from recollect.ingest.draft import Draft, complete, draft
+from recollect.store.folders import Folder, StoredFile
+from recollect.store.prepared import PreparedMemories
 
+SOURCE = "folder"
+# Fields that a file's front matter may give, and what they are where it does not.
+UNSAID: Mapping[str, object] = {
+    "tags": (), "domain": "", "severity": None, "valid_from": None, "valid_until": None,
+}  # fmt: skip
+# A draft without its secrets, and how many of each kind it had.
+CleanDraft = tuple[Draft, Mapping[str, int]]
 # The reason of a file that can be read once a package is installed.
 LACKING: Reason = "needs an extra"
 
@@ -28,26 +38,33 @@ class Cleaning(NamedTuple):
 
 class ReadFile(NamedTuple):
     """A file that was read: as the file system described it before, the digest of its content, and
-    its chunks. `document` is None where it is left out, or has the same content as before."""
+    its chunks, each with the draft of its memory. `title` is None where it is left out, or has the
+    same content as before. `notes`: what a person should know of it."""
 
     found: FoundFile
     read_ns: int
     digest: bytes = b""
-    document: Document | None = None
+    title: str | None = None
     chunks: Sequence[Chunk] = ()
+    drafts: Sequence[CleanDraft] = ()
     left_out: LeftOut | None = None
+    notes: Sequence[str] = ()
+    redacted: Mapping[str, int] | None = None
 
 
-def read_file(
-    found: FoundFile,
-    before: StoredFile | None,
-    cleaning: Cleaning | None,
-    limits: SizeLimits,
-    report: Synced,
-) -> ReadFile:
+class Reading(NamedTuple):
+    """How the files of a folder are read. `now`: for a file whose time no calendar has."""
+
+    folder: Folder
+    cleaning: Cleaning | None
+    limits: SizeLimits
+    now: datetime
+
+
+def read_file(reading: Reading, found: FoundFile, before: StoredFile | None) -> ReadFile:
     """Read a file; `before`: what is known of it."""
     file = ReadFile(found, time.time_ns())
-    raw = read_bytes(found.full, found.path, limits)
+    raw = read_bytes(found.full, found.path, reading.limits)
     if isinstance(raw, LeftOut):
         return file._replace(left_out=raw)
     file = file._replace(digest=bytes_digest(raw))
@@ -58,13 +75,69 @@ def read_file(
     document = parse(raw, found.path)
     if isinstance(document, LeftOut):
         return file._replace(left_out=document)
-    if cleaning is not None:
+    redacted: Mapping[str, int] | None = None
+    if reading.cleaning is not None:
         # Before the text is split: a secret of several lines may end up in several chunks, and none
         # of them would show what it is.
-        text, redacted = cleaning.text(document.text)
-        report.redacted.update(redacted)
+        text, redacted = reading.cleaning.text(document.text)
         document = document._replace(text=text)
     chunks, notes = chunked(document)
-    for note in notes:
-        report.note(found.path, note)
-    return file._replace(document=document, chunks=chunks)
+    drafts = [chunk_draft(reading, found, document, chunk) for chunk in chunks]
+    return file._replace(
+        title=document.title, chunks=chunks, drafts=drafts, notes=notes, redacted=redacted
+    )
+
+
+def chunk_draft(reading: Reading, found: FoundFile, document: Document, chunk: Chunk) -> CleanDraft:
+    """What a chunk says as a memory, without its secrets."""
+    changed = _moment(found.changed_ns, reading.now)
+    title = document.title
+    heading = chunk.heading if chunk.heading.startswith(title) else f"{title} > {chunk.heading}"
+    fields: dict[str, object] = {
+        **UNSAID,
+        "kind": "code" if document.file_type in file_types.CODE else "document",
+        "project": reading.folder.project,
+        "source": SOURCE,
+        "created_at": changed,
+        "updated_at": changed,
+        **document.fields,
+        "title": found.path,
+        "text": chunk.text,
+        "context": heading.removesuffix(" > "),
+        "path": str(found.full),
+    }
+    content = draft(fields)
+    content = Draft({**content.fields, **{name: None for name in UNSAID if fields[name] is None}})
+    if reading.cleaning is None:
+        return content, {}
+    # The file's text was cleaned as a whole. Its path, headings and tags were not, and a chunk that
+    # begins within a long line may look like a secret that the line did not.
+    return reading.cleaning.draft(content)
+
+
+def ready_made(
+    reading: Reading, files: Sequence[tuple[FoundFile, StoredFile | None]]
+) -> tuple[list[ReadFile], PreparedMemories]:
+    """The files, and what a store needs of their memories if all of them are new."""
+    from recollect.store.sqlite.segments import packing  # noqa: PLC0415  start-up time: numpy
+
+    every = [read_file(reading, found, before) for found, before in files]
+    return every, packing.prepared(
+        packing.fields_of(complete(draft, id, None, reading.now))
+        for file in every
+        for id, (draft, _) in zip(first_ids(reading.folder, file), file.drafts, strict=True)
+    )
+
+
+def first_ids(folder: Folder, file: ReadFile) -> Iterator[str]:
+    """The id that each chunk of a new file gets, unless it is taken."""
+    for chunk, repeated in zip(file.chunks, repetitions(file.chunks), strict=True):
+        yield next(new_ids(folder.path, file.found.path, chunk, repeated))
+
+
+def _moment(changed_ns: int, now: datetime) -> datetime:
+    """When the file was changed; now for a time that no calendar has."""
+    try:
+        return datetime.fromtimestamp(changed_ns / 1e9, UTC)
+    except (OverflowError, ValueError, OSError):
+        return now

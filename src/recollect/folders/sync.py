@@ -12,17 +12,26 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from recollect.documents.reader import DEFAULT, SizeLimits
 from recollect.errors import NotFound
 from recollect.folders.chunk_writing import ChunkWriter
-from recollect.folders.file_reading import LACKING, Cleaning, ReadFile, read_file
+from recollect.folders.file_reading import (
+    LACKING,
+    Cleaning,
+    ReadFile,
+    Reading,
+    read_file,
+    ready_made,
+)
 from recollect.folders.moved_files import MovedFiles
 from recollect.folders.report import Synced
 from recollect.folders.scan import FoundFile, Scan, scan_folder
 from recollect.store.base import Store, Writing
 from recollect.store.folders import Folder, StoredFile
+from recollect.store.prepared import PreparedMemories
 
 # A file that was changed so shortly before it was read may have been changed once more since, and
 # its time would not tell: clocks of file systems are that coarse. Git calls such files racy.
@@ -31,8 +40,17 @@ COARSE_NS = 2_000_000_000
 # other writers wait little.
 BATCH_CHUNKS = 500
 BATCH_FILES = 200
+# With fewer files, starting workers takes longer than they spare.
+FEW_FILES = 500
+# What a worker reads and prepares at once, which is written as quickly as a batch that is not
+# prepared: so many files, and about so many bytes.
+MOST_FILES = 2000
+MOST_BYTES = 16_000_000
 
 NOT_THERE = "The folder {folder} is not there; its memories are kept as they are."
+
+
+FileToRead = tuple[FoundFile, StoredFile | None]  # and what is known of it
 
 
 class Away(NotFound):
@@ -79,7 +97,7 @@ class Sync:
         moved = MovedFiles([file for file in known.values() if file.gone or file in gone])
         progress(0, len(waiting))
         finished = 0
-        for batch in _batches(self._read(found, known) for found in waiting):
+        for batch, prepared in self._read([(found, known.get(found.path)) for found in waiting]):
             with self._store.writing(bulk=True) as write:
                 for file in batch:
                     path = file.found.path
@@ -87,6 +105,7 @@ class Sync:
                         self._write(write, file, _before(file, known, moved))
                     else:  # another process has taken it in meanwhile
                         self.report.files["unchanged"] += 1
+                write.index_added(prepared)
             finished += len(batch)
             progress(finished, len(waiting))
         self._forget_gone([file for file in gone if file.key not in moved.taken])
@@ -135,9 +154,30 @@ class Sync:
             self.report.files["unchanged"] += 1
         return True
 
-    def _read(self, found: FoundFile, known: Mapping[str, StoredFile]) -> ReadFile:
-        before = known.get(found.path)
-        return read_file(found, before, self._cleaning, self._limits, self.report)
+    def _read(
+        self, files: Sequence[FileToRead]
+    ) -> Iterator[tuple[list[ReadFile], PreparedMemories | None]]:
+        """The files read, in batches; many are read by worker processes, which also prepare what is
+        written of them."""
+        reading = Reading(self._folder, self._cleaning, self._limits, self._now())
+        workers = 0
+        batches: Iterable[tuple[list[ReadFile], PreparedMemories | None]]
+        if len(files) > FEW_FILES:
+            from recollect.worker_processes import Workers, fitting  # noqa: PLC0415  start-up time
+
+            workers = fitting()
+        if workers > 1:
+            size = min(MOST_FILES, -(-len(files) // (2 * workers)))
+            batches = Workers(partial(ready_made, reading), workers).map(_parts(files, size))
+        else:
+            every = (read_file(reading, found, before) for found, before in files)
+            batches = ((batch, None) for batch in _batches(every))
+        for batch, prepared in batches:
+            for file in batch:
+                self.report.redacted.update(file.redacted)
+                for note in file.notes:
+                    self.report.note(file.found.path, note)
+            yield batch, prepared
 
     def _write(self, write: Writing, file: ReadFile, before: StoredFile | None) -> None:
         found, left_out = file.found, file.left_out
@@ -148,7 +188,7 @@ class Sync:
         )  # fmt: skip
         if left_out is not None and left_out.reason == "vanished":
             return  # the next pass will see what became of it
-        if file.document is None and left_out is None and before is not None:
+        if file.title is None and left_out is None and before is not None:
             if not _is_racy(before, now):
                 write.files.put(self._folder, now)  # touched, no more
             self.report.files["unchanged"] += 1
@@ -160,7 +200,7 @@ class Sync:
         self._chunk_writer(write).write(key, file, before)
 
     def _chunk_writer(self, write: Writing) -> ChunkWriter:
-        return ChunkWriter(write, self._folder, self._cleaning, self._now, self.report)
+        return ChunkWriter(write, self._folder, self._now, self.report)
 
     def _count(self, file: ReadFile, before: StoredFile | None) -> None:
         if file.left_out is not None:
@@ -215,6 +255,19 @@ def _batches(files: Iterable[ReadFile]) -> Iterator[list[ReadFile]]:
             batch, chunks = [], 0
     if batch:
         yield batch
+
+
+def _parts(files: Sequence[FileToRead], size: int) -> Iterator[Sequence[FileToRead]]:
+    part: list[FileToRead] = []
+    total = 0
+    for file in files:
+        part.append(file)
+        total += file[0].size
+        if len(part) >= size or total >= MOST_BYTES:
+            yield part
+            part, total = [], 0
+    if part:
+        yield part
 
 
 def _is_racy(before: StoredFile, now: StoredFile) -> bool:

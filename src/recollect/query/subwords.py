@@ -50,8 +50,10 @@ SIGN = (
 LONGEST = 200
 # So many pieces of less than two characters each are a hash, not words.
 FEW_PIECES = 3
-# Compounds come again and again; as many as a large import uses often, in about a megabyte.
-MOST_KNOWN = 4096
+# What stands between blanks comes again and again, unless it is long: as much of it as a large
+# import uses often, in a few megabytes.
+MOST_KNOWN = 16_384
+LONGEST_KNOWN = 80
 # A query of so many words may be a part of a name, and of so many a name; a longer one is a
 # sentence.
 FEW_WORDS = 2
@@ -82,11 +84,8 @@ def subwords(text: str) -> list[str]:
     """
     found: list[str] = []
     for stretch in _stretches(text if text.isascii() else _normal(text)):
-        for run, compound in _pieces(stretch):
-            if run:
-                found += pairs(run)
-            else:
-                found += _extra_tokens(compound)
+        known = _tokens_of if len(stretch) <= LONGEST_KNOWN else _tokens_of.__wrapped__
+        found += known(stretch)
     return found
 
 
@@ -241,6 +240,14 @@ def _inner_words(word: str) -> tuple[str, ...]:
 
 
 @lru_cache(MOST_KNOWN)
+def _tokens_of(stretch: str) -> tuple[str, ...]:
+    """The extra tokens of what stands between blanks."""
+    found: list[str] = []
+    for run, compound in _pieces(stretch):
+        found += pairs(run) if run else _extra_tokens(compound)
+    return (*found,)
+
+
 def _extra_tokens(compound: str) -> tuple[str, ...]:
     if compound.islower() or compound.istitle():  # `well-known` and its like, quicker
         joined = compound.replace("-", "")

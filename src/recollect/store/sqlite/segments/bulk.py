@@ -59,7 +59,8 @@ class AddedMemories:
         """Index all that wait. What was `prepared` is used if it is of these memories."""
         keys, memories = [*self._waiting], [*self._waiting.values()]
         self._waiting.clear()
-        if len(keys) < buffer.limit(self._connection):
+        # Of what is prepared, more is to come.
+        if len(keys) < (buffer.MOST if prepared else buffer.limit(self._connection)):
             self._connection.executemany(INDEX, [(key,) for key in keys])
             for key, memory in zip(keys, memories, strict=True):
                 self.now_live(key, memory)
