@@ -8,8 +8,6 @@ with Recollect("notes.db") as memory:
         print(result.score, result.memory.title)
 """
 
-from __future__ import annotations
-
 from recollect.version import __version__
 
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time to import typing

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
-from zlib import crc32
 
 try:
     import fcntl
@@ -154,6 +153,8 @@ def _created(file: Path) -> tuple[Path, BinaryIO]:
 
 def _start(file: Path) -> str:
     """How the names of files beside this one begin; short, however long the file's name is."""
+    from zlib import crc32  # noqa: PLC0415  start-up time
+
     return f".recollect-{crc32(os.fsencode(file.name)):08x}-"
 
 

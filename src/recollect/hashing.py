@@ -15,6 +15,12 @@ def bytes_digest(raw: bytes, size: int = 16) -> bytes:
     return hashlib.blake2b(raw, digest_size=size).digest()
 
 
+def sha256_hex(raw: bytes) -> str:
+    import hashlib  # noqa: PLC0415  start-up time: a search by words hashes nothing
+
+    return hashlib.sha256(raw).hexdigest()
+
+
 def keyed_digest(key: bytes, text: str) -> bytes:
     """HMAC-SHA-256: without the key it reveals nothing about the text."""
     import hmac  # noqa: PLC0415  start-up time: a search without tags hashes nothing

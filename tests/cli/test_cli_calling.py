@@ -32,20 +32,35 @@ def test_the_version_is_printed(home: Home) -> None:
     assert home.run("-V").out == f"recollect {__version__}\n"
 
 
+# Modules of the standard library and of others.
+HEAVY = "asyncio base64 httpx2 inspect locale numpy platformdirs rich zlib"
+# What a search by words does not need of Recollect.
+ROOMS = (
+    "engine.browsing engine.context engine.feedback engine.importing engine.writing ingest.saving "
+    "query.corrections query.expressions query.replacement query.time.grammar models.folder "
+    "recipes.blend recipes.unions stages.evidence store.sqlite.upkeep"
+)
+
+
 @pytest.mark.parametrize(
-    ("args", "unneeded"),
+    ("args", "unneeded", "most"),
     [
-        ("--version", "argparse contextlib msgspec typing"),
-        ("search note --json", "asyncio base64 httpx2 inspect numpy rich"),
+        ("--version", "argparse contextlib msgspec typing __future__ socket", 5),
+        ("search note --json --recipe vault", f"{HEAVY} difflib hashlib", 140),
+        ("search note --json", HEAVY, 190),
     ],
 )
 def test_what_a_command_does_not_need_it_does_not_import(
-    home: Home, args: str, unneeded: str
+    home: Home, args: str, unneeded: str, most: int
 ) -> None:
+    """Start-up time, by what can be counted; `most` is the number of modules of Recollect."""
     ran = home.run(*args.split(), through=(sys.executable, "-X", "importtime"))
     imported = {line.rpartition("|")[2].strip() for line in ran.err.splitlines()}
-    assert "recollect.interfaces.cli.main" in imported
+    own = {name.removeprefix("recollect.") for name in imported if name.startswith("recollect")}
+    assert "interfaces.cli.main" in own
     assert imported & set(unneeded.split()) == set()
+    assert len(own) <= most
+    assert own & set(ROOMS.split()) == set() or "vault" not in args
 
 
 @pytest.mark.parametrize("args", [(), ("--help",), ("-h",), ("help",)])

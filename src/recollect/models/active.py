@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recollect.errors import ProviderError
-from recollect.models.base import Embedder, Reranker
 from recollect.models.registry import Absent, open_embedder, open_reranker
-from recollect.models.rerank_cache import RerankCache
 from recollect.settings import Settings
+
+if TYPE_CHECKING:
+    from recollect.models.base import Embedder, Reranker
 
 
 class ActiveModels:
@@ -41,6 +42,8 @@ class ActiveModels:
             return Absent(str(error))
         if isinstance(opened, Absent) or not self._remember:
             return opened
+        from recollect.models.rerank_cache import RerankCache  # noqa: PLC0415  start-up time
+
         return RerankCache(opened)
 
     def embedder(self) -> Embedder:

@@ -6,7 +6,6 @@ model are read instead, and the usual values are used for what they do not say.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from recollect.errors import ProviderError
+from recollect.hashing import sha256_hex
 from recollect.models.base import broken
 
 Pooling = Literal["cls", "mean"]
@@ -65,7 +65,7 @@ class ModelFolder:
         except OSError as error:
             raise broken(f"{file} cannot be read: {error.strerror}.") from error
         wanted = self.declared.sha256.get(file.name)
-        if wanted is not None and hashlib.sha256(content).hexdigest() != wanted:
+        if wanted is not None and sha256_hex(content) != wanted:
             raise broken(f"{file} is damaged: its SHA-256 is not the declared one.")
         return content
 
@@ -85,7 +85,7 @@ class ModelFolder:
         with self.model.open("rb") as file:
             ends = [file.read(ENDS), (file.seek(max(0, size - ENDS)), file.read())[1]]
         used = msgspec.json.encode(self.declared)
-        return hashlib.sha256(b"".join([str(size).encode(), *ends, used])).hexdigest()
+        return sha256_hex(b"".join([str(size).encode(), *ends, used]))
 
     def verify(self) -> str | None:
         """What is wrong with the files, or None."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from recollect.context import SearchContext
-from recollect.query.passages import LEAST_START, passage
 from recollect.query.terms import WORD
 from recollect.types import Memory, Passage
 
@@ -46,6 +45,8 @@ def flowed(text: str) -> str:
 def passages(context: SearchContext, memories: Sequence[Memory]) -> dict[str, Passage]:
     """The passage of each memory that the query's words stand in; where none does, the one that is
     nearest in meaning, or the beginning."""
+    from recollect.query.passages import passage  # noqa: PLC0415  start-up time
+
     words = context.understanding.sought
     spans = {hit.memory_id: hit.findings.span for hit in context.by_vectors()}
     found = {}
@@ -75,6 +76,8 @@ def marked(
 
 def highlighted(text: str, context: SearchContext) -> str:
     """The text with `<mark>` around each word that the query has, in any form."""
+    from recollect.query.passages import LEAST_START  # noqa: PLC0415  start-up time
+
     query = context.understanding
     wanted = frozenset[str]().union(*(query.stems_of(word) for word in query.searched))
     starts = tuple(stem[:LEAST_START] for stem in wanted)  # few words are worth a look

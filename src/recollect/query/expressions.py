@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from recollect.query.terms import quoted
+
 # FTS5's own tokens: white space is ASCII's, and every character beyond ASCII belongs to a word.
 # Compiled when first used, since that takes milliseconds and most recipes never parse a query.
 LEXEME = r'[ \t\r\n]*(?:"((?:[^"]|"")*)"|([-(){}:+*,^])|([A-Za-z0-9_\x1a\u0080-\U0010ffff]+))'
@@ -78,11 +80,6 @@ class Group(NamedTuple):
 
 
 Expression = Near | Within | Joined | Group
-
-
-def quoted(text: str) -> str:
-    """One FTS5 string; a quote inside is doubled, and NUL, which would end it, is a space."""
-    return '"' + text.replace("\0", " ").replace('"', '""') + '"'
 
 
 class ExpressionLimits(NamedTuple):

@@ -63,3 +63,8 @@ def tokens(text: str) -> list[str]:
 def semantic_text(memory: Memory) -> str:
     """What TF-IDF reads of a memory. Source: the `vault` recipe, signal "semantic"."""
     return "\n".join((memory.title, memory.text, memory.context, *memory.tags))
+
+
+def quoted(text: str) -> str:
+    """One FTS5 string; a quote inside is doubled, and NUL, which would end it, is a space."""
+    return '"' + text.replace("\0", " ").replace('"', '""') + '"'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.query.expressions import quoted
 from recollect.query.fts5 import (
     MOST_TERMS,
     all_of,
@@ -14,6 +13,7 @@ from recollect.query.fts5 import (
     each_counted,
     within,
 )
+from recollect.query.terms import quoted
 
 COLUMNS = ("title", "text", "tags")
 

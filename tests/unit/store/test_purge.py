@@ -9,8 +9,9 @@ import apsw
 import pytest
 
 from recollect import Recollect
+from recollect.store.sqlite.memories import unscrubbed
 from recollect.store.sqlite.store import SqliteStore
-from recollect.store.sqlite.upkeep import scrub, unscrubbed
+from recollect.store.sqlite.upkeep import scrub
 from recollect.testing.stores.helpers import save
 from recollect.testing.stores.samples import memory
 

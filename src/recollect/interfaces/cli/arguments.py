@@ -15,6 +15,9 @@ from recollect.interfaces import requests
 from recollect.times import parse_time
 from recollect.types import Filter, Search
 
+# argparse looks for translations, and imports `locale` for it. There are none.
+argparse._ = str  # type: ignore[attr-defined]
+
 S = TypeVar("S")  # what a command's actions work on
 
 

@@ -1,11 +1,10 @@
 """`recollect`: finds the command, runs it, and turns errors into one line and an exit code."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys
 
+# Start-up time: without `from __future__`, which is a module, too.
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time to import typing
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +55,7 @@ FAILED = 1
 INTERRUPTED = 130
 
 
-def entry() -> NoReturn:
+def entry() -> "NoReturn":
     """The installed command: start and leave as quickly as Python allows.
 
     Garbage collection finds nothing during imports, so it is off. At the end the vault is closed
@@ -82,16 +81,12 @@ def _set_up_streams() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command; returns the exit code."""
-    from recollect.errors import RecollectError  # noqa: PLC0415  start-up time
-
     try:
         code = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
         return code
-    except RecollectError as error:
-        return failed(str(error), getattr(error, "exit_code", FAILED))
     except BrokenPipeError:  # the reader, `head` say, has seen enough
         return 0
     except OSError as error:
@@ -99,6 +94,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return failed(f"{what}: {error.strerror}.", FAILED)
     except KeyboardInterrupt:
         return failed("Interrupted. Everything saved so far is kept.", INTERRUPTED)
+    except Exception as error:
+        from recollect.errors import RecollectError  # noqa: PLC0415  start-up time
+
+        if not isinstance(error, RecollectError):
+            raise
+        return failed(str(error), getattr(error, "exit_code", FAILED))
 
 
 def _dispatch(argv: list[str]) -> int:

@@ -73,6 +73,11 @@ _texts = attrgetter(*TEXTS)
 _times = attrgetter(*TIMES)
 
 
+def unscrubbed(database: Database) -> list[tuple[apsw.SQLiteValue, ...]]:
+    """The note that a purge left which was not scrubbed."""
+    return database.rows("SELECT key, value FROM meta WHERE key = ?", UNSCRUBBED)
+
+
 class SqliteMemories:
     """Reading."""
 

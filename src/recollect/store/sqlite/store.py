@@ -15,18 +15,17 @@ from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.feedback import SqliteFeedback
 from recollect.store.sqlite.folders import SqliteFolders
 from recollect.store.sqlite.keyword import SqliteKeyword
-from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting
+from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting, unscrubbed
 from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.store.sqlite.segments.background import BackgroundMerging
-from recollect.store.sqlite.stats import counts
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.store.sqlite.upkeep import Finding, examine, scrub, unscrubbed
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.mending import Mended
     from recollect.store.sqlite.salvage import Salvage
+    from recollect.store.sqlite.upkeep import Finding
 
 
 class SqliteStore:
@@ -44,7 +43,7 @@ class SqliteStore:
         self._use(Database(path, keys, self._forget, at_rest=at_rest), brief=brief)
         with suppress(StoreError):  # damaged, or being written: the next command does it
             if not (at_rest or self.database.frozen) and unscrubbed(self.database):
-                scrub(self.database, patient=False)
+                self.scrub(patient=False)
 
     def _use(self, database: Database, *, brief: bool) -> None:
         self.database = database
@@ -89,12 +88,17 @@ class SqliteStore:
 
         return salvaging(self.database, self.database.path)
 
-    def scrub(self) -> None:
-        """Remove what is left of purged memories in the file."""
-        scrub(self.database)
+    def scrub(self, *, patient: bool = True) -> None:
+        """Remove what is left of purged memories in the file; without `patient`, only if nobody
+        else writes to it."""
+        from recollect.store.sqlite.upkeep import scrub  # noqa: PLC0415  start-up time
+
+        scrub(self.database, patient=patient)
 
     def examine(self) -> Iterator[Finding]:
         """Check everything that is derived from the memories."""
+        from recollect.store.sqlite.upkeep import examine  # noqa: PLC0415  start-up time
+
         with self.database.translated():
             yield from examine(self.database.connection(), self.topics.hashed)
 
@@ -105,6 +109,8 @@ class SqliteStore:
 
     def counts(self) -> dict[str, Any]:
         """How many memories, tags and so on there are."""
+        from recollect.store.sqlite.stats import counts  # noqa: PLC0415  start-up time
+
         return counts(self.database)
 
     def seal(self, idle_s: float) -> bool:

@@ -20,7 +20,7 @@ from recollect.store.sqlite.counts import TopicHash
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
-from recollect.store.sqlite.memories import UNSCRUBBED
+from recollect.store.sqlite.memories import unscrubbed
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.vault_files import log_copied
 
@@ -107,11 +107,6 @@ def scrub(database: Database, *, patient: bool = True) -> None:
     if done:
         with database.writing(patient=patient) as connection:
             connection.executemany("DELETE FROM meta WHERE key = ? AND value = ?", unfinished)
-
-
-def unscrubbed(database: Database) -> list[tuple[apsw.SQLiteValue, ...]]:
-    """The note that a purge left which was not scrubbed."""
-    return database.rows("SELECT key, value FROM meta WHERE key = ?", UNSCRUBBED)
 
 
 def examine(connection: apsw.Connection, hashed: TopicHash) -> Iterator[Finding]:
