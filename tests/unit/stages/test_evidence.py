@@ -25,9 +25,11 @@ BLEND = BUILT_IN["blend"]
 [RULE] = [stage for stage in BLEND.stages if isinstance(stage, JudgeEvidence)]
 # The toy models are known, so that their cosines and logits count.
 KNOWN = structs.replace(RULE, fitted_with=("toy",))
-# Read one by one, so that it may stop behind each.
+# Read one by one, so that it may stop behind each, and however far apart they stand.
 ONE_BY_ONE = [
-    structs.replace(stage, batch=1) if isinstance(stage, RerankInterpolation) else stage
+    structs.replace(stage, batch=1, bound=100.0)
+    if isinstance(stage, RerankInterpolation)
+    else stage
     for stage in BLEND.stages[:-1]
 ]
 RECIPE = structs.replace(BLEND, stages=(*ONE_BY_ONE, KNOWN))

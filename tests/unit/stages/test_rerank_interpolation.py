@@ -102,6 +102,57 @@ def test_what_stands_below_the_best_is_held_to_be_as_good_as_the_worst_read(
     assert verified(ranking) == {"a", "b"}
 
 
+def read(search_at: Search, scores: Sequence[float], limit: int = 10) -> list[str]:
+    """Those of memories with these scores that the reranker reads, by their numbers."""
+    before = fused(**{f"m{place}-{limit}": score for place, score in enumerate(scores)})
+    texts = {id: f"{id} text" for id in before.ids}
+    at = search_at(QUERY, texts, scores={}, limit=limit)
+    ranking = STAGE.apply(before, at)
+    assert at.degraded == []
+    assert ranking.reranked == len(verified(ranking))
+    return sorted(verified(ranking))
+
+
+def test_where_the_first_stands_further_above_than_logits_reach_none_is_read(
+    search_at: Search,
+) -> None:
+    """Logits of ±10, each times 0.25, bring two candidates 5 closer to each other at most."""
+    before = fused(a=6.0, b=0.9, c=0.8)
+    reads = search_at(QUERY, MEMORIES, scores={})
+    ranking = STAGE.apply(before, reads)
+    assert ranking.ids == before.ids
+    assert [hit.score for hit in ranking] == [hit.score for hit in before]
+    assert {hit.why.parts[-1].how for hit in ranking} == {
+        "cross-encoder not asked: the first results stand far apart"
+    }
+    assert all(recompute(hit.why) == hit.score for hit in ranking)
+    assert (ranking.reranked, ranking.best_logit, reads.degraded) == (0, None, [])
+    assert verified(STAGE.apply(fused(a=5.9, b=0.9, c=0.8), reads)) == {"a", "b", "c"}
+
+
+def test_reading_ends_at_the_first_gap_that_logits_cannot_close(search_at: Search) -> None:
+    assert read(search_at, [9.0, 8.0, 4.0, -1.5, -2.0]) == ["m0-10", "m1-10", "m2-10"]
+
+
+def test_behind_the_results_asked_for_only_what_can_become_the_first_is_read(
+    search_at: Search,
+) -> None:
+    scores = [9.0, 7.0, 5.0, 4.5, 3.5, 3.0]
+    assert len(read(search_at, scores, limit=2)) == 4
+    assert len(read(search_at, scores, limit=5)) == 5
+    assert len(read(search_at, scores, limit=10)) == 6
+
+
+def test_no_order_changes_by_what_is_left_unread_below_a_gap(search_at: Search) -> None:
+    """Whatever the reranker would say of them: the worst above and the best below."""
+    worst = {"first": 0.0, "second": 0.0, "third": 1.0}
+    at = search_at(QUERY, MEMORIES, scores=worst)
+    assert STAGE.apply(fused(a=9.0, b=8.5, c=4.2), at).ids == ("c", "a", "b"), "Within reach."
+    few = STAGE.apply(fused(a=9.0, b=8.5, c=3.4), at)
+    assert few.ids == ("a", "b", "c")
+    assert verified(few) == {"a", "b"}
+
+
 class Waits:
     """A reranker that reads `reads` documents, and then nothing more until `go_on`."""
 
