@@ -66,6 +66,7 @@ class Embedding(Struct, frozen=True, forbid_unknown_fields=True):
     query_prefix: str = ""
     document_prefix: str = ""
     dimensions: Dimensions = 0
+    providers: str = ""  # of onnxruntime, with commas between them; the CPU is always the last
 
 
 class Rerank(Struct, frozen=True, forbid_unknown_fields=True):

@@ -100,7 +100,7 @@ def test_a_file_may_be_empty_or_begin_with_a_mark(tmp_path: Path, begin: str) ->
 
 
 WRONG: list[tuple[str, str, list[str]]] = [
-    ("embedding", 'providers = "none"', ["embedding.providers", "provider, model, base_url"]),
+    ("embedding", 'providor = "none"', ["embedding.providor", "provider, model, base_url"]),
     ("embedding", 'provider = "nope"', ["embedding.provider", "'nope'", "openai, ollama, none"]),
     ("embedding", "provider = 3", ["embedding.provider", "3", "builtin"]),
     ("embedding", 'provider = ["none"]', ["embedding.provider", "builtin"]),

@@ -3,6 +3,7 @@ quick."""
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -31,8 +32,11 @@ ENDING_S = 2.0
 LOOK_S = 2.0
 # How soon a process that stays asks a model again that failed.
 RETRY_S = 60.0
-# Between two batches another process can take its turn.
+# Between two turns another process can take its own; a turn is short enough for what it has saved.
 PAUSE_S = 0.1
+TURN_S = 5.0
+# How often a process that stays tells how far it is.
+TELL_S = 30.0
 
 
 def text_size(memories: Sequence[Memory]) -> int:
@@ -46,6 +50,34 @@ class OwnSave(NamedTuple):
     vectors: VectorIndex
     ids: Sequence[str]
     size: int
+
+
+class EmbeddingLog:
+    """Tells the logger `recollect` how many memories have their vector, and the time left."""
+
+    def __init__(self, vectors: VectorIndex, identity: str) -> None:
+        self._vectors = vectors
+        self._identity = identity
+        self._start = self._told = time.monotonic()
+        self._done = 0
+
+    def add(self, done: int) -> None:
+        """So many more are stored."""
+        self._done += done
+        now = time.monotonic()
+        if now - self._told >= TELL_S and "logging" in sys.modules:
+            self._told = now
+            self._tell((now - self._start) / self._done)
+
+    def _tell(self, each_s: float) -> None:
+        import logging  # noqa: PLC0415  start-up time: where nobody imported it nobody listens
+
+        embedded, memories = self._vectors.coverage(self._identity)
+        left_s = (memories - embedded) * each_s
+        left = f"{left_s / 60:,.0f} min" if left_s >= 120 else f"{left_s:.0f} s"
+        how_far = f"Embedded {embedded:,} of {memories:,} memories"
+        ending = f"; about {left} left" if embedded < memories else ""
+        logging.getLogger("recollect").info("%s%s", how_far, ending)
 
 
 class BackgroundEmbedding:
@@ -201,14 +233,24 @@ class BackgroundEmbedding:
         def stop() -> bool:
             return self._closing
 
-        batches = Batches(vectors, self.embedder(), stop=stop, between=own_first, refused=refused)
+        def turn() -> bool:
+            end = time.monotonic() + TURN_S
+            while (more := batches.embed()) and not self._closing and time.monotonic() < end:
+                own_first()
+            return more
+
+        embedder = self.embedder()
+        log = EmbeddingLog(vectors, embedder.identity)
+        batches = Batches(
+            vectors, embedder, stop=stop, between=own_first, refused=refused, progress=log.add
+        )
         more = True
         while more and not self._closing:
             own_first()
             if self._own_only:
                 return
             with vectors.lease() as free:
-                more = not free or batches.embed()
+                more = not free or turn()
             with self._news:
                 self._news.wait_for(lambda: self._closing or bool(self._own), PAUSE_S * more)
 

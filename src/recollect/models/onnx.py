@@ -44,6 +44,7 @@ AT_ONCE_TOKENS = 128
 AT_ONCE_WEIGHTS = 34_000_000
 # No tokenizer finds so few tokens in a longer text, so it need not be asked.
 AT_ONCE_CHARACTERS = 10 * AT_ONCE_TOKENS
+CPU = "CPUExecutionProvider"
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
@@ -56,10 +57,12 @@ def usable_threads() -> int:
 class OnnxModel:
     """A session and its tokenizer, made once, when first asked for."""
 
-    def __init__(self, folder: ModelFolder, threads: int | None = None) -> None:
+    def __init__(self, folder: ModelFolder, providers: str = "") -> None:
+        """`providers`: names of onnxruntime's, with commas between them, the first one first."""
         self.folder = folder
+        self._providers = [name.strip() for name in providers.split(",") if name.strip()]
         self.declared = folder.declared
-        self._threads = threads or usable_threads()
+        self._threads = usable_threads()
         self._guard = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self.loaded = False
@@ -78,12 +81,26 @@ class OnnxModel:
         options.log_severity_level = 4  # errors are raised, and reported in our own words
         try:
             return onnxruntime.InferenceSession(
-                self.folder.model_bytes(), options, providers=["CPUExecutionProvider"]
+                self.folder.model_bytes(), options, providers=self._usable_providers()
             )
         except ProviderError:
             raise
         except Exception as error:  # onnxruntime has no common class for its errors
             raise broken(f"{self.folder.model} is not a usable ONNX model.") from error
+
+    def _usable_providers(self) -> list[str]:
+        """Those of the settings that are installed here, and the CPU."""
+        import onnxruntime  # noqa: PLC0415  start-up time
+
+        known = onnxruntime.get_all_providers()
+        if unknown := [name for name in self._providers if name not in known]:
+            raise broken(
+                f"embedding.providers: onnxruntime has no {unknown[0]}; allowed are: "
+                f"{', '.join(known)}."
+            )
+        installed = onnxruntime.get_available_providers()
+        usable = [name for name in self._providers if name in installed and name != CPU]
+        return [*usable, CPU]
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -183,7 +200,7 @@ class OnnxEmbedder:
     local = True
 
     def __init__(self, folder: ModelFolder, settings: Embedding, provider: str) -> None:
-        self._model = OnnxModel(folder)
+        self._model = OnnxModel(folder, settings.providers)
         self._declared = folder.declared
         self._dimensions = settings.dimensions
         self._query_prefix = settings.query_prefix or self._declared.query_prefix

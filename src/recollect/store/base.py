@@ -243,9 +243,10 @@ class VectorIndex(Protocol):
         among: Sequence[str] | None = None,
         without: Collection[int] = (),
     ) -> list[Waiting]:
-        """Live memories without a vector of this model: the smallest first, the oldest of equal
-        ones. Those behind the first only as long as all together have at most `size` bytes. Only
-        those with the ids `among`; none with the keys `without`."""
+        """Live memories without a vector of this model: core memories, else some thousand of the
+        newest; of these the smallest first, the oldest of equal ones. Those behind the first only
+        as long as all together have at most `size` bytes. Only those with the ids `among`, whatever
+        they are; none with the keys `without`."""
 
     def lease(self) -> AbstractContextManager[bool]:
         """The right to embed what waits: True for one process at a time, and one thread of it. It

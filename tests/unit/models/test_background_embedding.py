@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -163,6 +164,69 @@ def test_what_waits_is_embedded_smallest_first(open_with: Opener, toy: Toy) -> N
     ]  # fmt: skip
     totals = [sum(map(len, call)) for call in toy.calls]
     assert sum(totals) == sum(sizes)
+
+
+def test_the_newest_window_comes_first_and_what_is_core_before_it(
+    open_with: Opener, toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.store.sqlite.vectors.WINDOW", 3)  # keys 0…2, 3…5, 6…8
+    monkeypatch.setattr("recollect.models.embedding_queue.BATCH", 2)
+    leave_waiting(open_with, {f"m{key}": f"{key}" + "x" * (9 - key) for key in range(1, 9)})
+    with open_with() as quiet:
+        quiet.edit("m2", tier="core")
+    with open_with(toy) as memory:
+        memory.embed_now()
+    assert [text[0] for text in toy.read] == ["2", "8", "7", "6", "5", "4", "3", "1"]
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 3])
+def test_embedding_that_is_interrupted_goes_on_where_it_stopped(
+    open_with: Opener, toy: Toy, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    """Ctrl-C at any batch: what was stored stays, and no text is read twice, but for those of the
+    batch under way."""
+    monkeypatch.setattr("recollect.models.embedding_queue.BATCH", 2)
+    leave_waiting(open_with, {f"m{number}": f"note {number}" for number in range(8)})
+
+    read: list[str] = []
+    with open_with(toy) as memory:
+        stored = memory.store.vectors.put
+        puts: list[int] = []
+
+        def put(*args: Any, **how: Any) -> None:
+            if len(puts) == kept:
+                raise KeyboardInterrupt
+            puts.append(1)
+            stored(*args, **how)
+
+        monkeypatch.setattr(memory.store.vectors, "put", put)
+        with pytest.raises(KeyboardInterrupt):
+            memory.embed_now()
+        assert memory.waiting() == 8 - 2 * kept
+        read = toy.read
+        monkeypatch.undo()
+    again = Toy()
+    with open_with(again) as memory:
+        monkeypatch.setitem(memory.models.__dict__, "_embedder", again)
+        assert memory.embed_now() is None
+        assert memory.waiting() == 0
+    assert sorted(read[: 2 * kept] + again.read) == [f"note {number}" for number in range(8)]
+
+
+def test_a_process_that_stays_tells_how_far_it_is_and_the_time_left(
+    open_with: Opener, toy: Toy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("recollect.models.embedding_queue.BATCH", 2)
+    monkeypatch.setattr("recollect.models.background_embedding.TELL_S", 0.0)
+    leave_waiting(open_with, {f"m{number}": f"note {number}" for number in range(8)})
+    caplog.set_level("INFO", logger="recollect")
+    with open_with(toy, lasting=True) as memory:
+        memory.warm_up()
+        until(lambda: memory.waiting() == 0)
+        until(lambda: "8 of 8" in caplog.text)
+    told = [record.message for record in caplog.records if "Embedded" in record.message]
+    assert re.fullmatch(r"Embedded 2 of 8 memories; about \d+ s left", told[0])
+    assert told[-1] == "Embedded 8 of 8 memories"
 
 
 def test_what_a_model_is_given_at_once_is_bounded_in_number_and_size(

@@ -21,6 +21,7 @@ from recollect.models.base import Windowed
 from recollect.models.builtin import builtin
 from recollect.models.folder import ModelFolder
 from recollect.models.onnx import (
+    CPU,
     MOST_THREADS,
     OnnxEmbedder,
     OnnxModel,
@@ -109,6 +110,36 @@ def test_pooling_by_the_mean_is_used_where_a_folder_says_nothing(
     mean = output[0].mean(axis=0)
     [made] = OnnxEmbedder(folder, Embedding(), "onnx").documents([TUNING])
     assert made @ (mean / np.linalg.norm(mean)) > 0.999
+
+
+@pytest.mark.parametrize(
+    ("named", "used"),
+    [
+        ("", [CPU]),
+        ("CPUExecutionProvider", [CPU]),
+        ("Here, CPUExecutionProvider,Absent", ["Here", CPU]),
+    ],
+)
+def test_providers_that_are_installed_are_used_and_the_cpu_last(
+    monkeypatch: pytest.MonkeyPatch, named: str, used: list[str]
+) -> None:
+    monkeypatch.setattr("onnxruntime.get_all_providers", lambda: ["Here", "Absent", CPU])
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CPU, "Here"])
+    model = OnnxEmbedder(builtin("embed", ""), Embedding(providers=named), "builtin")._model
+    given: list[list[str]] = []
+
+    def made(content: bytes, options: object, providers: list[str]) -> None:
+        given.append(providers)
+
+    monkeypatch.setattr("onnxruntime.InferenceSession", made)
+    assert model.session is None
+    assert given == [used]
+
+
+def test_a_provider_that_onnxruntime_does_not_know_is_refused_by_name() -> None:
+    wrong = OnnxEmbedder(builtin("embed", ""), Embedding(providers="Gpu"), "builtin")
+    with pytest.raises(ProviderError, match=r"embedding\.providers: onnxruntime has no Gpu; allow"):
+        wrong.documents(["a text"])
 
 
 def test_a_texts_vector_does_not_depend_on_its_company(embedder: OnnxEmbedder) -> None:

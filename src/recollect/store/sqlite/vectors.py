@@ -19,6 +19,7 @@ import msgspec
 from recollect.errors import DimensionMismatch
 from recollect.files import exclusive
 from recollect.store.base import Coverage, StoredVector, VectorMatch, Waiting
+from recollect.store.sqlite.browsing import BROWSE_TIER
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
 
 
 TEXT = "m.title || char(10) || m.text || char(10) || m.context"
+# What waits is embedded by windows of so many memories, the newest window first, so that an import
+# is of use before it is all embedded. Inside one, by size: texts of one size end together.
+WINDOW = 4_096
 # In bytes, which SQLite knows without reading the text.
-# Of what waits, the smallest of so many, the newest: each batch looks at no more.
-LOOKED_AT = 5_000
 SIZE = "octet_length(m.title) + octet_length(m.text) + octet_length(m.context)"
 STORED = """
 SELECT m.id, v.start, v.stop, v.vector FROM json_each(?) j
@@ -142,13 +144,7 @@ class SqliteVectors:
     ) -> list[Waiting]:
         with self._database.translated():
             connection = self._database.connection()
-            tables, newest, values = _waiting_tables(connection, identity, among)
-            rows: list[tuple[int, int]] = connection.execute(
-                f"SELECT key, size FROM (SELECT m.key, {SIZE} AS size FROM {tables} "
-                "WHERE m.forgotten_at IS NULL AND m.key NOT IN (SELECT value FROM json_each(?)) "
-                f"ORDER BY {newest} DESC LIMIT {LOOKED_AT}) ORDER BY size, key LIMIT ?",
-                (*values, as_json_list(without), limit),
-            ).fetchall()  # type: ignore[assignment]
+            rows = _smallest(connection, identity, limit, among, as_json_list(without))
             keys = [key for key, _ in rows]
             if size is not None:
                 totals = accumulate(length for _, length in rows)
@@ -246,26 +242,41 @@ def _by_memory(
     }
 
 
-def _waiting_tables(
-    connection: apsw.Connection, identity: str, among: Sequence[str] | None
-) -> tuple[str, str, list[apsw.SQLiteValue]]:
-    """The tables that hold what waits for this model, the column whose index they are read along,
-    and the values they are asked with."""
-    tables, newest = "memories m", "m.key"
-    values: list[apsw.SQLiteValue] = []
+def _smallest(
+    connection: apsw.Connection,
+    identity: str,
+    limit: int,
+    among: Sequence[str] | None,
+    without: str,
+) -> list[tuple[int, int]]:
+    """The keys and sizes of the smallest that wait: of those `among`, else of the core memories,
+    else of the newest window."""
+    found = connection.execute("SELECT key FROM models WHERE identity = ?", (identity,)).fetchone()
+    # A model that has embedded something before has a table of what waits for it.
+    waits = "" if found is None else "CROSS JOIN waiting w ON w.model = ? AND w.memory = m.key "
+    model = () if found is None else (found[0],)
+    live = "WHERE m.forgotten_at IS NULL AND m.key NOT IN (SELECT value FROM json_each(?)) "
+
+    def rows(
+        tables: str, *values: apsw.SQLiteValue, narrow: str = "", ending: str = "size, m.key"
+    ) -> list[tuple[int, int]]:
+        sql = f"SELECT m.key, {SIZE} AS size FROM {tables} {live}{narrow} ORDER BY {ending} LIMIT ?"
+        return connection.execute(sql, values).fetchall()  # type: ignore[return-value]
+
     if among is not None:
-        tables = "json_each(?) j CROSS JOIN memories m ON m.id = j.value"
-        values.append(as_json_list(among))
-    sql = "SELECT key FROM models WHERE identity = ?"
-    model = connection.execute(sql, (identity,)).fetchone()
-    if model is not None:  # it has embedded something before, so what waits is kept in a table
-        values.append(model[0])
-        if among is not None:
-            tables += " CROSS JOIN waiting w ON w.model = ? AND w.memory = m.key"
-        else:
-            newest = "w.memory"
-            tables = "waiting w CROSS JOIN memories m ON w.model = ? AND m.key = w.memory"
-    return tables, newest, values
+        tables = f"json_each(?) j CROSS JOIN memories m ON m.id = j.value {waits}"
+        return rows(tables, as_json_list(among), *model, without, limit)
+    core = rows(f"memories m {waits}", *model, without, limit, narrow=f"AND {BROWSE_TIER} = 0")
+    if core:
+        return core
+    key = "m.key" if found is None else "w.memory"
+    by_model = "waiting w CROSS JOIN memories m ON w.model = ? AND m.key = w.memory"
+    tables = "memories m" if found is None else by_model
+    newest = rows(tables, *model, without, 1, ending=f"{key} DESC")
+    if not newest:
+        return []
+    first = newest[0][0] // WINDOW * WINDOW
+    return rows(tables, *model, without, first, limit, narrow=f"AND {key} >= ?")
 
 
 def _stored_dimensions(connection: apsw.Connection) -> int | None:

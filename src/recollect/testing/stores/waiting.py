@@ -16,6 +16,7 @@ from recollect.testing.stores.helpers import (
     save,
 )
 from recollect.testing.stores.samples import DAY, MODEL, NOON, OTHER, PLENTY, WIDTH, axis, memory
+from recollect.types import Tier
 
 
 class WaitingContract(Contract):
@@ -77,6 +78,21 @@ class WaitingContract(Contract):
             assert waiting(identity, among=[]) == []
             assert waiting(identity, without={stored["short"].key}) == ["middle", "wide", "long"]
             assert waiting(identity, without={stored["short"].key}, size=1) == ["middle"]
+
+    def test_of_what_waits_core_memories_are_given_first(self) -> None:
+        store = self.store()
+        texts = {"a": "x", "b": "y" * 20, "c": "z" * 10}
+        tiers: dict[str, Tier] = {"a": "capture", "b": "core", "c": "core"}
+        stored = save(store, *(memory(id, text=texts[id], tier=tiers[id]) for id in texts))
+        for identity in (MODEL, OTHER):
+            given = store.vectors.waiting(identity, PLENTY)
+            assert [one.key for one in given] == [stored["c"].key, stored["b"].key]
+            core = {one.key for one in given}
+            [last] = store.vectors.waiting(identity, PLENTY, without=core)
+            assert last.key == stored["a"].key
+        put(store, MODEL, {"b": axis(0), "c": axis(1)})
+        [last] = store.vectors.waiting(MODEL, PLENTY)
+        assert last.key == stored["a"].key
 
     def test_one_at_a_time_has_the_right_to_embed(self) -> None:
         vectors = self.store().vectors
