@@ -55,11 +55,22 @@ def reindex(
     return done
 
 
-def doctor(session: Session, *, fix: bool = False) -> Sequence[Finding]:
+def doctor(
+    session: Session,
+    *,
+    fix: bool = False,
+    quick: bool = False,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Sequence[Finding]:
     """Check the memories and everything that is derived from them; `fix` repairs what is wrong, and
-    says what that cost in the notes of the findings."""
+    says what that cost in the notes of the findings. `quick` checks a sample, and repairs nothing.
+    `progress` is called with the number of memories that were checked since."""
+    if quick:
+        findings = session.store.glance()
+        _note_damage(session, findings)
+        return findings
     try:
-        findings = [*session.store.examine()]
+        findings = session.store.examine(progress)
     except StoreError as error:
         if not fix:
             raise
@@ -70,10 +81,17 @@ def doctor(session: Session, *, fix: bool = False) -> Sequence[Finding]:
         session.wrote("mend")
         notes = [Finding("repair", None, note=each) for each in repair_notes(mended)]
         findings = [*session.store.examine(), *notes]
-    else:
-        damaged = [finding for finding in wrong if finding.check in DAMAGE]
-        session.store.database.note_damage(damaged[0].problem if damaged else None)
+    elif not _note_damage(session, findings):
+        session.store.database.note_damage(None)
     return findings
+
+
+def _note_damage(session: Session, findings: Sequence[Finding]) -> bool:
+    """Let nothing be written into a vault that is damaged; return whether it is."""
+    damaged = [one.problem for one in findings if one.problem and one.check in DAMAGE]
+    if damaged:
+        session.store.database.note_damage(damaged[0])
+    return bool(damaged)
 
 
 def repair_notes(mended: Mended) -> list[str]:

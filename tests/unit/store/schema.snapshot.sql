@@ -43,7 +43,7 @@ CREATE INDEX waiting_memory ON waiting (memory);
 CREATE TABLE codebooks (key INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL UNIQUE REFERENCES models ON DELETE CASCADE, points BLOB NOT NULL) STRICT;
 
 -- table corpus
-CREATE TABLE corpus (documents INTEGER NOT NULL) STRICT;
+CREATE TABLE corpus (documents INTEGER NOT NULL, vocabulary INTEGER NOT NULL DEFAULT 0) STRICT;
 
 -- table counts
 CREATE TABLE counts (scope TEXT NOT NULL CHECK (scope IN ('', 'project', 'kind')), within TEXT NOT NULL, field TEXT NOT NULL, value ANY NOT NULL, memories INTEGER NOT NULL, PRIMARY KEY (scope, within, field, value)) WITHOUT ROWID, STRICT;
@@ -94,7 +94,7 @@ CREATE TABLE postings (segment INTEGER NOT NULL, words INTEGER NOT NULL, token T
 CREATE TABLE segment_changes (seq INTEGER PRIMARY KEY AUTOINCREMENT, memory INTEGER NOT NULL, segment INTEGER NOT NULL) STRICT;
 
 -- table segment_documents
-CREATE TABLE segment_documents (segment INTEGER NOT NULL, words INTEGER NOT NULL, keys BLOB NOT NULL, lengths BLOB NOT NULL, PRIMARY KEY (segment, words)) WITHOUT ROWID, STRICT;
+CREATE TABLE segment_documents (segment INTEGER NOT NULL, words INTEGER NOT NULL, keys BLOB NOT NULL, lengths BLOB NOT NULL, checksum BLOB NOT NULL, PRIMARY KEY (segment, words)) WITHOUT ROWID, STRICT;
 
 -- table segments
 CREATE TABLE segments (number INTEGER PRIMARY KEY AUTOINCREMENT, ready INTEGER NOT NULL CHECK (ready IN (0, 1)), last INTEGER NOT NULL) STRICT;

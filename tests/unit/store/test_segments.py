@@ -470,6 +470,11 @@ DAMAGE = {
     "places are others": (
         "UPDATE postings SET places = zeroblob(length(places)) WHERE words = 0 AND token = 'the'"
     ),
+    "a length is another": (
+        "UPDATE segment_documents SET lengths = "
+        "CAST(x'63' || substr(lengths, 2) AS BLOB) WHERE words = 0"
+    ),
+    "a checksum is another": "UPDATE segment_documents SET checksum = x'00' WHERE words = 0",
     "lengths are others": "UPDATE segment_documents SET lengths = zeroblob(length(lengths))",
     "keys are others": "UPDATE segment_documents SET keys = zeroblob(length(keys))",
     "a key is gone": (

@@ -10,6 +10,7 @@ import pytest
 
 from recollect.errors import Damaged
 from recollect.store.base import Coverage
+from recollect.store.sqlite.checksums import STEP
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.subwords import MOST_WAITING
@@ -157,6 +158,43 @@ def test_damage_is_named_and_a_rebuild_fixes_it(store: SqliteStore, damage: str)
     store.rebuild()
     assert problems(store) == []
     assert state(store) == before
+
+
+# What a quick check finds of a small vault, of which it looks at everything but the words.
+QUICKLY = {
+    "a text was changed": ("UPDATE memories SET text = 'x' WHERE key = 2", "memories"),
+    "a memory is not indexed": ("DELETE FROM plain WHERE rowid = 1", "plain index"),
+    "a project is counted too often": (
+        "UPDATE counts SET memories = 9 WHERE field = 'project'",
+        "counts",
+    ),
+    "a token is not counted": ("DELETE FROM vocabulary WHERE token = 'anchor'", "vocabulary"),
+    "a tag has another hash": ("UPDATE tags SET topic = x'00'", "topic hashes"),
+}
+
+
+@pytest.mark.parametrize("damage", QUICKLY)
+def test_a_quick_check_finds_what_sums_and_a_sample_show(store: SqliteStore, damage: str) -> None:
+    assert not any(finding.problem for finding in store.glance())
+    sql, check = QUICKLY[damage]
+    store.database.connection().execute(sql)
+    assert check in [finding.check for finding in store.glance() if finding.problem]
+
+
+def test_a_quick_check_of_an_empty_vault_finds_nothing(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "new.db")
+    assert not any(finding.problem for finding in store.glance())
+    store.close()
+
+
+def test_a_check_tells_how_many_memories_it_has_been_through(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "vault.db")
+    save(store, *(memory(f"m{number}") for number in range(2 * STEP)))
+    told: list[int] = []
+    store.examine(told.append)
+    assert sum(told) == 2 * STEP
+    assert len(told) > 1
+    store.close()
 
 
 def test_a_damaged_vector_goes_and_its_memory_waits_for_a_new_one(store: SqliteStore) -> None:

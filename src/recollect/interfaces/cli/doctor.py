@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 from recollect.engine import Recollect
+from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import add_json
-from recollect.interfaces.cli.output import GREEN, YELLOW, print_json, styled
+from recollect.interfaces.cli.output import GREEN, YELLOW, print_json, progress, styled
 
 EXAMPLE = "  recollect doctor --fix"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fix", action="store_true", help="repair what can be repaired")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--fix", action="store_true", help="repair what can be repaired")
+    how.add_argument(
+        "--quick",
+        action="store_true",
+        help="check totals and a sample, in under a second; without it everything is checked",
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     with Recollect(damaged=args.fix) as memory:
-        findings = memory.doctor(fix=args.fix)
+        total = 0
+        with suppress(RecollectError):  # damaged: the checks say so
+            total = memory.coverage().memories
+        with progress("Checking", 0 if args.quick else total) as advance:
+            findings = memory.doctor(fix=args.fix, quick=args.quick, progress=advance)
     broken = [finding for finding in findings if finding.problem]
     if args.json:
         notes = ({"note": finding.note} if finding.note else {} for finding in findings)

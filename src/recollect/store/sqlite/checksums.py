@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
+from zlib import crc32
 
 import apsw
 import msgspec
@@ -18,6 +19,7 @@ TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
 FIELDS = ("key", *TEXTS, *TIMES, "forgotten_at")  # what the first half of a checksum covers
 SAME_CONTENT = ("title", "text", "context", "why", "impact", "details", "kind")
 WIDTH = len(FIELDS)
+STEP = 1_000  # memories after which progress is told
 HALF = 8  # bytes: it is there to notice damage, not to resist anybody
 TAGS = """(SELECT json_group_array(t.name ORDER BY mt.position)
           FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key)"""
@@ -25,6 +27,7 @@ TAGS = """(SELECT json_group_array(t.name ORDER BY mt.position)
 _BYTES = [f"CAST(m.{name} AS BLOB)" if name in TEXTS else f"m.{name}" for name in FIELDS]
 _READ = [*_BYTES, f"CAST({TAGS} AS BLOB)", "m.content_hash", "m.checksum"]
 RAW = f"SELECT {', '.join(_READ)} FROM memories m"
+MASK = (1 << 62) - 1  # sums of checksums stay within SQLite's integers
 _CONTENT = [FIELDS.index(field) for field in SAME_CONTENT]
 
 
@@ -53,6 +56,11 @@ def tags_half(tags: Sequence[str]) -> bytes:
     return bytes_digest(msgspec.msgpack.encode(tags), HALF)
 
 
+def table_checksum(counts: Iterable[tuple[str, int]]) -> int:
+    """The checksum of the vocabulary: a sum, so that a write adds its own changes to it."""
+    return sum(documents * crc32(token.encode()) for token, documents in counts) & MASK
+
+
 def content_hash(texts: Sequence[str]) -> bytes:
     """A hash of the fields SAME_CONTENT: equal for two memories that say the same, in any vault."""
     return content_digest("\0".join(texts), 16)
@@ -69,15 +77,23 @@ def fill(connection: apsw.Connection) -> None:
     connection.executemany("UPDATE memories SET checksum = ? WHERE key = ?", signed)
 
 
-def differing(connection: apsw.Connection) -> Iterator[Differing]:
-    """Every memory, forgotten ones included, that is not what was written."""
+def differing(
+    connection: apsw.Connection,
+    among: Sequence[int] | None = None,
+    advance: Callable[[int], None] = lambda done: None,
+) -> Iterator[Differing]:
+    """Every memory, forgotten ones included, that is not what was written; or of those `among`
+    these keys."""
     halves: dict[bytes, bytes] = {}  # most memories have the tags of others
-    for row in connection.execute(RAW):
+    chosen = "" if among is None else f" WHERE m.key IN ({', '.join(map(str, among))})"
+    for number, row in enumerate(connection.execute(RAW + chosen), start=1):
+        if number % STEP == 0:
+            advance(STEP)
         tags, stored = row[WIDTH], row[WIDTH + 2]
         if tags not in halves:
             halves[tags] = _half_of(tags)
         what: Literal["fields", "tags", "hash"] = "hash"
-        if row_half(row[:WIDTH]) != stored[:HALF]:
+        if bytes_digest(msgspec.msgpack.encode(row[:WIDTH]), HALF) != stored[:HALF]:
             what = "fields"
         elif halves[tags] != stored[HALF:]:
             what = "tags"

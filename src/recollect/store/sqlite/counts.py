@@ -6,10 +6,10 @@ changes, and applies the sums at its end.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import islice, repeat
+from itertools import islice
 from typing import Any, NamedTuple
 
 import apsw
@@ -78,7 +78,7 @@ class CountsChange:
     """The changes of one write, applied once at its end."""
 
     def __init__(self, hashed: TopicHash) -> None:
-        self._hashed = cache(hashed)
+        self._hashed = hashed
         self._added: list[CountedValues] = []
         self._removed: list[CountedValues] = []
         self.forgotten = 0
@@ -90,8 +90,11 @@ class CountsChange:
         self._removed.append(_values(memory))
 
     def apply(self, connection: apsw.Connection) -> None:
-        change = _tallied(self._added, self._hashed)
-        for key, count in _tallied(self._removed, self._hashed).items():
+        added, removed = Tally(self._hashed), Tally(self._hashed)
+        added.add(self._added)
+        removed.add(self._removed)
+        change = added.totals()
+        for key, count in removed.totals().items():
             change[key] = change.get(key, 0) - count
         change[FORGOTTEN] = self.forgotten
         connection.executemany(ADD, [(*key, by) for key, by in change.items() if by])
@@ -113,43 +116,47 @@ def counts_problem(connection: apsw.Connection, hashed: TopicHash) -> str | None
     return f"{wrong} counts are wrong" if wrong else None
 
 
-def _tallied(rows: Sequence[CountedValues], hashed: TopicHash) -> dict[CountKey, int]:
-    """How many of these memories have each value."""
-    total: dict[CountKey, int] = {}
-    if not rows:
-        return total
-    columns: dict[str, Iterable[Any]] = dict(
-        zip(CountedValues._fields, zip(*rows, strict=True), strict=True)
-    )
-    for scope in ("", "project", "kind"):
-        within = columns[scope] if scope else repeat("")
-        for field, values in columns.items():
-            if scope and field == "changed":
-                continue  # many days, and the scope's index has what changed when
-            pairs = Counter(zip(within, values, strict=False))
-            if field != "tags":
-                total.update(
-                    ((scope, where, field, value), count)
-                    for (where, value), count in pairs.items()
-                    if value is not None
-                )
-                continue
-            for (where, tags), count in pairs.items():
-                for topic in set(map(hashed, tags)):
-                    key = (scope, where, field, topic)
-                    total[key] = total.get(key, 0) + count
-    return total
+class Tally:
+    """How many memories have each value."""
+
+    def __init__(self, hashed: TopicHash) -> None:
+        known = cache(hashed)
+        # The tags of other memories come again and again.
+        self._topics = cache(lambda tags: frozenset(map(known, tags)))
+        self._pairs: defaultdict[tuple[str, str], Counter[tuple[str, Any]]] = defaultdict(Counter)
+
+    def add(self, rows: Sequence[CountedValues]) -> None:
+        if not rows:
+            return
+        *columns, tags = zip(*rows, strict=True)
+        tagged = [*map(self._topics, tags)]
+        for scope, within in (
+            ("", [""] * len(rows)),
+            ("project", columns[0]),
+            ("kind", columns[1]),
+        ):
+            topics = ((w, t) for w, some in zip(within, tagged, strict=True) for t in some)
+            self._pairs[scope, "tags"].update(topics)
+            for field, values in zip(CountedValues._fields, columns, strict=False):
+                if not scope or field != "changed":  # many days; the scope's index has them
+                    self._pairs[scope, field].update(zip(within, values, strict=True))
+
+    def totals(self) -> dict[CountKey, int]:
+        return {
+            (scope, within, field, value): count
+            for (scope, field), counted in self._pairs.items()
+            for (within, value), count in counted.items()
+            if value is not None
+        }
 
 
-def _counted(connection: apsw.Connection, hashed: TopicHash) -> Counter[CountKey]:
+def _counted(connection: apsw.Connection, hashed: TopicHash) -> dict[CountKey, int]:
     """The counts as they should be."""
-    known, total = cache(hashed), Counter[CountKey]()
-    live = _live(connection)
+    tally, live = Tally(hashed), _live(connection)
     while rows := [*islice(live, AT_ONCE)]:
-        total.update(_tallied(rows, known))
-    if forgotten := int(connection.execute(COUNT_FORGOTTEN).get):
-        total[FORGOTTEN] = forgotten
-    return total
+        tally.add(rows)
+    forgotten = int(connection.execute(COUNT_FORGOTTEN).get)
+    return tally.totals() | ({FORGOTTEN: forgotten} if forgotten else {})
 
 
 def _live(connection: apsw.Connection) -> Iterator[CountedValues]:

@@ -16,13 +16,14 @@ from recollect.store.sqlite.checksums import accept, differing
 from recollect.store.sqlite.cipher import WRONG_PASSPHRASE
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.counts import TopicHash
+from recollect.store.sqlite.examination import examine
 from recollect.store.sqlite.integrity import file_problem, references_problem
 from recollect.store.sqlite.replacement import replace_vault
 from recollect.store.sqlite.salvage import Salvage
 from recollect.store.sqlite.salvaged_vault import SalvageReport, report, write_vault
 from recollect.store.sqlite.schema import VERSION
 from recollect.store.sqlite.snapshot import kept_aside
-from recollect.store.sqlite.upkeep import examine, rebuild
+from recollect.store.sqlite.upkeep import rebuild
 from recollect.times import EPOCH, to_micros
 
 

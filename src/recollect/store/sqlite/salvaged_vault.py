@@ -17,11 +17,12 @@ from recollect.files import new_beside
 from recollect.hashing import topic_hash
 from recollect.store.sqlite.checksums import FIELDS, SAME_CONTENT, checksum, content_hash
 from recollect.store.sqlite.cipher import Sealed, give_key
+from recollect.store.sqlite.examination import examine
 from recollect.store.sqlite.feedback_rows import fill
 from recollect.store.sqlite.pages import Record
 from recollect.store.sqlite.salvage import Salvage, SalvagedMemory
 from recollect.store.sqlite.schema import migrate
-from recollect.store.sqlite.upkeep import examine, rebuild
+from recollect.store.sqlite.upkeep import rebuild
 from recollect.times import to_micros
 
 TOPIC_KEY = "topic_key"

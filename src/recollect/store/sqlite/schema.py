@@ -21,6 +21,9 @@ VERSION = 6
 def _count(connection: apsw.Connection) -> None:
     key = str(connection.execute("SELECT value FROM meta WHERE key = 'topic_key'").get)
     counts.fill(connection, partial(topic_hash, bytes.fromhex(key)))
+    words = connection.execute("SELECT token, documents FROM vocabulary")
+    checksum = checksums.table_checksum(words)
+    connection.execute("UPDATE corpus SET vocabulary = ?", (checksum,))
 
 
 # What SQL alone cannot migrate, by the version it belongs to.

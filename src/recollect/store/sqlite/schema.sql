@@ -104,6 +104,7 @@ CREATE TABLE segment_documents (
     words   INTEGER NOT NULL,
     keys    BLOB NOT NULL,          -- of its memories, ascending; int64, little-endian
     lengths BLOB NOT NULL,          -- how many tokens each has; uint32
+    checksum BLOB NOT NULL,         -- of both and of its postings; see segments/checksums.py
     PRIMARY KEY (segment, words)
 ) WITHOUT ROWID, STRICT;
 CREATE TABLE postings (
@@ -136,9 +137,10 @@ CREATE TABLE vocabulary (
     documents INTEGER NOT NULL
 ) WITHOUT ROWID, STRICT;
 CREATE TABLE corpus (
-    documents INTEGER NOT NULL
+    documents  INTEGER NOT NULL,
+    vocabulary INTEGER NOT NULL DEFAULT 0  -- the checksum of that table; see vocabulary.py
 ) STRICT;
-INSERT INTO corpus VALUES (0);
+INSERT INTO corpus VALUES (0, 0);
 
 -- Derived: how many live memories have each value, in the whole vault (scope '') and within each
 -- project and kind, so that nobody reads the memories to count them; see counts.py.

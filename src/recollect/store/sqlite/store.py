@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -95,12 +95,30 @@ class SqliteStore:
 
         scrub(self.database, patient=patient)
 
-    def examine(self) -> Iterator[Finding]:
-        """Check everything that is derived from the memories."""
-        from recollect.store.sqlite.upkeep import examine  # noqa: PLC0415  start-up time
+    def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
+        """Check every memory and everything that is derived from them. SQLite's own check of the
+        file runs beside the others, by a connection of its own."""
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  start-up time
+
+        from recollect.store.sqlite.examination import examine  # noqa: PLC0415  as above
+
+        with self.database.translated(), ThreadPoolExecutor(1) as beside:
+            file = beside.submit(self._file_problem).result
+            connection = self.database.connection()
+            return examine(connection, self.topics.hashed, file=file, advance=advance)
+
+    def _file_problem(self) -> str | None:
+        from recollect.store.sqlite.integrity import file_problem  # noqa: PLC0415  as above
 
         with self.database.translated():
-            yield from examine(self.database.connection(), self.topics.hashed)
+            return file_problem(self.database.connection())
+
+    def glance(self) -> list[Finding]:
+        """Check what can be checked at once, however large the vault is."""
+        from recollect.store.sqlite.examination import glance  # noqa: PLC0415  as above
+
+        with self.database.translated():
+            return glance(self.database.connection(), self.topics.hashed)
 
     def changes(self) -> int:
         """A number that changes whenever another connection has written, or the file is another.

@@ -9,9 +9,17 @@ from collections.abc import Iterable, Mapping
 import apsw
 
 from recollect.query.terms import semantic_text, tokens
+from recollect.store.sqlite.checksums import MASK, table_checksum
 from recollect.store.sqlite.connection import LAST, Database, as_json_list
 from recollect.types import Memory
 
+ADD = """
+    INSERT INTO vocabulary VALUES (?, ?)
+        ON CONFLICT DO UPDATE SET documents = documents + excluded.documents"""
+SEMANTIC = (
+    "SELECT title || char(10) || text || char(10) || context || char(10) || tags FROM indexed"
+)
+SAMPLE = 200  # memories of a large vault whose tokens the doctor looks up
 MOST_KNOWN = 200_000  # tokens kept in memory: about 20 MB
 LOOK_UP = (
     "SELECT v.token, v.documents FROM json_each(?) j CROSS JOIN vocabulary v ON v.token = j.value"
@@ -89,12 +97,51 @@ class VocabularyChange:
         if not changed:
             return
         changed.sort()  # neighbours in the tree are written together
-        connection.executemany(
-            "INSERT INTO vocabulary VALUES (?, ?) "
-            "ON CONFLICT DO UPDATE SET documents = documents + excluded.documents",
-            changed,
-        )
+        connection.executemany(ADD, changed)
+        sql = "UPDATE corpus SET vocabulary = (vocabulary + ?) & ?"
+        connection.execute(sql, (table_checksum(changed), MASK))
         connection.executemany(
             "DELETE FROM vocabulary WHERE token = ? AND documents <= 0",
             [(token,) for token, by in changed if by < 0],
         )
+
+
+def fill(connection: apsw.Connection) -> None:
+    """Within a transaction, count all tokens anew."""
+    counted = sorted(_counted(connection).items())
+    connection.execute("DELETE FROM vocabulary")
+    connection.executemany(ADD, counted)
+    connection.execute("UPDATE corpus SET vocabulary = ?", (table_checksum(counted),))
+
+
+def vocabulary_problem(connection: apsw.Connection, *, whole: bool) -> str | None:
+    """How many counts are wrong. `whole`: every memory is read again; else the table is compared
+    with its checksum and with a sample of the memories, and only a difference makes it read all."""
+    if not whole:
+        kept = connection.execute("SELECT vocabulary FROM corpus").get
+        stored = table_checksum(connection.execute("SELECT token, documents FROM vocabulary"))
+        if kept == stored and not sample_problem(connection):
+            return None
+    recorded = set(connection.execute("SELECT token, documents FROM vocabulary"))
+    counted = _counted(connection)
+    wrong = len({token for token, _ in recorded ^ set(counted.items())})
+    if wrong or connection.execute("SELECT vocabulary FROM corpus").get != table_checksum(
+        counted.items()
+    ):
+        return f"{wrong} tokens have a wrong count"
+    return None
+
+
+def sample_problem(connection: apsw.Connection) -> str | None:
+    """How many tokens of the newest memories are counted less often than these hold them."""
+    counted = _counted(connection, f"{SEMANTIC} ORDER BY key DESC LIMIT {SAMPLE}")
+    known = dict(connection.execute(LOOK_UP, (as_json_list(counted),)))
+    wrong = sum(known.get(token, 0) < count for token, count in counted.items())
+    return f"{wrong} tokens have a wrong count" if wrong else None
+
+
+def _counted(connection: apsw.Connection, sql: str = SEMANTIC) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for (text,) in connection.execute(sql):
+        counted.update(set(tokens(str(text))))
+    return counted

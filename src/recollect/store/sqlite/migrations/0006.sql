@@ -11,6 +11,7 @@ CREATE TABLE segment_documents (
     words   INTEGER NOT NULL,
     keys    BLOB NOT NULL,
     lengths BLOB NOT NULL,
+    checksum BLOB NOT NULL,
     PRIMARY KEY (segment, words)
 ) WITHOUT ROWID, STRICT;
 CREATE TABLE postings (
@@ -109,3 +110,6 @@ CREATE INDEX memories_space ON memories (
 ) WHERE forgotten_at IS NULL;
 CREATE INDEX memories_expiring ON memories (valid_until, id)
     WHERE forgotten_at IS NULL AND valid_until IS NOT NULL;
+
+-- The checksum of the vocabulary, by which the doctor checks it without reading the memories.
+ALTER TABLE corpus ADD COLUMN vocabulary INTEGER NOT NULL DEFAULT 0;

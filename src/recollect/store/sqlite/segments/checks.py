@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
@@ -12,13 +12,25 @@ from numpy.typing import NDArray
 
 from recollect.store.base import KeywordIndexName
 from recollect.store.sqlite.connection import as_json_list
-from recollect.store.sqlite.segments.joining import occurrences
+from recollect.store.sqlite.segments.checksums import rows_checksum
 from recollect.store.sqlite.segments.packing import pack
 from recollect.store.sqlite.segments.postings import read_places
-from recollect.store.sqlite.segments.reader import Segment, Segments
+from recollect.store.sqlite.segments.reader import (
+    PLACES,
+    POSTINGS,
+    STORED,
+    Documents,
+    Segment,
+    Segments,
+)
 from recollect.store.sqlite.segments.writer import TEXTS, documents_of
 
-SAMPLE = 200  # memories of a segment that are compared word by word: about 50 ms
+SAMPLE = 32  # memories that are compared word by word, at least one of each segment,
+FEW = 4  # and in a quick check
+ROW = f"""
+    SELECT {POSTINGS}, {PLACES} FROM {STORED}
+     WHERE p.segment = ? AND p.words = ? AND p.token = ?"""
+CHECKSUM = "SELECT checksum FROM segment_documents WHERE segment = ? AND words = ?"
 DIFFERENT = "its words differ from those of the memories"
 
 # By the key of a memory: its words, with their columns and positions.
@@ -46,36 +58,56 @@ def live_keys(connection: apsw.Connection, index: KeywordIndexName) -> list[int]
     return list(chain.from_iterable(some.tolist() for some in keys))
 
 
-def segments_problem(connection: apsw.Connection, index: KeywordIndexName) -> str | None:
-    """What is wrong with the segments of an index: every row is read, and each live memory must
-    have as many words as it should; the words of some are compared with the memories."""
-    for segment in Segments(OneMoment(connection)).each(index):
+def segments_problem(
+    connection: apsw.Connection, index: KeywordIndexName, advance: Callable[[int], None] | None
+) -> str | None:
+    """What is wrong with the segments of an index: its rows are compared with their checksum,
+    and the words of some memories with these. Without `advance` only the last, of fewer."""
+    found = Segments(OneMoment(connection)).each(index)
+    some = max(1, (FEW if advance is None else SAMPLE) // max(1, len(found)))
+    for segment in found:
         try:
-            if _differs(connection, segment, index):
+            if advance is not None and not _rows_right(connection, segment, advance):
+                return DIFFERENT
+            if not _sample_right(connection, segment, index, some):
                 return DIFFERENT
         except (ValueError, TypeError, IndexError, KeyError) as error:
             return f"segment {segment.number} cannot be read: {error}"
     return None
 
 
-def _differs(connection: apsw.Connection, segment: Segment, index: KeywordIndexName) -> bool:
+def _rows_right(
+    connection: apsw.Connection, segment: Segment, advance: Callable[[int], None]
+) -> bool:
+    stored = connection.execute(CHECKSUM, segment.place).get
+    found = rows_checksum(connection, segment.place)
+    advance(len(segment.keys))
+    documents = Documents(segment.keys, segment.lengths)
+    return stored == found.with_documents(documents) and bool((np.diff(segment.keys) > 0).all())
+
+
+def _sample_right(
+    connection: apsw.Connection, segment: Segment, index: KeywordIndexName, most: int
+) -> bool:
+    """Whether some memories have the words that they should, and as many."""
     size = len(segment.keys)
-    live = np.ones(size, np.bool_) if segment.live is None else segment.live
-    if len(segment.lengths) != size or (np.diff(segment.keys) <= 0).any():
-        return True
-    counted = np.zeros(size, np.int64)
     sample = np.zeros(size, np.bool_)
-    sample[np.linspace(0, size - 1, min(size, SAMPLE), dtype=np.intp)] = True
-    sample &= live
+    sample[np.linspace(0, size - 1, min(size, most), dtype=np.intp)] = True
+    sample &= True if segment.live is None else segment.live
     keys = segment.keys[sample].tolist()
+    real = _real(connection, index, keys)
+    if segment.lengths[sample].tolist() != [len(real.get(key, ())) for key in keys]:
+        return False
     words: Words = {key: set() for key in keys}
-    if size:
-        for names, found in occurrences(OneMoment(connection), [segment], [np.arange(size)]):
-            counted += np.bincount(found.places.documents, minlength=size)
-            chosen = sample[found.places.documents]
-            _note(words, names, segment.keys, (found.tokens, *found.places), chosen)
-    same = bool((counted[live] == segment.lengths[live]).all())
-    return not same or words != _real(connection, index, keys)
+    for token in {token for found in real.values() for token, _, _ in found}:
+        row = connection.execute(ROW, (*segment.place, token)).fetchone()
+        if row is None:
+            return False
+        found = read_places(*row)
+        chosen = sample[found.documents]
+        numbers = np.zeros(len(found.documents), np.int64)
+        _note(words, [token], segment.keys, (numbers, *found), chosen)
+    return words == real
 
 
 def _note(

@@ -22,6 +22,7 @@ from recollect.store.base import KeywordIndexName
 from recollect.store.prepared import Row
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.segments import buffer
+from recollect.store.sqlite.segments.checksums import RowsChecksum
 from recollect.store.sqlite.segments.joining import joined_documents, joined_rows
 from recollect.store.sqlite.segments.packing import pack
 from recollect.store.sqlite.segments.reader import WORDS, Documents, Segments
@@ -158,12 +159,14 @@ class Merger:
         rows: Iterable[Sequence[Row]],
     ) -> None:
         """Write an index in short writes."""
-        with self._building(number) as connection:
-            write_documents(connection, number, WORDS[index], documents)
+        checksum = RowsChecksum()
         for some in rows:
+            checksum.added(some)
             for start in range(0, len(some), ROWS):
                 with self._building(number) as connection:
                     write_rows(connection, number, WORDS[index], some[start : start + ROWS])
+        with self._building(number) as connection:
+            write_documents(connection, number, WORDS[index], documents, checksum)
 
     @contextmanager
     def _building(self, number: int) -> Iterator[apsw.Connection]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.segments.checksums import rows_checksum
 from recollect.store.sqlite.segments.joining import in_order, occurrences, selected
 from recollect.store.sqlite.segments.postings import encoded
 from recollect.store.sqlite.segments.reader import WORDS, Documents, Segment, Segments
@@ -61,4 +62,8 @@ def _scrub(database: Database, segment: Segment, *, patient: bool) -> None:
     lengths = np.where(dead, 0, segment.lengths).astype(np.uint32)
     with database.writing(patient=patient) as connection:
         if is_segment(connection, number, ready=True):
-            write_documents(connection, number, words, Documents(segment.keys, lengths))
+            documents, rows = (
+                Documents(segment.keys, lengths),
+                rows_checksum(connection, segment.place),
+            )
+            write_documents(connection, number, words, documents, rows)

@@ -10,6 +10,7 @@ import numpy as np
 from recollect.store.prepared import Packed, PackedIndex, Row
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.segments import buffer
+from recollect.store.sqlite.segments.checksums import RowsChecksum
 from recollect.store.sqlite.segments.packing import FIELDS, pack
 from recollect.store.sqlite.segments.postings import DOCUMENT
 from recollect.store.sqlite.segments.reader import KEY, WORDS, Documents
@@ -26,8 +27,9 @@ def write(connection: apsw.Connection, packed: Packed, keys: Sequence[int]) -> i
     `keys`: of the packed memories, ascending."""
     number = begin(connection)
     for index, one in packed.items():
-        write_documents(connection, number, WORDS[index], documents_of(one, keys))
         write_rows(connection, number, WORDS[index], one.rows)
+        checksum = RowsChecksum().added(one.rows)
+        write_documents(connection, number, WORDS[index], documents_of(one, keys), checksum)
     make_ready(connection, number, keys[-1])
     return number
 
@@ -45,11 +47,17 @@ def begin(connection: apsw.Connection) -> int:
 
 
 def write_documents(
-    connection: apsw.Connection, number: int, words: int, documents: Documents
+    connection: apsw.Connection,
+    number: int,
+    words: int,
+    documents: Documents,
+    checksum: RowsChecksum,
 ) -> None:
+    """Write the documents of an index; `checksum`: of its rows."""
+    keys, lengths = documents.keys.tobytes(), documents.lengths.tobytes()
     connection.execute(
-        "INSERT OR REPLACE INTO segment_documents VALUES (?, ?, ?, ?)",
-        (number, words, documents.keys.tobytes(), documents.lengths.tobytes()),
+        "INSERT OR REPLACE INTO segment_documents VALUES (?, ?, ?, ?, ?)",
+        (number, words, keys, lengths, checksum.with_documents(documents)),
     )
 
 

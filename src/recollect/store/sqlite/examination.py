@@ -1,0 +1,312 @@
+"""The doctor's checks: of the file, of every memory, and of everything that is made from them.
+
+What a segment holds, and the vocabulary of a vault that has segments, is compared with checksums
+that were written with it, and with a sample of the memories. Making it anew would take a hundred
+times as long. What is in the buffer is made anew and compared whole.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import cached_property
+
+import apsw
+
+from recollect.errors import StoreError
+from recollect.store.base import COLUMNS, KeywordIndexName
+from recollect.store.sqlite import counts, subwords
+from recollect.store.sqlite.checksums import differing
+from recollect.store.sqlite.connection import as_json_list
+from recollect.store.sqlite.counts import TopicHash
+from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
+from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
+from recollect.store.sqlite.segments import buffer
+from recollect.store.sqlite.upkeep import WAITING, WRONG_VECTORS, Finding
+from recollect.store.sqlite.vocabulary import sample_problem, vocabulary_problem
+
+SMALL_TABLES = ("meta", "corpus", "counts", "tags", "segments", "models", "codebooks", "folders")
+NEWEST = 1_000  # memories that a quick check compares with their checksums,
+SPREAD = 1_000  # and as many from all over the vault
+# Of the table itself: an index of it may be what is damaged.
+LIVE = "SELECT key, details <> '' FROM memories NOT INDEXED WHERE forgotten_at IS NULL"
+WRONGLY_WAITING = f"""
+    SELECT (SELECT count(*) FROM ({WAITING}) r WHERE NOT EXISTS
+               (SELECT 1 FROM waiting w WHERE w.model = r.model AND w.memory = r.memory))
+         + (SELECT count(*) FROM waiting w
+             WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.memory = w.memory AND v.model = w.model)
+                OR NOT EXISTS (SELECT 1 FROM memories m
+                                WHERE m.key = w.memory AND m.forgotten_at IS NULL))"""
+# Every live memory has one value of these.
+TOTALS = """
+    SELECT count(*) FROM (SELECT sum(memories) AS total FROM counts
+      WHERE scope = '' AND field IN ('project', 'kind', 'source', 'tier', 'made', 'changed')
+      GROUP BY field)
+     WHERE total <> (SELECT documents FROM corpus)"""
+
+# Each memory is read once, and once in each index of the segment that it is in.
+STEPS = """
+    SELECT documents, documents + (SELECT coalesce(sum(length(lengths) / 4), 0)
+                                     FROM segment_documents) FROM corpus"""
+
+Check = Callable[[], str | None]
+Advance = Callable[[int], None]
+
+
+def examine(
+    connection: apsw.Connection,
+    hashed: TopicHash,
+    *,
+    file: Check | None = None,
+    advance: Advance = lambda done: None,
+) -> list[Finding]:
+    """The finding of every check. `file`: waits for SQLite's own check, which others have begun; so
+    it comes last, and stands first."""
+    checks = FullChecks(connection, hashed, _by_memory(connection, advance)).checks()
+    found = [_finding(connection, check, look) for check, look in checks.items()]
+    whole = _finding(connection, "file", file or (lambda: file_problem(connection)))
+    return [whole, *found]
+
+
+def glance(connection: apsw.Connection, hashed: TopicHash) -> list[Finding]:
+    """The findings of checks that take no longer the larger the vault is: small tables, sums that
+    must agree, and a sample of the memories and of their words."""
+    quick = QuickChecks(connection, hashed)
+    return [_finding(connection, check, look) for check, look in quick.checks().items()]
+
+
+def _by_memory(connection: apsw.Connection, advance: Advance) -> Advance:
+    """Turns steps of the checks, each of which goes through the memories, into memories."""
+    try:
+        memories, rows = connection.execute(STEPS).fetchall()[0]
+    except apsw.Error:  # damaged: the checks say so
+        return advance
+    share = int(memories) / max(int(rows), 1)  # type: ignore[arg-type]
+    seen = told = 0
+
+    def step(done: int) -> None:
+        nonlocal seen, told
+        seen += done
+        due = int(seen * share) - told
+        told += due
+        advance(due)
+
+    return step
+
+
+def _finding(connection: apsw.Connection, check: str, look: Check) -> Finding:
+    try:
+        with connection:  # what is compared is read at one moment
+            problem = look()
+    except UnicodeDecodeError:
+        problem = "a text is not valid UTF-8"
+    except (apsw.Error, StoreError) as error:
+        problem = str(error)
+    return Finding(check, problem)
+
+
+class QuickChecks:
+    def __init__(self, connection: apsw.Connection, hashed: TopicHash) -> None:
+        self._connection = connection
+        self._hashed = hashed
+
+    def checks(self) -> dict[str, Check]:
+        return {
+            "file": self._small_tables,
+            "memories": self._sample,
+            "stemmed index": lambda: self._words("stemmed"),
+            "plain index": lambda: self._words("plain"),
+            "vocabulary": lambda: sample_problem(self._connection),
+            "counts": self._totals,
+            "topic hashes": self._topics,
+        }
+
+    def _small_tables(self) -> str | None:
+        found = [line for table in SMALL_TABLES for line in integrity(self._connection, table)]
+        return "; ".join(found) or None
+
+    def _sample(self) -> str | None:
+        last = int(self._connection.execute("SELECT coalesce(max(key), 0) FROM memories").get)
+        every = range(1, last + 1)
+        keys = {*every[-NEWEST:], *random.sample(every, min(SPREAD, last))}
+        return _not_saved(self._connection, sorted(keys))
+
+    def _words(self, index: KeywordIndexName) -> str | None:
+        """Whether as many memories are indexed as there are, and the words of some are right."""
+        rows = self._connection.execute(f"SELECT count(*) FROM {TABLES[index]}_docsize").get
+        packed, problem = _in_segments(self._connection, index, None)
+        indexed, live = int(rows) + len(packed), self._connection.execute(
+            "SELECT documents FROM corpus"
+        ).get  # fmt: skip
+        if indexed != live:
+            return f"{indexed} memories are in it, but there are {live}"
+        return problem
+
+    def _totals(self) -> str | None:
+        wrong = self._connection.execute(TOTALS).get
+        return f"{wrong} sums of counts are not the number of memories" if wrong else None
+
+    def _topics(self) -> str | None:
+        tags = self._connection.execute("SELECT name, topic FROM tags")
+        wrong = sum(self._hashed(str(name)) != topic for name, topic in tags)
+        return f"{wrong} tags have a wrong hash" if wrong else None
+
+
+class FullChecks(QuickChecks):
+    def __init__(self, connection: apsw.Connection, hashed: TopicHash, advance: Advance) -> None:
+        super().__init__(connection, hashed)
+        self._advance = advance
+
+    def checks(self) -> dict[str, Check]:
+        connection = self._connection
+        return {
+            "references": lambda: references_problem(connection),
+            "memories": lambda: _not_saved(connection, None, self._advance),
+            "stemmed index": lambda: self._words("stemmed"),
+            "plain index": lambda: self._words("plain"),
+            "subwords index": lambda: self._words("subwords"),
+            "details index": lambda: self._words("details"),
+            "memory count": self._count,
+            "vocabulary": lambda: vocabulary_problem(connection, whole=not self._segments),
+            "vectors": self._vectors,
+            "vector index": self._codes,
+            "waiting vectors": self._waiting,
+            "counts": lambda: counts.counts_problem(connection, self._hashed),
+            "topic hashes": self._topics,
+        }
+
+    @cached_property
+    def _segments(self) -> bool:
+        return bool(self._connection.execute("SELECT 1 FROM segments WHERE ready LIMIT 1").get)
+
+    def _live(self) -> dict[int, bool]:
+        """The keys of the live memories, and which of them have details."""
+        return {int(key): bool(some) for key, some in self._connection.execute(LIVE)}
+
+    def _words(self, index: KeywordIndexName) -> str | None:
+        """FTS5's own check of the structure, a comparison of its rows, lengths and words with a new
+        index, and a look at the segments: each memory must be in one place."""
+        connection, table = self._connection, TABLES[index]
+        # An idle connection remembers the index as it was; only a search makes it read it again.
+        connection.execute(f"SELECT 1 FROM {table} WHERE {table} MATCH '\"\"'").fetchall()
+        if broken := integrity(connection, table):
+            return "; ".join(broken)
+        buffered = [row[0] for row in connection.execute(f"SELECT id FROM {table}_docsize")]
+        with closing(_made_anew(index, connection, buffered)) as anew:
+            same = _contents(table, connection) == _contents(table, anew)
+        packed, problem = _in_segments(connection, index, self._advance)
+        indexed = Counter([*buffered, *packed])
+        expected = self._expected(index, packed)
+        missing, extra = len(expected - indexed.keys()), len(indexed.keys() - expected)
+        if missing or extra:
+            return f"{missing} memories are missing and {extra} are in it that should not be"
+        if twice := indexed.total() - len(indexed):
+            return f"{twice} memories are in it twice"
+        return problem if same else "its words differ from those of the memories"
+
+    def _expected(self, index: KeywordIndexName, packed: Sequence[int]) -> set[int]:
+        """The memories that the index should hold. Which of those in segments have subwords is
+        known of the sample alone."""
+        live = self._live()
+        if index == "details":
+            return {key for key, some in live.items() if some}
+        if index != "subwords":
+            return {*live}
+        if not self._segments:
+            return {int(key) for key, *_ in subwords.rows(self._connection)}  # type: ignore[arg-type]
+        outside = live.keys() - set(_keys_in_segments(self._connection, "stemmed"))
+        rows = subwords.rows(self._connection, buffer.AMONG, as_json_list(sorted(outside)))
+        return {int(key) for key, *_ in rows} | (live.keys() & set(packed))  # type: ignore[arg-type]
+
+    def _count(self) -> str | None:
+        recorded, real = (
+            self._connection.execute("SELECT documents FROM corpus").get,
+            len(self._live()),
+        )
+        return None if recorded == real else f"{recorded} are recorded, but there are {real}"
+
+    def _vectors(self) -> str | None:
+        wrong = self._connection.execute(f"SELECT count(*) FROM ({WRONG_VECTORS})").get
+        return (
+            f"{wrong} vectors have the wrong size or belong to forgotten memories"
+            if wrong
+            else None
+        )
+
+    def _codes(self) -> str | None:
+        from recollect.store.sqlite import vector_codes  # noqa: PLC0415  start-up time: numpy
+
+        return vector_codes.problem(self._connection)
+
+    def _waiting(self) -> str | None:
+        wrong = self._connection.execute(WRONGLY_WAITING).get
+        return f"{wrong} memories are recorded wrongly as waiting or not waiting" if wrong else None
+
+
+def _not_saved(
+    connection: apsw.Connection,
+    among: Sequence[int] | None,
+    advance: Advance = lambda done: None,
+) -> str | None:
+    wrong = [memory.id for memory in differing(connection, among, advance)]
+    what = "1 memory is" if len(wrong) == 1 else f"{len(wrong)} memories are"
+    return f"{what} not what was saved: {', '.join(wrong)}" if wrong else None
+
+
+def _in_segments(
+    connection: apsw.Connection, index: KeywordIndexName, advance: Advance | None
+) -> tuple[list[int], str | None]:
+    """The memories that segments speak for, and what is wrong with these segments. Without
+    `advance` only a sample is looked at."""
+    if not connection.execute("SELECT 1 FROM segments WHERE ready LIMIT 1").get:
+        return [], None
+    from recollect.store.sqlite.segments.checks import (  # noqa: PLC0415  start-up time
+        segments_problem,
+    )
+
+    return _keys_in_segments(connection, index), segments_problem(connection, index, advance)
+
+
+def _keys_in_segments(connection: apsw.Connection, index: KeywordIndexName) -> list[int]:
+    from recollect.store.sqlite.segments.checks import live_keys  # noqa: PLC0415  start-up time
+
+    return live_keys(connection, index)
+
+
+def _made_anew(
+    index: str, connection: apsw.Connection, keys: Sequence[apsw.SQLiteValue]
+) -> apsw.Connection:
+    """An index in memory with the content that this one should have of these memories."""
+    anew = apsw.Connection(":memory:")
+    columns = ", ".join(COLUMNS[index])
+    options = f"content = '', tokenize = \"{TOKENIZERS[index]}\""
+    anew.execute(f"CREATE VIRTUAL TABLE {TABLES[index]} USING fts5 ({columns}, {options})")
+    places = ", ?" * len(COLUMNS[index])
+    among = as_json_list(keys)  # type: ignore[arg-type]
+    holds = f"{buffer.OF_WORDS.get(index)} AND {buffer.AMONG}"
+    with anew:
+        anew.executemany(
+            f"INSERT INTO {TABLES[index]} (rowid, {columns}) VALUES (?{places})",
+            connection.execute(f"SELECT key, {columns} FROM indexed WHERE {holds}", (among,))
+            if index in buffer.OF_WORDS
+            else subwords.rows(connection, buffer.AMONG, among),
+        )
+    return anew
+
+
+def _contents(table: str, connection: apsw.Connection) -> list[list[tuple[apsw.SQLiteValue, ...]]]:
+    """How often each word stands in each column and in how many rows, the length of each row, and
+    the totals from which BM25 takes its averages (empty or zeros when there is no row)."""
+    connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, {table}, col)")
+    try:
+        return [
+            connection.execute("SELECT term, col, doc, cnt FROM temp.words").fetchall(),
+            connection.execute(f"SELECT id, sz FROM {table}_docsize ORDER BY id").fetchall(),
+            connection.execute(
+                f"SELECT rtrim(hex(block), '0') FROM {table}_data WHERE id = 1"
+            ).fetchall(),
+        ]
+    finally:
+        connection.execute("DROP TABLE temp.words")
