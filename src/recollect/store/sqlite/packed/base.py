@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Documents = NDArray[np.uint32]
+Documents = NDArray[np.int64]
 Places = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
 EVERY = slice(None)
 
@@ -42,4 +42,4 @@ class Hits:
         return self if mask is None else self.at(mask[self.documents])
 
 
-NO_HITS = Hits(np.zeros(0, np.uint32))
+NO_HITS = Hits(np.zeros(0, np.int64))

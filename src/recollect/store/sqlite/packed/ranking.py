@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,8 +17,9 @@ Keys = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 SPARSE = 16  # where fewer than one document in so many is hit, only these are looked at
-COMMON = 16  # a phrase is common that more than one document in so many has
-MANY = 2  # hits for each document: with fewer, scoring them all takes no longer than choosing
+MANY = 0.5  # hits for each document: with fewer left, adding them takes no longer than choosing
+FEW = 50  # looking up a candidate takes as long as adding so many hits
+BLOCK = 256
 ALMOST = 1 - 1e-9  # what rounding may take away
 FIRST_READ = 100  # candidates that a filter is tried on first, and
 THEN_READ = 4000  # after that, before all memories that pass it are read
@@ -66,30 +68,36 @@ def _every(segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25) -> tu
         marked = [] if matches.matched is None else [np.flatnonzero(matches.matched)]
         documents = np.unique(np.concatenate([h.documents for h in matches.hits] + marked))
         return _some(segments, matches, bm25, documents)
-    norm = bm25.norm(segments.lengths) if hit > len(segments.keys) else None
-    scores = np.zeros(len(segments.keys))
-    for phrase, hits in enumerate(matches.hits):
-        places = hits.documents
-        inside = bm25.norm(segments.lengths[places]) if norm is None else norm[places]
-        scores[places] += bm25.part(phrase, hits.frequencies(), inside)
+    scores = _added(segments, matches, bm25, range(len(matches.hits)), np.zeros(len(segments.keys)))
     kept = np.flatnonzero(scores > 0 if matches.matched is None else matches.matched)
     return segments.keys[kept], scores[kept]
 
 
-def _some(
+def _added(
     segments: SegmentedSearch,
     matches: SegmentMatches,
     bm25: Bm25,
-    documents: NDArray[np.integer],
+    phrases: Iterable[int],
+    scores: Scores,
+) -> Scores:
+    """The scores of all documents, to which these phrases are added."""
+    for phrase in phrases:
+        hits = matches.hits[phrase]
+        norm = bm25.norm(segments.lengths.take(hits.documents))
+        scores[hits.documents] += bm25.part(phrase, hits.frequencies(), norm)
+    return scores
+
+
+def _some(
+    segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25, documents: Keys
 ) -> tuple[Keys, Scores]:
     """The scores of these documents, which are in order."""
     norm = bm25.norm(segments.lengths[documents])
     scores = np.zeros(len(documents))
     for phrase, hits in enumerate(matches.hits):
         if len(hits.documents):
-            wanted = documents.astype(hits.documents.dtype)
-            places = np.searchsorted(hits.documents, wanted)
-            held = np.flatnonzero(hits.documents.take(places, mode="clip") == wanted)
+            places = np.searchsorted(hits.documents, documents)
+            held = np.flatnonzero(hits.documents.take(places, mode="clip") == documents)
             frequencies = hits.frequencies(places[held])
             scores[held] += bm25.part(phrase, frequencies, norm[held])
     return segments.keys[documents], scores
@@ -97,31 +105,46 @@ def _some(
 
 def candidates(
     segments: SegmentedSearch, matches: SegmentMatches, bm25: Bm25, limit: int
-) -> NDArray[np.integer] | None:
+) -> Keys | None:
     """The documents that may be among the best; None where that saves nothing.
 
     MaxScore (Turtle and Flood, 1995): phrases add to the scores from the rarest on. Once all that
     are left cannot lift a document above the best that there are, only documents count that are
     high enough already.
     """
-    size = len(segments.keys)
-    if matches.matched is not None or sum(len(h.documents) for h in matches.hits) < size * MANY:
+    size, later = len(segments.keys), sum(len(hits.documents) for hits in matches.hits)
+    if matches.matched is not None or later * SPARSE < size:
         return None
     order = sorted(range(len(bm25.inverse)), key=bm25.inverse.__getitem__, reverse=True)
     left = sum(map(bm25.most, order))
     scores = np.zeros(size)
     for phrase in order:
-        hits = matches.hits[phrase]
-        if len(hits.documents) * COMMON > size:
-            reached = scores[scores > 0]
-            if len(reached) >= limit:
-                least = np.partition(reached, len(reached) - limit)[len(reached) - limit]
-                if least * ALMOST > left:
-                    return np.flatnonzero(scores >= least * ALMOST - left)
-        norm = bm25.norm(segments.lengths[hits.documents])
-        scores[hits.documents] += bm25.part(phrase, hits.frequencies(), norm)
+        if later > size * MANY and scores.max() * ALMOST > left:
+            least = least_of_best(scores, limit) * ALMOST
+            if least > left:
+                chosen = np.flatnonzero(scores >= least - left)
+                if len(chosen) * FEW < later:
+                    return chosen
+        scores = _added(segments, matches, bm25, [phrase], scores)
+        later -= len(matches.hits[phrase].documents)
         left -= bm25.most(phrase)
-    return None
+    least = least_of_best(scores, limit)
+    return np.flatnonzero(scores >= least * ALMOST if least else scores > 0)
+
+
+def least_of_best(scores: Scores, limit: int) -> float:
+    """The lowest of the highest scores; 0 where there are fewer. It is at least the lowest of so
+    many blocks' highest: most scores are below that."""
+    blocks = scores[: len(scores) // BLOCK * BLOCK].reshape(-1, BLOCK).max(axis=1)
+    least = _nth(blocks, limit)
+    return _nth(scores[scores >= least] if least else scores[scores > 0], limit)
+
+
+def _nth(values: Scores, number: int) -> float:
+    """The value that so many are not below; 0 where there are fewer."""
+    if len(values) < number:
+        return 0.0
+    return float(np.partition(values, len(values) - number)[len(values) - number])
 
 
 class Passing(Protocol):
@@ -156,8 +179,7 @@ def _highest(keys: Keys, scores: Scores, most: int) -> tuple[Keys, Scores]:
     """The `most` highest, and those that are equal to the last of them."""
     if len(scores) <= most:
         return keys, scores
-    least = np.partition(scores, len(scores) - most)[len(scores) - most]
-    kept = scores >= least
+    kept = scores >= least_of_best(scores, most)
     return keys[kept], scores[kept]
 
 

@@ -96,7 +96,7 @@ class SegmentedSearch:
             start, end = self._bounds[segment]  # type: ignore[index]
             if int(documents.max()) >= end - start:
                 raise ValueError("it has no such document")
-            moved.append(documents.astype(np.uint32, copy=False) + np.uint32(start))
+            moved.append(documents.astype(np.int64, copy=False) + start)
         return moved
 
 

@@ -31,7 +31,7 @@ Numbers = NDArray[np.integer[Any]]
 class Postings(NamedTuple):
     """The documents of a token, ascending, and for each of its columns one frequency a document."""
 
-    documents: NDArray[np.uint32]
+    documents: NDArray[np.int64]  # numpy is quickest with indexes of this type
     columns: tuple[int, ...]
     frequencies: Numbers  # one row for each of `columns`
 
@@ -70,7 +70,7 @@ def layout(bits: int) -> Layout:
 def read_postings(count: int, bits: int, postings: bytes) -> Postings:
     """The postings of a row."""
     which, gap, width, _ = layout(bits)
-    documents = np.cumsum(np.frombuffer(postings, UNSIGNED[gap], count), dtype=np.uint32)
+    documents = np.cumsum(np.frombuffer(postings, UNSIGNED[gap], count), dtype=np.int64)
     counted = np.frombuffer(postings, UNSIGNED[width], offset=gap * count)
     return Postings(documents, which, counted.reshape(len(which), count))
 
@@ -111,7 +111,7 @@ def cells_alike(how: Layout, rows: Sequence[tuple[int, bytes]]) -> Places:
     )  # fmt: skip
     sums = np.cumsum(gaps, dtype=np.int64)
     firsts = np.cumsum(counts) - counts
-    documents = (sums - np.repeat(sums[firsts] - gaps[firsts], counts)).astype(np.uint32)
+    documents = sums - np.repeat(sums[firsts] - gaps[firsts], counts)
     several = len(how.columns)
     cells = np.repeat(counts, several)
     if several > 1:  # each row's documents once for each column
