@@ -69,7 +69,7 @@ def measured(environment: dict[str, str], runs: int) -> dict[str, list[float]]:
     def run(*command: str) -> Callable[[], None]:
         return lambda: _run(command, environment)
 
-    works = {
+    works: dict[str, Callable[[], None]] = {
         "python -c pass": run(sys.executable, "-c", "pass"),
         "recollect --version": run(RECOLLECT, "--version"),
         "recollect search --json": run(RECOLLECT, *query, "--no-server"),

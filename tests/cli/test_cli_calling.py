@@ -63,6 +63,25 @@ def test_what_a_command_does_not_need_it_does_not_import(
     assert own & set(ROOMS.split()) == set() or "vault" not in args
 
 
+def test_what_is_imported_late_is_there_when_it_is_used() -> None:
+    program = """if True:
+        import sys, uuid
+        from recollect.interfaces.cli import main
+        for name in ("msgspec", "uuid", *main.RARE):
+            sys.modules.pop(name, None)
+        main._import_msgspec()
+        assert not set(main.RARE) & sys.modules.keys()
+        import msgspec, platform, uuid
+        struct = msgspec.defstruct("Point", ["x"], namespace={"__doc__": "A\\n  point."})
+        assert "description" in str(msgspec.json.schema(struct))
+        assert msgspec.inspect.type_info(int) == msgspec.inspect.IntType()
+        assert msgspec.msgpack.decode(msgspec.msgpack.encode(1)) == 1
+        assert platform.machine() and uuid.uuid1()
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("args", [(), ("--help",), ("-h",), ("help",)])
 def test_the_overview_names_every_command(home: Home, args: tuple[str, ...]) -> None:
     shown = home.call(*args)
