@@ -10,8 +10,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import closing
-from functools import cached_property
+from functools import cached_property, partial
 
 import apsw
 
@@ -51,7 +52,10 @@ STEPS = """
     SELECT documents, documents + (SELECT coalesce(sum(length(lengths) / 4), 0)
                                      FROM segment_documents) FROM corpus"""
 
+BY_SQLITE = ("file", "stemmed index", "plain index", "subwords index", "details index")
+
 Check = Callable[[], str | None]
+Part = Callable[[apsw.Connection], "dict[str, Finding]"]
 Advance = Callable[[int], None]
 
 
@@ -59,15 +63,25 @@ def examine(
     connection: apsw.Connection,
     hashed: TopicHash,
     *,
-    file: Check | None = None,
+    beside: Callable[[Part], Future[dict[str, Finding]]] | None = None,
     advance: Advance = lambda done: None,
 ) -> list[Finding]:
-    """The finding of every check. `file`: waits for SQLite's own check, which others have begun; so
-    it comes last, and stands first."""
-    checks = FullChecks(connection, hashed, _by_memory(connection, advance)).checks()
-    found = [_finding(connection, check, look) for check, look in checks.items()]
-    whole = _finding(connection, "file", file or (lambda: file_problem(connection)))
-    return [whole, *found]
+    """The finding of every check. `beside` runs a part of them in another thread, by a connection
+    of its own: those that SQLite spends their time in."""
+    step = _by_memory(connection, advance)
+
+    def part(connection: apsw.Connection, *, by_sqlite: bool) -> dict[str, Finding]:
+        checks = FullChecks(connection, hashed, step).checks()
+        return {
+            check: _finding(connection, check, look)
+            for check, look in checks.items()
+            if (check in BY_SQLITE) is by_sqlite
+        }
+
+    first = beside(partial(part, by_sqlite=True)) if beside else None
+    rest = part(connection, by_sqlite=False)
+    found = rest | (first.result() if first else part(connection, by_sqlite=True))
+    return [found[check] for check in FullChecks(connection, hashed, step).checks()]
 
 
 def glance(connection: apsw.Connection, hashed: TopicHash) -> list[Finding]:
@@ -162,6 +176,7 @@ class FullChecks(QuickChecks):
     def checks(self) -> dict[str, Check]:
         connection = self._connection
         return {
+            "file": lambda: file_problem(connection),
             "references": lambda: references_problem(connection),
             "memories": lambda: _not_saved(connection, None, self._advance),
             "stemmed index": lambda: self._words("stemmed"),

@@ -96,22 +96,21 @@ class SqliteStore:
         scrub(self.database, patient=patient)
 
     def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
-        """Check every memory and everything that is derived from them. SQLite's own check of the
-        file runs beside the others, by a connection of its own."""
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  start-up time
+        """Check every memory and everything that is derived from them, on two cores."""
+        from concurrent.futures import Future, ThreadPoolExecutor  # noqa: PLC0415  start-up time
 
-        from recollect.store.sqlite.examination import examine  # noqa: PLC0415  as above
+        from recollect.store.sqlite.examination import Part, examine  # noqa: PLC0415  as above
 
-        with self.database.translated(), ThreadPoolExecutor(1) as beside:
-            file = beside.submit(self._file_problem).result
+        def run(part: Part) -> dict[str, Finding]:
+            with self.database.translated():
+                return part(self.database.connection())
+
+        def beside(part: Part) -> Future[dict[str, Finding]]:
+            return pool.submit(run, part)
+
+        with self.database.translated(), ThreadPoolExecutor(1) as pool:
             connection = self.database.connection()
-            return examine(connection, self.topics.hashed, file=file, advance=advance)
-
-    def _file_problem(self) -> str | None:
-        from recollect.store.sqlite.integrity import file_problem  # noqa: PLC0415  as above
-
-        with self.database.translated():
-            return file_problem(self.database.connection())
+            return examine(connection, self.topics.hashed, beside=beside, advance=advance)
 
     def glance(self) -> list[Finding]:
         """Check what can be checked at once, however large the vault is."""
