@@ -1,7 +1,12 @@
-"""Import rate: `recollect import` against a bare script that inserts the same rows.
+"""Import rate: `recollect import` against bare inserts of the same rows, and against LanceDB.
 
-The bare script writes the same rows into the same tables (memories, both FTS indexes through the
-triggers, the vocabulary) in one transaction, with the rows ready made in memory.
+python benchmarks/bench_import.py [--passages 100000] [--rounds 2] [--lancedb PYTHON]
+
+The bare script writes the same rows into the same tables (memories, the FTS5 tables through the
+triggers, the vocabulary) in one transaction, with the rows ready made in memory. LanceDB makes a
+table and its full-text index as `peer_drivers/lancedb_words.py` does, with the rows ready made in
+memory; the Python of an environment that has it is given. They take turns, and the best round of
+each counts. Seconds of all cores are those of a command with its worker processes.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 
@@ -25,32 +31,77 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     parser.add_argument("--passages", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--lancedb", help="the Python of an environment that has LanceDB")
     args = parser.parse_args()
     rows = passages(args.data, args.passages)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "memories.jsonl"
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        ours = timed_import(file, Path(folder) / "home")
-        bare = timed_bare(Path(folder) / "home" / "vault.db", Path(folder) / "bare.db")
+    spent: dict[str, list[Spent]] = {}
+    for _ in range(args.rounds):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            file = folder / "memories.jsonl"
+            file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            spent.setdefault("recollect import", []).append(timed_import(file, folder / "home"))
+            bare = timed_bare(folder / "home" / "vault.db", folder / "bare.db")
+            spent.setdefault("bare inserts", []).append(bare)
+            if args.lancedb:
+                lance = timed_lancedb(args.lancedb, file, folder / "lance")
+                spent.setdefault("LanceDB", []).append(lance)
+    best = {what: min(every) for what, every in spent.items()}
+    ours = best.pop("recollect import")
     print(f"passages            {len(rows):>10,}")
-    print(f"recollect import    {len(rows) / ours:>10,.0f} a second  ({ours:.1f} s)")
-    print(f"bare inserts        {len(rows) / bare:>10,.0f} a second  ({bare:.1f} s)")
-    print(f"rate, ours / bare   {bare / ours:>10.2f}  (at least 0.5)")
+    report("recollect import", len(rows), ours)
+    for what, other in best.items():
+        report(what, len(rows), other)
+        print(f"  rate, ours / its  {other.wall / ours.wall:>10.2f}  (at least 0.5)")
 
 
-def timed_import(file: Path, home: Path) -> float:
+class Spent(NamedTuple):
+    """Seconds by the clock, and of all cores together."""
+
+    wall: float
+    cores: float
+
+
+def report(what: str, rows: int, spent: Spent) -> None:
+    rate = f"{rows / spent.wall:>10,.0f} a second"
+    print(f"{what:<20}{rate}  ({spent.wall:.1f} s, {spent.cores:.1f} s of all cores)")
+
+
+def timed_import(file: Path, home: Path) -> Spent:
     """The whole command, start-up included."""
     environment = os.environ | {
         "RECOLLECT_HOME": str(home),
         "RECOLLECT_EMBEDDING__PROVIDER": "none",
     }
     command = [str(Path(sys.executable).with_name("recollect")), "import", str(file)]
-    start = time.perf_counter()
+    start, before = time.perf_counter(), os.times()
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start
+    wall, after = time.perf_counter() - start, os.times()
+    cores = after.children_user + after.children_system
+    return Spent(wall, cores - before.children_user - before.children_system)
 
 
-def timed_bare(imported: Path, fresh: Path) -> float:
+LANCEDB = """
+import json, sys, time
+sys.path.insert(0, sys.argv[1])
+from lancedb_words import load
+rows = [json.loads(line) for line in open(sys.argv[2], encoding="utf-8")]
+start, before = time.perf_counter(), time.process_time()
+load(sys.argv[3], rows)
+print(time.perf_counter() - start, time.process_time() - before)
+"""
+
+
+def timed_lancedb(python: str, file: Path, folder: Path) -> Spent:
+    """Loading and indexing alone, without start-up and parsing."""
+    drivers = str(Path(__file__).with_name("peer_drivers"))
+    command = [python, "-c", LANCEDB, drivers, str(file), str(folder)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return Spent(*map(float, said.split()))
+
+
+def timed_bare(imported: Path, fresh: Path) -> Spent:
     """Copy the rows that the import made into an empty vault, by plain SQL."""
     source = apsw.Connection(str(imported), apsw.SQLITE_OPEN_READONLY)
     memories = source.execute("SELECT * FROM memories ORDER BY key").fetchall()
@@ -58,11 +109,11 @@ def timed_bare(imported: Path, fresh: Path) -> float:
     source.close()
     places = ", ".join("?" for _ in memories[0])
     database = Database(fresh)
-    start = time.perf_counter()
+    start, before = time.perf_counter(), time.process_time()
     with database.writing() as connection:
         connection.executemany(f"INSERT INTO memories VALUES ({places})", memories)
         connection.executemany("INSERT INTO vocabulary VALUES (?, ?)", vocabulary)
-    spent = time.perf_counter() - start
+    spent = Spent(time.perf_counter() - start, time.process_time() - before)
     database.close()
     return spent
 

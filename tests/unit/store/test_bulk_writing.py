@@ -9,10 +9,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from locked_work import OLD, key_of
 from words_in_vault import check_words, small_segments
 
 from patience import until
 from recollect.store.prepared import PreparedMemories
+from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.segments import merging, packing, writer
 from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.segments.packing import fields_of, prepared
@@ -146,6 +148,18 @@ def test_a_bulk_write_that_fails_leaves_nothing(store: SqliteStore) -> None:
     check(store, set())
     add(store, some(9))
     check(store, {one.id for one in some(9)})
+
+
+def test_a_bulk_write_into_a_locked_vault_leaves_no_word_to_read(store: SqliteStore) -> None:
+    path = store.database.path
+    store.close()
+    change_key(path, None, OLD)
+    locked = SqliteStore(path, brief=True, keys=key_of)
+    add(locked, some(9))
+    check(locked, {one.id for one in some(9)})
+    assert rows(locked, "segments") == 2
+    assert b"hello" not in path.read_bytes()
+    locked.close()
 
 
 def test_a_memory_with_the_key_of_a_purged_one_is_found(store: SqliteStore) -> None:
