@@ -134,7 +134,9 @@ def test_a_question_is_reranked(page: Page, site: Site, engine: Recollect) -> No
     settled(page, q=QUESTION)
     answer = engine.search(QUESTION, limit=10)
     assert results(page) == [result.id for result in answer]
-    expect(page.locator("[data-reranking]")).to_have_text("Reranked the best 20")
+    read = answer.counts["reranked"]
+    assert read
+    expect(page.locator("[data-reranking]")).to_have_text(f"Reranked the best {read}")
     expect(page.locator("[data-evidence]")).to_have_attribute("data-evidence", answer.evidence)
 
 
