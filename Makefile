@@ -50,11 +50,13 @@ bench: setup
 	$(BIN)/python benchmarks/bench_locked.py
 	$(BIN)/python benchmarks/bench_secrets.py
 	$(BIN)/python benchmarks/bench_folders.py
+	$(BIN)/python benchmarks/bench_counts.py
 
 # A million memories: some hours the first time, which embeds a hundred thousand passages.
 bench-million: setup
 	$(BIN)/python benchmarks/bench_vectors.py --data $(DATA) --passages 1000000 --memory
 	$(BIN)/python benchmarks/bench_search.py --data $(DATA) --million
+	$(BIN)/python benchmarks/bench_counts.py --memories 1000000
 
 # Its data must be named, other than bench's: it says which they are. ARGS: see quality.py --help.
 eval: setup
