@@ -5,6 +5,7 @@ with `vault` costs for 30 candidates."""
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import apsw
 from data import data_argument, median, mixed_passages, passages, questions
 from recollect import Recollect
 from recollect.context import SearchContext
-from recollect.ingest.draft import draft
+from recollect.ingest.jsonl import raw_lines
 from recollect.recall.keyword import Keyword
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
@@ -42,21 +43,24 @@ def main() -> None:
         action="store_true",
         help="a million passages mixed from the sentences of scale-wiki, instead of its own",
     )
+    parser.add_argument("--size", type=int, help="as many passages instead")
+    parser.add_argument("--home", type=Path, help="keep what is made there, or use what is there")
     args = parser.parse_args()
-    for size in (MILLION,) if args.million else SIZES:
-        made = mixed_passages if args.million else passages
+    made = mixed_passages if args.million else passages
+    sizes = (MILLION,) if args.million else SIZES
+    for size in (args.size,) if args.size else sizes:
         with (
-            tempfile.TemporaryDirectory() as home,
-            Recollect(home=home, settings=SETTINGS) as memory,
+            tempfile.TemporaryDirectory() as temporary,
+            Recollect(home=args.home or temporary, settings=SETTINGS) as memory,
         ):
-            fill(memory, made(args.data, size))
-            raw = fts5_alone(memory, Path(home, "fts5.db"))
+            if not memory.store.vocabulary.documents():
+                fill(memory, made(args.data, size))
+            raw = fts5_alone(memory, (args.home or Path(temporary)) / "fts5.db")
             report(memory, raw, questions(args.data, args.queries))
 
 
 def fill(memory: Recollect, rows: list[dict[str, str]]) -> None:
-    for first in range(0, len(rows), 5000):
-        memory.save_all([draft(row) for row in rows[first : first + 5000]])
+    memory.import_lines(raw_lines(json.dumps(row).encode() for row in rows))
     Merger(memory.store.database).run()
 
 
@@ -64,6 +68,8 @@ def fts5_alone(memory: Recollect, file: Path) -> apsw.Connection:
     """One FTS5 index of all memories, in a file of its own."""
     columns = ", ".join(COLUMNS["stemmed"])
     connection = apsw.Connection(str(file))
+    if connection.execute("SELECT 1 FROM sqlite_master").get:
+        return connection
     connection.execute(
         f"CREATE VIRTUAL TABLE stemmed USING fts5 ({columns}, content = '', "
         f"contentless_delete = 1, tokenize = '{TOKENIZERS['stemmed']}')"
@@ -78,7 +84,8 @@ def fts5_alone(memory: Recollect, file: Path) -> apsw.Connection:
 def report(memory: Recollect, raw: apsw.Connection, asked: list[str]) -> None:
     memories = memory.store.vocabulary.documents()
     aim = next((most for size, most in AIMS.items() if memories >= size), None)
-    print(f"memories                        {memories:>10,}")
+    segments = memory.store.database.rows("SELECT count(*) FROM segments WHERE ready")[0][0]
+    print(f"memories, segments              {memories:>10,} {segments:>3}")
     for recipe in RECIPES:
         found = [query for text in asked if (query := keyword_query(memory, recipe, text))]
         bare, packed = zip(*(timed(memory, raw, query) for query in found), strict=True)
