@@ -9,13 +9,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 from locked_work import OLD, key_of
 from words_in_vault import check_words, small_segments
 
-from recollect.store.base import COLUMNS, KeywordIndexName
+from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
+from recollect.store.sqlite import keyword
+from recollect.store.sqlite.bm25 import pooled_bm25
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.segments import buffer, merging, packing
@@ -26,7 +29,7 @@ from recollect.store.sqlite.segments.postings import read_places, read_postings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import change, forget, matches, save
 from recollect.testing.stores.samples import memory
-from recollect.types import Memory
+from recollect.types import Filter, Memory
 
 VOCABULARY = (
     "File FileSyncService running runs ran café naïve U.S. x-y 日本語テキスト hello world worlds "
@@ -236,6 +239,34 @@ def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
     assert matches(other, "wording") == ["m1"]
     store.close()
     other.close()
+
+
+def test_a_large_buffer_beside_segments_is_left_to_fts5(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not read row by row, and only rows that may be among the best are scored."""
+    scored: list[int] = []
+
+    def counting(*asked: Any) -> float:
+        scored.append(1)
+        return pooled_bm25(*asked)
+
+    monkeypatch.setattr(keyword, "pooled_bm25", counting)
+    store = filled(tmp_path / "vault.db", 7)
+    Merger(store.database).run()
+    save(store, *(memory(f"s{n}", text="anchor " * 9) for n in range(4)))
+    Merger(store.database).run()
+    save(store, *(memory(f"b{n:03}", text="anchor in a long sentence") for n in range(200)))
+    save(store, memory("best", text="anchor " * 20))
+    assert len(buffered(store)) == 201
+    found = store.keyword.match(
+        KeywordQuery("stemmed", "anchor", dict.fromkeys(COLUMNS["stemmed"], 1.0), 3, Filter())
+    )
+    assert [one.memory_id for one in found.matches][:2] == ["best", "s0"]
+    assert len(scored) < 10
+    names = store.database.rows("SELECT name FROM temp.sqlite_master")
+    assert not [name for (name,) in names if "instance" in str(name)]
+    store.close()
 
 
 def test_only_one_of_two_processes_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

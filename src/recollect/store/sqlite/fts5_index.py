@@ -83,17 +83,9 @@ def _alone(index: str, leaf: Leaf, phrase: Phrase) -> str:
 
 def terms(connection: apsw.Connection, table: str, start: str) -> list[str]:
     """The tokens of an FTS5 table that begin so, by alphabet."""
-    rows = vocabulary(connection, table, "row")
-    sql = f"SELECT term FROM {rows} WHERE term >= ? AND term < ? ORDER BY term"
+    name = f"temp.{table}_row"
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab (main, {table}, row)"
+    )
+    sql = f"SELECT term FROM {name} WHERE term >= ? AND term < ? ORDER BY term"
     return [str(term) for (term,) in connection.execute(sql, (start, start + LAST))]
-
-
-def vocabulary(connection: apsw.Connection, table: str, kind: str) -> str:
-    """The name of FTS5's own table of an index's tokens: one row for each token (`row`), or for
-    each occurrence (`instance`)."""
-    name = f"{table}_{kind}"
-    if not connection.table_exists("temp", name):
-        connection.execute(
-            f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab (main, {table}, {kind})"
-        )
-    return f"temp.{name}"
