@@ -98,7 +98,7 @@ def answering_commands(memory: Recollect) -> Iterator[None]:
         accepting.join()
         Path(path).unlink(missing_ok=True)
         listening.close()
-        pool.shutdown()  # what is being answered needs the vault
+        pool.shutdown(wait=False, cancel_futures=True)  # who still waits answers itself
 
 
 def _listening(home: Path) -> socket.socket | None:
