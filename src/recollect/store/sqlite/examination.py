@@ -32,7 +32,7 @@ SMALL_TABLES = ("meta", "corpus", "counts", "tags", "segments", "models", "codeb
 NEWEST = 1_000  # memories that a quick check compares with their checksums,
 SPREAD = 1_000  # and as many from all over the vault
 # Of the table itself: an index of it may be what is damaged.
-LIVE = "SELECT key, details <> '' FROM memories NOT INDEXED WHERE forgotten_at IS NULL"
+LIVE = "FROM memories NOT INDEXED WHERE forgotten_at IS NULL"
 WRONGLY_WAITING = f"""
     SELECT (SELECT count(*) FROM ({WAITING}) r WHERE NOT EXISTS
                (SELECT 1 FROM waiting w WHERE w.model = r.model AND w.memory = r.memory))
@@ -196,9 +196,9 @@ class FullChecks(QuickChecks):
     def _segments(self) -> bool:
         return bool(self._connection.execute("SELECT 1 FROM segments WHERE ready LIMIT 1").get)
 
-    def _live(self) -> dict[int, bool]:
-        """The keys of the live memories, and which of them have details."""
-        return {int(key): bool(some) for key, some in self._connection.execute(LIVE)}
+    def _live(self, holds: str = "true") -> set[int]:
+        """The keys of the live memories that meet the condition."""
+        return {int(key) for (key,) in self._connection.execute(f"SELECT key {LIVE} AND {holds}")}
 
     def _words(self, index: KeywordIndexName) -> str | None:
         """FTS5's own check of the structure, a comparison of its rows, lengths and words with a new
@@ -224,16 +224,14 @@ class FullChecks(QuickChecks):
     def _expected(self, index: KeywordIndexName, packed: Sequence[int]) -> set[int]:
         """The memories that the index should hold. Which of those in segments have subwords is
         known of the sample alone."""
-        live = self._live()
-        if index == "details":
-            return {key for key, some in live.items() if some}
         if index != "subwords":
-            return {*live}
+            return self._live(buffer.OF_WORDS[index])
         if not self._segments:
             return {int(key) for key, *_ in subwords.rows(self._connection)}  # type: ignore[arg-type]
-        outside = live.keys() - set(_keys_in_segments(self._connection, "stemmed"))
+        live = self._live()
+        outside = live.difference(_keys_in_segments(self._connection, "stemmed"))
         rows = subwords.rows(self._connection, buffer.AMONG, as_json_list(sorted(outside)))
-        return {int(key) for key, *_ in rows} | (live.keys() & set(packed))  # type: ignore[arg-type]
+        return {int(key) for key, *_ in rows} | live.intersection(packed)  # type: ignore[arg-type]
 
     def _count(self) -> str | None:
         recorded, real = (
