@@ -82,11 +82,14 @@ def read_cells(rows: Sequence[tuple[int, int, bytes]], bounds: Sequence[tuple[in
     for number, row in enumerate(rows):
         alike[row[1]].append(number)
     starts, ends = np.array(bounds, np.int64).T
+    several = len(set(bounds)) > 1
     found: list[Places] = []
     for bits, which in alike.items():
         how = layout(bits)
         cells = cells_alike(how, [(rows[number][0], rows[number][2]) for number in which])
-        of_row = np.repeat(which, [rows[number][0] * len(how.columns) for number in which])
+        of_row: Any = 0  # all rows are of one segment
+        if several:
+            of_row = np.repeat(which, [rows[number][0] * len(how.columns) for number in which])
         documents = cells.documents + starts[of_row]
         if (documents >= ends[of_row]).any():
             raise ValueError("it has no such document")
