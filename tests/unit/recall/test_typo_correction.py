@@ -162,3 +162,20 @@ def test_nothing_is_asked_twice_or_for_nothing(
     counting(at.store.vocabulary, "beginning")
     assert at.understanding.corrections == ({"retntion": ["retention"]} if "ret" in word else {})
     assert counted == asked
+
+
+def test_words_are_looked_up_without_making_a_table_each_time(search_at: Search) -> None:
+    at = search_at("retntion", MEMORIES)
+    corrected(at)
+    asked: list[str] = []
+    connection = at.store.database.connection()  # type: ignore[attr-defined]
+
+    def traced(cursor: object, sql: str, values: object) -> bool:
+        asked.append(sql)
+        return True
+
+    connection.exec_trace = traced
+    corrected(search_at("deploing walll"))
+    connection.exec_trace = None
+    assert any("_row WHERE term" in sql for sql in asked)
+    assert not any(sql.lstrip().startswith("CREATE") for sql in asked)

@@ -83,9 +83,8 @@ def _alone(index: str, leaf: Leaf, phrase: Phrase) -> str:
 
 def terms(connection: apsw.Connection, table: str, start: str) -> list[str]:
     """The tokens of an FTS5 table that begin so, by alphabet."""
-    name = f"temp.{table}_row"
-    connection.execute(
-        f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab (main, {table}, row)"
-    )
-    sql = f"SELECT term FROM {name} WHERE term >= ? AND term < ? ORDER BY term"
+    name = f"{table}_row"
+    if not connection.table_exists("temp", name):
+        connection.execute(f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab (main, {table}, row)")
+    sql = f"SELECT term FROM temp.{name} WHERE term >= ? AND term < ? ORDER BY term"
     return [str(term) for (term,) in connection.execute(sql, (start, start + LAST))]
