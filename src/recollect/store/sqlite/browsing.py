@@ -42,17 +42,12 @@ class ListRanges:
     """What passes a filter, as parts of a list."""
 
     def __init__(self, database: Database, filter: Filter, lookup: FilterLookup) -> None:
-        self._database = database
         self._tiers = [n for n, tier in enumerate(TIERS) if filter.tier in (None, tier)]
         self._few, tagged = filter.among is not None or bool(filter.holding), Condition("", [])
         for topic in map(lookup.hashed, filter.tags):
-            if not self._few and self._counted("tags", topic) < FEW:
+            if not self._few and _counted(database, "tags", topic) < FEW:
                 self._few, tagged = True, Condition(TAGGED, [topic])
-        # The column whose index is gone along: the one that lets fewer pass.
-        given = [column for column in INDEXED if getattr(filter, column) is not None]
-        if len(given) > 1:
-            given.sort(key=lambda column: self._counted(column, getattr(filter, column)))
-        self._by = given[0] if given else None
+        self._by = narrowest(database, filter)
         found = where(filter, lookup, by="key" if self._few else self._by)
         self._sql, self._values = found.sql + tagged.sql, [*found.values, *tagged.values]
 
@@ -87,5 +82,14 @@ class ListRanges:
     def _range(self, order: str, sql: str = "", *values: apsw.SQLiteValue) -> Range:
         return Range(self._sql + sql, [*self._values, *values], order)
 
-    def _counted(self, field: str, value: apsw.SQLiteValue) -> int:
-        return int(str(self._database.rows(COUNTED, field, value)[0][0]))
+
+def narrowest(database: Database, filter: Filter) -> str | None:
+    """The column whose index a filter goes along: the one that lets the fewest pass."""
+    given = [column for column in INDEXED if getattr(filter, column) is not None]
+    if len(given) > 1:
+        given.sort(key=lambda column: _counted(database, column, getattr(filter, column)))
+    return given[0] if given else None
+
+
+def _counted(database: Database, field: str, value: apsw.SQLiteValue) -> int:
+    return int(str(database.rows(COUNTED, field, value)[0][0]))

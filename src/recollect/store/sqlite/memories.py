@@ -13,7 +13,7 @@ import msgspec
 
 from recollect.store.base import Dates, Facets, FeedbackEvent, MemoryStamp, Stored
 from recollect.store.prepared import PreparedMemories
-from recollect.store.sqlite.browsing import BROWSING, ListRanges
+from recollect.store.sqlite.browsing import BROWSING, ListRanges, narrowest
 from recollect.store.sqlite.checksums import (
     SAME_CONTENT,
     TAGS,
@@ -152,11 +152,12 @@ class SqliteMemories:
         return self._listed(condition, values, "m.valid_until, m.id", limit)
 
     def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
-        condition = where(filter, self._topics)
+        condition = where(filter, self._topics, narrowest(self._database, filter))
         return facets(self._database, scope_of(filter), condition, most, now)
 
     def dates(self, filter: Filter) -> Dates:
-        return dates(self._database, scope_of(filter), where(filter, self._topics))
+        condition = where(filter, self._topics, narrowest(self._database, filter))
+        return dates(self._database, scope_of(filter), condition)
 
     def _listed(
         self, condition: str, values: list[apsw.SQLiteValue], order: str, limit: int
