@@ -19,6 +19,8 @@ from recollect.types import Memory
 IMPORT_BATCH = 4000  # long enough to be quick, short enough that other writers wait little
 # As many that workers have made ready are written as quickly, and make segments of a good size.
 READY_BATCH = 16_384
+# As many make a vault so large that they go into segments.
+MANY = 2 * READY_BATCH
 # With fewer lines, starting workers takes longer than they spare.
 FEW = 4000
 ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,9 +55,11 @@ def batches(
         return
     most = READY_BATCH * workers
     ahead += islice(source, most - len(ahead))
-    # Where all lines are here already, each worker gets two parts.
-    size = READY_BATCH if len(ahead) == most else -(-len(ahead) // (2 * workers))
-    ready = partial(ready_made, redaction, redact)
+    many = len(ahead) >= MANY
+    # Where all lines are here already, each worker gets two parts at least.
+    part = -(-len(ahead) // (2 * workers)) if len(ahead) < most else READY_BATCH
+    ready = partial(ready_made, redaction, redact) if many else clean
+    size = part if many else min(part, IMPORT_BATCH)
     yield from Workers(ready, workers).map(_parts(chain(ahead, source), size))
 
 

@@ -116,12 +116,14 @@ def chunk_draft(reading: Reading, found: FoundFile, document: Document, chunk: C
 
 
 def ready_made(
-    reading: Reading, files: Sequence[tuple[FoundFile, StoredFile | None]]
-) -> tuple[list[ReadFile], PreparedMemories]:
+    reading: Reading, prepare: bool, files: Sequence[tuple[FoundFile, StoredFile | None]]
+) -> tuple[list[ReadFile], PreparedMemories | None]:
     """The files, and what a store needs of their memories if all of them are new."""
+    every = [read_file(reading, found, before) for found, before in files]
+    if not prepare:
+        return every, None
     from recollect.store.sqlite.segments import packing  # noqa: PLC0415  start-up time: numpy
 
-    every = [read_file(reading, found, before) for found, before in files]
     return every, packing.prepared(
         packing.fields_of(complete(draft, id, None, reading.now))
         for file in every

@@ -42,6 +42,8 @@ BATCH_CHUNKS = 500
 BATCH_FILES = 200
 # With fewer files, starting workers takes longer than they spare.
 FEW_FILES = 500
+# As many make a vault so large that they go into segments.
+MANY_FILES = 5000
 # What a worker reads and prepares at once, which is written as quickly as a batch that is not
 # prepared: so many files, and about so many bytes.
 MOST_FILES = 2000
@@ -167,8 +169,10 @@ class Sync:
 
             workers = fitting()
         if workers > 1:
-            size = min(MOST_FILES, -(-len(files) // (2 * workers)))
-            batches = Workers(partial(ready_made, reading), workers).map(_parts(files, size))
+            many = len(files) >= MANY_FILES
+            size = min(MOST_FILES if many else BATCH_FILES, -(-len(files) // (2 * workers)))
+            ready = partial(ready_made, reading, many)
+            batches = Workers(ready, workers).map(_parts(files, size))
         else:
             every = (read_file(reading, found, before) for found, before in files)
             batches = ((batch, None) for batch in _batches(every))

@@ -32,6 +32,7 @@ class Here:
 @pytest.fixture(autouse=True)
 def _few_files_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync, "FEW_FILES", 2)
+    monkeypatch.setattr(sync, "MANY_FILES", 3)
     monkeypatch.setattr(sync, "MOST_FILES", 5)
     monkeypatch.setattr(buffer, "FIRST", 3)
     monkeypatch.setattr(buffer, "MOST", 3)

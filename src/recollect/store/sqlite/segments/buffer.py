@@ -14,9 +14,9 @@ from recollect.store.sqlite.fts5_index import TABLES
 
 # What these indexes hold of a memory is its columns as they are, and which memories they hold.
 OF_WORDS = {"stemmed": "true", "plain": "true", "details": "details <> ''"}
-# Below this many memories FTS5 alone is quicker: a command that searches once would take longer to
-# import numpy.
-FIRST = 4000
+# Below this many memories FTS5 alone is quicker for a command that searches once: it would spend
+# more time on importing numpy.
+FIRST = 20_000
 # With segments, every search reads the buffer beside them: so it stays small.
 MOST = 1000
 AMONG = "key IN (SELECT value FROM json_each(?))"
