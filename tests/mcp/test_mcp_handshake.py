@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 from mcp.shared.message import SessionMessage
 from mcp_doors import opened
 from mcp_types import JSONRPCRequest, JSONRPCResponse
@@ -54,7 +55,8 @@ def answer_of_the_sdk(home: Path, request: dict[str, Any]) -> Any:
                 tasks.cancel_scope.cancel()
             return answer
 
-    message = anyio.run(asked).message
+    with start_blocking_portal() as portal:  # the browser's tests have a loop in this thread
+        message = portal.call(asked).message
     assert isinstance(message, JSONRPCResponse)
     return message.model_dump(mode="json", by_alias=True, exclude_unset=True)
 

@@ -383,9 +383,9 @@ def test_a_lasting_engine_asks_the_reranker_once(tmp_path: Path) -> None:
         memory.save(id="a", title="otter", text="The otter swims in the harbor")
         memory.save(id="b", title="beaver", text="The beaver swims in the river")
         memory.embed_now()
-        first = memory.search("where does the otter swim")
+        first = memory.search("who swims in the water")
         read = [one for one in server.requests if "documents" in one.body]
-        again = memory.search("where does the otter swim", changes={"stages.rerank.weight": 0.5})
+        again = memory.search("who swims in the water", changes={"stages.rerank.weight": 0.5})
         assert len(first) == len(again) == 2
         assert first.results[0].score != again.results[0].score
         assert [one for one in server.requests if "documents" in one.body] == read

@@ -12,6 +12,8 @@ from recollect.interfaces.cli.output import GREEN, YELLOW, print_json, progress,
 
 EXAMPLE = "  recollect doctor --fix"
 
+LONG = 5000  # memories: a check of fewer is through before anybody reads a progress bar
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
@@ -29,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         total = 0
         with suppress(RecollectError):  # damaged: the checks say so
             total = memory.coverage().memories
-        with progress("Checking", 0 if args.quick else total) as advance:
+        with progress("Checking", 0 if args.quick or total < LONG else total) as advance:
             findings = memory.doctor(fix=args.fix, quick=args.quick, progress=advance)
     broken = [finding for finding in findings if finding.problem]
     if args.json:
