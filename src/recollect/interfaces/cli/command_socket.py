@@ -15,7 +15,6 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from contextvars import copy_context
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -132,7 +131,7 @@ class Commands:
             asked = AskedCommand.read(b"".join(pieces))
             self.check(asked)
             asking.sendall(TAKEN)
-            text = copy_context().run(self.answer, asked).encode(errors="backslashreplace")
+            text = self.answer(asked).encode(errors="backslashreplace")
             asking.sendall(b"%d\n%b" % (len(text), text))
 
     def check(self, asked: AskedCommand) -> None:
@@ -162,11 +161,13 @@ class Commands:
         args = parser_of(asked.name, about, command, SilentParser).parse_args(asked.argv)
         if getattr(args, "here", False):
             args.here, args.project = False, project_of(asked.folder)
-        ELSEWHERE.set(asked.screen)
+        shown = ELSEWHERE.set(asked.screen)
         try:
             text: str = command.answer(self._memory, args)
         except RecollectError:
             raise Declined from None
+        finally:
+            ELSEWHERE.reset(shown)
         return text
 
 
