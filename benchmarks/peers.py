@@ -216,11 +216,11 @@ def lane(
 
 
 def reason(error: Exception) -> str:
-    """The last line of what a failed program said, without this machine's paths."""
+    """The last line of what a failed program said, without this machine's folders."""
     if isinstance(error, subprocess.TimeoutExpired):
         return f"not through after {error.timeout:.0f} seconds"
     said = (getattr(error, "stderr", "") or str(error)).strip().splitlines() or [str(error)]
-    return said[-1].replace(str(Path.home()), "~")[:200]
+    return re.sub(r"(/[^/\s'\"]+)+/", "", said[-1])[:200]
 
 
 COLUMNS = {

@@ -14,9 +14,11 @@ def _mempalace(folder, *arguments):
         env=os.environ | {"HOME": str(folder)},
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
         input="n\n",
     )
+    if done.returncode:
+        raise SystemExit((done.stderr or done.stdout).strip().splitlines()[-1])
     if error := re.search(r"error: .*", done.stdout, re.IGNORECASE):
         raise SystemExit(error[0])
     return done.stdout
