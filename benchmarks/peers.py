@@ -16,6 +16,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -203,15 +204,22 @@ def lane(
 ) -> Row:
     """What peer_drivers/lane.py says, in the peer's environment."""
     command = [str(python), str(DRIVERS / "lane.py"), peer.driver, what, str(work)]
-    done = subprocess.run(
+    with subprocess.Popen(
         command,
         env=os.environ | environment,
-        check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=longest,
-    )
-    answer: Row = json.loads(done.stdout.splitlines()[-1])
+        start_new_session=True,
+    ) as process:
+        try:
+            said, errors = process.communicate(timeout=longest)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # with the programs that it runs
+            raise
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, said, errors)
+    answer: Row = json.loads(said.splitlines()[-1])
     return answer
 
 
