@@ -120,8 +120,9 @@ def salvage_notes(report: SalvageReport) -> list[str]:
 
 def warm_up(session: Session) -> None:
     """Load the models and the vectors, so that the next search waits for neither. From then on a
-    lasting process makes the vectors that are missing. What cannot be loaded is reported by the
-    first search that needs it. A remote model is not asked: each question may cost something."""
+    lasting process makes the vectors that are missing, and merges what others left. What cannot be
+    loaded is reported by the first search that needs it. A remote model is not asked: each question
+    may cost something."""
     with suppress(RecollectError):
         if not session.models.embeds() or not (embedder := session.models.embedder()).local:
             pass
@@ -135,6 +136,9 @@ def warm_up(session: Session) -> None:
     with suppress(RecollectError):
         if session.models.embeds() and not session.store.database.frozen:
             session.background.follow(session.store.vectors)
+    with suppress(RecollectError):
+        if not session.store.database.frozen and not session.store.database.at_rest:
+            session.store.resume_merging()
 
 
 def probe(session: Session) -> None:

@@ -189,3 +189,19 @@ def test_segments_are_joined_after_the_next_write_that_makes_none(
     until(lambda: runs)
     background.close()
     assert runs == [1]
+
+
+def test_a_process_that_stays_joins_what_an_import_left(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    small_segments(monkeypatch)
+    runs: list[int] = []
+    monkeypatch.setattr(merging.Merger, "run", lambda *_, **__: runs.append(1))
+    background = BackgroundMerging(store.database, brief=False)
+    background.resume()
+    assert runs == [], "There are no segments yet."
+    add(store, some(9))
+    background.resume()
+    until(lambda: runs)
+    background.close()

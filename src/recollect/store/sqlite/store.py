@@ -65,6 +65,10 @@ class SqliteStore:
             writing.finish()
         self._merging.wrote(segments=writing.added.in_segments)
 
+    def resume_merging(self) -> None:
+        """For a process that stays: merge, beside everything else, what others have left."""
+        self._merging.resume()
+
     def rebuild(self) -> None:
         """Make everything that is derived from the memories again, except vectors. Damaged where a
         memory cannot be read or is not what was saved; then nothing is changed."""

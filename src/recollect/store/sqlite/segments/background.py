@@ -32,8 +32,18 @@ class BackgroundMerging:
             full = buffer.is_full(self._database.connection())
         self._segments |= segments
         self._due = full or self._segments
-        if segments or not self._due or self._brief:
-            return
+        if not segments and self._due and not self._brief:
+            self._start()
+
+    def resume(self) -> None:
+        """Merge what processes that have ended left: an import joins none of its segments."""
+        with self._database.translated():
+            connection = self._database.connection()
+            if buffer.is_alone(connection) and not buffer.is_full(connection):
+                return
+        self._start()
+
+    def _start(self) -> None:
         with self._guard:
             if not self._closing and (self._thread is None or not self._thread.is_alive()):
                 self._segments = False
