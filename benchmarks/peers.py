@@ -263,12 +263,14 @@ def page(found: Mapping[str, Any]) -> str:
     for size in sizes:
         for peer in PEERS:
             if failed := found[str(size)].get(peer.driver, {}).get("failed"):
-                lines.append(f"- {peer.says}, {size:,} passages: `{failed}`")
+                lines.append(f"- {peer.says}, {size:,} passages: {failed}")
     lines += ["", "## Versions and commands", ""]
     for peer in PEERS:
-        wanted = peer.requirement or f"Debian's package of `{peer.command}`"
+        wanted = (
+            f"`{peer.requirement}`" if peer.requirement else f"Debian's package of {peer.command}"
+        )
         driver = "" if peer.fails else f", `benchmarks/peer_drivers/{peer.driver}.py`"
-        lines.append(f"- {peer.says}: `{wanted}`{driver}")
+        lines.append(f"- {peer.says}: {wanted}{driver}")
     return "\n".join(lines) + "\n"
 
 
