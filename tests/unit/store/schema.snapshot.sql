@@ -1,4 +1,4 @@
--- version 6
+-- version 7
 
 -- index cuts_file
 CREATE INDEX cuts_file ON cuts (file, number);

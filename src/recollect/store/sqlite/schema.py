@@ -15,7 +15,7 @@ from recollect.store.sqlite import checksums, counts, feedback_rows, subwords
 from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
-VERSION = 6
+VERSION = 7
 
 
 def _count(connection: apsw.Connection) -> None:
@@ -26,8 +26,19 @@ def _count(connection: apsw.Connection) -> None:
     connection.execute("UPDATE corpus SET vocabulary = ?", (checksum,))
 
 
+def _leave_segments(connection: apsw.Connection) -> None:
+    """Complete what 0007.sql begins: words of a vault with segments are in FTS5 again."""
+    if connection.execute("SELECT EXISTS (SELECT 1 FROM segments)").get:
+        subwords.fill(connection)
+        for table in ("segments", "postings", "large_postings", "segment_changes"):
+            connection.execute(f"DELETE FROM {table}")
+
+
 # What SQL alone cannot migrate, by the version it belongs to.
-AFTERWARDS = {5: (checksums.fill, subwords.fill, feedback_rows.fill), 6: (_count,)}
+AFTERWARDS = {
+    5: (checksums.fill, subwords.fill, feedback_rows.fill),
+    7: (_leave_segments, _count),
+}
 
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:

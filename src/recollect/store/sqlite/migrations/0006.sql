@@ -11,7 +11,6 @@ CREATE TABLE segment_documents (
     words   INTEGER NOT NULL,
     keys    BLOB NOT NULL,
     lengths BLOB NOT NULL,
-    checksum BLOB NOT NULL,
     PRIMARY KEY (segment, words)
 ) WITHOUT ROWID, STRICT;
 CREATE TABLE postings (
@@ -72,44 +71,3 @@ CREATE TABLE vector_codes (
     codes    BLOB NOT NULL,
     UNIQUE (model, last)
 ) STRICT;
-
-DROP TRIGGER memories_insert;
-CREATE TRIGGER memories_insert AFTER INSERT ON memories WHEN new.forgotten_at IS NULL BEGIN
-    UPDATE corpus SET documents = documents + 1;
-    INSERT OR IGNORE INTO waiting SELECT key, new.key FROM models;
-END;
-
-CREATE TRIGGER memories_insert_indexed AFTER INSERT ON memories
-    WHEN new.forgotten_at IS NULL AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'bulk') BEGIN
-    INSERT INTO indexed (key) VALUES (new.key);
-END;
-
--- Derived: how many live memories have each value, in the whole vault (scope '') and within each
--- project and kind, so that nobody reads the memories to count them; see counts.py.
-CREATE TABLE counts (
-    scope    TEXT NOT NULL CHECK (scope IN ('', 'project', 'kind')),
-    within   TEXT NOT NULL,         -- which project or kind
-    field    TEXT NOT NULL,
-    value    ANY NOT NULL,          -- of days their number since 1970; of tags their topic
-    memories INTEGER NOT NULL,
-    PRIMARY KEY (scope, within, field, value)
-) WITHOUT ROWID, STRICT;
-
--- Lists of a project, a kind or a space go along an index in browsing order, and so does what expires.
-DROP INDEX memories_project;
-DROP INDEX memories_kind;
-DROP INDEX memories_space;
-CREATE INDEX memories_project ON memories (
-    project, CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id
-) WHERE forgotten_at IS NULL;
-CREATE INDEX memories_kind ON memories (
-    kind, CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id
-) WHERE forgotten_at IS NULL;
-CREATE INDEX memories_space ON memories (
-    space, CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id
-) WHERE forgotten_at IS NULL;
-CREATE INDEX memories_expiring ON memories (valid_until, id)
-    WHERE forgotten_at IS NULL AND valid_until IS NOT NULL;
-
--- The checksum of the vocabulary, by which the doctor checks it without reading the memories.
-ALTER TABLE corpus ADD COLUMN vocabulary INTEGER NOT NULL DEFAULT 0;
