@@ -1,6 +1,6 @@
 """What the servers cost: one search over HTTP and over MCP (stdio) against the same search through
-the library; the start of an MCP server; sixteen HTTP clients against two library processes side by
-side; `/healthz` under that load; the weight of the page."""
+the library; sixteen HTTP clients against two library processes side by side; `/healthz` under that
+load; the weight of the page."""
 
 from __future__ import annotations
 
@@ -32,17 +32,6 @@ from recollect.settings import Rerank, Settings
 WARM_UP = 20
 CLIENTS = 16
 LIMIT = 10
-STARTS = 7
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "bench", "version": "1"},
-    },
-}
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 ASK_FOREVER = """
 import json, sys, time
@@ -73,38 +62,12 @@ def main() -> None:
     parser.add_argument("--home", type=Path, help="a home that is filled already")
     args = parser.parse_args()
     asked = questions(args.data, args.queries + WARM_UP)
-    report_start()
     with tempfile.TemporaryDirectory() as made:
         home = args.home or Path(made)
         if args.home is None:
             fill(home, args.data, args.cache, args.passages)
         for provider in ("none", "builtin"):
             report(home, provider, asked if provider == "none" else asked[: WARM_UP + 50], args)
-
-
-def report_start() -> None:
-    """From the start of the process to the first answer, against Python's own start."""
-    with tempfile.TemporaryDirectory() as home:
-        environment = os.environ | {"RECOLLECT_HOME": home}
-        bare, started = [], []
-        for _ in range(STARTS):
-            start = time.perf_counter()
-            subprocess.run([sys.executable, "-c", "pass"], check=True)
-            bare.append((time.perf_counter() - start) * 1000)
-            start = time.perf_counter()
-            with subprocess.Popen(
-                [RECOLLECT, "mcp"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            ) as process:
-                assert process.stdin is not None
-                assert process.stdout is not None
-                process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
-                process.stdin.flush()
-                process.stdout.readline()
-                started.append((time.perf_counter() - start) * 1000)
-                process.stdin.close()
-    ratio = median(started) / median(bare)
-    print(f"{'bare Python, start and end':<34}{median(bare):>9.1f} ms")
-    print(f"{'MCP, start to first answer':<34}{median(started):>9.1f} ms  {ratio:>6.1f}")
 
 
 def report(home: Path, provider: str, asked: list[str], args: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,10 @@ from recollect.ingest.jsonl import RawLine, raw_lines
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.background import BackgroundMerging
+from worker_calls import CallsHere
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
-
-
-class Here:
-    """In place of workers: the same calls in this process."""
-
-    def __init__(self, function: Callable[[Any], Any], count: int) -> None:
-        self._function = function
-
-    def map(self, items: Iterable[Any]) -> Iterator[Any]:
-        return map(self._function, items)
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +80,7 @@ def test_a_large_import_does_what_a_small_one_does(
     options: dict[str, bool], bad: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw = lines() if bad else [line for line in lines() if b"titel" not in line and line != b"{\n"]
-    monkeypatch.setattr(worker_processes, "Workers", Here)
+    monkeypatch.setattr(worker_processes, "Workers", CallsHere)
     large = imported(tmp_path / "large.db", raw, **options)
     again = imported(tmp_path / "large.db", raw, **options)
     monkeypatch.setattr(import_batches, "FEW", 1000)

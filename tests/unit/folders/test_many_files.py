@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,19 +12,10 @@ from recollect.folders import sync
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.segments import buffer, packing
 from recollect.store.sqlite.segments.background import BackgroundMerging
+from worker_calls import CallsHere
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
-
-
-class Here:
-    """In place of workers: the same calls in this process."""
-
-    def __init__(self, function: Callable[[Any], Any], count: int) -> None:
-        self._function = function
-
-    def map(self, items: Iterable[Any]) -> Iterator[Any]:
-        return map(self._function, items)
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +76,7 @@ def test_many_files_become_the_memories_that_few_become(
 ) -> None:
     folder = tmp_path / "folder"
     files(folder)
-    monkeypatch.setattr(worker_processes, "Workers", Here)
+    monkeypatch.setattr(worker_processes, "Workers", CallsHere)
     with (
         Recollect(tmp_path / "many.db", settings=OFF, environment={}) as many,
         Recollect(tmp_path / "few.db", settings=OFF, environment={}) as few,

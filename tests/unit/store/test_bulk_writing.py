@@ -172,16 +172,23 @@ def test_a_memory_with_the_key_of_a_purged_one_is_found(store: SqliteStore) -> N
     check(store, {one.id for one in [*first[:-1], *second]})
 
 
+def counted_merging(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> tuple[BackgroundMerging, list[int]]:
+    """The background of a process that stays, and a one for each time it merges."""
+    monkeypatch.undo()
+    small_segments(monkeypatch)
+    runs: list[int] = []
+    monkeypatch.setattr(merging.Merger, "run", lambda *_, **__: runs.append(1))
+    return BackgroundMerging(store.database, brief=False), runs
+
+
 @pytest.mark.skipif(os.environ.get("SEGMENTS") == "all", reason="each write merges there")
 def test_segments_are_joined_after_the_next_write_that_makes_none(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until then an import may go on, which would wait for it."""
-    monkeypatch.undo()
-    small_segments(monkeypatch)
-    runs: list[int] = []
-    monkeypatch.setattr(merging.Merger, "run", lambda *_, **__: runs.append(1))
-    background = BackgroundMerging(store.database, brief=False)
+    background, runs = counted_merging(store, monkeypatch)
     background.wrote(segments=True)
     background.wrote(segments=True)
     assert runs == []
@@ -194,11 +201,7 @@ def test_segments_are_joined_after_the_next_write_that_makes_none(
 def test_a_process_that_stays_joins_what_an_import_left(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.undo()
-    small_segments(monkeypatch)
-    runs: list[int] = []
-    monkeypatch.setattr(merging.Merger, "run", lambda *_, **__: runs.append(1))
-    background = BackgroundMerging(store.database, brief=False)
+    background, runs = counted_merging(store, monkeypatch)
     background.resume()
     assert runs == [], "There are no segments yet."
     add(store, some(9))
