@@ -194,7 +194,7 @@ class FullChecks(QuickChecks):
 
     @cached_property
     def _segments(self) -> bool:
-        return bool(self._connection.execute("SELECT 1 FROM segments WHERE ready LIMIT 1").get)
+        return not buffer.is_alone(self._connection)
 
     def _live(self, holds: str = "true") -> set[int]:
         """The keys of the live memories that meet the condition."""
@@ -273,7 +273,7 @@ def _in_segments(
 ) -> tuple[list[int], str | None]:
     """The memories that segments speak for, and what is wrong with these segments. Without
     `advance` only a sample is looked at."""
-    if not connection.execute("SELECT 1 FROM segments WHERE ready LIMIT 1").get:
+    if buffer.is_alone(connection):
         return [], None
     from recollect.store.sqlite.segments.checks import (  # noqa: PLC0415  start-up time
         segments_problem,
