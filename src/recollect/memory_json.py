@@ -11,10 +11,13 @@ from recollect.hashing import content_digest
 from recollect.times import iso
 from recollect.types import Memory
 
+LATER = ("superseded_by", "archived_at")  # what may become of a memory, and mostly does not
+
 
 def memory_json(memory: Memory) -> dict[str, Any]:
-    """Every field, times in UTC."""
-    return {name: _plain(getattr(memory, name)) for name in Memory.__struct_fields__}
+    """Every field, times in UTC; those of LATER only where they are set."""
+    values = ((name, getattr(memory, name)) for name in Memory.__struct_fields__)
+    return {name: _plain(value) for name, value in values if value or name not in LATER}
 
 
 def revision(memory: Memory) -> str:

@@ -24,7 +24,9 @@ Origin = Literal["pinned", "matched", "newest"]
 
 
 class Memory(Struct, frozen=True, kw_only=True, gc=False):
-    """One thing worth keeping, as stored. Texts that were never given are empty, not null."""
+    """One thing worth keeping, as stored. Texts that were never given are empty, not null.
+    `superseded_by`: the id of the memory that took its place. `archived_at`: since when it is left
+    out of searches that do not ask for it."""
 
     id: str
     title: str = ""
@@ -46,6 +48,12 @@ class Memory(Struct, frozen=True, kw_only=True, gc=False):
     updated_at: datetime
     valid_from: datetime | None = None
     valid_until: datetime | None = None
+    superseded_by: str = ""
+    archived_at: datetime | None = None
+
+
+# The fields of a memory that are times.
+TIMES = ("created_at", "updated_at", "valid_from", "valid_until", "archived_at")
 
 
 class Span(NamedTuple):

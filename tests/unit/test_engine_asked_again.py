@@ -64,7 +64,7 @@ def test_a_revision_differs_with_every_field_and_with_nothing_else(memory: Recol
         {"details": "B"}, {"tags": ["B"]}, {"kind": "B"}, {"severity": "warning"}, {"domain": "B"},
         {"project": "B"}, {"source": "B"}, {"tier": "core"}, {"space": "B"}, {"path": "B"},
         {"created_at": NOW - DAY}, {"updated_at": NOW - DAY}, {"valid_from": NOW},
-        {"valid_until": NOW},
+        {"valid_until": NOW}, {"superseded_by": "B"}, {"archived_at": NOW},
     ]  # fmt: skip
     assert {name for change in changes for name in change} == {*Memory.__struct_fields__} - {"id"}
     for change in changes:

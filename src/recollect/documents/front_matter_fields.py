@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from recollect.checks import is_text
 from recollect.errors import UserError
-from recollect.ingest.draft import CHOICES, TIMES
+from recollect.ingest.draft import CHOICES
 from recollect.times import iso, parse_time
+from recollect.types import TIMES
 
 # For each field its names: of several, the first with a valid value counts.
 NAMES = {

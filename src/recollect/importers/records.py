@@ -13,8 +13,9 @@ from recollect.documents.front_matter_fields import tag_list
 from recollect.importers.base import ImportedRecord, refused
 from recollect.importers.files import json_list
 from recollect.importers.times import moment
-from recollect.ingest.draft import CHOICES, TIMES
+from recollect.ingest.draft import CHOICES
 from recollect.ingest.ids import hash_letters, slug
+from recollect.types import TIMES
 
 # Ids that need no hash to be safe and short.
 PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -11,9 +11,8 @@ import msgspec
 from recollect.checks import is_text
 from recollect.errors import UserError
 from recollect.times import parse_time
-from recollect.types import Memory, Severity, Tier
+from recollect.types import TIMES, Memory, Severity, Tier
 
-TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
 CHOICES = {"severity": get_args(Severity), "tier": get_args(Tier)}
 FIELDS = Memory.__struct_fields__
 # The default of each field that has one.

@@ -22,9 +22,9 @@ from typing import NamedTuple
 import msgspec
 
 from recollect.documents.front_matter import OPENING, block, split
-from recollect.ingest.draft import DEFAULTS, FIELDS, TIMES
+from recollect.ingest.draft import DEFAULTS, FIELDS
 from recollect.times import iso
-from recollect.types import Memory
+from recollect.types import TIMES, Memory
 
 SECTIONS = ("context", "why", "impact", "details")
 BODY = ("text", *SECTIONS)

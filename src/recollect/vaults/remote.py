@@ -27,6 +27,7 @@ from recollect.recipes.registry import BUILT_IN
 from recollect.store.sqlite.fts5_index import phrases_of
 from recollect.times import in_utc, iso
 from recollect.types import (
+    TIMES,
     Degraded,
     Evidence,
     FilePlace,
@@ -249,8 +250,7 @@ class RemoteVault:
 
     def _timed(self, memory: Memory) -> Memory:
         """The memory with its times in UTC."""
-        names = ("created_at", "updated_at", "valid_from", "valid_until")
-        times = {name: getattr(memory, name) for name in names}
+        times = {name: getattr(memory, name) for name in TIMES}
         try:
             zones = {name: in_utc(moment) for name, moment in times.items() if moment is not None}
         except UserError:

@@ -1,4 +1,4 @@
--- version 7
+-- version 8
 
 -- index cuts_file
 CREATE INDEX cuts_file ON cuts (file, number);
@@ -9,11 +9,17 @@ CREATE INDEX feedback_words ON feedback (words, memory_id);
 -- index files_digest
 CREATE INDEX files_digest ON files (folder, digest);
 
+-- index memories_archived
+CREATE INDEX memories_archived ON memories (archived_at) WHERE archived_at IS NOT NULL;
+
 -- index memories_browse
 CREATE INDEX memories_browse ON memories (CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
 
 -- index memories_expiring
 CREATE INDEX memories_expiring ON memories (valid_until, id) WHERE forgotten_at IS NULL AND valid_until IS NOT NULL;
+
+-- index memories_forgotten
+CREATE INDEX memories_forgotten ON memories (forgotten_at, id) WHERE forgotten_at IS NOT NULL;
 
 -- index memories_kind
 CREATE INDEX memories_kind ON memories (kind, CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
@@ -27,6 +33,9 @@ CREATE INDEX memories_recent ON memories (updated_at DESC, id) WHERE forgotten_a
 -- index memories_space
 CREATE INDEX memories_space ON memories (space, CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END, updated_at DESC, id) WHERE forgotten_at IS NULL;
 
+-- index memories_superseded
+CREATE INDEX memories_superseded ON memories (superseded_by) WHERE superseded_by <> '';
+
 -- index memory_tags_tag
 CREATE INDEX memory_tags_tag ON memory_tags (tag, memory);
 
@@ -35,6 +44,9 @@ CREATE INDEX tags_topic ON tags (topic);
 
 -- index vectors_model
 CREATE INDEX vectors_model ON vectors (model, seq);
+
+-- index versions_write
+CREATE INDEX versions_write ON versions (write);
 
 -- index waiting_memory
 CREATE INDEX waiting_memory ON waiting (memory);
@@ -70,7 +82,7 @@ CREATE TABLE folders (key INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, projec
 CREATE TABLE large_postings (key INTEGER PRIMARY KEY, postings BLOB NOT NULL, places BLOB NOT NULL) STRICT;
 
 -- table memories
-CREATE TABLE memories (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, context TEXT NOT NULL, why TEXT NOT NULL, impact TEXT NOT NULL, details TEXT NOT NULL, kind TEXT NOT NULL, severity TEXT, domain TEXT NOT NULL, project TEXT NOT NULL, source TEXT NOT NULL, tier TEXT NOT NULL, space TEXT NOT NULL, path TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, valid_from INTEGER, valid_until INTEGER, content_hash BLOB NOT NULL, forgotten_at INTEGER, checksum BLOB NOT NULL DEFAULT x'') STRICT;
+CREATE TABLE memories (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, context TEXT NOT NULL, why TEXT NOT NULL, impact TEXT NOT NULL, details TEXT NOT NULL, kind TEXT NOT NULL, severity TEXT, domain TEXT NOT NULL, project TEXT NOT NULL, source TEXT NOT NULL, tier TEXT NOT NULL, space TEXT NOT NULL, path TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, valid_from INTEGER, valid_until INTEGER, content_hash BLOB NOT NULL, forgotten_at INTEGER, checksum BLOB NOT NULL DEFAULT x'', superseded_by TEXT NOT NULL DEFAULT '', archived_at INTEGER) STRICT;
 
 -- table memory_tags
 CREATE TABLE memory_tags (memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED, tag INTEGER NOT NULL REFERENCES tags, position INTEGER NOT NULL, PRIMARY KEY (memory, tag)) WITHOUT ROWID, STRICT;
@@ -90,6 +102,9 @@ CREATE VIRTUAL TABLE plain USING fts5 (title, text, tags, content = '', contentl
 -- table postings
 CREATE TABLE postings (segment INTEGER NOT NULL, words INTEGER NOT NULL, token TEXT NOT NULL, documents INTEGER NOT NULL, bits INTEGER NOT NULL, postings BLOB, places BLOB, large INTEGER, PRIMARY KEY (segment, words, token)) WITHOUT ROWID, STRICT;
 
+-- table reviews
+CREATE TABLE reviews (item TEXT PRIMARY KEY, decision TEXT NOT NULL, at INTEGER NOT NULL, until INTEGER) WITHOUT ROWID, STRICT;
+
 -- table segment_changes
 CREATE TABLE segment_changes (seq INTEGER PRIMARY KEY AUTOINCREMENT, memory INTEGER NOT NULL, segment INTEGER NOT NULL) STRICT;
 
@@ -105,6 +120,9 @@ CREATE VIRTUAL TABLE stemmed USING fts5 (id, title, text, context, tags, why, im
 -- table tags
 CREATE TABLE tags (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, topic BLOB NOT NULL) STRICT;
 
+-- table usage
+CREATE TABLE usage (memory INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE, returned INTEGER NOT NULL, opened INTEGER NOT NULL, accepted INTEGER NOT NULL, last_at INTEGER NOT NULL) STRICT;
+
 -- table vector_codes
 CREATE TABLE vector_codes (key INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES codebooks (model) ON DELETE CASCADE, last INTEGER NOT NULL, removed INTEGER NOT NULL, seqs BLOB NOT NULL, memories BLOB NOT NULL, codes BLOB NOT NULL, UNIQUE (model, last)) STRICT;
 
@@ -114,11 +132,17 @@ CREATE TABLE vectors (seq INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT N
 -- table vectors_removed
 CREATE TABLE vectors_removed (seq INTEGER PRIMARY KEY AUTOINCREMENT, vector INTEGER NOT NULL) STRICT;
 
+-- table versions
+CREATE TABLE versions (memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, write INTEGER NOT NULL REFERENCES writes, before BLOB NOT NULL, PRIMARY KEY (memory, write)) WITHOUT ROWID, STRICT;
+
 -- table vocabulary
 CREATE TABLE vocabulary (token TEXT PRIMARY KEY, documents INTEGER NOT NULL) WITHOUT ROWID, STRICT;
 
 -- table waiting
 CREATE TABLE waiting (model INTEGER NOT NULL REFERENCES models ON DELETE CASCADE, memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE, PRIMARY KEY (model, memory)) WITHOUT ROWID, STRICT;
+
+-- table writes
+CREATE TABLE writes (seq INTEGER PRIMARY KEY AUTOINCREMENT, operation INTEGER NOT NULL, at INTEGER NOT NULL, action TEXT NOT NULL, interface TEXT NOT NULL, client TEXT NOT NULL, user TEXT NOT NULL, automatic INTEGER NOT NULL CHECK (automatic IN (0, 1)), reason TEXT NOT NULL, target TEXT NOT NULL, undoes INTEGER) STRICT;
 
 -- trigger indexed_write
 CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN INSERT INTO segment_changes (memory, segment) SELECT new.key, number FROM segments WHERE last >= new.key ORDER BY number DESC LIMIT 1; DELETE FROM stemmed WHERE rowid = new.key; DELETE FROM plain WHERE rowid = new.key; DELETE FROM parts WHERE rowid = new.key; DELETE FROM details_words WHERE rowid = new.key; INSERT INTO stemmed (rowid, id, title, text, context, tags, why, impact, kind, project, source) SELECT key, id, title, text, context, tags, why, impact, kind, project, source FROM indexed WHERE key = new.key; INSERT INTO plain (rowid, title, text, tags) SELECT key, title, text, tags FROM indexed WHERE key = new.key; INSERT INTO details_words (rowid, details) SELECT key, details FROM indexed WHERE key = new.key AND details <> ''; END;

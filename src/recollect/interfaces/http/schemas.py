@@ -43,6 +43,8 @@ class NewMemory(Struct, forbid_unknown_fields=True, omit_defaults=True):
     updated_at: Time | None = None
     valid_from: Time | None = None
     valid_until: Time | None = None
+    superseded_by: FieldText | None = None
+    archived_at: Time | None = None
 
 
 NewMemories = Annotated[list[NewMemory], Meta(min_length=1, max_length=MOST_SAVED)]
@@ -70,6 +72,8 @@ class MemoryChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
     updated_at: Time | UnsetType = UNSET
     valid_from: Time | UnsetType | None = UNSET
     valid_until: Time | UnsetType | None = UNSET
+    superseded_by: FieldText | UnsetType | None = UNSET
+    archived_at: Time | UnsetType | None = UNSET
     add_tags: Tags | UnsetType = UNSET
     remove_tags: Tags | UnsetType = UNSET
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from recollect.memory_json import LATER
 from recollect.present.schema import ContextJson, ResponseJson
 
 Schema = dict[str, Any]
@@ -55,12 +56,14 @@ def _bare(schema: Schema) -> Schema:
 
 def _components() -> dict[str, Schema]:
     """The types that a search answers with, each with these fields and no others. A whole memory
-    has every field: those never given are empty or null."""
+    has every field but those of LATER: those never given are empty or null."""
     _, found = msgspec.json.schema_components([ResponseJson, ContextJson])
     made = {}
     for name, schema in found.items():
         properties = {field: _bare(values) for field, values in schema["properties"].items()}
-        required = [*properties] if name == "Memory" else schema["required"]
+        required = schema["required"]
+        if name == "Memory":
+            required = [field for field in properties if field not in LATER]
         made[name] = record(properties) | {"required": required}
     return made
 

@@ -10,15 +10,16 @@ import apsw
 import msgspec
 
 from recollect.hashing import bytes_digest, content_digest
+from recollect.types import TIMES
 
 TEXTS = (
     "id", "title", "text", "context", "why", "impact", "details", "kind", "severity", "domain",
-    "project", "source", "tier", "space", "path",
+    "project", "source", "tier", "space", "path", "superseded_by",
 )  # fmt: skip
-TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
 FIELDS = ("key", *TEXTS, *TIMES, "forgotten_at")  # what the first half of a checksum covers
 SAME_CONTENT = ("title", "text", "context", "why", "impact", "details", "kind")
 WIDTH = len(FIELDS)
+SUPERSEDED, ARCHIVED = FIELDS.index("superseded_by"), FIELDS.index("archived_at")
 STEP = 1_000  # memories after which progress is told
 HALF = 8  # bytes: it is there to notice damage, not to resist anybody
 TAGS = """(SELECT json_group_array(t.name ORDER BY mt.position)
@@ -48,7 +49,14 @@ def checksum(fields: Sequence[apsw.SQLiteValue], tags: Sequence[str]) -> bytes:
 
 def row_half(fields: Sequence[apsw.SQLiteValue]) -> bytes:
     """The half for the columns; texts may be given as their bytes."""
-    raw = [field.encode() if isinstance(field, str) else field for field in fields]
+    return _digest([field.encode() if isinstance(field, str) else field for field in fields])
+
+
+def _digest(raw: Sequence[Any]) -> bytes:
+    """The digest of the columns. Those of version 8 count where they are set: all others have the
+    checksum that they had before."""
+    if not raw[SUPERSEDED] and raw[ARCHIVED] is None:
+        raw = (*raw[:SUPERSEDED], *raw[SUPERSEDED + 1 : ARCHIVED], *raw[ARCHIVED + 1 :])
     return bytes_digest(msgspec.msgpack.encode(raw), HALF)
 
 
@@ -67,11 +75,11 @@ def content_hash(texts: Sequence[str]) -> bytes:
 
 
 def fill(connection: apsw.Connection) -> None:
-    """Give every memory its checksum, but for those whose text is not what its hash says: they stay
-    without one, and the doctor names them."""
+    """Give every memory of a vault before version 5 its checksum, but for those whose text is not
+    what its hash says: they stay without one, and the doctor names them."""
     signed = [
         (row_half(row[:WIDTH]) + tags_half(msgspec.json.decode(row[WIDTH])), row[0])
-        for row in connection.execute(RAW)
+        for row in connection.execute(f"{RAW} WHERE m.checksum = x''")
         if _content_of(row) == row[WIDTH + 1]
     ]
     connection.executemany("UPDATE memories SET checksum = ? WHERE key = ?", signed)
@@ -93,7 +101,7 @@ def differing(
         if tags not in halves:
             halves[tags] = _half_of(tags)
         what: Literal["fields", "tags", "hash"] = "hash"
-        if bytes_digest(msgspec.msgpack.encode(row[:WIDTH]), HALF) != stored[:HALF]:
+        if _digest(row[:WIDTH]) != stored[:HALF]:
             what = "fields"
         elif halves[tags] != stored[HALF:]:
             what = "tags"

@@ -18,7 +18,6 @@ from recollect.store.sqlite.checksums import (
     SAME_CONTENT,
     TAGS,
     TEXTS,
-    TIMES,
     checksum,
     content_hash,
 )
@@ -34,7 +33,7 @@ from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vault_files import SET
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import from_micros, to_micros
-from recollect.types import Filter, Memory, Place
+from recollect.types import TIMES, Filter, Memory, Place
 
 FIELDS = (*TEXTS, *TIMES)
 COLUMNS = (*FIELDS, "content_hash", "checksum")

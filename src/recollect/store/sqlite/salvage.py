@@ -17,16 +17,17 @@ from typing import NamedTuple
 import apsw
 
 from recollect.store.base import FeedbackEvent, Stored
-from recollect.store.sqlite.checksums import HALF, WIDTH, row_half, tags_half
+from recollect.store.sqlite.checksums import FIELDS, HALF, row_half, tags_half
 from recollect.store.sqlite.memories import as_stored
 from recollect.store.sqlite.pages import INDEX_LEAF, TABLE_LEAF, Pages, Record
 from recollect.times import from_micros
 
 # The kinds of values in the rows of each table: (n)ull, (i)nteger, (t)ext, (b)lob. The key of a
-# row is null in the record. The last values of memories and feedback came with version 5.
+# row is null in the record. Of memories the last three values came later, with versions 5 and 8; so
+# did the last one of feedback, with version 5.
 SCHEMA = "[tn]{3}[in][tn]"
 ROWS = {
-    "memories": "nt{8}[tn]t{6}ii[in]{2}b[in]b?",
+    "memories": "nt{8}[tn]t{6}ii[in]{2}b[in]b?(t[in])?",
     "tags": "ntb",
     "feedback": "nttiit?",
     "folders": "nttiii",
@@ -34,15 +35,26 @@ ROWS = {
     "cuts": "niitii",
     "models": "nti",
     "vectors": "niiiiib",
+    "writes": "niit{4}itt[in]",
+    "usage": "ni{4}",
 }
 ENTRIES = {
     "meta": "tt",
     "memory_tags": "iii",
+    "versions": "iib",
+    "reviews": "tti[in]",
     "memory_tags_tag": "ii",
     "sqlite_autoindex_tags_1": "ti",
     "sqlite_autoindex_memories_1": "ti",
     "memories_recent": "iti",
 }
+# The columns of a memory in the order of its row; what one has that was written before the last.
+LATER = {"superseded_by": "", "archived_at": None}
+COLUMNS = (
+    *(name for name in FIELDS[:-1] if name not in LATER),
+    "content_hash", "forgotten_at", "checksum", *LATER,
+)  # fmt: skip
+NEW = ("writes", "versions", "usage", "reviews")  # since version 8
 KINDS = {int: "i", str: "t", bytes: "b"}
 # So many ways to order the tags of a memory are compared with its checksum: seven tags at most.
 MOST_ORDERS = 5040
@@ -85,7 +97,7 @@ class Salvage:
         for name, shape in (ROWS | ENTRIES).items():
             kind = TABLE_LEAF if name in ROWS else INDEX_LEAF
             holding, complete = trees.get(name, ([], False))
-            if not complete:
+            if not complete and not (name in NEW and 0 < self.version < 8):
                 self.incomplete.add(name)
                 holding += self._like(shape, kind, visited)
             self._rows[name] = self._fitting(name, re.compile(shape), holding)
@@ -107,9 +119,9 @@ class Salvage:
         return whole + [one for one in every if not one.whole and one.id not in ids and _sane(one)]
 
     def _memory(self, key: int, record: Record) -> SalvagedMemory:
-        # The record has the hash of the content before the last field, and the checksum after it.
-        fields = (key, *record[1 : WIDTH - 1], record[WIDTH])
-        checksum = record[WIDTH + 1] if len(record) > WIDTH + 1 else None
+        values = dict(zip(COLUMNS, record, strict=False)) | {"key": key}
+        fields = tuple(values.get(name, LATER.get(name)) for name in FIELDS)
+        checksum = values.get("checksum")
         assert checksum is None or isinstance(checksum, bytes)
         whole = checksum is None or row_half(fields) == checksum[:HALF]
         tags, tagged = self._tags_of(key, checksum[HALF:] if checksum and whole else None)

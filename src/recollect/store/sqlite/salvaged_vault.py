@@ -28,16 +28,26 @@ from recollect.times import to_micros
 TOPIC_KEY = "topic_key"
 HEXADECIMAL = re.compile("[0-9a-f]{64}")
 # The tables that are taken over as they are, each after those that its rows refer to.
-COPIED = ("folders", "files", "cuts", "models", "vectors")
+COPIED = (
+    "folders", "files", "cuts", "models", "vectors", "writes", "versions", "usage", "reviews",
+)  # fmt: skip
+INSERT = (
+    f"INSERT OR IGNORE INTO memories ({', '.join(FIELDS)}, content_hash, checksum) "
+    f"VALUES (?, ?{', ?' * len(FIELDS)})"
+)
 DANGLING = (
     "DELETE FROM files WHERE folder NOT IN (SELECT key FROM folders)",
     "DELETE FROM cuts WHERE memory NOT IN (SELECT key FROM memories) "
     "OR file NOT IN (SELECT key FROM files)",
     "DELETE FROM vectors WHERE model NOT IN (SELECT key FROM models) "
     "OR memory NOT IN (SELECT key FROM memories WHERE forgotten_at IS NULL)",
+    "DELETE FROM versions WHERE memory NOT IN (SELECT key FROM memories) "
+    "OR write NOT IN (SELECT seq FROM writes)",
+    "DELETE FROM usage WHERE memory NOT IN (SELECT key FROM memories)",
 )
 UNCERTAIN = "Memories may be missing whose ids could not be read either."
 FILES = "What is known of some files of folders may be missing; the next scan reads them again."
+HISTORY = "Some earlier versions of memories may be missing."
 VECTORS = "Some vectors may be missing; `recollect reindex` computes them."
 LOSSES = {
     "feedback": "Some feedback may be missing.",
@@ -46,6 +56,10 @@ LOSSES = {
     "cuts": FILES,
     "vectors": VECTORS,
     "models": VECTORS,
+    "writes": HISTORY,
+    "versions": HISTORY,
+    "usage": "How often some memories were used may be missing.",
+    "reviews": "Some decisions of reviews may be missing.",
 }
 
 
@@ -126,8 +140,7 @@ def _insert_memories(made: apsw.Connection, memories: Iterable[SalvagedMemory], 
             fields = (*fields[:-1], now)
         kept = list(dict.fromkeys(memory.tags))
         content = content_hash([str(fields[place]) for place in places])
-        columns = (*fields[:-1], content, fields[-1], checksum(fields, kept))
-        _insert(made, "memories", [columns])
+        made.execute(INSERT, (*fields, content, checksum(fields, kept)))
         for position, name in enumerate(kept):
             if name not in tags:
                 tags[name] = len(tags) + 1

@@ -15,7 +15,7 @@ from recollect.store.sqlite import checksums, counts, feedback_rows, subwords
 from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
-VERSION = 7
+VERSION = 8
 
 
 def _count(connection: apsw.Connection) -> None:
@@ -36,8 +36,9 @@ def _leave_segments(connection: apsw.Connection) -> None:
 
 # What SQL alone cannot migrate, by the version it belongs to.
 AFTERWARDS = {
-    5: (checksums.fill, subwords.fill, feedback_rows.fill),
+    5: (subwords.fill, feedback_rows.fill),
     7: (_leave_segments, _count),
+    8: (checksums.fill,),
 }
 
 

@@ -1,4 +1,4 @@
--- The vault, version 6. The memories are the truth; everything marked derived can be rebuilt from
+-- The vault, version 8. The memories are the truth; everything marked derived can be rebuilt from
 -- them by `recollect reindex` and is checked by `recollect doctor`.
 -- Times are whole microseconds since 1970-01-01 UTC. Texts never given are '' rather than NULL.
 
@@ -30,7 +30,9 @@ CREATE TABLE memories (
     valid_until  INTEGER,
     content_hash BLOB NOT NULL,
     forgotten_at INTEGER,           -- NULL while the memory is live
-    checksum     BLOB NOT NULL DEFAULT x''  -- of every field; see checksums.py
+    checksum     BLOB NOT NULL DEFAULT x'',  -- of every field; see checksums.py
+    superseded_by TEXT NOT NULL DEFAULT '',  -- the id of the memory that took its place
+    archived_at  INTEGER            -- since when it is left out of searches that do not ask for it
 ) STRICT;
 
 -- Browsing: core, then capture, then file; newest first in each.
@@ -49,6 +51,9 @@ CREATE INDEX memories_space ON memories (
 ) WHERE forgotten_at IS NULL;
 CREATE INDEX memories_expiring ON memories (valid_until, id)
     WHERE forgotten_at IS NULL AND valid_until IS NOT NULL;
+CREATE INDEX memories_superseded ON memories (superseded_by) WHERE superseded_by <> '';
+CREATE INDEX memories_forgotten ON memories (forgotten_at, id) WHERE forgotten_at IS NOT NULL;
+CREATE INDEX memories_archived ON memories (archived_at) WHERE archived_at IS NOT NULL;
 
 CREATE TABLE tags (
     key   INTEGER PRIMARY KEY,
@@ -221,6 +226,47 @@ CREATE TRIGGER vectors_delete AFTER DELETE ON vectors BEGIN
         SELECT o.key, m.key FROM models o JOIN memories m
          WHERE o.key = old.model AND m.key = old.memory AND m.forgotten_at IS NULL;
 END;
+
+-- One row for each write that changed memories: who, when, what, why. Times are the writer's clock.
+CREATE TABLE writes (
+    seq       INTEGER PRIMARY KEY AUTOINCREMENT,
+    operation INTEGER NOT NULL,     -- the first write of the same command: an import writes many times
+    at        INTEGER NOT NULL,
+    action    TEXT NOT NULL,        -- save, edit, pin, import, forget, …
+    interface TEXT NOT NULL,        -- command line, mcp, http, page, library, folder, server
+    client    TEXT NOT NULL,        -- the program that called, where it says so
+    user      TEXT NOT NULL,        -- the name of the caller's token; '' for the owner
+    automatic INTEGER NOT NULL CHECK (automatic IN (0, 1)),  -- 1: nobody asked for it
+    reason    TEXT NOT NULL,
+    target    TEXT NOT NULL,        -- the id merged into, or of the successor; '' else
+    undoes    INTEGER               -- the operation that this one takes back
+) STRICT;
+-- What a memory was before a write changed it: the fields that differ, see history/differences.py.
+-- Empty for the write that made the memory; one without that was there when history began.
+CREATE TABLE versions (
+    memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE,
+    write  INTEGER NOT NULL REFERENCES writes,
+    before BLOB NOT NULL,
+    PRIMARY KEY (memory, write)
+) WITHOUT ROWID, STRICT;
+CREATE INDEX versions_write ON versions (write);
+
+-- How often a memory was returned, opened and accepted.
+CREATE TABLE usage (
+    memory   INTEGER PRIMARY KEY REFERENCES memories ON DELETE CASCADE,
+    returned INTEGER NOT NULL,
+    opened   INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,
+    last_at  INTEGER NOT NULL
+) STRICT;
+
+-- What a person decided of an item of the review: to keep it, or to see it again after `until`.
+CREATE TABLE reviews (
+    item     TEXT PRIMARY KEY,
+    decision TEXT NOT NULL,
+    at       INTEGER NOT NULL,
+    until    INTEGER
+) WITHOUT ROWID, STRICT;
 
 CREATE TABLE feedback (
     key       INTEGER PRIMARY KEY,

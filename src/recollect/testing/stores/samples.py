@@ -82,6 +82,8 @@ def full_memory(id: str = "full") -> Memory:
         updated_at=datetime(2026, 2, 3, 4, 5, 6, 7, tzinfo=UTC),
         valid_from=datetime(1, 1, 1, tzinfo=UTC),
         valid_until=datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+        superseded_by="keys-by-hand",
+        archived_at=datetime(2026, 3, 4, 5, 6, 7, 8, tzinfo=UTC),
     )
 
 
@@ -146,6 +148,8 @@ def odd_memories(count: int) -> list[Memory]:
             updated_at=moment(),
             valid_from=chance.choice([None, moment()]),
             valid_until=chance.choice([None, moment()]),
+            superseded_by=chance.choice(["", text()]),
+            archived_at=chance.choice([None, moment()]),
         )
         for number in range(count)
     ]
