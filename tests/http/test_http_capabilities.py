@@ -42,6 +42,8 @@ EVERY = [
 BODIES: dict[str, Any] = {
     f"POST {API}/memories": {"title": "Another one"},
     f"PATCH {API}/memories/{{id:path}}": {"severity": "warning"},
+    f"POST {API}/bulk/change": {"ids": ["kept"], "change": {"severity": "warning"}},
+    f"POST {API}/bulk/forget": {"query": WORD, "dry_run": True},
     f"POST {API}/search": {"query": WORD},
     f"POST {API}/candidates": {"query": WORD},
     f"POST {API}/feedback": {"query": WORD, "id": "kept", "accepted": True},

@@ -349,3 +349,32 @@ def test_facets_count_what_the_filtered_memories_have_in_common(server: Server) 
     whole = server.get(f"{API}/facets").json()
     assert whole["project"]["facets"] == 3
     assert len(whole["project"]) > 1
+
+
+# Many at once
+
+
+def test_a_filter_chooses_the_memories_that_are_changed_or_forgotten(server: Server) -> None:
+    for name in ("bulk-1", "bulk-2"):
+        server.save(id=name, title=f"Bulk carrier {name}", project="fleet")
+    change = {"project": "fleet", "change": {"add_tags": ["ship"]}}
+    done = server.post(f"{API}/bulk/change", change | {"dry_run": True})
+    assert done.json() == {"ids": ["bulk-2", "bulk-1"], "dry_run": True}
+    assert server.show("bulk-1").json()["tags"] == []
+    server.post(f"{API}/bulk/change", change)
+    assert server.show("bulk-1").json()["tags"] == ["ship"]
+    assert server.post(f"{API}/bulk/forget", {"query": "bulk carriers"}).status_code == 200
+    assert server.show("bulk-2").status_code == 404
+
+
+def test_a_change_of_many_needs_ids_or_a_filter_and_right_fields(server: Server) -> None:
+    server.save(id="bulk-3", title="Tanker")
+    for body, why in (
+        ({}, "give a filter or a query"),
+        ({"ids": ["bulk-3"], "query": "tanker"}, "not both"),
+    ):
+        problem(server.post(f"{API}/bulk/forget", body), 400, why)
+    wrong = {"ids": ["bulk-3"], "change": {"colour": "red"}}
+    problem(server.post(f"{API}/bulk/change", wrong), 400, "'colour' is not a field")
+    gone = {"ids": ["bulk-3", "nothing"], "change": {"title": "x"}}
+    problem(server.post(f"{API}/bulk/change", gone), 404, "'nothing'")

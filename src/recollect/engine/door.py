@@ -23,7 +23,7 @@ from recollect.types import Filter, Memory, Place
 from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
-    from recollect.engine import browsing, importing, sharing, upkeep, writing
+    from recollect.engine import browsing, bulk, importing, sharing, upkeep, writing
     from recollect.engine import context as agent_context
     from recollect.engine import feedback as result_feedback
     from recollect.engine import folders as file_folders
@@ -55,8 +55,8 @@ class Later:
 
 
 if not TYPE_CHECKING:
-    browsing, importing, sharing, upkeep, writing = map(
-        Later, ("browsing", "importing", "sharing", "upkeep", "writing")
+    browsing, bulk, importing, sharing, upkeep, writing = map(
+        Later, ("browsing", "bulk", "importing", "sharing", "upkeep", "writing")
     )
     agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
 
@@ -213,7 +213,11 @@ class Recollect:
     import_lines = method(importing.import_lines, WRITE)
     edit = method(writing.edit, WRITE)
     edited = method(writing.edited, WRITE)
+    edit_all = method(writing.edit_all, WRITE)
     pin = method(writing.pin, WRITE)
+    unpin = method(writing.unpin, WRITE)
+    tag = method(writing.tag, WRITE)
+    move = method(writing.move, WRITE)
     forget = method(writing.forget, DELETE)
     feedback = method(result_feedback.feedback, WRITE)
     unlearn = method(result_feedback.unlearn, WRITE)
@@ -244,6 +248,7 @@ class Recollect:
         `after` goes on behind a memory, or behind the place where it stood."""
         return browsing.browse(self.session, filter, limit, after)
 
+    selected = method(bulk.selected, SEARCH)
     facets = method(browsing.facets, SEARCH)
     dates = method(browsing.dates, SEARCH)
     expiring = method(browsing.expiring, SEARCH)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,57 +59,127 @@ def edit(session: Session, id: str, /, **changes: Any) -> Memory:
     return edited(session, id, **changes).memory
 
 
-def edited(
+def edited(session: Session, id: str, /, **changes: Any) -> Saved:
+    """The same as `edit_all`, for one memory."""
+    [saved] = edit_all(session, [id], **changes)
+    return saved
+
+
+def edit_all(
     session: Session,
-    id: str,
+    ids: Sequence[str],
     /,
     *,
     add_tags: Sequence[str] = (),
     remove_tags: Sequence[str] = (),
     if_revision: str | None = None,
     redact: bool = True,
+    keep_age: bool = False,
     **changes: object,
-) -> Saved:
-    """Change fields of a memory; None puts a field back to its default. With `if_revision` (see
-    `memory_json.revision`) only if it is still as it was then. `redact` as for `save_all`."""
+) -> list[Saved]:
+    """Change fields of memories, of all or none; None puts a field back to its default. With
+    `if_revision` (see `memory_json.revision`) only if they are still as they were then. `redact` as
+    for `save_all`. `keep_age` leaves `updated_at` as it is."""
+    added, removed = several(add_tags, "add_tags"), several(remove_tags, "remove_tags")
     if "id" in changes:
         raise UserError("An id cannot be changed; save a new memory and forget this one.")
-    session.models.embeds()  # as for `save_all`
-    added, removed = several(add_tags, "add_tags"), several(remove_tags, "remove_tags")
-    with _changing(session, [id]) as write:
-        before = live(write.find(named_ids([id])), id)
-        _check_revision(before.memory, if_revision)
-        if added or removed:
-            if "tags" in changes:
-                raise UserError("Give either tags, or add_tags and remove_tags.")
-            kept = [tag for tag in before.memory.tags if tag not in removed]
-            changes["tags"] = [*kept, *added]
-        change, found = session.redaction.of_draft(draft(changes, change=True), redact=redact)
-        after = complete(change, id, before.memory, session.clock())
-        if not (after.title or after.text):
-            raise UserError("A memory needs a title or a text.")
-        if after != before.memory:
-            write.replace(before, after)
-    same = after == before.memory
-    session.wrote("edit", [] if same else [id])
-    session.embed_soon([] if same else [after])
-    outcome: WriteOutcome = "unchanged" if same else "updated"
-    return Saved(session.shown(after), outcome, redacted=found)
+    if (added or removed) and "tags" in changes:
+        raise UserError("Give either tags, or add_tags and remove_tags.")
+    return _edited(
+        session,
+        "edit",
+        ids,
+        lambda memory: changes | _tagged(memory, added, removed),
+        if_revision=if_revision,
+        redact=redact,
+        keep_age=keep_age,
+    )
 
 
 def pin(session: Session, ids: Sequence[str]) -> list[Memory]:
     """Make memories core, the most trusted tier. Their age stays as it is."""
+    return _put(session, "pin", ids, lambda memory: {"tier": "core"})
+
+
+def unpin(session: Session, ids: Sequence[str]) -> list[Memory]:
+    """Put core memories back into the tier that they have without it: file, or capture. Their age
+    stays as it is."""
+    files = session.store.folders.places(named_ids(ids))
+
+    def tier(memory: Memory) -> dict[str, object]:
+        return {"tier": "file" if memory.id in files else "capture"}
+
+    return _put(session, "unpin", ids, lambda memory: tier(memory) if memory.tier == "core" else {})
+
+
+def tag(
+    session: Session, ids: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
+) -> list[Memory]:
+    """Add tags to memories, and remove others. Their age stays as it is."""
+    added, removed = several(add, "add"), several(remove, "remove")
+    if not (added or removed):
+        raise UserError("Name a tag to add or to remove.")
+    return _put(session, "tag", ids, lambda memory: _tagged(memory, added, removed))
+
+
+def move(
+    session: Session, ids: Sequence[str], *, project: str | None = None, space: str | None = None
+) -> list[Memory]:
+    """Move memories to a project, or to a space; '' is none. Their age stays as it is."""
+    places = {"project": project, "space": space}
+    named = {name: place for name, place in places.items() if place is not None}
+    if not named:
+        raise UserError("Name the project or the space to move them to.")
+    return _put(session, "move", ids, lambda memory: named)
+
+
+Changes = Callable[[Memory], Mapping[str, object]]
+
+
+def _put(session: Session, action: str, ids: Sequence[str], changes: Changes) -> list[Memory]:
+    """Change where memories belong, which is no news of what they say."""
+    return [saved.memory for saved in _edited(session, action, ids, changes, keep_age=True)]
+
+
+def _edited(
+    session: Session,
+    action: str,
+    ids: Sequence[str],
+    changes: Changes,
+    *,
+    if_revision: str | None = None,
+    redact: bool = True,
+    keep_age: bool,
+) -> list[Saved]:
+    """Change the fields that `changes` names for each memory, in one transaction."""
+    session.models.embeds()  # as for `save_all`
+    every, now = [], session.clock()
     with _changing(session, ids) as write:
         found = write.find(named_ids(ids))
-        pinned, changed = [], []
-        for before in [live(found, id) for id in ids]:
-            after = replace(before.memory, tier="core")
-            if after != before.memory:
+        for before in [live(found, id) for id in dict.fromkeys(ids)]:
+            _check_revision(before.memory, if_revision)
+            fields = draft(changes(before.memory), change=True)
+            change, secrets = session.redaction.of_draft(fields, redact=redact)
+            after = complete(change, before.memory.id, before.memory, now)
+            if keep_age:
+                after = replace(after, updated_at=before.memory.updated_at)
+            if not (after.title or after.text):
+                raise UserError("A memory needs a title or a text.")
+            outcome: WriteOutcome = "unchanged" if after == before.memory else "updated"
+            if outcome == "updated":
                 write.replace(before, after)
-                changed.append(after.id)
-            pinned.append(after)
-    session.wrote("pin", changed)
-    return [session.shown(memory) for memory in pinned]
+            every.append(Saved(after, outcome, redacted=secrets))
+    changed = [saved.memory for saved in every if saved.outcome == "updated"]
+    session.wrote(action, [memory.id for memory in changed])
+    session.embed_soon(changed)
+    return [saved._replace(memory=session.shown(saved.memory)) for saved in every]
+
+
+def _tagged(memory: Memory, added: tuple[str, ...], removed: tuple[str, ...]) -> dict[str, object]:
+    """The tags that a memory then has; nothing where none are added or removed."""
+    if not (added or removed):
+        return {}
+    return {"tags": [*(tag for tag in memory.tags if tag not in removed), *added]}
 
 
 def forget(

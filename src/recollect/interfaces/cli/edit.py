@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 
 from recollect.engine import Recollect
 from recollect.ingest.draft import draft
@@ -13,16 +14,21 @@ from recollect.interfaces.cli.arguments import (
     add_repeatable,
     fields_of,
 )
-from recollect.interfaces.cli.output import print_json
+from recollect.interfaces.cli.output import print_json, say
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
+from recollect.interfaces.cli.selection import add_selection, chosen
 from recollect.interfaces.cli.syncing import tell_later
 from recollect.memory_json import memory_json
+from recollect.present.words import counted
 
-EXAMPLE = '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security'
+EXAMPLE = (
+    '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security\n'
+    "  recollect edit --where project=harbor-api --where kind=note --severity suggestion"
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the memory to change")
+    add_selection(parser, named=True)
     add_fields(parser)
     parser.add_argument(
         "--tag", action="append", metavar="TAG", help="replace all tags; repeatable"
@@ -44,17 +50,18 @@ def run(args: argparse.Namespace) -> int:
         raise WrongUsage("Nothing to change. Name a field, such as --title.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
     with Recollect(brief=True) as memory:
-        done = memory.edited(
-            args.id,
-            add_tags=args.add_tag,
-            remove_tags=args.remove_tag,
-            redact=args.redact,
-            **changes,
+        ids = chosen(memory, args, "changed")
+        done = memory.edit_all(
+            ids, add_tags=args.add_tag, remove_tags=args.remove_tag, redact=args.redact, **changes
         )
-        if args.json:
-            print_json(memory_json(done.memory))
+        one = done[0].memory if len(args.ids) == 1 else None
+        if one is None:
+            changed = [saved.memory.id for saved in done if saved.outcome == "updated"]
+            say(args.json, f"{counted(len(changed), 'memory')} changed.", changed=changed)
+        elif args.json:
+            print_json(memory_json(one))
         else:
-            print(done.memory.id)
-        tell_redacted(done.redacted)
-        tell_later(memory, done.memory)
+            print(one.id)
+        tell_redacted(sum((Counter(saved.redacted) for saved in done), Counter()))
+        tell_later(memory, *(saved.memory for saved in done))
     return 0

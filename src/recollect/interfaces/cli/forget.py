@@ -7,13 +7,18 @@ import argparse
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.output import print_json
+from recollect.interfaces.cli.selection import add_selection, chosen
 from recollect.present.words import counted
 
-EXAMPLE = "  recollect forget auth-jwt-000\n  recollect forget --undo auth-jwt-000"
+EXAMPLE = (
+    "  recollect forget auth-jwt-000\n  recollect forget --project old-site\n"
+    "  recollect forget --undo auth-jwt-000"
+)
+MOST_NAMED = 10  # ids in the sentence that says how to undo it
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", nargs="+", help="the memories")
+    add_selection(parser)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--undo", action="store_true", help="bring forgotten memories back")
     how.add_argument("--purge", action="store_true", help="delete permanently; cannot be undone")
@@ -21,14 +26,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect(brief=True) as memory:
-        memory.forget(args.ids, undo=args.undo, purge=args.purge)
     done = "restored" if args.undo else "purged" if args.purge else "forgotten"
-    ids = list(dict.fromkeys(args.ids))
+    with Recollect(brief=True) as memory:
+        ids = chosen(memory, args, done)
+        memory.forget(ids, undo=args.undo, purge=args.purge)
     if args.json:
         print_json({done: ids})
         return 0
     print(f"{counted(len(ids), 'memory')} {done}.")
-    if done == "forgotten":
-        print(f"To undo: recollect forget --undo {' '.join(ids)}")
+    if done == "forgotten" and ids:
+        named = " ".join(ids) if len(ids) <= MOST_NAMED else "ID…, as `recollect trash` lists them"
+        print(f"To undo: recollect forget --undo {named}")
     return 0

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
-from recollect.interfaces.cli.output import say
-from recollect.present.words import counted
+from recollect.interfaces.cli.selection import add_selection, change_chosen
 
-EXAMPLE = "  recollect pin auth-jwt-001"
+EXAMPLE = "  recollect pin auth-jwt-001\n  recollect pin --project harbor-api --kind decision"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", nargs="+", help="the memories")
+    add_selection(parser)
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect() as memory:
-        pinned = memory.pin(args.ids)
-    say(args.json, f"{counted(len(pinned), 'memory')} pinned.", pinned=[each.id for each in pinned])
-    return 0
+    return change_chosen(args, "pinned", lambda memory, ids: memory.pin(ids))

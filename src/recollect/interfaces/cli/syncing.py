@@ -50,10 +50,10 @@ def tell_waiting(waiting: int, failure: str | None = None) -> None:
         print(f"{counted(waiting, 'memory')} {have} no vector yet{why}. To fix: recollect reindex")
 
 
-def tell_later(memory: Recollect, saved: Memory) -> None:
+def tell_later(memory: Recollect, *saved: Memory) -> None:
     """Acknowledge before the model is waited for, which is when the vault is closed. A long text is
     not embedded by a command that ends."""
-    if memory.models.embeds() and text_size([saved]) > SHORT:
+    if memory.models.embeds() and text_size(saved) > SHORT:
         print(f"recollect: {LATER}", file=sys.stderr)
     sys.stdout.flush()
 

@@ -7,13 +7,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.interfaces.http import memories, openapi, operations, recipes, searching, state
+from recollect.interfaces.http import bulk, memories, openapi, operations, recipes, searching, state
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.operations import JSON
 from recollect.interfaces.http.service import Service
 
 OPERATIONS = (
     *memories.OPERATIONS,
+    *bulk.OPERATIONS,
     *searching.OPERATIONS,
     *recipes.OPERATIONS,
     *state.OPERATIONS,

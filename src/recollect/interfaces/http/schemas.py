@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from recollect.engine import Recollect
+from recollect.errors import UserError
 from recollect.interfaces.http.parameters import MOST_NAMES, Constants, FilterParameters, Text
 from recollect.interfaces.requests import FieldText, LongText, Query
 from recollect.recipes.learned import Lesson
@@ -14,6 +16,7 @@ from recollect.store.base import WriteOutcome
 from recollect.types import Memory, Severity, Tier, View
 
 MOST_SAVED = 1000
+MOST_CHANGED = 10_000
 
 Id = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^\S+$")]
 Tags = Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(max_length=MOST_NAMES)]
@@ -118,6 +121,39 @@ class ForgetParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How to forget."""
 
     purge: Annotated[bool, Meta(description="For good: it cannot be brought back.")] = False
+
+
+class Selected(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which memories: these ids, or all that pass the filters and hold every word of `query`. With
+    `dry_run` they are only named."""
+
+    ids: Annotated[tuple[Id, ...], Meta(max_length=MOST_CHANGED)] = ()
+    query: Query = ""
+    dry_run: bool = False
+
+    def chosen(self, engine: Recollect) -> list[str]:
+        """The ids of the memories that are meant, each once."""
+        filter = self.filter(engine)
+        if not self.ids:
+            return engine.selected(query=self.query, filter=filter)
+        if self.query or filter.narrows():
+            raise UserError("Give ids, or filters and a query; not both.")
+        return list(dict.fromkeys(self.ids))
+
+
+class SelectedChange(Selected, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to change in which memories. `keep_age`: `updated_at` stays as it is, for a change of
+    where they belong."""
+
+    change: MemoryChange
+    keep_age: bool = False
+
+
+class SelectedIds(Struct):
+    """The memories that were meant; with `dry_run` they are as before."""
+
+    ids: list[str]
+    dry_run: bool
 
 
 class ContextParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,33 @@
+"""Which memories a change of many is about."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from recollect.checks import LARGEST_LIMIT, checked_filter, clean_query
+from recollect.engine.searching import EVERYTHING
+from recollect.engine.session import Session
+from recollect.errors import UserError
+from recollect.query.terms import keywords
+from recollect.types import Filter
+
+
+def selected(session: Session, *, query: str = "", filter: Filter = EVERYTHING) -> list[str]:
+    """The ids of the memories that pass the filter and hold every keyword of the query, in any
+    form, in browsing order. A search would also return what is only like it, so it is not asked."""
+    chosen = selection(query, filter)
+    return [memory.id for memory in session.store.memories.browse(chosen, LARGEST_LIMIT)]
+
+
+def selection(query: str, filter: Filter) -> Filter:
+    """The filter with the query's keywords. UserError where it would let everything pass: a change
+    of all memories is hardly ever meant."""
+    chosen = checked_filter(filter)
+    if clean_query(query).strip():
+        words = tuple(keywords(query))
+        if not words:
+            raise UserError(f"The query {query!r} has no word to select by; add one.")
+        chosen = replace(chosen, holding=words)
+    if not chosen.narrows():
+        raise UserError("Name memories by id, or give a filter or a query.")
+    return chosen

@@ -1,0 +1,104 @@
+"""Which memories a command is about: ids, or filters and a query, and whether that is meant."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.interfaces import requests
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    add_filter,
+    add_repeatable,
+    filter_of,
+)
+from recollect.interfaces.cli.output import say
+from recollect.present.words import counted
+from recollect.types import Filter, Memory
+from recollect.vaults.keys import on_terminal
+
+# What `list` filters by, for commands whose options of these names are something else.
+FILTERS = ("project", "source", "tag", "domain", "kind", "space", "since", "until")
+Select = Callable[..., list[str]]
+
+
+def add_selection(parser: argparse.ArgumentParser, *, named: bool = False) -> None:
+    """Ids, or filters and a query. `named`: the filters are given as `--where NAME=VALUE`, since
+    the command has options of their names."""
+    parser.add_argument("ids", metavar="ID", nargs="*", help="the memories")
+    if named:
+        about = f"only where it is so: project=harbor-api; filters are {', '.join(FILTERS)}"
+        add_repeatable(parser, "--where", "NAME=VALUE", about)
+    else:
+        add_filter(parser)
+    parser.add_argument(
+        "--query", metavar="WORDS", default="", help="only what holds all of these words"
+    )
+    add_yes(parser)
+
+
+def add_yes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+
+
+def chosen(
+    memory: Recollect, args: argparse.Namespace, done: str, select: Select | None = None
+) -> list[str]:
+    """The ids that the arguments mean, each once. Those that filters or a query find are counted,
+    and the terminal is asked whether they shall be `done`: "forgotten". `select`: what finds them,
+    if not `Recollect.selected`."""
+    filter = _filter(memory, args)
+    if args.ids:
+        if filter.narrows() or args.query:
+            raise WrongUsage("Name memories by id, or give filters and a query; not both.")
+        return list(dict.fromkeys(args.ids))
+    if not (filter.narrows() or args.query):
+        raise WrongUsage("Name memories by id, or give a filter or a query.")
+    ids = (select or memory.selected)(query=args.query, filter=filter)
+    if ids:
+        confirm(args, f"{counted(len(ids), 'memory')} will be {done}.")
+    return ids
+
+
+def change_chosen(
+    args: argparse.Namespace,
+    done: str,
+    change: Callable[[Recollect, list[str]], Sequence[Memory]],
+) -> int:
+    """Change what the arguments mean, and say so: "3 memories pinned."."""
+    with Recollect() as memory:
+        ids = [each.id for each in change(memory, chosen(memory, args, done))]
+    say(args.json, f"{counted(len(ids), 'memory')} {done}.", **{done: ids})
+    return 0
+
+
+def confirm(args: argparse.Namespace, sentence: str) -> None:
+    """Ask on a terminal whether to go on; UserError where the answer is no, or nobody can be
+    asked."""
+    if args.yes:
+        return
+    if not on_terminal():
+        raise UserError(f"{sentence} Add --yes to do it.")
+    print(f"{sentence} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UserError("Nothing was changed.")
+
+
+def _filter(memory: Recollect, args: argparse.Namespace) -> Filter:
+    if "where" not in args:
+        return filter_of(args, memory.now())
+    found: dict[str, object] = {}
+    tags: list[str] = []
+    for text in args.where:
+        name, equals, value = text.partition("=")
+        if not equals or name not in FILTERS:
+            known = ", ".join(FILTERS)
+            raise WrongUsage(f"--where {text}: write it as NAME=VALUE; names are: {known}.")
+        if name == "tag":
+            tags.append(value)
+        else:
+            found[name] = value
+    return requests.filter_of(found | {"tags": tags}, memory.now(), "--where ")
