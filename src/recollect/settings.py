@@ -34,6 +34,10 @@ Milliseconds = Annotated[
 ]
 Minutes = Annotated[float, Meta(ge=0, le=10_080, description="a number from 0 (never) to 10080")]
 
+Tokens = Annotated[
+    int, Meta(ge=0, le=100_000, description="a whole number from 0 (nothing) to 100000")
+]
+Turns = Annotated[int, Meta(ge=0, le=1000, description="a whole number from 0 (never) to 1000")]
 Priority = Annotated[float, Meta(gt=0, le=1000, description="a number above 0 and at most 1000")]
 VaultName = Annotated[
     str,
@@ -132,6 +136,14 @@ class Mirror(Struct, frozen=True, forbid_unknown_fields=True):
     folder: str = ""
 
 
+class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
+    """`recollect hook`: how much an agent is told at the start of a session, and after how many of
+    its turns it is asked what is worth keeping."""
+
+    start_tokens: Tokens = 1000
+    ask_every: Turns = 8
+
+
 class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
     """Which secrets are replaced before a memory is written; `patterns` adds some, by name."""
 
@@ -147,6 +159,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     serve: Serve = Serve()
     vault: LockSettings = LockSettings()
     mirror: Mirror = Mirror()
+    hooks: Hooks = Hooks()
     secrets: Secrets = Secrets()
     vaults: tuple[VaultSettings, ...] = ()
     collections: tuple[CollectionSettings, ...] = ()

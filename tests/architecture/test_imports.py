@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("interfaces.serving",),
     ("interfaces.web",),
     ("interfaces.http", "interfaces.mcp", "interfaces.setup"),
+    ("interfaces.hooks",),
     (
         "interfaces.cursor",
         "interfaces.fresh_process",

@@ -22,7 +22,7 @@ from typing import NamedTuple, NoReturn
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import parser_of, project_of
-from recollect.interfaces.cli.main import COMMANDS, READING
+from recollect.interfaces.cli.main import ANSWERED, COMMANDS
 from recollect.interfaces.cli.running_server import FOLDER, TAKEN
 from recollect.interfaces.cli.screen import ELSEWHERE, Screen
 from recollect.interfaces.listening import on_file, remove_stale
@@ -138,7 +138,7 @@ class Commands:
         """Declined, unless the command would use this vault, these settings and the same vaults
         beside it, all of it without a passphrase."""
         database = self._memory.store.database
-        if asked.name not in READING or database.locked or database.at_rest:
+        if asked.name not in ANSWERED or database.locked or database.at_rest:
             raise Declined
         try:
             settings = load_settings(self._memory.home, asked.environment)

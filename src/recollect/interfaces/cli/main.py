@@ -43,6 +43,7 @@ COMMANDS = {
     "collections": ("collections_", "list, add or remove shared collections"),
     "publish": ("publish", "copy memories into a shared collection"),
     "setup": ("setup", "register the MCP server with Claude Code, Cursor, Codex and others"),
+    "hook": ("hook", "answer an event of a coding agent; `setup CLIENT --hooks` installs it"),
     "mcp": ("mcp", "serve the memories to agents over the Model Context Protocol"),
     "serve": ("serve", "serve the HTTP API, MCP and the web page on this machine"),
     "open": ("open_", "open the page of the running server in the browser, logged in"),
@@ -53,6 +54,7 @@ COMMANDS = {
 }
 # Those that only read: a server that runs for the same home may answer them.
 READING = ("search", "show", "list", "context")
+ANSWERED = (*READING, "hook")  # by such a server
 USAGE = 2
 FAILED = 1
 INTERRUPTED = 130
@@ -66,6 +68,10 @@ def entry() -> "NoReturn":
     """
     gc.disable()
     _set_up_streams()
+    if _for_an_agent(sys.argv[1:]):
+        from recollect.interfaces.cli.hook_process import guard  # noqa: PLC0415  start-up time
+
+        guard(sys.argv[2:])
     code = main()
     try:  # noqa: SIM105  start-up time: `--version` needs no contextlib
         sys.stdout.flush()
@@ -124,7 +130,25 @@ def _dispatch(argv: list[str]) -> int:
     return _run(argv[0], argv[1:])
 
 
+def _for_an_agent(argv: list[str]) -> bool:
+    """Whether an agent calls its hook; a person has a terminal, asks for help, or tries one."""
+    if argv[:1] != ["hook"] or {"--test", "--help", "-h"}.intersection(argv):
+        return False
+    return sys.stdin is None or not sys.stdin.isatty()
+
+
 def _run(name: str, argv: list[str]) -> int:
+    if _for_an_agent([name, *argv]):
+        from recollect.interfaces.cli.hook_process import run  # noqa: PLC0415  start-up time
+
+        def here(told: list[str]) -> str:
+            from importlib import import_module  # noqa: PLC0415  start-up time
+
+            _import_msgspec()
+            answer: str = import_module("recollect.interfaces.cli.hook").answer_here(told)
+            return answer
+
+        return run(argv, here)
     if name in READING and not {"--no-server", "--help", "-h"}.intersection(argv):
         from recollect.interfaces.cli.running_server import answer_of  # noqa: PLC0415  start-up time
 

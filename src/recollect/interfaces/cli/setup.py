@@ -10,6 +10,13 @@ from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, print_json, styled
 from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, known_client
+from recollect.interfaces.setup.hook_entries import (
+    hooks_file,
+    known_protocol,
+    with_hooks,
+    without_hooks,
+)
+from recollect.interfaces.setup.instruction_block import BLOCK, instruction_file, with_block
 from recollect.interfaces.setup.registration import (
     FileChange,
     checked_name,
@@ -24,19 +31,57 @@ EXAMPLE = """\
   recollect setup --list
   recollect setup claude-code --dry-run
   recollect setup cursor --project
+  recollect setup claude-code --hooks
+  recollect setup codex --instructions --project
   recollect setup codex --remove"""
 RED = "31"
 COLOURS = {"+": GREEN, "-": RED, "@": CYAN}
 STATES = {"yes": "yes", "no": "-", "differs": "other command", "unreadable": "unreadable"}
+# What is said of a change: of the server's entry, of hooks, of the block of instructions.
 DONE = {
-    "added": "{name} is registered with {title}.",
-    "updated": "{name} was already registered with {title}; its entry is updated.",
-    "removed": "{name} is no longer registered with {title}.",
+    "server": {
+        "added": "{name} is registered with {title}.",
+        "updated": "{name} was already registered with {title}; its entry is updated.",
+        "removed": "{name} is no longer registered with {title}.",
+    },
+    "hooks": {
+        "added": "The hooks are installed in {title}.",
+        "updated": "The hooks in {title} are updated.",
+        "removed": "The hooks are removed from {title}.",
+    },
+    "instructions": {
+        "added": "The instructions are written for {title}.",
+        "updated": "The instructions for {title} are updated.",
+        "removed": "The instructions for {title} are removed.",
+    },
 }
 WOULD = {
-    "added": "{name} would be registered with {title}.",
-    "updated": "{name} is already registered with {title}; its entry would be updated.",
-    "removed": "{name} would no longer be registered with {title}.",
+    "server": {
+        "added": "{name} would be registered with {title}.",
+        "updated": "{name} is already registered with {title}; its entry would be updated.",
+        "removed": "{name} would no longer be registered with {title}.",
+    },
+    "hooks": {
+        "added": "The hooks would be installed in {title}.",
+        "updated": "The hooks in {title} would be updated.",
+        "removed": "The hooks would be removed from {title}.",
+    },
+    "instructions": {
+        "added": "The instructions would be written for {title}.",
+        "updated": "The instructions for {title} would be updated.",
+        "removed": "The instructions for {title} would be removed.",
+    },
+}
+UNCHANGED = {
+    "server": (
+        "{name} is already registered with {title}",
+        "{name} is not registered with {title}",
+    ),
+    "hooks": ("The hooks are already installed in {title}", "{title} has no hooks of Recollect"),
+    "instructions": (
+        "The instructions for {title} are already there",
+        "There are no instructions for {title}",
+    ),
 }
 
 
@@ -49,6 +94,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="list the clients, their files, and where the server is registered",
     )
     how.add_argument("--remove", action="store_true", help="remove the entry")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--hooks",
+        action="store_true",
+        help="install hooks instead: recall and capture by themselves",
+    )
+    what.add_argument(
+        "--instructions",
+        action="store_true",
+        help="write a marked block into the client's AGENTS.md or CLAUDE.md instead: when to "
+        "search and when to save",
+    )
     parser.add_argument(
         "--project", action="store_true", help="change the project's file instead of your own"
     )
@@ -67,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     machine = Machine(os.environ)
     project = _project() if args.project else None
     if args.client is None:
-        if args.remove or args.home or args.dry_run:
+        if args.remove or args.home or args.dry_run or args.hooks or args.instructions:
             raise WrongUsage("Name a client; `recollect setup --list` lists them.")
         return _list(machine, name, project, as_json=args.json)
     if args.list:
@@ -75,20 +132,36 @@ def run(args: argparse.Namespace) -> int:
     if args.remove and args.home:
         raise WrongUsage("--home and --remove cannot be combined.")
     chosen = known_client(args.client)
-    file = chosen.file(machine, project)
-    if args.remove:
-        change = unplanned(chosen, file, name)
-    else:
-        home = None if args.home is None else _folder(machine, args.home)
-        change = planned(chosen, file, name, server(machine.environment, home))
-    fresh = not file.parent.exists()
+    change, after = _planned(chosen, machine, project, name, args)
+    fresh = not change.file.parent.exists()
     if not args.dry_run:
         change.carry_out()
     if args.json:
         _print_json(chosen, change, args)
     else:
-        _print(chosen, change, args, fresh=fresh)
+        _print(chosen, change, args, after, fresh=fresh)
     return 0
+
+
+def _planned(
+    client: Client, machine: Machine, project: Path | None, name: str, args: argparse.Namespace
+) -> tuple[FileChange, str]:
+    """The change that is asked for, and what to do after it."""
+    home = None if args.home is None else _folder(machine, args.home)
+    started = server(machine.environment, home)
+    if args.hooks:
+        protocol = known_protocol(client.name)
+        file = hooks_file(protocol, machine, project)
+        if args.remove:
+            return without_hooks(protocol, file), protocol.next
+        return with_hooks(protocol, file, started), protocol.next
+    if args.instructions:
+        file = instruction_file(client.name, machine, project)
+        return with_block(file, None if args.remove else BLOCK), "Start a new session."
+    file = client.file(machine, project)
+    if args.remove:
+        return unplanned(client, file, name), client.next
+    return planned(client, file, name, started), client.next
 
 
 def _project() -> Path:
@@ -148,32 +221,39 @@ def _print_json(client: Client, change: FileChange, args: argparse.Namespace) ->
     )
 
 
-def _print(client: Client, change: FileChange, args: argparse.Namespace, *, fresh: bool) -> None:
+def _what(args: argparse.Namespace) -> str:
+    return "hooks" if args.hooks else "instructions" if args.instructions else "server"
+
+
+def _print(
+    client: Client, change: FileChange, args: argparse.Namespace, after: str, *, fresh: bool
+) -> None:
     words = {"name": args.name, "title": client.title}
     if change.action == "none":
-        status = "not registered" if args.remove else "already registered"
-        print(f"{args.name} is {status} with {client.title}; {change.file} is unchanged.")
+        status = UNCHANGED[_what(args)][args.remove].format(**words)
+        print(f"{status}; {change.file} is unchanged.")
         return
     for line in change.diff():
         colour = COLOURS.get(line[:1])
         print(styled(visible(line), colour) if colour else visible(line))
     print()
-    print((WOULD if args.dry_run else DONE)[change.action].format(**words))
-    for note in _notes(client, change, args, fresh=fresh):
+    print((WOULD if args.dry_run else DONE)[_what(args)][change.action].format(**words))
+    for note in _notes(client, change, args, after, fresh=fresh):
         print(note)
 
 
 def _notes(
-    client: Client, change: FileChange, args: argparse.Namespace, *, fresh: bool
+    client: Client, change: FileChange, args: argparse.Namespace, after: str, *, fresh: bool
 ) -> list[str]:
     """What else to know, and what to do next."""
     notes = []
-    if not args.remove and not args.home and os.environ.get("RECOLLECT_HOME"):
+    starts = not args.remove and not args.instructions  # the change holds a command
+    if starts and not args.home and os.environ.get("RECOLLECT_HOME"):
         notes.append(
             f"RECOLLECT_HOME is set here, so the entry sets it too: {client.title} may not see "
             "your shell's environment."
         )
-    if not args.remove and args.project:
+    if starts and args.project:
         notes.append("The entry holds the command's path on this machine; it may differ on others.")
     if args.dry_run:
         return [*notes, f"Nothing was written to {change.file}."]
@@ -181,4 +261,4 @@ def _notes(
         notes.append(f"{change.file.parent} did not exist. Is {client.title} installed?")
     if args.remove:
         return [*notes, f"Restart {client.title} to apply the change."]
-    return [*notes, f"Next: {client.next}"]
+    return [*notes, f"Next: {after}"]

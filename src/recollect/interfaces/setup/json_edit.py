@@ -49,7 +49,8 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def with_value(text: str, path: Keys, value: Any) -> str:
-    """The text with the value there; objects on the way to it are made where they are missing."""
+    """The text with the value there; objects on the way to it are made where they are missing. A
+    number in the path is that of an item; one after the last adds an item."""
     root = Reader(text).document()
     style = _Style.of(text, root)
     if root is None:
@@ -58,7 +59,8 @@ def with_value(text: str, path: Keys, value: Any) -> str:
         return kept + _written(with_value_at({}, path, value), "", style) + style.newline
     node, line = root, ""
     for depth, key in enumerate(path):
-        if not isinstance(node.value, dict):
+        numbered = isinstance(node.value, list) and key.isdecimal()
+        if not isinstance(node.value, dict) and not numbered:
             raise Malformed(f"`{'.'.join(path[:depth])}` is not an object")
         member = _found(node, key)
         if member is None:
@@ -69,9 +71,11 @@ def with_value(text: str, path: Keys, value: Any) -> str:
 
 
 def without(text: str, path: Keys) -> str:
-    """The text with that key gone, every time that it is there."""
+    """The text with that key gone, every time that it is there; or with that item of an array."""
     while (found := _reached(Reader(text).document(), path)) is not None:
         text = _cut(text, *found)
+        if isinstance(found[0].value, list):
+            break  # the next item has its number now
     return text
 
 
@@ -104,7 +108,7 @@ def _in_one_line(text: str, node: Node) -> bool:
 
 
 def _added(text: str, node: Node, key: str, value: Any, style: _Style) -> str:
-    """The text with one more member at the end of the object."""
+    """The text with one more member at the end of the object, or item at the end of the array."""
     blank = text[node.last : node.end - 1]
     one_line = "\n" not in text[node.start : node.end]
     inline = one_line and bool(node.members or blank or style.dense)
@@ -117,7 +121,10 @@ def _added(text: str, node: Node, key: str, value: Any, style: _Style) -> str:
         gap = "" if style.dense else " "
     else:
         gap = blank
-    written = gap + _member(key, value, indent, style, inline=inline)
+    if isinstance(node.value, list):
+        written = gap + _written(value, indent, style, inline=inline)
+    else:
+        written = gap + _member(key, value, indent, style, inline=inline)
     if not node.members:
         closing = "" if inline or blank else style.newline + line
         return text[: node.last] + written + closing + text[node.last :]
@@ -155,7 +162,7 @@ def _member(key: str, value: Any, indent: str, style: _Style, *, inline: bool) -
 
 
 def _written(value: Any, indent: str, style: _Style, *, inline: bool = False) -> str:
-    """The value as JSON: objects over several lines, lists of a few words in one."""
+    """The value as JSON: objects and lists of them over several lines, other lists in one."""
     if isinstance(value, dict) and value:
         inner = indent + style.unit
         members = [
@@ -167,6 +174,11 @@ def _written(value: Any, indent: str, style: _Style, *, inline: bool = False) ->
         gap = style.newline + inner
         return "{" + gap + f",{gap}".join(members) + style.newline + indent + "}"
     if isinstance(value, list):
+        if any(isinstance(item, dict) for item in value) and not (inline or style.dense):
+            inner = indent + style.unit
+            gap = style.newline + inner
+            items = f",{gap}".join(_written(item, inner, style) for item in value)
+            return "[" + gap + items + style.newline + indent + "]"
         parts = [_written(item, indent, style, inline=True) for item in value]
         return "[" + ("," if style.dense else ", ").join(parts) + "]"
     return _string(value)

@@ -15,10 +15,10 @@ DEEPEST = 200  # far beyond any configuration, and well within Python's own limi
 
 
 class JsonMember(NamedTuple):
-    """One key of an object and where it stands."""
+    """One key of an object, or one number of an array, and where it stands."""
 
     key: str
-    before: int  # the end of what stands before it: a brace, a comma or a comment
+    before: int  # the end of what stands before it: a brace, a bracket, a comma or a comment
     open: bool  # whether that is a comment which goes on to the end of its line
     start: int
     node: Node
@@ -26,13 +26,13 @@ class JsonMember(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A value and where it stands; only objects have members."""
+    """A value and where it stands; objects and arrays have members."""
 
     value: Any
     start: int
     end: int
     members: tuple[JsonMember, ...] = ()
-    last: int = 0  # in an object: the end of what stands before the closing brace
+    last: int = 0  # the end of what stands before the closing brace or bracket
 
 
 class Reader:
@@ -124,6 +124,10 @@ class Reader:
         if not self.sign(":"):
             raise self.wrong("a colon is expected")
         self.skip()
+        return self.item(key, before, start, open=open)
+
+    def item(self, key: str, before: int, start: int, *, open: bool) -> JsonMember:
+        """The value that stands here, and the comma after it."""
         node = self.value()
         self.skip()
         comma = self.at
@@ -133,17 +137,15 @@ class Reader:
         return JsonMember(key, before, open, start, node, None)
 
     def array(self, start: int) -> Node:
-        values: list[Any] = []
+        items: list[JsonMember] = []
         self.depth += 1
-        more = True
         while True:
             self.skip()
+            before = self.last
             if self.sign("]"):
                 break
-            if not more:
+            if items and items[-1].comma is None:
                 raise self.wrong("a comma or a closing bracket is expected")
-            values.append(self.value().value)
-            self.skip()
-            more = self.sign(",")
+            items.append(self.item(str(len(items)), before, self.at, open=self.open))
         self.depth -= 1
-        return Node(values, start, self.at)
+        return Node([item.node.value for item in items], start, self.at, tuple(items), before)

@@ -108,7 +108,7 @@ def planned(client: Client, file: Path, name: str, started: ServerCommand) -> Fi
     editor = FORMATS[client.format]
     text, expected = before.text, data
     for place, value in parts:
-        text = _edited(file, editor.with_value, text, place, value)
+        text = edited(file, editor.with_value, text, place, value)
         expected = with_value_at(expected, place, value)
     _check(client, file, text, expected)
     action: Action = "added" if entry is None else "updated"
@@ -121,7 +121,7 @@ def unplanned(client: Client, file: Path, name: str) -> FileChange:
     path = (client.container, name)
     if value_at(data, path) is None:
         return FileChange(file, "none", before, before)
-    text = _edited(file, FORMATS[client.format].without, before.text, path)
+    text = edited(file, FORMATS[client.format].without, before.text, path)
     expected = copy.deepcopy(data)
     del expected[client.container][name]
     _check(client, file, text, expected)
@@ -142,18 +142,24 @@ def state(client: Client, file: Path, name: str, started: ServerCommand) -> Stat
 
 
 def _read(client: Client, file: Path) -> tuple[files.FileText, dict[str, Any]]:
+    return read_values(file, FORMATS[client.format], client.container)
+
+
+def read_values(
+    file: Path, format: Format, container: str
+) -> tuple[files.FileText, dict[str, Any]]:
+    """The file's text and its values; UserError where its container holds no names."""
     found = files.read(file)
-    data = _edited(file, FORMATS[client.format].parsed, found.text)
-    inside = data.get(client.container, {})
-    if not isinstance(inside, dict):
+    data = edited(file, format.parsed, found.text)
+    if not isinstance(data.get(container, {}), dict):
         raise UserError(
-            f"{file} cannot be changed: its `{client.container}` does not hold names and entries; "
+            f"{file} cannot be changed: its `{container}` does not hold names and entries; "
             "correct it first."
         )
     return found, data
 
 
-def _edited(file: Path, edit: Callable[..., T], *arguments: Any) -> T:
+def edited(file: Path, edit: Callable[..., T], *arguments: Any) -> T:
     """The editor's result; UserError with the file's name where it cannot read the text."""
     try:
         return edit(*arguments)

@@ -56,6 +56,21 @@ def texts(draw: st.DrawFn, *, with_container: bool = True) -> tuple[str, dict[st
     return before + laid_out(data, draw) + after, data
 
 
+@given(made=texts(), items=st.lists(VALUES, max_size=3), item=st.sampled_from([ENTRY, {}, "x"]))
+@many
+def test_an_item_is_added_to_an_array_and_taken_out_again(
+    made: tuple[str, dict[str, Any]], items: list[Any], item: Any
+) -> None:
+    text = with_value(made[0], PATH, items)
+    place = (*PATH, str(len(items)))
+    added = with_value(text, place, item)
+    assert parsed(added)["mcpServers"]["recollect"] == [*items, item]
+    assert parsed(without(added, place)) == parsed(text)
+    for number in range(len(items)):
+        left = parsed(without(text, (*PATH, str(number))))["mcpServers"]["recollect"]
+        assert left == items[:number] + items[number + 1 :]
+
+
 @given(made=texts())
 @many
 def test_comments_and_last_commas_are_read_over(made: tuple[str, dict[str, Any]]) -> None:

@@ -1,0 +1,125 @@
+"""`recollect hook`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.interfaces.cli.arguments import add_json, parser_of, project_of, wrong_call
+from recollect.interfaces.cli.hook_process import folder_of, home_of
+from recollect.interfaces.cli.main import COMMANDS
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled
+from recollect.interfaces.hooks.answers import AgentEvent, answered, answered_in
+from recollect.interfaces.hooks.protocols import (
+    PROTOCOLS,
+    HookEvent,
+    HookProtocol,
+    client_of,
+    said,
+)
+from recollect.interfaces.hooks.recorded import recorded_event
+from recollect.interfaces.hooks.sessions import HookSession
+from recollect.present.visible import visible
+from recollect.settings import Embedding, Rerank, home_folder, load_settings
+
+EXAMPLE = """\
+  recollect setup claude-code --hooks
+  recollect hook --test claude-code
+  recollect hook --test claude-code UserPromptSubmit --prompt "how do we refresh tokens"
+  recollect hook SessionStart --client claude-code < event.json"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "event", metavar="EVENT", nargs="?", help="the event, by the client's name for it"
+    )
+    parser.add_argument(
+        "--client",
+        metavar="NAME",
+        help=f"whose event it is (default: the first that has it): {', '.join(PROTOCOLS)}",
+    )
+    parser.add_argument("--home", metavar="FOLDER", help="the vault's folder (RECOLLECT_HOME)")
+    parser.add_argument(
+        "--test", metavar="CLIENT", help="replay recorded events; show what the agent would see"
+    )
+    parser.add_argument("--prompt", metavar="TEXT", help="with --test: what the user asks")
+    parser.add_argument("--input", metavar="JSON", help="the event; else standard input has it")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """`--test`: each event as its client sends it, from the working directory."""
+    if args.test is None:
+        raise wrong_call("hook EVENT [--client NAME] < event.json, or hook --test CLIENT [EVENT]")
+    if args.test not in PROTOCOLS:
+        raise UserError(f"There are no hooks for {args.test!r}; there are: {', '.join(PROTOCOLS)}.")
+    protocol = PROTOCOLS[args.test]
+    names = [event.name for event in protocol.events]
+    if args.event and args.event not in names:
+        raise UserError(f"{args.test} has no event {args.event!r}; it has: {', '.join(names)}.")
+    if args.home:
+        home_of(["--home", args.home])
+    with Recollect(brief=True) as memory:
+        events = [event for event in protocol.events if args.event in (None, event.name)]
+        rows = [_replayed(memory, protocol, event, args.prompt) for event in events]
+    if args.json:
+        print_json(rows)
+    else:
+        print("\n\n".join(map(_shown, rows)))
+    return 0
+
+
+def _replayed(
+    memory: Recollect, protocol: HookProtocol, event: HookEvent, prompt: str | None
+) -> dict[str, Any]:
+    """What the agent sees at this event, and what the hook prints for it; in a session of its own,
+    which has come so far that the agent is asked."""
+    values = recorded_event(protocol.client, event.name)
+    if prompt and "prompt" in values:
+        values |= {"prompt": prompt}
+    here = Path.cwd()
+    asked = AgentEvent(protocol, event, project_of(here), values)
+    session = HookSession(turns=max(0, memory.settings.hooks.ask_every - 1))
+    text = answered_in(session, memory, asked)
+    printed = said(event, text)
+    return {"event": event.name, "seen": text if printed else "", "printed": printed}
+
+
+def _shown(row: dict[str, Any]) -> str:
+    seen = visible(row["seen"]) or styled("(the agent sees nothing)", DIM)
+    return f"{styled(row['event'], BOLD)}\n{seen}"
+
+
+def answer(memory: Recollect, args: argparse.Namespace) -> str:
+    """What the hook prints for the event in `--input`."""
+    values = msgspec.json.decode(args.input)
+    client = args.client or client_of(args.event or "")
+    event = PROTOCOLS[client].event(args.event or "") if client in PROTOCOLS else None
+    if event is None or not isinstance(values, dict):
+        raise UserError("There is no such event.")
+    folder = folder_of(values)
+    project = project_of(Path(folder) if folder else Path.cwd())
+    printed = said(event, answered(memory, AgentEvent(PROTOCOLS[client], event, project, values)))
+    return printed if isinstance(printed, str) else msgspec.json.encode(printed).decode()
+
+
+def answer_here(argv: list[str]) -> str:
+    """The same without a server: by words alone, since a model takes longer to load than an agent
+    waits. Where there is no vault yet, none is made."""
+    home = home_folder(os.environ)
+    args = parser_of("hook", COMMANDS["hook"][1], sys.modules[__name__]).parse_args(argv)
+    if not (home / "vault.db").exists():
+        return ""
+    settings = replace(
+        load_settings(home), embedding=Embedding(provider="none"), rerank=Rerank(provider="none")
+    )
+    with Recollect(settings=settings, brief=True) as memory:
+        return answer(memory, args)

@@ -1,0 +1,134 @@
+"""`recollect hook EVENT` as an agent starts it: read the event, ask a server, print, and end.
+
+Whatever goes wrong, the agent is not disturbed: exit code 0, nothing printed, one line in the log,
+which holds neither the prompt nor a memory. A hook that takes too long, or whose agent has gone,
+ends at once. This imports little, since that is most of the time that an agent waits.
+"""
+# ruff: noqa: PTH103, PTH105, PTH110, PTH112, PTH118, PTH202  start-up time: without pathlib
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from recollect.home import home_path
+from recollect.interfaces.cli.running_server import answer_of
+
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time to import typing
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# The events for which the user waits, and how long a hook may run for them and for others, start of
+# Python included. Then nothing is said.
+HURRIED = frozenset(("UserPromptSubmit", "BeforeAgent"))
+HURRIED_MS = 290
+LONGEST_MS = 2000
+START_MS = 40  # what Python has taken before this is read
+LOOK_S = 0.05  # how often a hook looks whether its agent is still there
+# A prompt with a pasted file may be long; what is longer is no prompt.
+LONGEST_INPUT = 4_000_000
+FOLDER, LOG = "hooks", "hooks.log"  # in the home
+LARGEST_LOG = 200_000  # bytes: some two thousand lines
+
+
+class NotAnEvent(Exception):
+    """What stands on standard input is no event."""
+
+
+def run(argv: list[str], answer_here: Callable[[list[str]], str]) -> int:
+    """Answer the event on standard input; the exit code is always 0. `answer_here` does it where no
+    server runs."""
+    home_of(argv)
+    try:
+        answer = _answer(argv, _read(), answer_here)
+        if answer:
+            print(answer)
+        sys.stdout.flush()
+    except (Exception, SystemExit) as error:  # SystemExit: argparse has seen a wrong argument
+        note(argv, type(error).__name__, str(error) if isinstance(error, NotAnEvent) else "")
+    return 0
+
+
+def _answer(argv: list[str], text: str, answer_here: Callable[[list[str]], str]) -> str:
+    """What is printed: by a running server, or else by this process."""
+    event = _parsed(text)
+    folder = folder_of(event)
+    if folder and os.path.isdir(folder):
+        os.chdir(folder)
+    told = [*argv, "--input", text]
+    answer = answer_of("hook", told)
+    return answer_here(told) if answer is None else answer
+
+
+def _read() -> str:
+    raw = sys.stdin.buffer.read(LONGEST_INPUT + 1) if sys.stdin is not None else b""
+    if len(raw) > LONGEST_INPUT:
+        raise NotAnEvent("the input is too long")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise NotAnEvent("the input is not UTF-8 text") from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        event = json.loads(text)
+    except (ValueError, RecursionError):
+        raise NotAnEvent("the input is not JSON") from None
+    if not isinstance(event, dict):
+        raise NotAnEvent("the input is not a JSON object")
+    return event
+
+
+def folder_of(event: dict[str, Any]) -> str:
+    """The agent's working directory; of several workspace folders, the first."""
+    folder = event.get("cwd") or event.get("workspace_roots")
+    if isinstance(folder, list):
+        folder = folder[0] if folder else ""
+    return folder if isinstance(folder, str) and "\0" not in folder else ""
+
+
+def home_of(argv: list[str]) -> None:
+    """`--home FOLDER` as the variable that everything reads."""
+    if "--home" in argv[:-1]:
+        os.environ["RECOLLECT_HOME"] = argv[argv.index("--home") + 1]
+
+
+def guard(argv: list[str]) -> None:
+    """From now on, end this process when its time is over or its agent has gone."""
+    import _thread  # noqa: PLC0415  start-up time: without threading
+
+    hurried = not HURRIED.isdisjoint(argv)
+    over_at = time.monotonic() + ((HURRIED_MS if hurried else LONGEST_MS) - START_MS) / 1000
+    agent = os.getppid()
+
+    def watch() -> None:
+        while time.monotonic() < over_at and os.getppid() == agent:
+            time.sleep(min(LOOK_S, max(0.0, over_at - time.monotonic())))
+        note(argv, "TooLate" if os.getppid() == agent else "AgentGone")
+        os._exit(0)
+
+    _thread.start_new_thread(watch, ())
+
+
+def note(argv: list[str], what: str, why: str = "") -> None:
+    """One line in the log: when, which client and event, what happened."""
+    try:
+        folder = os.path.join(home_path(os.environ), FOLDER)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        file = os.path.join(folder, LOG)
+        if os.path.exists(file) and os.path.getsize(file) > LARGEST_LOG:
+            os.replace(file, file + ".1")
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        called = " ".join(part for part in argv[:3] if part.replace("-", "").isalnum())
+        line = f"{now} {called}: {what}{f': {why}' if why else ''}\n"
+        handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(handle, line.encode())
+        finally:
+            os.close(handle)
+    except OSError:
+        pass  # there is nobody to tell

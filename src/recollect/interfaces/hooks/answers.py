@@ -1,0 +1,187 @@
+"""What a hook says to an agent at each moment of its session.
+
+At the start: what to know of the project. With a prompt: up to three memories, only where the
+evidence is strong, none twice in a session. After some turns, and once the conversation was
+summarised: what is worth keeping? The agent saves it itself, with `memory_save`, which redacts and
+finds repetitions as for any save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recollect.engine import Recollect
+from recollect.errors import UserError
+from recollect.interfaces.hooks import texts
+from recollect.interfaces.hooks.protocols import HookEvent, HookProtocol, Moment
+from recollect.interfaces.hooks.sessions import HookSession, SessionFile, remove_old
+from recollect.present.agent_context import context_text, fitted
+from recollect.query.terms import keywords
+from recollect.types import Context, Filter, Memory
+
+# What a prompt may bring: few memories, few tokens, and only where they are hardly wrong.
+PROMPT_MEMORIES = 3
+PROMPT_TOKENS = 399
+# A prompt of fewer words ("go on", "fix it") names nothing that could be found.
+FEWEST_KEYWORDS = 3
+# Of a long prompt, the beginning says what it is about.
+READ_CHARACTERS = 2000
+SEARCH_MS = 120  # of the 300 that a prompt's hook has
+# A result with less than this share of the best one's score is another matter.
+CLOSE = 0.6
+# More than fit: what the client reads by itself is left out of them.
+START_MEMORIES = 30
+# Longer transcripts are not read to count their lines.
+LARGEST_COUNTED = 20_000_000
+
+
+class AgentEvent(NamedTuple):
+    """An event of an agent: which, and what its input says."""
+
+    protocol: HookProtocol
+    event: HookEvent
+    project: str
+    values: Mapping[str, Any]
+
+    def text(self, name: str) -> str:
+        """A value of the input that is a text, by our name for it; else empty."""
+        value = self.values.get(self.protocol.names[name])
+        return value if isinstance(value, str) else ""
+
+    def is_set(self, name: str) -> bool:
+        return self.values.get(self.protocol.names[name]) is True
+
+
+def answered(memory: Recollect, asked: AgentEvent) -> str:
+    """What the agent is told, empty for nothing; what was shown and asked is remembered."""
+    file = SessionFile(memory.home, asked.protocol.client, asked.text("session"))
+    session = file.read()
+    text = answered_in(session, memory, asked)
+    file.write(session)
+    return text
+
+
+def answered_in(session: HookSession, memory: Recollect, asked: AgentEvent) -> str:
+    """What the agent is told in that session, which is changed accordingly."""
+    return MOMENTS[asked.event.moment](memory, asked, session)
+
+
+def _start(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
+    """What is pinned and what is newest in the project, within the tokens of the settings."""
+    remove_old(memory.home)
+    again = asked.text("source") == "compact"
+    if again:
+        session.shown.clear()  # the summary may have lost them
+    heading = texts.START.format(project=asked.project)
+    found = memory.context(limit=START_MEMORIES, filter=Filter(project=asked.project))
+    told = tuple(each for each in found.memories if not _read_by(asked.protocol, each))
+    text = _fitted(
+        memory, session, heading, found._replace(memories=told), memory.settings.hooks.start_tokens
+    )
+    parts = (text, _asking(memory, asked, session) if session.compacted else "")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _read_by(protocol: HookProtocol, memory: Memory) -> bool:
+    """Whether it is part of an instruction file that the client reads by itself."""
+    return memory.source == "instructions" and memory.path.endswith(protocol.reads)
+
+
+def _prompt(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
+    asking = _asking(memory, asked, session) if session.compacted else ""
+    found = _strong(memory, asked, session)
+    text = _fitted(memory, session, texts.PROMPT, found, PROMPT_TOKENS) if found.memories else ""
+    return "\n\n".join(part for part in (text, asking) if part)
+
+
+def _strong(memory: Recollect, asked: AgentEvent, session: HookSession) -> Context:
+    """The memories of the project, and of none, for which the evidence is strong."""
+    prompt = asked.text("prompt")[:READ_CHARACTERS].strip()
+    kept: dict[str, Memory] = {}
+    if not prompt.startswith(("/", "!")) and len(set(keywords(prompt))) >= FEWEST_KEYWORDS:
+        for project in (asked.project, ""):
+            response = memory.search(
+                prompt,
+                limit=PROMPT_MEMORIES + len(session.shown),
+                literal=True,
+                filter=Filter(project=project),
+                deadline_ms=SEARCH_MS,
+            )
+            best = response.results[0].score if response.results else 0.0
+            for result in response.results if response.evidence == "strong" else ():
+                stands = not (result.validity or result.superseded_by)
+                if stands and result.score >= CLOSE * best:
+                    kept.setdefault(result.id, result.memory)
+    seen = set(session.shown)
+    new = [each for each in kept.values() if _mark(memory, each) not in seen]
+    memories = tuple(new[:PROMPT_MEMORIES])
+    return Context(memories, None, {each.id: "matched" for each in memories})
+
+
+def _fitted(
+    memory: Recollect, session: HookSession, heading: str, found: Context, tokens: int
+) -> str:
+    """The heading and what of the memories fits; these count as shown."""
+
+    def form(context: Context) -> str:
+        return f"{heading}\n\n{context_text(context)}"
+
+    try:
+        shown = fitted(found, tokens, (), (form,))
+    except UserError:  # so few tokens that nothing fits
+        return ""
+    if not shown.memories:
+        return ""
+    session.shown += [_mark(memory, each) for each in shown.memories]
+    return form(shown)
+
+
+def _mark(memory: Recollect, shown: Memory) -> str:
+    return memory.store.topics.hashed(shown.id).hex()[:16]
+
+
+def _compact(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
+    session.compacted = memory.settings.hooks.ask_every > 0
+    return texts.SUMMARY if session.compacted else ""
+
+
+def _stop(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
+    """The question what is worth keeping, where it is time; never in answer to itself."""
+    status = asked.values.get("status", "completed")
+    if asked.is_set("again") or asked.values.get("loop_count") or status != "completed":
+        return ""
+    session.turns += 1
+    every = memory.settings.hooks.ask_every
+    due = session.compacted or session.turns - session.asked >= every
+    return _asking(memory, asked, session) if every and due else ""
+
+
+def _asking(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
+    session.compacted, session.asked = False, session.turns
+    return texts.ASKING.format(
+        project=asked.project, client=asked.protocol.client, path=_place(asked.text("transcript"))
+    )
+
+
+def _place(transcript: str) -> str:
+    """The transcript, and the line that it has come to where that is quickly counted."""
+    if not transcript:
+        return ""
+    try:
+        with Path(transcript).open("rb") as stream:
+            read = stream.read(LARGEST_COUNTED + 1)
+    except (OSError, ValueError):
+        return transcript
+    return transcript if len(read) > LARGEST_COUNTED else f"{transcript}:{read.count(10)}"
+
+
+def _end(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
+    """Nothing: no client shows it to the agent, and the session may be taken up again."""
+    return ""
+
+
+MOMENTS: Mapping[Moment, Callable[[Recollect, AgentEvent, HookSession], str]] = {
+    "start": _start, "prompt": _prompt, "compact": _compact, "stop": _stop, "end": _end,
+}  # fmt: skip

@@ -1,0 +1,160 @@
+"""Our hooks in a client's file: what is to change there, as `registration` has it for servers.
+
+An entry is ours by its command. Other hooks of the same event, comments and order stay.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace as changed
+
+from recollect.errors import UserError
+from recollect.interfaces.hooks.protocols import PROTOCOLS, HookEvent, HookProtocol
+from recollect.interfaces.setup import json_edit
+from recollect.interfaces.setup.clients import Machine, ServerCommand
+from recollect.interfaces.setup.nested import Keys
+from recollect.interfaces.setup.registration import Action, FileChange, edited, read_values
+
+HOOKS = "hooks"
+
+
+def known_protocol(client: str) -> HookProtocol:
+    """The hook protocol of that client."""
+    if client not in PROTOCOLS:
+        raise UserError(
+            f"{client} has no hooks that are documented; these have: {', '.join(PROTOCOLS)}."
+        )
+    return PROTOCOLS[client]
+
+
+def hooks_file(protocol: HookProtocol, machine: Machine, project: Path | None) -> Path:
+    """The file that holds the client's hooks, for the user or in that project."""
+    own, shared = protocol.files
+    return Path(own.format(**machine.folders())) if project is None else project / shared
+
+
+def with_hooks(protocol: HookProtocol, file: Path, started: ServerCommand) -> FileChange:
+    """The change that installs our hooks, or updates those whose command differs. What somebody
+    has added to a hook of ours, such as another time limit, stays, and so does its home until
+    another is named."""
+    before, data = read_values(file, json_edit, HOOKS)
+    commands = {event.name: _command(protocol, event, started) for event in protocol.installed}
+    text, ours = before.text, 0
+    for name in reversed(list(_lists(data))):
+        for path, command in reversed(list(_ours(protocol, data, name))):
+            ours += 1
+            if commands.get(name) in (command, command.partition(" --home ")[0]):
+                del commands[name]
+            else:
+                text = _without(file, text, path)
+    for key, value in protocol.frame.items():
+        if key not in data:
+            text = edited(file, json_edit.with_value, text, (key,), value)
+    for event in protocol.installed:
+        if event.name in commands:
+            entry = protocol.entry(event, commands[event.name])
+            stands = _lists(edited(file, json_edit.parsed, text)).get(event.name)
+            place: Keys = (HOOKS, event.name)
+            if stands is None:
+                text = edited(file, json_edit.with_value, text, place, [entry])
+            else:
+                text = edited(file, json_edit.with_value, text, (*place, str(len(stands))), entry)
+    action: Action = "none" if text == before.text else "updated" if ours else "added"
+    return _checked(protocol, FileChange(file, action, before, changed(before, text=text)), data)
+
+
+def without_hooks(protocol: HookProtocol, file: Path) -> FileChange:
+    """The change that removes our hooks, and no others."""
+    before, data = read_values(file, json_edit, HOOKS)
+    text = before.text
+    for name in reversed(list(_lists(data))):
+        for path, _ in reversed(list(_ours(protocol, data, name))):
+            text = _without(file, text, path)
+    action: Action = "none" if text == before.text else "removed"
+    return _checked(protocol, FileChange(file, action, before, changed(before, text=text)), data)
+
+
+def _command(protocol: HookProtocol, event: HookEvent, started: ServerCommand) -> str:
+    """What a shell runs: this installation's `recollect hook`, for the home that is set."""
+    *start, _ = (started.command, *started.args)
+    home = started.env.get("RECOLLECT_HOME")
+    parts = [*start, "hook", event.name, "--client", protocol.client]
+    parts += ["--home", home] if home else []
+    return subprocess.list2cmdline(parts) if sys.platform == "win32" else shlex.join(parts)
+
+
+def _lists(data: dict[str, Any]) -> dict[str, list[Any]]:
+    """The hooks of each event."""
+    return {name: items for name, items in data.get(HOOKS, {}).items() if isinstance(items, list)}
+
+
+def _ours(protocol: HookProtocol, data: dict[str, Any], name: str) -> Iterator[tuple[Keys, str]]:
+    """Where hooks of ours stand, and their commands. A group that holds nothing else goes as a
+    whole."""
+    for number, item in enumerate(_lists(data)[name]):
+        path: Keys = (HOOKS, name, str(number))
+        if not isinstance(item, dict):
+            continue
+        if _is_ours(protocol, item):
+            yield path, item["command"]
+        inside = item.get(HOOKS)
+        for at, hook in enumerate(inside if isinstance(inside, list) else ()):
+            if _is_ours(protocol, hook):
+                alone = len(item[HOOKS]) == 1
+                yield path if alone else (*path, HOOKS, str(at)), hook["command"]
+
+
+def _is_ours(protocol: HookProtocol, hook: object) -> bool:
+    command = hook.get("command") if isinstance(hook, dict) else None
+    if not isinstance(command, str) or "recollect" not in command:
+        return False
+    return " hook " in command and f"--client {protocol.client}" in command
+
+
+def _without(file: Path, text: str, path: Keys) -> str:
+    """The text without that hook, and without a list that it leaves empty."""
+    text = edited(file, json_edit.without, text, path)
+    if not _lists(edited(file, json_edit.parsed, text)).get(path[1], [None]):
+        text = edited(file, json_edit.without, text, path[:2])
+    return text
+
+
+def _checked(protocol: HookProtocol, change: FileChange, data: dict[str, Any]) -> FileChange:
+    """Refuse a new text that changes anything but our hooks."""
+    after = edited(change.file, json_edit.parsed, change.after.text)
+    if _others(protocol, after) != _others(protocol, data):
+        raise UserError(
+            f"{change.file} writes its hooks in a way that cannot be changed safely, so nothing "
+            "was changed; change it by hand."
+        )
+    return change
+
+
+def _others(protocol: HookProtocol, data: dict[str, Any]) -> dict[str, Any]:
+    """The values without our hooks, empty lists, and what the file must have anyway."""
+    hooks = {}
+    for name, items in data.get(HOOKS, {}).items():
+        hooks[name] = items
+        if isinstance(items, list):
+            gone = {path for path, _ in _ours(protocol, data, name)}
+            kept = [
+                _group(item, gone, (HOOKS, name, str(number)))
+                for number, item in enumerate(items)
+                if (HOOKS, name, str(number)) not in gone
+            ]
+            hooks[name] = kept
+    rest = {key: value for key, value in data.items() if key not in (HOOKS, *protocol.frame)}
+    return rest | {HOOKS: {name: items for name, items in hooks.items() if items}}
+
+
+def _group(item: Any, gone: set[Keys], path: Keys) -> Any:
+    if not isinstance(item, dict) or not isinstance(item.get(HOOKS), list):
+        return item
+    kept = [hook for at, hook in enumerate(item[HOOKS]) if (*path, HOOKS, str(at)) not in gone]
+    return item | {HOOKS: kept}

@@ -1,0 +1,264 @@
+"""`recollect hook`: what an agent is told, and that nothing else ever reaches it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import mock
+
+import pytest
+from commandline import Home, Ran, refused
+
+from recollect import Recollect
+from recollect.interfaces.cli.command_socket import answering_commands
+from recollect.interfaces.hooks.protocols import PROTOCOLS
+from recollect.present.views import CHARACTERS_PER_TOKEN
+
+QUESTION = "How do we refresh the access tokens of the mobile client?"
+ANSWER = "Mobile clients refresh access tokens with a rotating refresh token"
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """A home, and the folder of a project; its path is short enough for the name of a socket."""
+    with TemporaryDirectory(prefix="rc") as folder:
+        made = Home(Path(folder) / "home")
+        project = Path(folder) / "harbor-api"
+        (project / ".git").mkdir(parents=True)
+        monkeypatch.chdir(project)  # a hook goes to its agent's folder
+        made.bring_in(
+            {"id": "refresh", "title": ANSWER, "kind": "decision", "project": "harbor-api"},
+            {"id": "friday", "title": "No releases on Friday", "tier": "core"},
+            {"id": "elsewhere", "title": "Access tokens of the mobile client", "project": "other"},
+            *({"id": f"n{n}", "title": f"Note {n}", "text": "Unrelated."} for n in range(8)),
+        )
+        yield made
+
+
+def event(**values: object) -> bytes:
+    return json.dumps({"session_id": "s1", "cwd": str(Path.cwd())} | values).encode()
+
+
+def hook(home: Home, name: str, of: object = "claude-code", **values: object) -> Ran:
+    """What the hook of that client prints; its code is 0, and it says nothing else."""
+    ran = home.call("hook", name, "--client", str(of), stdin=event(**values))
+    assert (ran.code, ran.err) == (0, "")
+    return ran
+
+
+def seen(home: Home, name: str, **values: object) -> str:
+    """What Claude Code shows to the agent."""
+    ran = hook(home, name, **values)
+    if not ran.out:
+        return ""
+    said: dict[str, Any] = json.loads(ran.out)["hookSpecificOutput"]
+    assert said["hookEventName"] == name
+    return str(said["additionalContext"])
+
+
+def log(home: Home) -> str:
+    file = home.folder / "hooks" / "hooks.log"
+    return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
+def test_a_session_starts_with_what_is_known_of_its_project(home: Home) -> None:
+    told = seen(home, "SessionStart", source="startup")
+    assert "harbor-api" in told
+    assert ANSWER in told
+    assert "No releases on Friday" in told
+    assert "Access tokens of the mobile client" not in told
+    assert log(home) == ""
+
+
+def test_the_start_keeps_within_its_tokens(home: Home) -> None:
+    for number in range(12):
+        home.save("--title", f"Fact {number}", "--text", "word " * 60, "--project", "harbor-api")
+    few = {"RECOLLECT_HOOKS__START_TOKENS": "300"}
+    ran = home.call("hook", "SessionStart", stdin=event(), using=few)
+    told = json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
+    assert 0 < len(told) <= 300 * CHARACTERS_PER_TOKEN
+    none = {"RECOLLECT_HOOKS__START_TOKENS": "0"}
+    assert home.call("hook", "SessionStart", stdin=event(), using=none) == Ran(0, "", "")
+
+
+def test_a_prompt_brings_what_is_strongly_related_once_a_session(home: Home) -> None:
+    told = seen(home, "UserPromptSubmit", prompt=QUESTION)
+    assert ANSWER in told
+    assert "Friday" not in told
+    assert len(told) < 400 * CHARACTERS_PER_TOKEN
+    assert seen(home, "UserPromptSubmit", prompt=QUESTION) == "", "Never twice the same."
+    assert ANSWER in seen(home, "UserPromptSubmit", prompt=QUESTION, session_id="s2")
+    assert seen(home, "SessionStart", session_id="s3")
+    assert seen(home, "UserPromptSubmit", prompt=QUESTION, session_id="s3") == ""
+    assert ANSWER in seen(home, "SessionStart", source="compact", session_id="s3")
+
+
+def test_a_prompt_brings_three_memories_at_most(home: Home) -> None:
+    for number in range(6):
+        text = f"The mobile client has to refresh its access tokens, case {number}. " + "x " * 200
+        home.save("--title", f"Tokens {number}", "--text", text, "--project", "harbor-api")
+    told = seen(home, "UserPromptSubmit", prompt=QUESTION)
+    assert 1 <= told.count("\n\n[") <= 3
+    assert len(told) < 400 * CHARACTERS_PER_TOKEN
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["", "yes", "go on", "fix the tokens", "/compact tokens of the mobile client", None, 5,
+     "Write a poem about whales and the northern sea"],
+)  # fmt: skip
+def test_a_prompt_without_strong_evidence_brings_nothing(home: Home, prompt: object) -> None:
+    assert hook(home, "UserPromptSubmit", prompt=prompt).out == ""
+    assert log(home) == ""
+
+
+def test_a_running_server_answers_with_the_same_words(home: Home) -> None:
+    names = ("SessionStart", "UserPromptSubmit", "PreCompact", "Stop")
+    here = [hook(home, name, prompt=QUESTION, session_id="here") for name in names]
+    with (
+        serving(home),
+        mock.patch("recollect.interfaces.cli.hook.answer_here", side_effect=AssertionError),
+    ):
+        there = [hook(home, name, prompt=QUESTION, session_id="there") for name in names]
+    assert there == here
+    assert here[0].out
+
+
+@contextmanager
+def serving(home: Home) -> Iterator[None]:
+    with (
+        mock.patch.dict(os.environ, home.environment, clear=True),
+        Recollect(lasting=True) as memory,
+        answering_commands(memory),
+    ):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "why"),
+    [
+        (("SessionStart",), b"", "not JSON"),
+        (("SessionStart",), b'{"cwd": ', "not JSON"),
+        (("SessionStart",), b"[" * 100_000, "not JSON"),
+        (("SessionStart",), b"[1]", "not a JSON object"),
+        (("SessionStart",), b"\xff\xfe{}", "not UTF-8"),
+        (("PostToolUse",), b"{}", "UserError"),
+        (("SessionStart", "--client", "emacs"), b"{}", "UserError"),
+        (("SessionStart", "--unknown"), b"{}", "SystemExit"),
+        ((), b"{}", "UserError"),
+    ],
+)
+def test_what_is_wrong_is_logged_and_the_agent_not_disturbed(
+    home: Home, args: tuple[str, ...], stdin: bytes, why: str
+) -> None:
+    ran = home.call("hook", *args, stdin=stdin)
+    assert (ran.code, ran.out) == (0, "")
+    [line] = log(home).splitlines()
+    assert why in line
+
+
+def test_a_damaged_vault_does_not_disturb_and_the_log_does_not_repeat_the_prompt(
+    home: Home,
+) -> None:
+    home.vault.write_bytes(b"no vault at all" * 1000)
+    assert hook(home, "UserPromptSubmit", prompt=QUESTION).out == ""
+    assert hook(home, "SessionStart").out == ""
+    lines = log(home)
+    assert lines.count("\n") == 2
+    assert "mobile" not in lines
+    assert (home.folder / "hooks" / "hooks.log").stat().st_mode & 0o077 == 0
+
+
+def test_no_vault_is_made_for_a_hook(home: Home) -> None:
+    home.vault.unlink()
+    assert hook(home, "SessionStart").out == ""
+    assert not home.vault.exists()
+
+
+def test_files_of_old_sessions_go_and_hold_no_words(home: Home) -> None:
+    hook(home, "UserPromptSubmit", prompt=QUESTION)
+    [file] = (home.folder / "hooks").glob("*.json")
+    text = file.read_text(encoding="utf-8")
+    assert "refresh" not in text
+    assert "mobile" not in text
+    assert file.stat().st_mode & 0o077 == 0
+    week = time.time() - 8 * 24 * 3600
+    os.utime(file, (week, week))
+    hook(home, "SessionStart", session_id="other")
+    assert not file.exists()
+
+
+def test_the_agent_is_asked_after_some_turns_and_once_it_was_compacted(home: Home) -> None:
+    every = {"RECOLLECT_HOOKS__ASK_EVERY": "3"}
+
+    def stop(session: str = "s1", **more: object) -> str:
+        stdin = event(session_id=session, transcript_path="/t.jsonl", **more)
+        return home.call("hook", "Stop", stdin=stdin, using=every).out
+
+    assert [bool(stop()) for _ in range(7)] == [False, False, True, False, False, True, False]
+    assert stop(stop_hook_active=True) == ""
+    assert stop(session="s2") == ""
+    said = hook(home, "PreCompact", session_id="s2", trigger="auto").out
+    assert "Worth keeping" in said
+    asked = json.loads(stop(session="s2"))
+    assert asked["decision"] == "block"
+    for word in ("memory_save", "why", "harbor-api", "claude-code", "/t.jsonl"):
+        assert word in asked["reason"]
+    assert stop(session="s2") == ""
+
+
+def test_the_question_after_a_compaction_comes_with_the_next_words(home: Home) -> None:
+    hook(home, "PreCompact", trigger="auto")
+    assert "Recollect asks" in seen(home, "SessionStart", source="compact")
+    assert "Recollect asks" not in seen(home, "SessionStart", source="compact")
+    assert hook(home, "PreCompress", "gemini-cli", session_id="g").out == ""
+    told = hook(home, "BeforeAgent", "gemini-cli", session_id="g", prompt="go on").out
+    assert "Recollect asks" in told
+    assert hook(home, "BeforeAgent", "gemini-cli", session_id="g", prompt="go on").out == ""
+
+
+def test_a_setting_keeps_the_agent_from_being_asked(home: Home) -> None:
+    never = {"RECOLLECT_HOOKS__ASK_EVERY": "0"}
+    for name in ("PreCompact", "Stop", "Stop"):
+        assert home.call("hook", name, stdin=event(), using=never) == Ran(0, "", "")
+
+
+def test_the_place_in_the_transcript_is_its_last_line(home: Home) -> None:
+    transcript = Path.cwd() / "t.jsonl"
+    transcript.write_text('{"a": 1}\n{"b": 2}\n{"cut off', encoding="utf-8")
+    one = {"RECOLLECT_HOOKS__ASK_EVERY": "1"}
+    out = home.call("hook", "Stop", stdin=event(transcript_path=str(transcript)), using=one).out
+    assert f"{transcript}:2" in json.loads(out)["reason"]
+
+
+@pytest.mark.parametrize("client", PROTOCOLS)
+def test_each_client_shows_what_its_agent_would_see(home: Home, client: str) -> None:
+    rows = home.json("hook", "--test", client)
+    assert [row["event"] for row in rows] == [each.name for each in PROTOCOLS[client].events]
+    shown = {each.moment: row for each, row in zip(PROTOCOLS[client].events, rows, strict=True)}
+    assert "No releases on Friday" in shown["start"]["seen"]
+    assert shown["end"]["seen"] == ""
+    text = home.call("hook", "--test", client).out
+    assert "No releases on Friday" in text
+    assert "(the agent sees nothing)" in text
+    assert not (home.folder / "hooks").exists(), "A test leaves nothing behind."
+
+
+def test_a_test_takes_one_event_and_another_prompt(home: Home) -> None:
+    ran = home.call("hook", "--test", "codex", "UserPromptSubmit", "--prompt", QUESTION)
+    assert ANSWER in ran.out
+    assert "SessionStart" not in ran.out
+    refused(home.call("hook", "--test", "emacs"), "'emacs'", *PROTOCOLS)
+    refused(home.call("hook", "--test", "codex", "BeforeAgent"), "BeforeAgent", "PreCompact")
+
+
+def test_the_home_can_be_named(home: Home) -> None:
+    args = ("hook", "SessionStart", "--client", "codex", "--home", str(home.folder))
+    elsewhere = {"RECOLLECT_HOME": "/nowhere"}
+    assert "Friday" in home.call(*args, stdin=event(), using=elsewhere).out

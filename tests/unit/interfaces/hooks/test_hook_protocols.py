@@ -1,0 +1,71 @@
+"""The protocols of the clients, as data: whole, and as their documentation has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.interfaces.cli.hook_process import HURRIED
+from recollect.interfaces.hooks.protocols import PROTOCOLS, HookProtocol, client_of, said
+from recollect.interfaces.hooks.recorded import recorded_event
+from recollect.interfaces.setup.clients import CLIENTS
+
+ALL = pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
+# What a hook prints so that the agent sees "x", by client and event: as documented.
+PRINTED = {
+    ("claude-code", "SessionStart"): {
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "x"}
+    },
+    ("claude-code", "UserPromptSubmit"): {
+        "hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "x"}
+    },
+    ("claude-code", "PreCompact"): "x",
+    ("claude-code", "Stop"): {"decision": "block", "reason": "x"},
+    ("claude-code", "SessionEnd"): "",
+    ("codex", "PreCompact"): "",
+    ("codex", "Stop"): {"decision": "block", "reason": "x"},
+    ("gemini-cli", "BeforeAgent"): {
+        "hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": "x"}
+    },
+    ("gemini-cli", "PreCompress"): "",
+    ("cursor", "sessionStart"): {"additional_context": "x"},
+    ("cursor", "stop"): {"followup_message": "x"},
+    ("cursor", "preCompact"): "",
+    ("copilot-cli", "sessionStart"): {"additionalContext": "x"},
+    ("copilot-cli", "agentStop"): {"decision": "block", "reason": "x"},
+}
+
+
+@ALL
+def test_each_protocol_is_of_a_known_client_and_has_recorded_events(
+    protocol: HookProtocol,
+) -> None:
+    assert protocol.client in CLIENTS
+    for event in protocol.events:
+        values = recorded_event(protocol.client, event.name)
+        assert values[protocol.names["session"]] == "recorded"
+        assert values.get("hook_event_name", event.name) == event.name
+        if event.moment == "prompt":
+            assert values[protocol.names["prompt"]]
+
+
+@ALL
+def test_the_user_waits_for_the_hook_of_a_prompt_alone(protocol: HookProtocol) -> None:
+    prompts = {event.name for event in protocol.events if event.moment == "prompt"}
+    assert prompts == HURRIED & {event.name for event in protocol.events}
+
+
+@pytest.mark.parametrize(("place", "printed"), PRINTED.items())
+def test_a_hook_prints_what_the_client_reads(place: tuple[str, str], printed: object) -> None:
+    client, name = place
+    event = PROTOCOLS[client].event(name)
+    assert event is not None
+    assert said(event, "x") == printed
+    assert said(event, "") == ""
+
+
+def test_an_event_without_a_client_is_of_the_first_that_has_it() -> None:
+    assert client_of("SessionStart") == "claude-code"
+    assert client_of("BeforeAgent") == "gemini-cli"
+    assert client_of("sessionStart") == "cursor"
+    assert client_of("agentStop") == "copilot-cli"
+    assert client_of("PostToolUse") == ""
