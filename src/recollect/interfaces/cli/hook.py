@@ -31,7 +31,6 @@ from recollect.present.visible import visible
 from recollect.settings import Embedding, Rerank, home_folder, load_settings
 
 EXAMPLE = """\
-  recollect setup claude-code --hooks
   recollect hook --test claude-code
   recollect hook --test claude-code UserPromptSubmit --prompt "how do we refresh tokens"
   recollect hook SessionStart --client claude-code < event.json"""
