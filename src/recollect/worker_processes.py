@@ -28,6 +28,9 @@ PROGRAM = (
     "import sys; sys.path.append(sys.argv[1]);from recollect.worker_processes import work; work()"
 )
 PACKAGES = Path(__file__).parents[1]
+# A worker makes large arrays again and again; glibc would give their memory back to the system each
+# time, and getting it again takes as long as filling it.
+KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "1000000000"}
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -83,8 +86,11 @@ class Workers(Generic[Item, Result]):
     def _started(self) -> subprocess.Popen[bytes] | None:
         pipe = subprocess.PIPE
         command = [sys.executable, "-P", "-c", PROGRAM, str(PACKAGES)]
+        environment = os.environ | KEEP_MEMORY
         try:
-            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment
+            )
         except OSError:
             return None
         self._every.append(process)

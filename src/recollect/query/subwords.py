@@ -89,6 +89,22 @@ def subwords(text: str) -> list[str]:
     return found
 
 
+def subwords_by_piece(pieces: Sequence[str]) -> tuple[list[Sequence[str]], list[int]]:
+    """The extra tokens of each of many pieces, which have no blank in them. And the numbers of
+    those whose texts have to be read as a whole: of scripts that put no space between words."""
+    telling = {*_stretches(" ".join([piece for piece in pieces if piece.isascii()]))}
+    found: list[Sequence[str]] = []
+    unspaced: list[int] = []
+    for number, piece in enumerate(pieces):
+        if piece.isascii():
+            found.append(_tokens_of.__wrapped__(piece) if piece in telling else ())
+            continue
+        found.append(subwords(piece))
+        if found[-1] and unspaced_runs(piece):
+            unspaced.append(number)
+    return found, unspaced
+
+
 def subwords_query(text: str) -> str:
     """The FTS5 expression that finds a query's words among `subwords`; empty when nothing can.
 

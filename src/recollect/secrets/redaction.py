@@ -170,19 +170,24 @@ def redact_draft(draft: Draft, patterns: SecretPatterns = BUILT_IN) -> tuple[Dra
     An id with a secret in it is refused: changed, it could not be asked for again.
     """
     fields = draft.fields
-    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
-    everything = "\n".join([*texts.values(), *fields.get("tags", ())])
-    if not patterns.suspect(everything):
+    # Field by field: what looks odd in an id is no reason to look closer at the text.
+    suspects = {
+        name: value
+        for name, value in fields.items()
+        if isinstance(value, str) and patterns.suspect(value)
+    }
+    tags = fields.get("tags", ())
+    if not suspects and not any(map(patterns.suspect, tags)):
         return draft, {}
-    if draft.id is not None and redacted(draft.id, patterns)[1]:
+    if redacted(suspects.get("id", ""), patterns)[1]:
         raise UserError("The id holds what looks like a secret; give another one.")
     counts: Counter[str] = Counter()
     changed: dict[str, object] = {}
-    for name, text in texts.items():
-        if name not in NOT_TEXTS and patterns.suspect(text):
+    for name, text in suspects.items():
+        if name not in NOT_TEXTS:
             changed[name], found = redacted(text, patterns)
             counts += found
-    if tags := fields.get("tags"):
+    if tags:
         redacted_tags = [redacted(tag, patterns) for tag in tags]
         changed["tags"] = tuple(dict.fromkeys(tag for tag, _ in redacted_tags))
         counts += sum((found for _, found in redacted_tags), Counter[str]())

@@ -68,6 +68,11 @@ def _texts(memory: Memory) -> Iterator[str]:
 def row(title: str, text: str, tags: str, id: str, *others: str) -> tuple[str, ...]:
     """The columns of a row. An id made of words and signs adds nothing, since any tokenizer splits
     it: otherwise every memory of plain prose would have a row."""
-    rest = (id, *others) if CAMEL_CASE.search(id) or not id.isascii() else others
+    rest = (id, *others) if is_split(id) else others
     columns = (title, text, tags, "\n".join(filter(None, rest)))
     return tuple(" ".join(subwords(column)) if column else "" for column in columns)
+
+
+def is_split(id: str) -> bool:
+    """Whether an id has subwords that count."""
+    return bool(CAMEL_CASE.search(id)) or not id.isascii()

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.query.terms import tokens
+from recollect.query.subwords import subwords_by_piece
+from recollect.query.terms import DOTTED_I, STOP_WORDS, tokens
 from recollect.store.base import COLUMNS, KeywordIndexName
 from recollect.store.prepared import Packed, PackedIndex, PreparedMemories
 from recollect.store.sqlite import subwords
-from recollect.store.sqlite.fts5_index import tokenizer
+from recollect.store.sqlite.fts5_index import LONGEST, tokenizer
+from recollect.store.sqlite.segments.pieces import TokenizedTexts, in_pieces, starts
 from recollect.store.sqlite.segments.postings import (
     DOCUMENT,
     Numbers,
@@ -57,53 +58,99 @@ def prepared(memories: Iterable[Sequence[str]], *, counting: bool = True) -> Pre
         Numbering(connection, index) for index in ("plain", "stemmed", "subwords")
     )
     rows = list(memories)
-    texts = [*chain.from_iterable(rows)]
-    plain = words.cut(texts)
-    counts = _vocabulary(rows, plain, words) if counting else {}
-    stemmed = by_stem(plain, texts, words, stems)
-    columns = [subwords.row(*(row[number] for number in SUBWORD_FIELDS)) for row in rows]
-    subword = parts.cut([*chain.from_iterable(columns)])
+    pieces, texts = in_pieces([*chain.from_iterable(rows)])
+    plain = words.cut(pieces)
+    stemmed = texts.spelled(by_stem(plain, pieces, words, stems))
     every = np.ones(len(rows), np.bool_)
     detailed = np.array([bool(row[-1]) for row in rows], np.bool_)
-    compound = np.array([any(texts) for texts in columns], np.bool_)
+    subword = _subwords(rows, pieces, texts, parts)
+    compound = subword.counts.reshape(-1, len(COLUMNS["subwords"])).any(axis=1)
     indexes: Packed = {
         "stemmed": packed(stemmed, FIELDS, "stemmed", every, stems),
-        "plain": packed(plain, FIELDS, "plain", every, words),
+        "plain": packed(texts.spelled(plain), FIELDS, "plain", every, words),
         "subwords": packed(subword, COLUMNS["subwords"], "subwords", compound, parts),
         "details": packed(stemmed, FIELDS, "details", detailed, stems),
     }
+    counts = _vocabulary(rows, pieces, texts, plain, words) if counting else {}
     return PreparedMemories([row[0] for row in rows], indexes, counts)
 
 
 def _vocabulary(
-    rows: Sequence[Sequence[str]], plain: TokenizedTexts, words: Numbering
+    rows: Sequence[Sequence[str]],
+    pieces: Sequence[str],
+    texts: TokenizedTexts,
+    plain: TokenizedTexts,
+    words: Numbering,
 ) -> dict[str, int]:
-    """How many of the memories hold each TF-IDF token. Those of an ASCII text without underscores
-    are words of the plain index, which are counted quickly."""
-    counts: Counter[str] = Counter()
-    simple = np.ones(len(rows), np.bool_)
-    for number, row in enumerate(rows):
-        text = "\n".join([row[field] for field in SEMANTIC_FIELDS])
-        if not text.isascii() or "_" in text:
-            simple[number] = False
-            counts.update(set(tokens(text)))
-    semantic = np.zeros(len(FIELDS), np.bool_)
-    semantic[SEMANTIC_FIELDS] = True
-    held = np.repeat(np.outer(simple, semantic).ravel(), plain.counts)
-    numbers = np.repeat(np.arange(plain.counts.size) // len(FIELDS), plain.counts)[held]
-    pairs = np.sort(numbers << 32 | plain.tokens[held])
+    """How many of the memories hold each TF-IDF token. Those of an ASCII piece without underscores
+    are its words in the plain index. Adds the others to the words."""
+    semantic = np.zeros((len(rows), len(FIELDS)), np.bool_)
+    semantic[:, SEMANTIC_FIELDS] = True
+    odd = texts.tokens_of(semantic.ravel(), len(pieces))
+    odd[odd] = [_is_odd(pieces[at]) for at in np.flatnonzero(odd)]
+    each = [[words[token] for token in tokens(pieces[at])] for at in np.flatnonzero(odd)]
+    by_piece = plain.replaced(odd, _flat(each))
+    # Where a text has this letter, its other words are put in lower case one by one too.
+    dotted = np.array([DOTTED_I in piece for piece in pieces], np.bool_)
+    whole = texts.having(dotted).reshape(semantic.shape)[:, SEMANTIC_FIELDS].any(axis=1)
+    semantic[whole] = False
+    held = texts.spelled(by_piece)
+    numbers = np.repeat(np.arange(semantic.size) // len(FIELDS), held.counts)
+    pairs = np.sort((numbers << 32 | held.tokens)[np.repeat(semantic.ravel(), held.counts)])
     once = pairs[np.diff(pairs, prepend=-1) != 0]
     holding = np.bincount(once & 0xFFFFFFFF, minlength=len(words)).tolist()
-    found = {word: count for word, count in zip(words, holding, strict=True) if count}
-    counts.update({word: found[word] for word in set(tokens("\n".join(found)))})
+    counts = Counter(
+        {
+            word: count
+            for word, count in zip(words, holding, strict=True)
+            if count and len(word) > 1 and word not in STOP_WORDS
+        }
+    )
+    for at in np.flatnonzero(whole):
+        counts.update(set(tokens("\n".join([rows[at][field] for field in SEMANTIC_FIELDS]))))
     return counts
 
 
-class TokenizedTexts(NamedTuple):
-    """Texts as the numbers of their tokens, one text behind the other."""
+def _is_odd(piece: str) -> bool:
+    return not piece.isascii() or "_" in piece or len(piece) >= LONGEST
 
-    tokens: Numbers
-    counts: Numbers  # of each text
+
+def _subwords(
+    rows: Sequence[Sequence[str]],
+    pieces: Sequence[str],
+    texts: TokenizedTexts,
+    parts: Numbering,
+) -> TokenizedTexts:
+    """The subwords of the memories by the columns of their index, as `subwords.row` has them."""
+    held = np.zeros((len(rows), len(FIELDS)), np.bool_)
+    held[:, SUBWORD_FIELDS] = True
+    held[:, 0] = [subwords.is_split(row[0]) for row in rows]
+    used = np.flatnonzero(texts.tokens_of(held.ravel(), len(pieces)))
+    found, unspaced = subwords_by_piece([pieces[at] for at in used])
+    by_piece, marked = np.zeros(len(pieces), np.int64), np.zeros(len(pieces), np.bool_)
+    cut = parts.cut([" ".join(one) for one in found])
+    by_piece[used], marked[used[unspaced]] = cut.counts, True
+    spelled = texts.spelled(TokenizedTexts(cut.tokens, by_piece))
+    # In scripts without spaces, blanks between two pieces do not count.
+    whole = texts.having(marked)
+    each = [
+        " ".join(subwords.subwords(rows[at // len(FIELDS)][at % len(FIELDS)]))
+        for at in np.flatnonzero(whole).tolist()
+    ]
+    spelled = spelled.replaced(whole, parts.cut(each))
+    kept = np.repeat(held.ravel(), spelled.counts)
+    ordered = TokenizedTexts(spelled.tokens[kept], spelled.counts * held.ravel()).taken(
+        (np.arange(len(rows))[:, None] * len(FIELDS) + SUBWORD_FIELDS).ravel()
+    )
+    cells = ordered.counts.reshape(-1, len(SUBWORD_FIELDS))
+    other = len(COLUMNS["subwords"]) - 1
+    columns = np.column_stack([cells[:, :other], cells[:, other:].sum(axis=1)])
+    return TokenizedTexts(ordered.tokens, columns.ravel())
+
+
+def _flat(each: Sequence[Sequence[int]]) -> TokenizedTexts:
+    flat = np.array([*chain.from_iterable(each)], np.int32)
+    return TokenizedTexts(flat, np.array([*map(len, each)], np.int64))
 
 
 class Numbering(dict[str, int]):
@@ -127,9 +174,7 @@ class Numbering(dict[str, int]):
     def _cut(self, texts: Sequence[str]) -> TokenizedTexts:
         joined = f" {BETWEEN} ".join(texts)
         if joined.count(BETWEEN) >= len(texts):  # one of them has it
-            each = [[self[token] for token in self._tokens(text)] for text in texts]
-            flat = np.array([*chain.from_iterable(each)], np.int32)
-            return TokenizedTexts(flat, np.array([*map(len, each)], np.int64))
+            return _flat([[self[token] for token in self._tokens(text)] for text in texts])
         found = self._tokens(joined)
         numbers = np.fromiter(map(self.__getitem__, found), np.int32, len(found))
         inside = numbers != self[BETWEEN]
@@ -146,22 +191,11 @@ def by_stem(
     alone, again = stems.cut(names), words.cut(names)
     like, stem = np.zeros(len(names) + 1, np.bool_), np.zeros(len(names) + 1, np.int32)
     one = np.flatnonzero((alone.counts == 1) & (again.counts == 1))
-    like[one + 1] = again.tokens[_starts(again.counts)[one]] == one + 1
-    stem[one + 1] = alone.tokens[_starts(alone.counts)[one]]
-    counts = plain.counts
-    odd = np.zeros(len(counts), np.bool_)
-    odd[np.repeat(np.arange(len(counts)), counts)[~like[plain.tokens]]] = True
+    like[one + 1] = again.tokens[starts(again.counts)[one]] == one + 1
+    stem[one + 1] = alone.tokens[starts(alone.counts)[one]]
+    odd = plain.having(~like)
     anew = stems.cut([text for text, is_odd in zip(texts, odd.tolist(), strict=True) if is_odd])
-    new = counts.copy()
-    new[odd] = anew.counts
-    tokens = np.empty(int(new.sum()), np.int32)
-    tokens[np.repeat(odd, new)] = anew.tokens
-    tokens[np.repeat(~odd, new)] = stem[plain.tokens[np.repeat(~odd, counts)]]
-    return TokenizedTexts(tokens, new)
-
-
-def _starts(counts: Numbers) -> Numbers:
-    return np.cumsum(counts) - counts
+    return TokenizedTexts(stem[plain.tokens], plain.counts).replaced(odd, anew)
 
 
 def packed(
@@ -177,7 +211,7 @@ def packed(
     cells = cut.counts[held.ravel()].reshape(-1, len(COLUMNS[index]))
     names = sorted(numbering)
     rank = np.empty(len(names), np.int64)
-    rank[[numbering[name] for name in names]] = np.arange(len(names))
+    rank[[*map(numbering.__getitem__, names)]] = np.arange(len(names))
     return PackedIndex(
         np.flatnonzero(documents).astype(DOCUMENT).tobytes(),
         cells.sum(axis=1).astype(DOCUMENT).tobytes(),
@@ -188,7 +222,7 @@ def packed(
 def _sorted(tokens: Numbers, cells: Numbers) -> Occurrences:
     counts = cells.ravel()
     positions = np.arange(len(tokens), dtype=np.int32)
-    positions -= np.repeat(_starts(counts).astype(np.int32), counts)
+    positions -= np.repeat(starts(counts).astype(np.int32), counts)
     documents = np.repeat(np.arange(len(cells), dtype=np.int32), cells.sum(axis=1))
     columns = np.tile(np.arange(cells.shape[1], dtype=np.uint8), len(cells))
     # Sorting the numbers themselves takes a third of the time of finding their order.
