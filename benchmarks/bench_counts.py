@@ -21,6 +21,7 @@ from pathlib import Path
 from recollect.store.sqlite.browsing import BROWSING
 from recollect.store.sqlite.counts import DAY_OF
 from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.samples import CHANGE
 from recollect.times import EPOCH
 from recollect.types import Filter, Memory, place_of
 
@@ -45,7 +46,7 @@ def made(count: int, vault: Path) -> SqliteStore:
     tags = [f"tag{number}" for number in range(200)]
     store = SqliteStore(vault)
     for start in range(0, count, BATCH):
-        with store.writing(bulk=True) as write:
+        with store.writing(CHANGE, bulk=True) as write:
             for number in range(start, min(start + BATCH, count)):
                 at = NOW - timedelta(seconds=chance.randrange(DAYS * 86_400))
                 memory = Memory(

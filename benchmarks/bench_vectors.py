@@ -27,6 +27,7 @@ from embeddings import cache_argument, embedded, embedder
 from recollect.ingest.draft import Draft
 from recollect.ingest.saving import save_drafts
 from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.samples import CHANGE
 from recollect.times import EPOCH
 from recollect.types import Filter
 
@@ -122,7 +123,7 @@ def filled(path: Path, vectors: Floats) -> SqliteStore:
             Draft({"id": f"{place:07}", "title": f"note {place}", "project": project(place)})
             for place in places
         ]
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             save_drafts(write, drafts, EPOCH, lambda: None)
         rows = store.database.rows("SELECT key, id FROM memories WHERE id >= ?", f"{first:07}")
         store.vectors.put(

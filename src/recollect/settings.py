@@ -57,6 +57,14 @@ Patterns = Annotated[
     ),
 ]
 
+Kept = Annotated[
+    str,
+    Meta(
+        pattern=r"^\s*\d{1,9}\s*(d|kB|MB|GB)?\s*$",
+        description="days, as 90d; versions of each memory, as 20; or a size, as 512 MB",
+    ),
+]
+
 PREFIX = "RECOLLECT_"
 RESERVED = {"RECOLLECT_HOME", "RECOLLECT_NOW"}
 
@@ -151,6 +159,12 @@ class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
     patterns: Patterns = msgspec.field(default_factory=dict)
 
 
+class HistorySettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How much is kept of what memories were."""
+
+    keep: Kept = "512 MB"
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     embedding: Embedding = Embedding()
     rerank: Rerank = Rerank()
@@ -161,6 +175,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     mirror: Mirror = Mirror()
     hooks: Hooks = Hooks()
     secrets: Secrets = Secrets()
+    history: HistorySettings = HistorySettings()
     vaults: tuple[VaultSettings, ...] = ()
     collections: tuple[CollectionSettings, ...] = ()
 

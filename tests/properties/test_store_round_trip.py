@@ -18,6 +18,7 @@ from recollect.ingest.draft import complete
 from recollect.ingest.jsonl import as_line, read_lines, stored_line
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.samples import CHANGE
 from recollect.types import Filter, Memory, Severity, Tier
 
 MOMENTS = st.datetimes(
@@ -80,7 +81,7 @@ def new_engine() -> Iterator[Recollect]:
 def test_memories_come_back_as_they_were_saved(batch: list[Memory]) -> None:
     expected = {memory.id: memory for memory in batch}
     with new_store() as store:
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             for memory in batch:
                 write.add(memory)
         assert store.memories.get(list(expected)) == expected
@@ -96,10 +97,10 @@ def test_memories_come_back_as_they_were_saved(batch: list[Memory]) -> None:
 def test_a_memory_that_changes_is_always_what_it_was_changed_to(versions: list[Memory]) -> None:
     with new_store() as store:
         first, *rest = versions
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             held = write.add(first)
         for number, after in enumerate(rest):
-            with store.writing() as write:
+            with store.writing(CHANGE) as write:
                 if number % 2:
                     write.forget(held, after.updated_at)
                     [held] = write.find([held.memory.id]).values()
@@ -114,7 +115,7 @@ def test_a_vault_moves_whole(batch: list[Memory], data: st.DataObject) -> None:
     with new_engine() as first, new_engine() as second:
         for memory in batch:
             at = data.draw(st.none() | MOMENTS)
-            with first.session.store.writing() as write:
+            with first.session.store.writing(CHANGE) as write:
                 stored = write.add(memory)
                 if at is not None:
                     write.forget(stored, at)

@@ -13,6 +13,7 @@ from crash_work import BATCH, Author, Change, drafts
 
 from recollect.engine import Recollect, import_batches
 from recollect.ingest.jsonl import read_lines
+from recollect.testing.stores.samples import CHANGE
 
 MODEL = "toy:model"
 VECTOR = np.array([1, 0, 0, 0], np.float32)
@@ -40,7 +41,7 @@ def carry_out(memory: Recollect, change: Change) -> None:
         case "save":
             [draft] = drafts(change)
             memory.save(**draft)
-            with memory.store.writing() as write:
+            with memory.store.writing(CHANGE) as write:
                 key = write.find([draft["id"]])[draft["id"]].key
             memory.store.vectors.put(MODEL, 4, [(key, VECTOR)])
         case "edit":

@@ -17,6 +17,7 @@ from recollect.errors import ProviderError
 from recollect.ingest.draft import complete, draft
 from recollect.models.base import Embedder, Reranker
 from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.samples import CHANGE
 from recollect.types import Filter, Hit, Ranking, Search, leaf
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
             id: {"text": held} if isinstance(held, str) else dict(held)
             for id, held in (memories or {}).items()
         }
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             keys = {
                 id: write.add(complete(draft(held), id, None, now)).key
                 for id, held in fields.items()

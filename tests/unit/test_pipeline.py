@@ -21,6 +21,7 @@ from recollect.present.response import as_json, summary
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.testing.servers import ModelServer
+from recollect.testing.stores.samples import CHANGE
 from recollect.types import Hit, Ranking, Search, leaf
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -159,7 +160,7 @@ def test_what_is_not_wanted_or_found_nothing_is_not_degraded(memory: Recollect) 
 
 
 def test_memories_without_a_vector_are_counted(dense: Recollect) -> None:
-    with dense.store.writing() as write:
+    with dense.store.writing(CHANGE) as write:
         before = write.find(["otter-0"])["otter-0"]
         from msgspec.structs import replace
 

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -15,10 +15,11 @@ from msgspec.structs import replace
 
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE, Caller, free, needs
 from recollect.engine import searching
-from recollect.engine.session import Session, open_session
+from recollect.engine.session import Command, Session, open_session
 from recollect.errors import RecollectError
 from recollect.models.active import ActiveModels
 from recollect.settings import Settings
+from recollect.store.history import WriteOperation
 from recollect.types import Filter, Memory, Place
 from recollect.vaults.known import HOME
 
@@ -117,6 +118,8 @@ class Recollect:
         at_rest: bool = False,
         on_idle_lock: Callable[[], None] = lambda: None,
         damaged: bool = False,
+        interface: str = "library",
+        client: str = "",
     ) -> None:
         """Open the vault.
 
@@ -126,7 +129,8 @@ class Recollect:
         say where to find one, or the terminal is asked. `on_idle_lock` is called when a lasting
         process has closed a locked vault; `at_rest` starts in that state: the first call opens the
         vault, and the terminal is not asked. `damaged`: open the vault whatever state it is in, to
-        repair or to salvage it.
+        repair or to salvage it. `interface` and `client`: through what and with which program
+        memories are changed; history tells.
         """
         self._enter(
             open_session(
@@ -141,6 +145,8 @@ class Recollect:
                 at_rest=at_rest,
                 on_idle_lock=on_idle_lock,
                 damaged=damaged,
+                interface=interface,
+                client=client,
             )
         )
 
@@ -162,10 +168,21 @@ class Recollect:
         self.close()
 
     @free
-    def acting_as(self, caller: Caller) -> Recollect:
-        """The same vault, store and models for another caller, who may do no more than this one."""
+    def acting_as(
+        self, caller: Caller, interface: str | None = None, client: str = ""
+    ) -> Recollect:
+        """The same vault, store and models for another caller, who may do no more than this one.
+        `interface` and `client`: through what and with which program they call, for history."""
+        return self._view(
+            caller=caller.within(self.caller),
+            interface=interface or self.session.interface,
+            client=client,
+        )
+
+    def _view(self, **changes: object) -> Recollect:
+        """The same vault by a session that differs; it has nothing to close."""
         view = object.__new__(Recollect)
-        view._enter(replace(self.session, caller=caller.within(self.caller), closing=()))
+        view._enter(replace(self.session, closing=(), **changes))
         return view
 
     @free
@@ -274,7 +291,7 @@ class Recollect:
     ) -> Mirrored:
         """Bring the vault and a folder of Markdown files together, once; without a name the folder
         of the settings. `dry_run` says what would be done, and does nothing."""
-        return file_folders.mirror(self.session, self, folder, dry_run=dry_run)
+        return file_folders.mirror(self.session, self._mirroring, folder, dry_run=dry_run)
 
     @needs(SEARCH, WRITE, DELETE, ADMIN)
     def follow_mirror(
@@ -285,7 +302,13 @@ class Recollect:
     ) -> None:
         """Mirror whenever the folder or the vault changes, until stopped. `tell` is called with
         what was done, and once with the error that prevents it."""
-        file_folders.follow_mirror(self.session, self, folder, stop, tell)
+        following = partial(self._mirroring, automatic=True)
+        file_folders.follow_mirror(self.session, following, folder, stop, tell)
+
+    def _mirroring(self, *, automatic: bool = False) -> Recollect:
+        """The same vault, whose next writes are one run of the mirror."""
+        interface = "folder" if automatic else self.session.interface
+        return self._view(command=Command("mirror", WriteOperation(), interface, automatic))
 
     # Upkeep
 

@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from recollect.auth.audit import NAME as AUDIT
 from recollect.checks import existing_folder
-from recollect.engine.session import Session
+from recollect.engine.session import Command, Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.store.folders import Folder
+from recollect.store.history import WriteOperation
 from recollect.store.sqlite.vectors import LEASE
 
 if TYPE_CHECKING:
@@ -72,7 +75,9 @@ def sync_folder(
     from recollect.folders.sync import Sync  # noqa: PLC0415  start-up time
 
     cleaning = session.redaction.of_folder(folder)
-    sync = Sync(session.store, folder, cleaning, session.clock, own=_own_files(session))
+    command = Command("sync", WriteOperation(), "folder", automatic=True)
+    writing = replace(session, command=command).writing
+    sync = Sync(session.store, writing, folder, cleaning, session.clock, own=_own_files(session))
     done = sync.run(scan, progress=progress)
     if done.changed:
         session.wrote("sync folder", count=done.changed)
@@ -97,7 +102,7 @@ def remove_folder(session: Session, path: str | os.PathLike[str]) -> int:
     wanted = {str(path), os.path.realpath(path)}
     for folder in session.store.folders.all():
         if folder.path in wanted:
-            with session.store.writing() as write:
+            with session.writing("forget", reason="Its folder was removed.") as write:
                 stored = write.find(write.files.memories(folder))
                 for memory in stored.values():
                     write.forget(memory, session.clock())
@@ -136,16 +141,16 @@ def follow_folders(
 
 def mirror(
     session: Session,
-    vault: MirroredVault,
+    vault: Callable[[], MirroredVault],
     folder: str | os.PathLike[str] | None,
     *,
     dry_run: bool = False,
 ) -> Mirrored:
-    """Mirror once; `vault` is the door, which saves and forgets as for any caller."""
+    """Mirror once; `vault` returns the door, which saves and forgets as for any caller."""
     from recollect.mirror import run  # noqa: PLC0415  start-up time
 
     return run.mirror(
-        vault,
+        vault(),
         _mirror_folder(session, folder),
         identity=session.store.topics.hashed("recollect mirror").hex()[:32],
         clean=lambda draft: session.redaction.of_draft(draft)[0],
@@ -165,7 +170,7 @@ def _mirror_folder(session: Session, folder: str | os.PathLike[str] | None) -> P
 
 def follow_mirror(
     session: Session,
-    vault: MirroredVault,
+    vault: Callable[[], MirroredVault],
     folder: str | os.PathLike[str] | None,
     stop: threading.Event,
     tell: Callable[[Mirrored | RecollectError], None],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain, groupby
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from recollect.engine.session import Session
 from recollect.ingest.jsonl import Line, RawLine
 from recollect.ingest.saving import Saved, save_drafts, save_forgotten
 from recollect.store.base import FeedbackEvent, Writing
+from recollect.store.history import WriteOperation
 
 
 class Imported(NamedTuple):
@@ -65,9 +67,10 @@ def import_lines(
         if strict and bad:
             return counts._replace(bad=[(line.number, line.reason) for line in bad])
     feedback: Counter[FeedbackEvent] = Counter()
+    writing = partial(session.writing, "import", operation=WriteOperation(), bulk=True)
     for several in writes:
         before = counts
-        with suppress(_Undone), session.store.writing(bulk=True) as write:
+        with suppress(_Undone), writing() as write:
             for batch in several:
                 done = _save_lines(session, write, batch, feedback, progress)
                 counts = counts.plus(done)

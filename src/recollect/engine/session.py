@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -25,7 +26,8 @@ from recollect.models.embedding_queue import embed_queries, embed_waiting
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
 from recollect.settings import LockSettings, Settings, home_folder, load_settings
-from recollect.store.base import Store
+from recollect.store.base import Store, Writing
+from recollect.store.history import Author, Change, WriteOperation, parse_keep
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import in_utc, parse_time
 from recollect.types import Memory
@@ -45,6 +47,15 @@ class Closable(Protocol):
     def close(self) -> None: ...
 
 
+class Command(NamedTuple):
+    """What all writes of a session belong to, where that is more than each says of itself."""
+
+    action: str
+    operation: WriteOperation
+    interface: str
+    automatic: bool
+
+
 class Session(Struct, frozen=True, kw_only=True, eq=False):
     """An opened vault, its settings and models, and who uses them. One for another caller is the
     same value with `caller` replaced, which shares everything and has nothing to close."""
@@ -62,6 +73,9 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     redaction: Redaction
     others: OtherVaults
     caller: Caller = OWNER
+    interface: str = "library"
+    client: str = ""
+    command: Command | None = None
     closing: tuple[Closable, ...] = ()
 
     def close(self) -> None:
@@ -132,6 +146,43 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
 
     # What is made of a write
 
+    @contextmanager
+    def writing(
+        self,
+        action: str,
+        *,
+        reason: str = "",
+        target: str = "",
+        operation: WriteOperation | None = None,
+        undoes: int | None = None,
+        automatic: bool = False,
+        bulk: bool = False,
+        store: SqliteStore | None = None,
+    ) -> Iterator[Writing]:
+        """A write by this caller: what memories were before it is kept, and why it was made. Writes
+        with the same `operation` are undone together. `store`: another one than the vault."""
+        interface = self.interface
+        if self.command is not None:
+            action, operation, interface, automatic = self.command
+        user = "" if self.caller.name == OWNER.name else self.caller.name
+        author = Author(interface, self.client, user, automatic)
+        change = Change(action, author, self.clock, reason, target, operation, undoes)
+        store = store or self.store
+        with store.writing(change, bulk=bulk) as write:
+            yield write
+        self._compact(store)
+
+    def _compact(self, store: SqliteStore) -> None:
+        """Remove what need not be kept of history, where anything is due; nobody waits for it."""
+        keep = parse_keep(self.settings.history.keep)
+        if store.history.due(keep, self.clock()):
+
+            def compact(stopped: Callable[[], bool]) -> None:
+                while store.history.compact(keep, self.clock()) and not stopped():
+                    pass
+
+            self.late.do(compact)
+
     def wrote(self, action: str, ids: Sequence[str] | None = None, count: int = 1) -> None:
         """Note what was changed; an empty list of ids changed nothing."""
         if ids is None:
@@ -184,6 +235,8 @@ def open_session(
     at_rest: bool,
     on_idle_lock: Callable[[], None],
     damaged: bool,
+    interface: str,
+    client: str,
 ) -> Session:
     """Open a vault for its owner; the arguments are those of `Recollect`."""
     folder = Path(home) if home is not None else home_folder(environment)
@@ -222,6 +275,8 @@ def open_session(
         late=late,
         redaction=Redaction(settings.secrets),
         others=others,
+        interface=interface,
+        client=client,
         closing=(late, others, models, background, *([] if idle is None else [idle]), store),
     )
 

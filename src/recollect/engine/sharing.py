@@ -19,7 +19,7 @@ def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
         if id not in memories:
             raise unknown_memory(id)
     store = _collection(session, to, make=True)
-    with store.writing() as write:
+    with session.writing("publish", store=store) as write:
         stored = write.find(ids)
         if any(copy.forgotten for copy in stored.values()):
             session.require_restore()
@@ -35,7 +35,8 @@ def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
 
 def unpublish(session: Session, ids: Sequence[str], collection: str) -> None:
     """Take memories out of a collection; those of one's own stay."""
-    with _collection(session, collection).writing() as write:
+    store = _collection(session, collection)
+    with session.writing("unpublish", store=store) as write:
         found = write.find(named_ids(ids))
         for id in dict.fromkeys(ids):
             write.forget(live(found, id), session.clock())

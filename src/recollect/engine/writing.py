@@ -34,7 +34,7 @@ def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) 
     """
     session.models.embeds()  # settings that name no model are refused before anything is kept
     clean = [session.redaction.of_draft(each, redact=redact) for each in drafts]
-    with session.store.writing() as write:
+    with session.writing("save") as write:
         every = [_saved(session, write, each)._replace(redacted=found) for each, found in clean]
     changed = [saved.memory for saved in every if saved.outcome != "unchanged"]
     session.wrote("save", [memory.id for memory in changed])
@@ -154,7 +154,7 @@ def _edited(
     """Change the fields that `changes` names for each memory, in one transaction."""
     session.models.embeds()  # as for `save_all`
     every, now = [], session.clock()
-    with _changing(session, ids) as write:
+    with _changing(session, action, ids) as write:
         found = write.find(named_ids(ids))
         for before in [live(found, id) for id in dict.fromkeys(ids)]:
             _check_revision(before.memory, if_revision)
@@ -192,7 +192,8 @@ def forget(
 ) -> None:
     """Take memories out of every answer; `undo` brings them back, `purge` is for good. With
     `if_revision` only if they are still as they were then."""
-    with _changing(session, ids) as write:
+    action = "purge" if purge else "restore" if undo else "forget"
+    with _changing(session, action, ids) as write:
         found = write.find(named_ids(ids))
         for id in dict.fromkeys(ids):
             if id in found:
@@ -203,7 +204,7 @@ def forget(
                 write.restore(_forgotten(found, id))
             else:
                 write.forget(live(found, id), session.clock())
-    session.wrote("purge" if purge else "restore" if undo else "forget", ids)
+    session.wrote(action, ids)
     if undo:
         session.embed_soon([stored.memory for stored in found.values()])
     if purge:
@@ -211,12 +212,12 @@ def forget(
 
 
 @contextmanager
-def _changing(session: Session, ids: Sequence[str]) -> Iterator[Writing]:
+def _changing(session: Session, action: str, ids: Sequence[str]) -> Iterator[Writing]:
     """A write to these memories. For one that another vault holds, the error names that vault: the
     others are only read. They are asked when the write is over, so that no writer waits for
     them."""
     try:
-        with session.store.writing() as write:
+        with session.writing(action) as write:
             yield write
     except NotFound as error:
         for id in filter(is_text, ids) if session.caller.may(SEARCH) else ():

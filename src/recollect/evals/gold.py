@@ -100,7 +100,7 @@ def add(memory: Recollect, folder: Path, query: str, ids: Sequence[str], grade: 
         raise UserError(f"The grade must be from 0 to {LARGEST_GRADE}, not {grade}.")
     if not is_gold(folder):
         raise UserError(f"{folder} is not a gold set; `recollect eval init {folder}` makes one.")
-    with memory.store.writing():
+    with memory.session.writing("judge"):
         memory.show(ids)
         id = _question(folder / QUERIES, text)
         return Added(id, _judge(folder / QRELS[0], id, ids, grade))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -65,14 +66,17 @@ class Sync:
     def __init__(
         self,
         store: Store,
+        writing: Callable[..., AbstractContextManager[Writing]],
         folder: Folder,
         cleaning: Cleaning | None,
         now: Callable[[], datetime],
         limits: SizeLimits = DEFAULT,
         own: Collection[str] = (),
     ) -> None:
-        """`own`: the vault's own files, which change with everything that is written."""
+        """`writing` begins a write, as `Session.writing` does. `own`: the vault's own files, which
+        change with everything that is written."""
         self._store = store
+        self._writing = writing
         self._folder = folder
         self._root = Path(folder.path)
         self._cleaning = cleaning
@@ -100,7 +104,7 @@ class Sync:
         progress(0, len(waiting))
         finished = 0
         for batch, prepared in self._read([(found, known.get(found.path)) for found in waiting]):
-            with self._store.writing(bulk=True) as write:
+            with self._writing("sync", bulk=True) as write:
                 for file in batch:
                     path = file.found.path
                     if write.files.stored(self._folder, path) == known.get(path):
@@ -222,7 +226,7 @@ class Sync:
 
     def _forget_gone(self, gone: Sequence[StoredFile]) -> None:
         for first in range(0, len(gone), BATCH_FILES):
-            with self._store.writing() as write:
+            with self._writing("sync", reason="Its file is gone.") as write:
                 writer = self._chunk_writer(write)
                 for file in gone[first : first + BATCH_FILES]:
                     chunks = write.files.chunks(file.key)

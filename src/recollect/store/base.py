@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 from recollect.store.folders import FileWriting, Folders
+from recollect.store.history import Change, History
 from recollect.types import Filter, Memory, Place, Span
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
@@ -431,9 +432,13 @@ class Store(Protocol):
     @property
     def folders(self) -> Folders: ...
 
-    def writing(self, *, bulk: bool = False) -> AbstractContextManager[Writing]:
+    @property
+    def history(self) -> History: ...
+
+    def writing(self, change: Change, *, bulk: bool = False) -> AbstractContextManager[Writing]:
         """Begin a write transaction. It waits for other writers and is durable when the block
-        ends. `bulk`: it may add many memories, and no search within it needs to find them."""
+        ends. What memories were before it is kept, and why they were changed: `change`. `bulk`: it
+        may add many memories, and no search within it needs to find them."""
 
     def close(self) -> None:
         """Close the vault."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from recollect.store.base import Coverage, KeywordIndexName, KeywordStatistics
 from recollect.store.folders import ChunkPlace
+from recollect.store.history import Author, Change
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.folders import SqliteFolders
 from recollect.store.sqlite.keyword import SqliteKeyword
@@ -14,7 +15,10 @@ from recollect.store.sqlite.scratch import ScratchStore
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
+from recollect.times import EPOCH
 from recollect.vaults.candidates import Candidates
+
+SENT = Change("search", Author("server"), lambda: EPOCH)
 
 
 class CandidateStore(ScratchStore):
@@ -27,7 +31,7 @@ class CandidateStore(ScratchStore):
         self.vocabulary = _Vocabulary(self.database, sent)
         self.vectors = _Vectors(self.database, self.topics, sent, model)
         self.folders = _Folders(self.database, sent.places)
-        with self.writing() as write:
+        with self.writing(SENT) as write:
             keys = {memory.id: write.add(memory).key for memory in sent.memories}
         if sent.vectors:
             import numpy as np  # noqa: PLC0415  only with vectors

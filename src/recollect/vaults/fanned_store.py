@@ -25,6 +25,7 @@ from recollect.store.base import (
     Writing,
 )
 from recollect.store.folders import ChunkPlace, Folders
+from recollect.store.history import Change, History
 from recollect.types import Degraded, Filter, Memory, Place, Response
 from recollect.vaults.fan_out import FanOut, Member
 from recollect.vaults.fanned_indexes import (
@@ -78,8 +79,12 @@ class FannedStore(FanOut):
         missing = (Degraded(*part) for part in (*self.parts.items(), *self.away.items()))
         return msgspec.structs.replace(found, results=results, degraded=(*found.degraded, *missing))
 
-    def writing(self, *, bulk: bool = False) -> AbstractContextManager[Writing]:
-        return self.first.writing(bulk=bulk)
+    @property
+    def history(self) -> History:
+        return self.first.history
+
+    def writing(self, change: Change, *, bulk: bool = False) -> AbstractContextManager[Writing]:
+        return self.first.writing(change, bulk=bulk)
 
     def close(self) -> None:
         """The stores are closed by whoever opened them."""

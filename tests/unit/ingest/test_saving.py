@@ -12,6 +12,7 @@ from recollect.ingest.draft import draft
 from recollect.ingest.ids import LONG_SUFFIX, SUFFIX, made_id
 from recollect.ingest.saving import Saved, save_drafts
 from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.samples import CHANGE
 from recollect.types import Filter, Memory
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -33,12 +34,12 @@ def short_ids(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def save(store: SqliteStore, *raw: dict[str, object], now: datetime = NOW) -> list[Saved]:
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         return save_drafts(write, [draft(fields) for fields in raw], now, lambda: None)
 
 
 def edit(store: SqliteStore, id: str, text: str) -> None:
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         before = write.find([id])[id]
         after = {name: getattr(before.memory, name) for name in Memory.__struct_fields__}
         write.replace(before, Memory(**{**after, "text": text}))
@@ -124,7 +125,7 @@ def test_the_same_words_twice_in_one_batch_are_saved_once(store: SqliteStore) ->
 def test_a_forgotten_memory_that_is_saved_again_comes_back(store: SqliteStore) -> None:
     for row in ({"title": "Rotate the keys"}, {"id": "mine", "title": "By hand"}):
         [first] = save(store, dict(row))
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.forget(write.find([first.memory.id])[first.memory.id], NOW)
         assert first.memory.id not in held(store)
         [again] = save(store, dict(row), now=LATER)

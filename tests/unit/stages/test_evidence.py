@@ -18,6 +18,7 @@ from recollect.recipes.registry import BUILT_IN
 from recollect.stages.evidence import EvidenceRule, JudgeEvidence, Signs, background, reading
 from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.samples import CHANGE
 from recollect.types import Ranking, Response, Search
 
 At = Callable[..., SearchContext]
@@ -76,7 +77,7 @@ def answered(
     """The query asked of the harbour's vault with each reranker: of its memories the third has this
     cosine, the others have 0.3."""
     store = SqliteStore(folder / "vault.db")
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         keys = [
             write.add(complete(draft({"text": text}), f"m{place}", None, NOW)).key
             for place, text in enumerate(TEXTS)

@@ -26,7 +26,7 @@ from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import save
-from recollect.testing.stores.samples import memory
+from recollect.testing.stores.samples import CHANGE, memory
 from recollect.vaults.keys import derived, sealed_with
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
@@ -65,7 +65,7 @@ def work(path: str) -> None:
     """Everything that writes, on a vault that is there; at the end it is killed while it saves."""
     with Recollect(path, home=Path(path).parent, settings=OFF) as vault:
         saved = vault.save(**fields(0))
-        with vault.store.writing() as write:
+        with vault.store.writing(CHANGE) as write:
             key = write.find([saved.id])[saved.id].key
         vault.store.vectors.put(MODEL, 4, [(key, VECTOR)])
         told = (fields(number) | {"id": f"m{number}"} for number in range(1, IMPORTED + 1))
@@ -88,7 +88,7 @@ def work(path: str) -> None:
     vault = Recollect(path, home=Path(path).parent, settings=OFF)
     for number in range(20):
         vault.save(**fields(10_000 + number))
-    with vault.store.writing() as write:
+    with vault.store.writing(CHANGE) as write:
         write.find(["m1"])
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -51,6 +51,12 @@ CREATE INDEX versions_write ON versions (write);
 -- index waiting_memory
 CREATE INDEX waiting_memory ON waiting (memory);
 
+-- index writes_at
+CREATE INDEX writes_at ON writes (at);
+
+-- index writes_undoes
+CREATE INDEX writes_undoes ON writes (undoes) WHERE undoes IS NOT NULL;
+
 -- table codebooks
 CREATE TABLE codebooks (key INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL UNIQUE REFERENCES models ON DELETE CASCADE, points BLOB NOT NULL) STRICT;
 

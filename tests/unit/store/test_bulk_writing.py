@@ -20,7 +20,7 @@ from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.segments.packing import fields_of, prepared
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import matches
-from recollect.testing.stores.samples import NOON, memory
+from recollect.testing.stores.samples import CHANGE, NOON, memory
 from recollect.types import Memory
 
 WORDS = (
@@ -73,7 +73,7 @@ def rows(store: SqliteStore, table: str) -> int:
 
 
 def add(store: SqliteStore, memories: list[Memory]) -> None:
-    with store.writing(bulk=True) as write:
+    with store.writing(CHANGE, bulk=True) as write:
         for one in memories:
             write.add(one)
 
@@ -105,7 +105,7 @@ def test_what_was_prepared_elsewhere_is_used_for_these_memories_alone(
         return prepared(rows, counting=counting)
 
     monkeypatch.setattr(packing, "prepared", counted)
-    with store.writing(bulk=True) as write:
+    with store.writing(CHANGE, bulk=True) as write:
         for one in first:
             write.add(one)
         write.index_added(ready)
@@ -121,7 +121,7 @@ def test_a_memory_that_the_same_write_changes_is_found_as_it_is_in_the_end(
     store: SqliteStore,
 ) -> None:
     memories = some(9)
-    with store.writing(bulk=True) as write:
+    with store.writing(CHANGE, bulk=True) as write:
         stored = [write.add(one) for one in memories]
         write.replace(stored[0], msgspec.structs.replace(memories[0], text="lighthouse"))
         write.forget(stored[1], NOON)
@@ -136,7 +136,7 @@ def test_a_memory_that_the_same_write_changes_is_found_as_it_is_in_the_end(
 
 def test_a_bulk_write_that_fails_leaves_nothing(store: SqliteStore) -> None:
     def fail() -> None:
-        with store.writing(bulk=True) as write:
+        with store.writing(CHANGE, bulk=True) as write:
             for one in some(9):
                 write.add(one)
             write.index_added()
@@ -166,7 +166,7 @@ def test_a_memory_with_the_key_of_a_purged_one_is_found(store: SqliteStore) -> N
     """Keys come again, and the log of changes still names the one that was purged."""
     first, second = some(8), some(8, seed=2)
     add(store, first)
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         write.purge(write.find([first[-1].id])[first[-1].id])
     add(store, second)
     check(store, {one.id for one in [*first[:-1], *second]})

@@ -19,7 +19,7 @@ from recollect.store.sqlite.facets import facets as store_facets
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import save
-from recollect.testing.stores.samples import EVERYTHING, NOON, memory
+from recollect.testing.stores.samples import CHANGE, EVERYTHING, NOON, memory
 from recollect.types import Filter, Memory
 
 PLENTY = 99
@@ -49,7 +49,7 @@ def random_memory(chance: random.Random, id: str) -> Memory:
 
 def change(store: SqliteStore, chance: random.Random) -> None:
     """Save, edit, retag, forget, restore and purge at random, several at a time."""
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         for id in chance.sample([f"m{n}" for n in range(30)], 9):
             before = write.find([id]).get(id)
             if before is None:
@@ -97,7 +97,7 @@ def test_kept_counts_say_what_counting_says(store: SqliteStore, seed: int) -> No
 
 def test_a_write_that_is_undone_counts_nothing(store: SqliteStore) -> None:
     save(store, memory("a", project="harbor"))
-    with suppress(KeyError), store.writing() as write:
+    with suppress(KeyError), store.writing(CHANGE) as write:
         write.add(memory("b", project="harbor"))
         raise KeyError
     assert store.memories.facets(EVERYTHING, PLENTY, NOON).project == {"harbor": 1}
@@ -105,7 +105,7 @@ def test_a_write_that_is_undone_counts_nothing(store: SqliteStore) -> None:
 
 def test_no_value_of_a_purged_memory_stays(store: SqliteStore) -> None:
     save(store, memory("a", project="harbor", tags=("deep",)))
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         write.purge(write.find(["a"])["a"])
     assert store.database.rows("SELECT * FROM counts") == []
 

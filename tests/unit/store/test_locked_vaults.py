@@ -30,7 +30,7 @@ from recollect.store.sqlite.opening import Opener
 from recollect.store.sqlite.rekey import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import matches, put, save
-from recollect.testing.stores.samples import NOON, axis, full_memory, memory
+from recollect.testing.stores.samples import CHANGE, NOON, axis, full_memory, memory
 from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault
 from recollect.vaults.keys import sealed_with
 
@@ -564,7 +564,7 @@ def test_a_sealed_store_holds_neither_key_nor_connection(held: SqliteStore) -> N
 
 
 def test_a_store_that_is_being_used_is_not_sealed(held: SqliteStore) -> None:
-    with held.writing():
+    with held.writing(CHANGE):
         sealed: list[bool] = []
         thread = threading.Thread(target=lambda: sealed.append(held.seal(0)))
         thread.start()

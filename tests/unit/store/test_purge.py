@@ -13,7 +13,7 @@ from recollect.store.sqlite.memories import unscrubbed
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.upkeep import scrub
 from recollect.testing.stores.helpers import save
-from recollect.testing.stores.samples import memory
+from recollect.testing.stores.samples import CHANGE, memory
 
 OFF = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
 
@@ -56,7 +56,7 @@ def test_what_a_reader_keeps_in_the_log_is_removed_by_the_next_command(tmp_path:
     save(store, memory("gone", title="zanzibarword"))
     with closing(apsw.Connection(str(path))) as reader:
         reader.execute("BEGIN").execute("SELECT count(*) FROM memories").fetchall()
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.purge(write.find(["gone"])["gone"])
         scrub(store.database, patient=False)
         assert b"zanzibar" in on_disk(tmp_path)

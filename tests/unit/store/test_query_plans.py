@@ -17,7 +17,7 @@ import pytest
 from recollect.store.base import KeywordQuery
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import put, save, weights
-from recollect.testing.stores.samples import EVERYTHING, MODEL, NOON, axis, memory
+from recollect.testing.stores.samples import CHANGE, EVERYTHING, MODEL, NOON, axis, memory
 from recollect.types import Filter, Place
 
 SNAPSHOT = Path(__file__).with_name("plans.snapshot.txt")
@@ -91,13 +91,13 @@ IN_ORDER = {
 
 
 def edit(store: SqliteStore) -> None:
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         held = write.find(["m1"])["m1"]
         write.replace(held, memory("m1", text="other words", tags=("deep",)))
 
 
 def forget(store: SqliteStore) -> None:
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         write.forget(write.find(["m2"])["m2"], NOON)
 
 

@@ -20,7 +20,7 @@ from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.schema import VERSION
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import matches, nearest, put, save
-from recollect.testing.stores.samples import EVERYTHING, MODEL, axis, memory
+from recollect.testing.stores.samples import CHANGE, EVERYTHING, MODEL, axis, memory
 
 BEFORE, AFTER, POSTS = 51, 301, 6
 OLDER = Path(__file__).parents[2] / "migrations" / "vault-v3.db"
@@ -164,7 +164,7 @@ def test_a_vault_replaced_during_a_write_refuses_the_write(
     store: SqliteStore, path: Path, backup: Path
 ) -> None:
     def replaced_meanwhile() -> None:
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.add(memory("post0"))
             backup.replace(path)
 

@@ -29,7 +29,7 @@ from recollect.store.sqlite.damage import NOTE
 from recollect.store.sqlite.pages import SIZE
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.store import SqliteStore
-from recollect.testing.stores.samples import MODEL, memory
+from recollect.testing.stores.samples import CHANGE, MODEL, memory
 from recollect.types import Filter, Memory
 from recollect.vaults.keys import sealed_with
 
@@ -360,7 +360,7 @@ def test_a_vault_of_an_older_version_is_salvaged(tmp_path: Path) -> None:
 def test_what_the_log_beside_the_vault_holds_is_salvaged(vault: Path) -> None:
     """A killed process leaves a log, and the newest memories stand in it alone."""
     store = SqliteStore(vault)
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         write.add(memory("newest", title="Anchor in the log"))
     damaged = vault.parent / "copy" / "vault.db"
     damaged.parent.mkdir()

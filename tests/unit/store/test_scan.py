@@ -17,6 +17,7 @@ from recollect.store.sqlite import vector_rows
 from recollect.store.sqlite.matrix import Matrix, _passing
 from recollect.store.sqlite.scan import Codes, codes, learned
 from recollect.store.sqlite.store import SqliteStore
+from recollect.testing.stores.samples import CHANGE
 from recollect.types import Filter, Memory, Span
 
 Floats = NDArray[np.float32]
@@ -137,7 +138,7 @@ def name(number: int) -> str:
 
 def add(store: SqliteStore, first: int, count: int) -> list[int]:
     """Memories with these numbers; their keys."""
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         for number in range(first, first + count):
             memory = Memory(id=name(number), title=name(number), created_at=NOW, updated_at=NOW)
             write.add(memory)
@@ -150,7 +151,7 @@ def put(store: SqliteStore, keys: Sequence[int], vectors: Floats) -> None:
 
 
 def forget(store: SqliteStore, *numbers: int) -> None:
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         found = write.find([name(number) for number in numbers])
         for one in found.values():
             write.forget(one, NOW)

@@ -28,7 +28,7 @@ from recollect.store.sqlite.segments.packing import FIELDS, pack
 from recollect.store.sqlite.segments.postings import read_places, read_postings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import change, forget, matches, save
-from recollect.testing.stores.samples import memory
+from recollect.testing.stores.samples import CHANGE, memory
 from recollect.types import Filter, Memory
 
 VOCABULARY = (
@@ -451,7 +451,7 @@ def test_no_word_of_a_purged_memory_is_left_in_a_segment(tmp_path: Path) -> None
     save(store, memory("gone", title="zanzibarword", text="the hello xyzzyplugh", details="qux"))
     Merger(store.database).run()
     join_all(store)
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         write.purge(write.find(["gone"])["gone"])
     store.scrub()
     rows = store.database.rows("SELECT token FROM postings WHERE token LIKE 'zanz%'")
@@ -561,7 +561,7 @@ def test_any_history_says_what_a_new_index_says(seed: int, tmp_path: Path) -> No
             forget(store, forgotten[-1])
         elif forgotten:
             id = forgotten.pop()
-            with store.writing() as write:
+            with store.writing(CHANGE) as write:
                 before = write.find([id])[id]
                 purged = chance.random() < 0.5
                 (write.purge if purged else write.restore)(before)

@@ -17,6 +17,7 @@ from recollect.store.sqlite.subwords import MOST_WAITING
 from recollect.store.sqlite.upkeep import Finding
 from recollect.testing.stores.helpers import forget, matches, nearest, put, save, state
 from recollect.testing.stores.samples import (
+    CHANGE,
     EVERYTHING,
     MODEL,
     NOON,
@@ -270,7 +271,7 @@ def test_a_rebuild_loses_nothing(store: SqliteStore) -> None:
     assert nearest(store, axis(0)) == ["first", "second"]
     assert nearest(store, axis(0), identity=OTHER) == ["third"]
     assert store.feedback.counts() == (1, 0)
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         assert write.find(["fourth"])["fourth"].forgotten
         write.restore(write.find(["fourth"])["fourth"])
     assert matches(store, "forgotten") == ["fourth"]
@@ -333,7 +334,7 @@ def test_prose_has_no_row_in_the_parts_index(store: SqliteStore) -> None:
 def test_a_write_of_many_memories_indexes_the_parts_of_all(store: SqliteStore) -> None:
     count = MOST_WAITING + 5
     save(store, *(memory(f"m{n}", title="", text="LightHouse") for n in range(count)))
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         held = write.find([f"m{n}" for n in range(count)])
         for id, before in held.items():
             held[id] = write.replace(before, memory(id, title="", text="DarkHouse"))

@@ -12,6 +12,7 @@ import numpy as np
 
 from recollect.engine import Recollect
 from recollect.settings import Embedding, Rerank, Settings
+from recollect.testing.stores.samples import CHANGE
 from recollect.types import Filter
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
@@ -29,7 +30,7 @@ def say(*words: object) -> None:
 def save(memory: Recollect, name: str) -> str:
     """Save one memory, and a vector for it; its id."""
     saved = memory.save(title=f"About {name}", text=f"anchor {name}", tags=["deep", name])
-    with memory.store.writing() as write:
+    with memory.store.writing(CHANGE) as write:
         key = write.find([saved.id])[saved.id].key
     memory.store.vectors.put(MODEL, 4, [(key, np.array([1, 0, 0, 0], np.float32))])
     return saved.id

@@ -27,6 +27,7 @@ from recollect.store.sqlite.facets import dates, facets
 from recollect.store.sqlite.feedback_rows import complete_feedback
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.folders import SqliteFileWriting
+from recollect.store.sqlite.history.recording import VersionsChange
 from recollect.store.sqlite.segments.bulk import AddedMemories
 from recollect.store.sqlite.subwords import SubwordsChange
 from recollect.store.sqlite.topics import SqliteTopics
@@ -171,9 +172,15 @@ class SqliteWriting:
     """One write transaction."""
 
     def __init__(
-        self, connection: apsw.Connection, topics: SqliteTopics, *, bulk: bool = False
+        self,
+        connection: apsw.Connection,
+        topics: SqliteTopics,
+        versions: VersionsChange,
+        *,
+        bulk: bool = False,
     ) -> None:
         self._connection = connection
+        self._versions = versions
         self.files = SqliteFileWriting(connection)
         self._topics = topics
         self._vocabulary = VocabularyChange()
@@ -192,6 +199,7 @@ class SqliteWriting:
         self._connection.execute(INSERT, (key, *_values(key, memory)))
         self._counts.add(memory)
         self.added.add(key, memory)
+        self._versions.made(key)
         return Stored(key, memory)
 
     def replace(self, before: Stored, after: Memory) -> Stored:
@@ -203,7 +211,9 @@ class SqliteWriting:
         self._no_longer(before)
         self._counts.add(after)
         self.added.now_live(before.key, after)
-        return Stored(before.key, after)
+        stored = Stored(before.key, after)
+        self._versions.changed(before, stored)
+        return stored
 
     def forget(self, before: Stored, at: datetime) -> None:
         self.added.settle(before.key)
@@ -211,16 +221,19 @@ class SqliteWriting:
         self._no_longer_live(before.memory)
         self._counts.forgotten += 1
         self._subwords.remove(before.key)
+        self._versions.changed(before, before._replace(forgotten_at=at))
 
     def restore(self, before: Stored) -> None:
         self._set_forgotten(before, None)
         self._counts.forgotten -= 1
         self._counts.add(before.memory)
         self.added.now_live(before.key, before.memory)
+        self._versions.changed(before, before._replace(forgotten_at=None))
 
     def purge(self, before: Stored) -> None:
         self.added.settle(before.key)
         self._connection.execute(SET, (UNSCRUBBED, os.urandom(8).hex()))
+        self._versions.purge(before)
         self._connection.execute("DELETE FROM memories WHERE key = ?", (before.key,))
         self._subwords.remove(before.key)
         self._no_longer(before)
@@ -237,6 +250,7 @@ class SqliteWriting:
         self._vocabulary.apply(self._connection)
         self._counts.apply(self._connection)
         self._subwords.apply()
+        self._versions.apply()
 
     def _set_forgotten(self, stored: Stored, at: int | None) -> None:
         fields = (stored.key, *_fields(stored.memory), at)

@@ -30,6 +30,7 @@ from recollect.store.base import (
     Writing,
 )
 from recollect.store.folders import Folders
+from recollect.store.history import Change, History
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.memories import READ_UNTAGGED, from_row
 from recollect.store.sqlite.store import SqliteStore
@@ -70,8 +71,12 @@ class ReadableStore:
         }))  # fmt: skip
         self.folders = cast(Folders, _Part(self, store.folders, {"places": {}}))
 
-    def writing(self, *, bulk: bool = False) -> AbstractContextManager[Writing]:
-        return self._store.writing(bulk=bulk)
+    @property
+    def history(self) -> History:
+        return self._store.history
+
+    def writing(self, change: Change, *, bulk: bool = False) -> AbstractContextManager[Writing]:
+        return self._store.writing(change, bulk=bulk)
 
     def close(self) -> None:
         """Whoever opened the vault closes it."""

@@ -241,6 +241,8 @@ CREATE TABLE writes (
     target    TEXT NOT NULL,        -- the id merged into, or of the successor; '' else
     undoes    INTEGER               -- the operation that this one takes back
 ) STRICT;
+CREATE INDEX writes_at ON writes (at);
+CREATE INDEX writes_undoes ON writes (undoes) WHERE undoes IS NOT NULL;
 -- What a memory was before a write changed it: the fields that differ, see history/differences.py.
 -- Empty for the write that made the memory; one without that was there when history began.
 CREATE TABLE versions (

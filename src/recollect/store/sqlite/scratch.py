@@ -51,5 +51,7 @@ class ScratchDatabase(Database):
 
 
 class ScratchStore(SqliteStore):
+    keeps_history = False
+
     def __init__(self) -> None:
         self._use(ScratchDatabase(), brief=True)

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import StoreError
 from recollect.store.base import Writing
+from recollect.store.history import Change
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.feedback import SqliteFeedback
 from recollect.store.sqlite.folders import SqliteFolders
+from recollect.store.sqlite.history.reading import SqliteHistory
+from recollect.store.sqlite.history.recording import NoVersions, VersionsChange
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting, unscrubbed
 from recollect.store.sqlite.packed.indexes import PackedIndexes
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 class SqliteStore:
     """One vault file. `brief`: this process searches only once or twice, so what pays off later is
     not made. `keys` returns the key of a locked vault. `at_rest`: as `seal` leaves it."""
+
+    keeps_history = True
 
     def __init__(
         self,
@@ -55,14 +60,17 @@ class SqliteStore:
         self.vocabulary = SqliteVocabulary(database)
         self.feedback = SqliteFeedback(database)
         self.folders = SqliteFolders(database)
+        self.history = SqliteHistory(database)
         self._merging = BackgroundMerging(database, brief=brief)
 
     @contextmanager
-    def writing(self, *, bulk: bool = False) -> Iterator[Writing]:
+    def writing(self, change: Change, *, bulk: bool = False) -> Iterator[Writing]:
         with self.database.writing() as connection:
-            writing = SqliteWriting(connection, self.topics, bulk=bulk)
+            versions = (VersionsChange if self.keeps_history else NoVersions)(connection, change)
+            writing = SqliteWriting(connection, self.topics, versions, bulk=bulk)
             yield writing
             writing.finish()
+        versions.committed()
         self._merging.wrote(segments=writing.added.in_segments)
 
     def resume_merging(self) -> None:

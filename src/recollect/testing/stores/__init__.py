@@ -10,6 +10,7 @@ class TestMyStore(StoreContract):
 """
 
 from recollect.testing.stores.concurrency import ConcurrencyContract
+from recollect.testing.stores.history import HistoryContract
 from recollect.testing.stores.keyword import KeywordContract
 from recollect.testing.stores.memories import MemoriesContract
 from recollect.testing.stores.subwords import SubwordsContract
@@ -30,6 +31,7 @@ class StoreContract(
     WaitingContract,
     ConcurrencyContract,
     MemoriesContract,
+    HistoryContract,
 ):
     """The laws of `Store`, one test each.
 

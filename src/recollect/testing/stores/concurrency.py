@@ -17,7 +17,7 @@ from recollect.testing.stores.helpers import (
     save,
     state,
 )
-from recollect.testing.stores.samples import EVERYTHING, MODEL, NOON, PLENTY, axis, memory
+from recollect.testing.stores.samples import CHANGE, EVERYTHING, MODEL, NOON, PLENTY, axis, memory
 
 
 class ConcurrencyContract(Contract):
@@ -35,7 +35,7 @@ class ConcurrencyContract(Contract):
         )
         for step in steps:
             before = state(store, "anchor", "deep")
-            with store.writing() as write:
+            with store.writing(CHANGE) as write:
                 step(write)
             assert state(store, "anchor", "deep") != before
             assert state(other, "anchor", "deep") == state(store, "anchor", "deep")
@@ -55,7 +55,7 @@ class ConcurrencyContract(Contract):
         assert other.vectors.similarities(MODEL, axis(0), ["a"]) == {"a": 0.0}
         forget(store, "b")
         assert nearest(other, axis(2)) == ["a"]
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.restore(write.find(["b"])["b"])
         put(store, MODEL, {"b": axis(3)})
         assert nearest(other, axis(3)) == ["b", "a"]

@@ -11,7 +11,7 @@ import msgspec
 from recollect.errors import DimensionMismatch
 from recollect.query.terms import semantic_text, tokens
 from recollect.store.base import COLUMNS, Coverage, KeywordIndexName, KeywordQuery, Store, Stored
-from recollect.testing.stores.samples import DAY, EVERYTHING, MODEL, NOON, PLENTY, memory
+from recollect.testing.stores.samples import CHANGE, DAY, EVERYTHING, MODEL, NOON, PLENTY, memory
 from recollect.types import Filter, Memory, Place, place_of
 
 if TYPE_CHECKING:  # exists for type checkers only
@@ -30,31 +30,31 @@ class Contract:
 
 
 def save(store: Store, *memories: Memory) -> dict[str, Stored]:
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         return {one.id: write.add(one) for one in memories}
 
 
 def change(store: Store, id: str, **changes: Any) -> None:
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         before = write.find([id])[id]
         write.replace(before, msgspec.structs.replace(before.memory, **changes))
 
 
 def forget(store: Store, *ids: str) -> None:
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         for before in write.find(ids).values():
             write.forget(before, NOON + DAY)
 
 
 def purge_everything(store: Store) -> None:
     live = ids(store.memories.browse(EVERYTHING, PLENTY))
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         for before in write.find(live).values():
             write.purge(before)
 
 
 def put(store: Store, identity: str, vectors: Mapping[str, Vector]) -> None:
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         keys = {id: stored.key for id, stored in write.find(vectors).items()}
     width = len(next(iter(vectors.values())))
     store.vectors.put(identity, width, [(keys[id], row) for id, row in vectors.items()])
@@ -136,7 +136,7 @@ def check_vocabulary(store: Store) -> None:
 
 
 def check_waiting(store: Store, ids: Sequence[str], coverage: Coverage) -> None:
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         keys = {stored.key: id for id, stored in write.find([f"m{n}" for n in range(6)]).items()}
     assert [keys[one.key] for one in store.vectors.waiting(MODEL, PLENTY)] == list(ids)
     assert store.vectors.coverage(MODEL) == coverage

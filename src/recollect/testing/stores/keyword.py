@@ -17,6 +17,7 @@ from recollect.testing.stores.helpers import (
     weights,
 )
 from recollect.testing.stores.samples import (
+    CHANGE,
     EVERYTHING,
     FILTERS,
     PLENTY,
@@ -136,7 +137,7 @@ class KeywordContract(Contract):
     def test_changed_words_are_found_and_the_old_ones_are_not(self) -> None:
         store = self.store()
         stored = save(store, memory("a", text="lighthouse", tags=("beacon",)))["a"]
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.replace(stored, memory("a", text="anchor", tags=("chain",)))
         for index in WORD_INDEXES:
             assert matches(store, "anchor", index) == matches(store, "chain", index) == ["a"]

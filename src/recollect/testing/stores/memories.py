@@ -27,6 +27,7 @@ from recollect.testing.stores.helpers import (
     save,
 )
 from recollect.testing.stores.samples import (
+    CHANGE,
     DAY,
     EVERYTHING,
     FILTERS,
@@ -70,7 +71,7 @@ class MemoriesContract(Contract):
         for number, last in enumerate(made):
             save(store, *made)
             behind = _place(last)
-            with store.writing() as write:
+            with store.writing(CHANGE) as write:
                 stored = write.find([last.id])[last.id]
                 if number % 3 == 0:
                     write.forget(stored, NOON)
@@ -312,7 +313,7 @@ class MemoriesContract(Contract):
         others = [given._replace(at=NOON + DAY), given._replace(accepted=False)]
         events = [(given, 1), (others[0], 1), (given, 2), (others[1], 1)]
         for added in (3, 0):
-            with store.writing() as write:
+            with store.writing(CHANGE) as write:
                 assert write.complete_feedback(events) == added
             assert store.feedback.every() == [given, others[0], given, others[1]]
 
@@ -322,7 +323,7 @@ def _place(one: Memory) -> Place:
 
 
 def _purge_forgotten(store: Store, id: str) -> None:
-    with store.writing() as write:
+    with store.writing(CHANGE) as write:
         for before in write.find([id]).values():
             write.purge(before)
 

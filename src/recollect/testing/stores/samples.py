@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from recollect.store.history import Author, Change
 from recollect.types import Filter, Memory, Severity, Tier
 
 if TYPE_CHECKING:  # exists for type checkers only
     from recollect.store.base import Vector
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+CHANGE = Change("save", Author("test"), lambda: NOON)
 DAY = timedelta(days=1)
 EVERYTHING = Filter()
 PLENTY = 1000

@@ -15,7 +15,7 @@ from recollect.testing.stores.helpers import (
     save,
     weights,
 )
-from recollect.testing.stores.samples import EVERYTHING, FILTERS, NOON, memory
+from recollect.testing.stores.samples import CHANGE, EVERYTHING, FILTERS, NOON, memory
 from recollect.types import Filter
 
 # Texts that look alike, and for each the queries that must find it before all others.
@@ -102,18 +102,18 @@ class SubwordsContract(Contract):
         assert found(store, "会議") == ["a", "b"]
         forget(store, "a")
         assert found(store, "会議") == ["b"]
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.restore(write.find(["a"])["a"])
             write.purge(write.find(["b"])["b"])
         assert found(store, "会議") == ["a"]
         forget(store, "a")
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.replace(write.find(["a"])["a"], memory("a", text="FileSync"))
         assert (found(store, "会議"), found(store, "filesync")) == ([], ["a"])
 
     def test_one_write_may_change_the_subwords_many_times(self) -> None:
         store = self.store()
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             stored = write.add(memory("a", text="FileSync"))
             stored = write.replace(stored, memory("a", text="UserGetter"))
             write.forget(stored, NOON)

@@ -15,6 +15,7 @@ from recollect.testing.stores.helpers import (
     state,
 )
 from recollect.testing.stores.samples import (
+    CHANGE,
     EVERYTHING,
     MODEL,
     NOON,
@@ -46,7 +47,7 @@ class TransactionContract(Contract):
         odd = {made.id: made for made in odd_memories(150)}
         save(store, *odd.values())
         assert store.memories.get(list(odd)) == odd
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             assert {id: stored.memory for id, stored in write.find(odd).items()} == odd
         listed = store.memories.browse(EVERYTHING, PLENTY)
         assert {made.id: made for made in listed} == odd
@@ -58,7 +59,7 @@ class TransactionContract(Contract):
         assert store.memories.get([]) == {}
 
     def test_a_write_sees_what_it_wrote(self) -> None:
-        with self.store().writing() as write:
+        with self.store().writing(CHANGE) as write:
             assert write.find(["a"]) == {}
             added = write.add(memory("a"))
             assert write.find(["a"]) == {"a": added}
@@ -67,7 +68,7 @@ class TransactionContract(Contract):
 
     def test_a_write_is_seen_by_others_when_it_is_done_and_not_before(self) -> None:
         store, other = self.store(), self.store()
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.add(memory("a", text="lighthouse"))
             assert other.memories.get(["a"]) == {}
             assert matches(other, "lighthouse") == []
@@ -79,7 +80,7 @@ class TransactionContract(Contract):
         kept = save(store, memory("kept", text="anchor"))["kept"]
         before = state(store)
         try:
-            with store.writing() as write:
+            with store.writing(CHANGE) as write:
                 write.add(memory("new", text="lighthouse", tags=("harbor",)))
                 write.replace(kept, memory("kept", text="changed"))
                 write.forget(write.find(["new"])["new"], NOON)
@@ -92,11 +93,11 @@ class TransactionContract(Contract):
     def test_replace_changes_every_field_and_keeps_the_key(self) -> None:
         store = self.store()
         before = save(store, memory("full"))["full"]
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             after = write.replace(before, full_memory())
         assert after.key == before.key
         assert store.memories.get(["full"]) == {"full": full_memory()}
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.replace(after, memory("full"))
         assert store.memories.get(["full"]) == {"full": memory("full")}
 
@@ -104,7 +105,7 @@ class TransactionContract(Contract):
         store = self.store()
         stored = save(store, memory("a", tags=("x", "y", "z")))["a"]
         for tags in (("z", "y", "x"), ("y",), ("y", "q", "x"), ()):
-            with store.writing() as write:
+            with store.writing(CHANGE) as write:
                 stored = write.replace(stored, memory("a", tags=tags))
             assert store.memories.get(["a"])["a"].tags == tags
 
@@ -112,7 +113,7 @@ class TransactionContract(Contract):
         store = self.store()
         save(store, memory("a", text="lighthouse"))
         forget(store, "a")
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.replace(write.find(["a"])["a"], memory("a", text="anchor"))
         assert store.memories.get(["a"])["a"].text == "anchor"
         assert (matches(store, "anchor"), matches(store, "lighthouse")) == (["a"], [])
@@ -138,7 +139,7 @@ class TransactionContract(Contract):
         store = self.store()
         save(store, full_memory("a"), memory("b"))
         forget(store, "a")
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             found = write.find(["a", "b"])
         assert {id: stored.forgotten for id, stored in found.items()} == {"a": True, "b": False}
         assert found["a"].memory == full_memory("a")
@@ -149,7 +150,7 @@ class TransactionContract(Contract):
         before = state(store)
         forget(store, "a")
         assert state(store) != before
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.restore(write.find(["a"])["a"])
         assert state(store) == before
 
@@ -160,14 +161,14 @@ class TransactionContract(Contract):
             put(store, MODEL, {"a": axis(0)})
             if forgotten_first:
                 forget(store, "a")
-            with store.writing() as write:
+            with store.writing(CHANGE) as write:
                 write.purge(write.find(["a"])["a"])
                 assert write.find(["a"]) == {}
             check_vocabulary(store)
             assert nearest(store, axis(0)) == []
             save(store, memory("a", text="anchor"))
             assert (matches(store, "anchor"), matches(store, "lighthouse")) == (["a"], [])
-            with store.writing() as write:
+            with store.writing(CHANGE) as write:
                 write.purge(write.find(["a"])["a"])
 
 

@@ -16,6 +16,7 @@ from recollect.testing.stores.helpers import (
     save,
 )
 from recollect.testing.stores.samples import (
+    CHANGE,
     CLOSE,
     EVERYTHING,
     FILTERS,
@@ -219,7 +220,7 @@ class VectorContract(Contract):
         store = self.store()
         save(store, memory("a"), memory("b"), memory("c"))
         put(store, MODEL, {"b": axis(1), "c": axis(3)})
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             key = write.find(["a"])["a"].key
         spans = [Span(0, 10), Span(8, 20), Span(18, 30)]
         rows = [(key, axis(place)) for place in range(3)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from recollect.testing.stores.helpers import Contract, check_vocabulary, forget, save
-from recollect.testing.stores.samples import NOON, memory, random_memories
+from recollect.testing.stores.samples import CHANGE, NOON, memory, random_memories
 
 
 class VocabularyContract(Contract):
@@ -16,17 +16,17 @@ class VocabularyContract(Contract):
         stored = save(store, *made)
         check_vocabulary(store)
         for before in list(stored.values())[:20]:
-            with store.writing() as write:
+            with store.writing(CHANGE) as write:
                 after = msgspec.structs.replace(before.memory, text="w3 fresh", tags=("w1", "New"))
                 stored[after.id] = write.replace(before, after)
         check_vocabulary(store)
         forget(store, *list(stored)[10:30])
         check_vocabulary(store)
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             for before in write.find(list(stored)[10:20]).values():
                 write.restore(before)
         check_vocabulary(store)
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             for before in write.find(list(stored)[15:25]).values():
                 write.purge(before)
         check_vocabulary(store)
@@ -34,7 +34,7 @@ class VocabularyContract(Contract):
 
     def test_one_write_may_change_a_memory_many_times(self) -> None:
         store = self.store()
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             stored = write.add(memory("a", text="one two"))
             stored = write.replace(stored, memory("a", text="two three"))
             write.forget(stored, NOON)

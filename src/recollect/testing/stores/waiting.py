@@ -15,7 +15,17 @@ from recollect.testing.stores.helpers import (
     put,
     save,
 )
-from recollect.testing.stores.samples import DAY, MODEL, NOON, OTHER, PLENTY, WIDTH, axis, memory
+from recollect.testing.stores.samples import (
+    CHANGE,
+    DAY,
+    MODEL,
+    NOON,
+    OTHER,
+    PLENTY,
+    WIDTH,
+    axis,
+    memory,
+)
 from recollect.types import Tier
 
 
@@ -111,7 +121,7 @@ class WaitingContract(Contract):
         check_waiting(store, ["m5"], Coverage(3, 4))
         change(store, "m1", text="new words")
         check_waiting(store, ["m5", "m1"], Coverage(2, 4))
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             for stored in write.find(["m0", "m4"]).values():
                 write.restore(stored)
             write.purge(write.find(["m5"])["m5"])
@@ -126,7 +136,7 @@ class WaitingContract(Contract):
         store = self.store()
         stored = save(store, memory("forgotten"), memory("purged"), memory("live"))
         forget(store, "forgotten")
-        with store.writing() as write:
+        with store.writing(CHANGE) as write:
             write.purge(stored["purged"])
         rows = [(one.key, axis(0)) for one in stored.values()]
         store.vectors.put(MODEL, WIDTH, rows)
