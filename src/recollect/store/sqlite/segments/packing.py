@@ -13,6 +13,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.query.subwords import subwords as of_text
 from recollect.query.subwords import subwords_by_piece
 from recollect.query.terms import DOTTED_I, STOP_WORDS, tokens
 from recollect.store.base import COLUMNS, KeywordIndexName
@@ -64,7 +65,7 @@ def prepared(memories: Iterable[Sequence[str]], *, counting: bool = True) -> Pre
     every = np.ones(len(rows), np.bool_)
     detailed = np.array([bool(row[-1]) for row in rows], np.bool_)
     subword = _subwords(rows, pieces, texts, parts)
-    compound = subword.counts.reshape(-1, len(COLUMNS["subwords"])).any(axis=1)
+    compound: Mask = subword.counts.reshape(-1, len(COLUMNS["subwords"])).sum(axis=1) > 0
     indexes: Packed = {
         "stemmed": packed(stemmed, FIELDS, "stemmed", every, stems),
         "plain": packed(texts.spelled(plain), FIELDS, "plain", every, words),
@@ -87,8 +88,8 @@ def _vocabulary(
     semantic = np.zeros((len(rows), len(FIELDS)), np.bool_)
     semantic[:, SEMANTIC_FIELDS] = True
     odd = texts.tokens_of(semantic.ravel(), len(pieces))
-    odd[odd] = [_is_odd(pieces[at]) for at in np.flatnonzero(odd)]
-    each = [[words[token] for token in tokens(pieces[at])] for at in np.flatnonzero(odd)]
+    odd[odd] = [_is_odd(pieces[at]) for at in np.flatnonzero(odd).tolist()]
+    each = [[words[token] for token in tokens(pieces[at])] for at in np.flatnonzero(odd).tolist()]
     by_piece = plain.replaced(odd, _flat(each))
     # Where a text has this letter, its other words are put in lower case one by one too.
     dotted = np.array([DOTTED_I in piece for piece in pieces], np.bool_)
@@ -106,7 +107,7 @@ def _vocabulary(
             if count and len(word) > 1 and word not in STOP_WORDS
         }
     )
-    for at in np.flatnonzero(whole):
+    for at in np.flatnonzero(whole).tolist():
         counts.update(set(tokens("\n".join([rows[at][field] for field in SEMANTIC_FIELDS]))))
     return counts
 
@@ -126,7 +127,7 @@ def _subwords(
     held[:, SUBWORD_FIELDS] = True
     held[:, 0] = [subwords.is_split(row[0]) for row in rows]
     used = np.flatnonzero(texts.tokens_of(held.ravel(), len(pieces)))
-    found, unspaced = subwords_by_piece([pieces[at] for at in used])
+    found, unspaced = subwords_by_piece([pieces[at] for at in used.tolist()])
     by_piece, marked = np.zeros(len(pieces), np.int64), np.zeros(len(pieces), np.bool_)
     cut = parts.cut([" ".join(one) for one in found])
     by_piece[used], marked[used[unspaced]] = cut.counts, True
@@ -134,7 +135,7 @@ def _subwords(
     # In scripts without spaces, blanks between two pieces do not count.
     whole = texts.having(marked)
     each = [
-        " ".join(subwords.subwords(rows[at // len(FIELDS)][at % len(FIELDS)]))
+        " ".join(of_text(rows[at // len(FIELDS)][at % len(FIELDS)]))
         for at in np.flatnonzero(whole).tolist()
     ]
     spelled = spelled.replaced(whole, parts.cut(each))

@@ -82,7 +82,8 @@ def sums(numbers: Numbers, sizes: Numbers) -> Numbers:
 def in_pieces(texts: Sequence[str]) -> tuple[list[str], TokenizedTexts]:
     """The different pieces, and the texts as their numbers."""
     numbers: dict[str, int] = {}
-    tokens, counts = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+    tokens: list[Numbers] = [np.zeros(0, np.int32)]
+    counts: list[Numbers] = [np.zeros(0, np.int64)]
     for at in range(0, len(texts), TOGETHER):
         pieces, some = _in_pieces(texts[at : at + TOGETHER])
         known = [numbers.setdefault(piece, len(numbers)) for piece in pieces]
@@ -142,7 +143,8 @@ def _same(words: Words, first: Numbers, lengths: Numbers, other: Numbers) -> boo
 
 def _masked(words: Words, left: Numbers) -> Words:
     """The words without the bytes that are not of their pieces, of which so many are left."""
-    return words & MASKS[np.minimum(left, WIDTH)]
+    masked: Words = words & MASKS[np.minimum(left, WIDTH)]
+    return masked
 
 
 def _by_word(lengths: Numbers) -> Iterator[tuple[int, slice | Numbers]]:
