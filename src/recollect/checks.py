@@ -23,6 +23,7 @@ LONGEST_DEADLINE_MS = 3_600_000
 # What a filter's values are, where they are not texts.
 FILTER_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("tags", "holding", "without", "without_kinds", "among"), (list, tuple)),
+    "archived": (bool,),
     **dict.fromkeys(("since", "until", "made_since", "made_before", "valid_at"), (datetime,)),
 }
 

@@ -64,6 +64,17 @@ Kept = Annotated[
         description="days, as 90d; versions of each memory, as 20; or a size, as 512 MB",
     ),
 ]
+# A span of time, as a policy has it.
+AGE = r"(?P<count>[0-9]{1,5}) ?(?P<unit>d|days?|w|weeks?|months?|y|years?)"
+PolicyAction = Literal["expire", "archive", "cap", "purge"]
+Age = Annotated[
+    str,
+    Meta(
+        pattern=rf"^(|{AGE})\Z",
+        description="a number of days, weeks, months or years: 30d, 2w, 6 months, 1 year",
+    ),
+]
+AtMost = Annotated[int, Meta(ge=0, le=10_000_000, description="a whole number from 0 to 10000000")]
 
 PREFIX = "RECOLLECT_"
 RESERVED = {"RECOLLECT_HOME", "RECOLLECT_NOW"}
@@ -165,6 +176,39 @@ class HistorySettings(Struct, frozen=True, forbid_unknown_fields=True):
     keep: Kept = "512 MB"
 
 
+class PolicySettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """One `[policies.NAME]`: what becomes of captures as time passes. `expire` forgets and `purge`
+    removes those not changed for so long, but with `unless_useful` not those that somebody opened
+    or accepted; `archive` puts aside those not changed and not used for so long, `cap` all but the
+    `most` changed or used last of each project. The fields of a filter say which."""
+
+    what: PolicyAction
+    after: Age = ""
+    most: AtMost = 0
+    unless_useful: bool = True
+    project: str | None = None
+    source: str | None = None
+    domain: str | None = None
+    kind: str | None = None
+    space: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+class ReviewSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether agents may decide what stands in the review, or only propose."""
+
+    agents_decide: bool = False
+
+
+class UsageSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether it is counted which memories are of use, in the vault."""
+
+    keep: bool = True
+
+
+Policies = dict[str, PolicySettings]
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     embedding: Embedding = Embedding()
     rerank: Rerank = Rerank()
@@ -176,6 +220,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     hooks: Hooks = Hooks()
     secrets: Secrets = Secrets()
     history: HistorySettings = HistorySettings()
+    usage: UsageSettings = UsageSettings()
+    review: ReviewSettings = ReviewSettings()
+    policies: Policies = msgspec.field(default_factory=dict)
     vaults: tuple[VaultSettings, ...] = ()
     collections: tuple[CollectionSettings, ...] = ()
 
@@ -224,6 +271,9 @@ def _from(environment: Mapping[str, str]) -> dict[str, Any]:
 def _laid_over(settings: Settings, values: dict[str, Any], place: str) -> Settings:
     changed: dict[str, Any] = {}
     for section, keys in values.items():
+        if section == "policies":
+            changed[section] = _policies(keys, place)
+            continue
         if section in TABLES:
             changed[section] = _tables(section, keys, place)
             continue
@@ -238,6 +288,23 @@ def _laid_over(settings: Settings, values: dict[str, Any], place: str) -> Settin
 
 # Sections that are lists: `[[vaults]]`.
 TABLES: dict[str, type[Struct]] = {"vaults": VaultSettings, "collections": CollectionSettings}
+
+
+def _policies(tables: object, place: str) -> dict[str, PolicySettings]:
+    if not isinstance(tables, dict) or not all(isinstance(each, dict) for each in tables.values()):
+        raise UserError(f"{place}: policies must be written as [policies.NAME], one for each.")
+    made = {}
+    for name, table in tables.items():
+        where = f"{place}: [policies.{name}]"
+        policy = _table(PolicySettings, table, where)
+        assert isinstance(policy, PolicySettings)
+        needed, other = ("most", "after") if policy.what == "cap" else ("after", "most")
+        if not getattr(policy, needed):
+            raise UserError(f"{where} needs {needed}: it says {policy.what}.")
+        if getattr(policy, other):
+            raise UserError(f"{where}: {other} is not for {policy.what}.")
+        made[name] = policy
+    return made
 
 
 def _tables(section: str, tables: object, place: str) -> tuple[Struct, ...]:

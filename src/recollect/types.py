@@ -70,6 +70,15 @@ class Passage(NamedTuple):
     text: str
 
 
+class Use(NamedTuple):
+    """How often a memory was returned by a search, opened and accepted, and when last."""
+
+    returned: int
+    opened: int
+    accepted: int
+    last_at: datetime
+
+
 class Place(NamedTuple):
     """Where a memory stands in browsing order; a page can begin behind it even when it is gone."""
 
@@ -102,10 +111,11 @@ class Filter(Struct, frozen=True, kw_only=True):
     without_kinds: tuple[str, ...] = ()
     valid_at: datetime | None = None
     among: tuple[str, ...] | None = None  # ids; none of them lets nothing pass
+    archived: bool | None = None  # True: archived ones as well, which are left out else
 
     def narrows(self) -> bool:
         """Whether anything is asked for at all."""
-        return self != Filter()
+        return self not in (Filter(), Filter(archived=True))
 
 
 class Search(Struct, frozen=True, kw_only=True):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
-from recollect.checks import bounded, checked_filter
-from recollect.engine.searching import EVERYTHING, show
+from recollect.checks import bounded, checked_filter, named_ids
+from recollect.engine.searching import EVERYTHING, looked_up
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
 from recollect.pipeline import MOST_FACETS
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
 from recollect.times import moved
-from recollect.types import Filter, Memory, Place, place_of
+from recollect.types import Filter, Memory, Place, Use, place_of
 
 EXPORT_BATCH = 1000
 
@@ -26,7 +26,7 @@ def browse(
     """Memories in browsing order: core, then capture, then file, the newest first in each. `after`
     goes on behind a memory, or behind the place where it stood."""
     if isinstance(after, str):
-        [memory] = show(session, [after])
+        [memory] = looked_up(session, [after])
         after = place_of(memory)
     return session.store.memories.browse(checked_filter(filter), bounded(limit), after)
 
@@ -56,6 +56,12 @@ def expired(session: Session, filter: Filter = EVERYTHING, limit: int = 20) -> S
     return session.store.memories.expiring(
         checked_filter(filter), bounded(limit), until=session.clock()
     )
+
+
+def usage(session: Session, ids: Sequence[str]) -> dict[str, Use]:
+    """How often each of these memories was returned, opened and accepted; those that never were, or
+    are in another vault, are left out."""
+    return session.store.usage.of(named_ids(ids)) if session.settings.usage.keep else {}
 
 
 def export(session: Session) -> Iterator[Memory]:

@@ -62,7 +62,9 @@ def context(
         {id: origin for id, (_, origin) in kept.items()},
         {r.id: r.passage.text for r in results if r.passage and r.passage.field == "details"},
     )
-    return fitted(everything, max_tokens, keywords(query), forms)
+    shown = fitted(everything, max_tokens, keywords(query), forms)
+    session.used("returned", [memory.id for memory in shown.memories])
+    return shown
 
 
 def _pinned(session: Session, filter: Filter, limit: int) -> list[Memory]:

@@ -24,7 +24,16 @@ from recollect.types import Filter, Memory, Place
 from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
-    from recollect.engine import browsing, bulk, importing, sharing, upkeep, writing
+    from recollect.engine import (
+        browsing,
+        bulk,
+        comparison,
+        importing,
+        policies,
+        sharing,
+        upkeep,
+        writing,
+    )
     from recollect.engine import context as agent_context
     from recollect.engine import feedback as result_feedback
     from recollect.engine import folders as file_folders
@@ -60,6 +69,7 @@ if not TYPE_CHECKING:
         Later, ("browsing", "bulk", "importing", "sharing", "upkeep", "writing")
     )
     agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
+    comparison, policies = map(Later, ("comparison", "policies"))
 
 
 class LaterMethod:
@@ -250,6 +260,7 @@ class Recollect:
     related = method(searching.related, SEARCH)
     show = method(searching.show, SEARCH, anywhere=True)
     located = method(searching.located, SEARCH, anywhere=True)
+    looked_up = method(searching.looked_up, SEARCH, anywhere=True)
     recipe = method(Session.recipe, SEARCH, anywhere=True)
 
     # Browsing
@@ -270,6 +281,9 @@ class Recollect:
     dates = method(browsing.dates, SEARCH)
     expiring = method(browsing.expiring, SEARCH)
     expired = method(browsing.expired, SEARCH)
+    usage = method(browsing.usage, SEARCH)
+    duplicates = method(comparison.duplicates, SEARCH)
+
     opinions = method(result_feedback.opinions, SEARCH)
     judged = method(result_feedback.judged, SEARCH)
     learned = method(result_feedback.learned, SEARCH)
@@ -333,6 +347,8 @@ class Recollect:
 
         return backup(self.session, file, keep=keep, progress=progress)
 
+    tidy = method(policies.tidy, WRITE, DELETE, ADMIN)
+    tidy_daily = method(policies.tidy_daily, WRITE, DELETE, ADMIN)
     warm_up = method(upkeep.warm_up, ADMIN)
     embed_now = method(Session.embed_now, ADMIN)
     probe = method(upkeep.probe, ADMIN)

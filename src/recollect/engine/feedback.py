@@ -8,7 +8,7 @@ from functools import partial
 
 from recollect.checks import named_ids
 from recollect.engine.learning import is_due, learn
-from recollect.engine.searching import show
+from recollect.engine.searching import looked_up
 from recollect.engine.session import Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.models.embedding_queue import embed_queries
@@ -30,6 +30,7 @@ def feedback(
     if not words:
         raise UserError("Feedback needs the query that the result answered, in words.")
     named_ids([id])
+    was = any(said.memory_id == id and said.accepted for said in session.store.feedback.on([words]))
     if undo:
         if not session.store.feedback.take_back(words, id, accept):
             what = {None: "feedback", True: "acceptance", False: "dismissal"}[accept]
@@ -40,6 +41,8 @@ def feedback(
         _check_there(session, id)
         session.store.feedback.add(kept, id, accept, session.clock())
     session.wrote("feedback", [id])
+    if was != (accept is True and not undo):
+        session.used("taken back" if was else "accepted", [id])
     # What follows can be made up for later; what was said is on the disk.
     with suppress(RecollectError):
         if session.models.embeds():
@@ -52,7 +55,7 @@ def feedback(
 def _check_there(session: Session, id: str) -> None:
     """NotFound where there is no such memory, or it is forgotten."""
     try:
-        show(session, [id])
+        looked_up(session, [id])
     except NotFound:
         if id in session.store.memories.find([id]):
             raise NotFound(

@@ -16,6 +16,7 @@ from recollect.engine.session import Command, Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.store.folders import Folder
 from recollect.store.history import WriteOperation
+from recollect.store.sqlite.usage import SPOOL
 from recollect.store.sqlite.vectors import LEASE
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def sync_folder(
 def _own_files(session: Session) -> Sequence[str]:
     """The files that every write changes: a folder that holds the vault must not index them."""
     files = (os.path.realpath(session.path), os.path.realpath(session.home / AUDIT))
-    ends = ("", "-wal", "-shm", "-journal", LEASE, ".1")
+    ends = ("", "-wal", "-shm", "-journal", LEASE, SPOOL, ".1")
     return [file + end for file in files for end in ends]
 
 

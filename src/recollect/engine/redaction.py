@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recollect.checks import clean_query
+from recollect.hashing import content_digest
 from recollect.ingest.draft import Draft
 from recollect.settings import Secrets
 from recollect.store.folders import Folder
+from recollect.types import Memory
+from recollect.version import __version__
 
 if TYPE_CHECKING:
     from recollect.folders.file_reading import Cleaning
     from recollect.secrets.redaction import SecretPatterns
+
+
+# Where a secret may stand in a memory, beside its tags.
+TEXTS = (
+    "title", "text", "context", "why", "impact", "details", "kind", "domain", "project", "source",
+    "space", "path",
+)  # fmt: skip
 
 
 class Redaction:
@@ -40,6 +50,20 @@ class Redaction:
         from recollect.secrets.redaction import redact_draft  # noqa: PLC0415  start-up time
 
         return redact_draft(draft, self._patterns)
+
+    def of_memory(self, memory: Memory) -> tuple[Mapping[str, Any], Mapping[str, int]]:
+        """The fields of a memory that hold secrets, without them, and how many of each kind there
+        are."""
+        fields = {name: getattr(memory, name) for name in (*TEXTS, "tags")}
+        clean, found = self.of_draft(Draft(fields))
+        changed = {name: new for name, new in clean.fields.items() if new != fields[name]}
+        return changed, found
+
+    @cached_property
+    def rules(self) -> str:
+        """A name for the rules, another one when they change."""
+        custom = sorted(self._settings.patterns.items())
+        return content_digest(repr([__version__, self._patterns.names, custom]), 8).hex()
 
     def of_query(self, query: str) -> str:
         """A query as feedback keeps it: without secrets."""

@@ -38,7 +38,9 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
     """Search. `fields` are those of `Search` and of `Filter` by name: `limit=5`,
     `project="harbor"`, `tags=("a",)`."""
     asked = completed(session, search, **fields)
-    return federated(session, _recipe(session, asked), asked)
+    found = federated(session, _recipe(session, asked), asked)
+    session.used("returned", [result.id for result in found if result.vault == HOME])
+    return found
 
 
 def _recipe(session: Session, search: Search) -> Recipe:
@@ -164,7 +166,7 @@ def related(session: Session, id: str, limit: int | None = None) -> Response:
     """Other memories about what this one is about, best first."""
     from recollect.recipes.related import RELATED  # noqa: PLC0415  start-up time
 
-    [memory] = show(session, [id])
+    [memory] = looked_up(session, [id])
     text = f"{memory.title} {memory.text}"[:RELATED_READS]
     limit = bounded(RELATED.limits.default if limit is None else limit)
     found = in_vault(session, RELATED, completed(session, text, limit=limit + 1, literal=True))
@@ -182,8 +184,19 @@ def show(session: Session, ids: Sequence[str], *, federate: bool = True) -> list
     return [found.memory for found in located(session, ids, federate=federate)]
 
 
+def looked_up(session: Session, ids: Sequence[str]) -> list[Memory]:
+    """The same for what asks for memories by itself: nobody has opened them."""
+    return [found.memory for found in _located(session, ids, federate=True)]
+
+
 def located(session: Session, ids: Sequence[str], *, federate: bool = True) -> list[FoundMemory]:
     """The same, each with the name of its vault."""
+    every = _located(session, ids, federate=federate)
+    session.used("opened", [found.memory.id for found in every if found.vault == HOME])
+    return every
+
+
+def _located(session: Session, ids: Sequence[str], *, federate: bool) -> list[FoundMemory]:
     found: dict[str, FoundMemory] = {}
     if session.caller.sees(HOME):
         own = session.readable_store().memories.get(named_ids(ids))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -19,14 +19,14 @@ from recollect.checks import sayable_path
 from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
 from recollect.engine.redaction import Redaction
-from recollect.errors import Forbidden, ProviderError, UserError
+from recollect.errors import Forbidden, ProviderError, RecollectError, UserError
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.models.embedding_queue import embed_queries, embed_waiting
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
 from recollect.settings import LockSettings, Settings, home_folder, load_settings
-from recollect.store.base import Store, Writing
+from recollect.store.base import Store, UseKind, Writing
 from recollect.store.history import Author, Change, WriteOperation, parse_keep
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import in_utc, parse_time
@@ -76,6 +76,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     interface: str = "library"
     client: str = ""
     command: Command | None = None
+    lasting: bool = False
     closing: tuple[Closable, ...] = ()
 
     def close(self) -> None:
@@ -192,6 +193,16 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
                 self.caller, action, HOME, len(ids), lambda: [self.mark(id) for id in ids]
             )
 
+    def used(self, kind: UseKind, ids: Sequence[str]) -> None:
+        """Count a use of memories of this vault. Nothing is written for it here; a process that
+        stays writes what it has counted beside everything else, at most once a minute."""
+        if not ids or not self.settings.usage.keep or self.store.database.frozen:
+            return
+        with suppress(RecollectError):  # a damaged vault can still be searched
+            self.store.usage.count(kind, ids, self.clock())
+        if self.lasting and self.store.usage.due:
+            self.late.do(lambda stop: self.store.usage.fold())
+
     def mark(self, id: str) -> str:
         """The name of a memory in the audit log: a hash that only this vault can make."""
         exact = id.encode(errors="surrogatepass").hex()  # a topic is hashed in small letters
@@ -277,6 +288,7 @@ def open_session(
         others=others,
         interface=interface,
         client=client,
+        lasting=lasting,
         closing=(late, others, models, background, *([] if idle is None else [idle]), store),
     )
 

@@ -170,6 +170,7 @@ def stats(session: Session) -> dict[str, Any]:
         "vectors": coverage(session).embedded,
         "waiting": waiting(session),
         "recipe": session.settings.search.recipe,
+        **({"used": session.store.usage.totals()} if session.settings.usage.keep else {}),
     }
 
 

@@ -49,4 +49,5 @@ def filter_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Fil
     for name in ("since", "until"):
         if name in named:
             named[name] = parse_moment(named[name], now, prefix + name) if named[name] else None
-    return Filter(**named | {"tags": tuple(named.get("tags", ()))})
+    archived = named.get("archived") or None  # False says no more than its absence
+    return Filter(**named | {"tags": tuple(named.get("tags", ())), "archived": archived})

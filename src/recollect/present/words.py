@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from recollect.present.visible import visible
-from recollect.types import FilePlace, Memory
+from recollect.types import FilePlace, Memory, Use
 
 # As long as a scan's first words: enough to distinguish memories without a title.
 HEADING = 120
@@ -34,6 +34,15 @@ def counted(number: int, singular: str, plural: str = "") -> str:
     """`1 memory`, `2 memories`."""
     many = plural or (singular[:-1] + "ies" if singular.endswith("y") else singular + "s")
     return f"{number:,} {singular if number == 1 else many}"
+
+
+def use_text(use: Use) -> str:
+    """`returned 12 times, opened 3, accepted 1; last on 2026-11-16`."""
+    times = counted(use.returned, "time")
+    return (
+        f"returned {times}, opened {use.opened}, accepted {use.accepted}; last on "
+        f"{use.last_at:%Y-%m-%d}"
+    )
 
 
 def title_of(memory: Memory) -> str:

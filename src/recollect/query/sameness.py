@@ -5,6 +5,7 @@ Facts that differ in a number, a name or a "not" are different facts, however ma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence, Set
 from itertools import chain
 from typing import NamedTuple
@@ -31,6 +32,15 @@ QUOTES = "\"'`“”„‘«»‹›"
 BEFORE, BEHIND = "(", ").,;:!…。、"
 SILENT = frozenset(("an", "the", "–", "—"))
 
+# Of these one is as good as another: two texts in different words say the same only if both have
+# one, or neither.
+NEGATING = REVERSING & frozenset(
+    "no not never none nor neither nothing nobody nowhere without cannot hardly nicht kein keine "
+    "nie ohne ne pas jamais sans nunca sin mai senza niet geen nooit inte ikke".split()
+)
+# Not the first word of a sentence or of a line, which has a capital anyway; or a capital within.
+NAME = re.compile(r"(?<=[a-z0-9,;] )[A-Z]\w+|\b\w*[a-z][A-Z]\w*")
+REPLACED = 2  # words that differ in one place: another fact in the same sentence
 # So large a share of the longer one's words makes two the same.
 ALIKE = 0.9
 
@@ -136,3 +146,36 @@ def _adds(word: str) -> bool:
 
 def _tells_apart(word: str) -> bool:
     return word in TURNING or any(map(str.isdigit, word))
+
+
+def same_facts(one: str, other: str) -> bool:
+    """Whether two texts in different words may state the same: they have the same numbers and the
+    same words that turn a sentence round, not each a name that the other lacks, and are not one
+    sentence with a part replaced: "Clara joined the team" and "Clara leads the team"."""
+    words, others = ([word.lower() for word in spoken(text)] for text in (one, other))
+    if _telling(words) != _telling(others) or _part_replaced(words, others):
+        return False
+    own, theirs = _names(one), _names(other)
+    return not (own - {*others} and theirs - {*words})
+
+
+def _telling(words: Sequence[str]) -> frozenset[str]:
+    """The numbers, and whether there is a "not" among the words."""
+    numbers = frozenset(word for word in words if any(map(str.isdigit, word)))
+    negated = any(word in NEGATING or word.endswith("n't") for word in words)
+    return numbers | {"not"} if negated else numbers
+
+
+def _part_replaced(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether both are the same but for one or two words in one place."""
+    pairs = list(zip(words, others, strict=False))
+    start = next((place for place, (one, two) in enumerate(pairs) if one != two), len(pairs))
+    behind = list(zip(reversed(words[start:]), reversed(others[start:]), strict=False))
+    end = next((place for place, (one, two) in enumerate(behind) if one != two), len(behind))
+    middles = len(words) - start - end, len(others) - start - end
+    return start + end > 0 and min(middles) > 0 and max(middles) <= REPLACED
+
+
+def _names(text: str) -> frozenset[str]:
+    """Words with a capital inside a sentence, or in the middle of a word, in small letters."""
+    return frozenset(name.lower() for name in NAME.findall(text))

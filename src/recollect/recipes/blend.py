@@ -21,6 +21,7 @@ from recollect.signals.proximity import Proximity
 from recollect.signals.tags import TagOverlap
 from recollect.signals.time_match import TimeMatch
 from recollect.signals.title import Title
+from recollect.signals.used import Used
 from recollect.stages.code_weights import CodeWeights
 from recollect.stages.cut import Cut
 from recollect.stages.dismissed import Dismissed
@@ -88,6 +89,7 @@ BLEND = Recipe(
                 DomainMatch(weight=0.5),
                 Importance(weight=0.5),
                 Feedback(weight=4.0),
+                Used(weight=0.0),
             ),
         ),
         CodeWeights(

@@ -67,6 +67,10 @@ class SecretPatterns:
         )
         self._words = _places_by([detector.words for detector in DETECTORS])
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(pattern.name for pattern in self.every)
+
     def suspect(self, text: str) -> bool:
         """Whether a text deserves a closer look. Ordinary memories cost no more than this."""
         if self._custom:

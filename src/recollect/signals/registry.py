@@ -22,6 +22,7 @@ from recollect.signals.tfidf import Semantic
 from recollect.signals.tier import Tier
 from recollect.signals.time_match import TimeMatch
 from recollect.signals.title import Title
+from recollect.signals.used import Used
 
 AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
     Semantic,
@@ -43,4 +44,5 @@ AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
     AskedMatch,
     Importance,
     Feedback,
+    Used,
 ]

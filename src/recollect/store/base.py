@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from recollect.store.folders import FileWriting, Folders
 from recollect.store.history import Change, History
-from recollect.types import Filter, Memory, Place, Span
+from recollect.types import Filter, Memory, Place, Span, Use
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
@@ -139,6 +139,17 @@ class Verdict(NamedTuple):
     query: str
     memory_id: str
     accepted: bool
+
+
+UseKind = Literal["returned", "opened", "accepted", "taken back"]
+
+
+class ReviewDecision(NamedTuple):
+    """What was decided of a review item, and when; `until`: it comes back then."""
+
+    decision: str
+    at: datetime
+    until: datetime | None
 
 
 class FeedbackState(NamedTuple):
@@ -375,6 +386,13 @@ class FeedbackLog(Protocol):
         """Keep the vectors of queries, by their words."""
 
 
+class Usage(Protocol):
+    """How often memories were of use. It belongs to this vault, and is sent to no other."""
+
+    def of(self, ids: Sequence[str]) -> dict[str, Use]:
+        """The use of each of these live memories that was ever used."""
+
+
 class Writing(Protocol):
     """One write transaction: durable when its context ends, undone when it raises."""
 
@@ -434,6 +452,9 @@ class Store(Protocol):
 
     @property
     def history(self) -> History: ...
+
+    @property
+    def usage(self) -> Usage: ...
 
     def writing(self, change: Change, *, bulk: bool = False) -> AbstractContextManager[Writing]:
         """Begin a write transaction. It waits for other writers and is durable when the block

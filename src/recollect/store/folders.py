@@ -52,6 +52,13 @@ class ChunkPlace(NamedTuple):
     chunk: FileChunk
 
 
+class FileCopy(NamedTuple):
+    """A file whose content is also in another folder, and the memory of its first part."""
+
+    path: str
+    memory_id: str
+
+
 class Folders(Protocol):
     """Folders whose files are memories."""
 

@@ -66,6 +66,7 @@ class FannedStore(FanOut):
         self.vocabulary = cast(Vocabulary, FannedVocabulary(self))
         self.feedback = cast(FeedbackLog, FannedFeedback(self))
         self.folders = cast(Folders, FannedFolders(self))
+        self.usage = first.usage
 
     def labelled(self, found: Response) -> Response:
         """The response, with the vault or collection that each result is from, and what could not

@@ -225,7 +225,7 @@ class RemoteVault:
         body = {
             field: iso(value) if isinstance(value, datetime) else value
             for field, value in fields.items()
-            if field not in OURS
+            if field not in OURS and (field, value) != ("archived", None)  # new: few know it
         }
         asked = {"recipe": name, "set": changes, "limit": limit, "federate": False}
         if search.deadline_ms is not None:  # the answer must come back, and be ranked

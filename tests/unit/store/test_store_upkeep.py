@@ -27,6 +27,7 @@ from recollect.testing.stores.samples import (
     full_memory,
     memory,
 )
+from recollect.types import Filter
 
 CHECKS = [
     "file", "references", "memories", "stemmed index", "plain index", "subwords index",
@@ -204,7 +205,7 @@ def test_a_damaged_vector_goes_and_its_memory_waits_for_a_new_one(store: SqliteS
     store.rebuild()
     assert store.vectors.coverage(MODEL) == Coverage(1, 3)
     put(store, MODEL, {"first": axis(0)})
-    assert nearest(store, axis(0)) == ["first", "second"]
+    assert nearest(store, axis(0), filter=Filter(archived=True)) == ["first", "second"]
 
 
 def test_what_waits_by_mistake_waits_only_until_it_is_embedded(store: SqliteStore) -> None:
@@ -227,7 +228,7 @@ def test_a_vector_of_a_forgotten_memory_is_named_and_goes(store: SqliteStore) ->
     assert [one.check for one in problems(store)] == ["vectors"]
     store.rebuild()
     assert problems(store) == []
-    assert nearest(store, axis(0)) == ["first", "second"]
+    assert nearest(store, axis(0), filter=Filter(archived=True)) == ["first", "second"]
 
 
 def test_a_tag_renamed_behind_the_stores_back_is_fixed(store: SqliteStore) -> None:
@@ -268,7 +269,7 @@ def test_a_rebuild_loses_nothing(store: SqliteStore) -> None:
     store.rebuild()
     store.rebuild()
     assert state(store) == before
-    assert nearest(store, axis(0)) == ["first", "second"]
+    assert nearest(store, axis(0), filter=Filter(archived=True)) == ["first", "second"]
     assert nearest(store, axis(0), identity=OTHER) == ["third"]
     assert store.feedback.counts() == (1, 0)
     with store.writing(CHANGE) as write:

@@ -126,6 +126,7 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--space", metavar="NAME", help="only in this space")
     group.add_argument("--since", metavar="TIME", help="changed since: 2026-03-01, 7d, 12h, 2w")
     group.add_argument("--until", metavar="TIME", help="changed until then")
+    group.add_argument("--archived", action="store_true", help="archived memories as well")
 
 
 def add_now(parser: argparse.ArgumentParser) -> None:

@@ -24,8 +24,8 @@ from recollect.present.response import summary
 from recollect.present.snippet import flowed, is_code
 from recollect.present.views import PreviewView
 from recollect.present.visible import visible
-from recollect.present.words import age, counted, place_in_file, title_of
-from recollect.types import Memory, Response, Result, Term
+from recollect.present.words import age, counted, place_in_file, title_of, use_text
+from recollect.types import Memory, Response, Result, Term, Use
 from recollect.validity import validity
 from recollect.vaults.known import HOME
 
@@ -119,8 +119,8 @@ def about(memory: Memory, now: datetime) -> str:
     return " ".join(visible(" · ".join(part for part in parts if part)).split())
 
 
-def memory_lines(memory: Memory) -> Iterator[str]:
-    """Every field that is set, long ones below their name."""
+def memory_lines(memory: Memory, use: Use | None = None) -> Iterator[str]:
+    """Every field that is set, long ones below their name, and how often it was of use."""
     for name, value in memory_json(memory).items():
         if not value:
             continue
@@ -131,6 +131,8 @@ def memory_lines(memory: Memory) -> Iterator[str]:
             yield from (f"  {visible(line)}" for line in lines)
         else:
             yield f"{styled(f'{name:<12}', CYAN)} {visible(text)}"
+    if use is not None:
+        yield f"{styled('used        ', CYAN)} {use_text(use)}"
 
 
 def explained(term: Term) -> Iterator[str]:

@@ -20,7 +20,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
+    used = {} if args.json else memory.usage(args.ids)  # before this very command
     found = memory.show(args.ids)
     if args.json:
         return json_text([memory_json(each) for each in found])
-    return "\n\n".join("\n".join(memory_lines(each)) for each in found)
+    return "\n\n".join("\n".join(memory_lines(each, used.get(each.id))) for each in found)

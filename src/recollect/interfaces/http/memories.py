@@ -103,7 +103,7 @@ async def forget(call: Call) -> Response:
 
 async def restore(call: Call) -> Response:
     await call.service.ask(call.engine.forget, [call.id], undo=True)
-    [memory] = await call.service.ask(call.engine.show, [call.id])
+    [memory] = await call.service.ask(call.engine.looked_up, [call.id])
     return json_response(memory_json(memory), headers=etag(memory))
 
 

@@ -39,6 +39,7 @@ class FilterParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[Text, Meta(description="2026-03-01, or 7d, 12h, 2w for that long ago")] | None
     ) = None
     until: Text | None = None
+    archived: Annotated[bool, Meta(description="Archived ones as well.")] = False
 
     def filter(self, engine: Recollect) -> Filter:
         """The Filter that is asked for."""

@@ -108,6 +108,7 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     include_expired: Annotated[
         bool, Meta(description="Rank what no longer holds like the rest.")
     ] = False
+    archived: Annotated[bool, Meta(description="Archived ones as well.")] = False
     deadline_ms: DeadlineMs = UNSET
 
 

@@ -86,7 +86,7 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
     if not (changes or args.add_tags or args.remove_tags):
         raise UserError("Nothing to change; give a field, like text.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
-    [before] = served.engine.show([args.id])
+    [before] = served.engine.looked_up([args.id])
     done = served.engine.edited(
         args.id, add_tags=args.add_tags, remove_tags=args.remove_tags, **changes
     )

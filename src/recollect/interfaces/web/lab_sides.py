@@ -170,7 +170,7 @@ def compared(engine: Recollect, id: str, left: Side, right: Side) -> dict[str, A
         return None
     places = [(side, side.place(id)) for side in (left, right)]
     try:
-        [memory] = engine.show([id])
+        [memory] = engine.looked_up([id])
     except NotFound:
         return None
     sums = [_sums(place[1].explain) if place else {} for _, place in places]

@@ -98,7 +98,7 @@ async def related(service: Service, request: Request) -> Response:
     """Related memories: a piece of the memory's page, or a page where there is no script."""
     id, alone = memory_id(request), "piece" not in request.query_params
     try:
-        [memory] = await service.ask(service.engine.show, [id])
+        [memory] = await service.ask(service.engine.looked_up, [id])
         found = await service.ask(service.engine.related, id)
     except RecollectError as error:
         if alone:
@@ -145,7 +145,7 @@ def described(memory: Memory, now: datetime) -> dict[str, Any]:
 async def forget(service: Service, request: Request) -> Response:
     """Forget it, and go to the page that can undo it."""
     id = memory_id(request)
-    [memory] = await service.ask(service.engine.show, [id])
+    [memory] = await service.ask(service.engine.looked_up, [id])
     await service.ask(service.engine.forget, [id])
     forgotten(service).add(memory)
     return redirect(f"/browse?{query_string(forgotten=id)}")

@@ -65,6 +65,8 @@ class CountedValues(NamedTuple):
 
 def scope_of(filter: Filter) -> Scope | None:
     """Where the counts of what passes the filter are kept; None where they are not."""
+    if filter.archived:  # the counts are of all
+        filter = msgspec.structs.replace(filter, archived=None)
     if filter == Filter():
         return Scope()
     if filter.project is not None and filter == Filter(project=filter.project):

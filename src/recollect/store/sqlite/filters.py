@@ -39,6 +39,10 @@ class FilterLookup(Protocol):
     def hashed(self, word: str) -> bytes:
         """The keyed hash of a tag, which ignores case in every script."""
 
+    def settled(self, filter: Filter) -> Filter:
+        """The filter, with `archived` False where the vault has archived memories that it leaves
+        out: where there are none, no search pays for them."""
+
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> list[int] | None:
         """The keys of the memories of which an index's segments hold all of these words; None
         where FTS5 has the whole index."""
@@ -48,6 +52,8 @@ def where(filter: Filter, lookup: FilterLookup, by: str | None = None) -> Condit
     """A condition on the memories table, named `m`, and its values; never empty. `by`: of INDEXED
     only this column may choose the index."""
     parts = ["m.forgotten_at IS NULL"]
+    if lookup.settled(filter).archived is False:
+        parts.append("m.archived_at IS NULL")
     values: list[apsw.SQLiteValue] = []
     for column in EQUAL:
         wanted = getattr(filter, column)

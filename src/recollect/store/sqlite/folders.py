@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from recollect.store.folders import ChunkPlace, FileChunk, Folder, StoredFile
+from recollect.store.folders import ChunkPlace, FileChunk, FileCopy, Folder, StoredFile
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.times import to_micros
 
@@ -31,6 +31,16 @@ VALUES (nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?)
        inode = excluded.inode, read_at = excluded.read_at, digest = excluded.digest,
        reason = excluded.reason, gone_at = excluded.gone_at
 RETURNING key"""
+
+
+COPIES = """
+SELECT f.digest, o.path, f.path, m.id FROM files f JOIN folders o ON o.key = f.folder
+  JOIN cuts c ON c.file = f.key AND c.number = 1
+  JOIN memories m ON m.key = c.memory AND m.forgotten_at IS NULL
+ WHERE f.gone_at IS NULL AND f.digest IN (
+     SELECT digest FROM files WHERE gone_at IS NULL AND reason = '' AND digest <> x''
+      GROUP BY digest HAVING count(DISTINCT folder) > 1)
+ ORDER BY o.path, f.path"""
 
 
 class SqliteFolders:
@@ -62,6 +72,14 @@ class SqliteFolders:
         )
         places = (ChunkPlace(int(file), _chunk(rest)) for file, *rest in rows)  # type: ignore[arg-type]
         return {place.chunk.memory_id: place for place in places}
+
+    def copies(self) -> list[list[FileCopy]]:
+        """The files that two folders have with the same content, each with all its copies."""
+        found: dict[bytes, list[FileCopy]] = {}
+        for digest, folder, path, id in self._database.rows(COPIES):
+            copy = FileCopy(f"{folder}/{path}", str(id))
+            found.setdefault(bytes(digest), []).append(copy)  # type: ignore[arg-type]
+        return [copies for copies in found.values() if len(copies) > 1]
 
 
 class SqliteFileWriting:

@@ -56,7 +56,7 @@ class SqliteKeyword:
         self._local = threading.local()
 
     def match(self, query: KeywordQuery) -> KeywordMatches:
-        filter = query.filter
+        filter = self._topics.settled(query.filter)
         if not query.expression or query.limit < 1 or self._nothing_is(filter.kind):
             return KeywordMatches([])
         with self._database.reading() as connection:
@@ -193,6 +193,7 @@ class SqliteKeyword:
     def _narrowed(self, table: str, filter: Filter) -> tuple[str, str, list[apsw.SQLiteValue]]:
         """The join and the condition for the filter. The indexes contain only live memories, so
         without a filter no memory is read. Left-out kinds are few and looked up once."""
+        filter = self._topics.settled(filter)
         asked = msgspec.structs.replace(filter, without_kinds=())
         if asked.narrows():
             condition, values = where(filter, self._topics)

@@ -152,10 +152,12 @@ class SqliteMemories:
         return self._listed(condition, values, "m.valid_until, m.id", limit)
 
     def facets(self, filter: Filter, most: int, now: datetime) -> Facets:
+        filter = self._topics.settled(filter)
         condition = where(filter, self._topics, narrowest(self._database, filter))
         return facets(self._database, scope_of(filter), condition, most, now)
 
     def dates(self, filter: Filter) -> Dates:
+        filter = self._topics.settled(filter)
         condition = where(filter, self._topics, narrowest(self._database, filter))
         return dates(self._database, scope_of(filter), condition)
 

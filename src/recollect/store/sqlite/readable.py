@@ -24,6 +24,7 @@ from recollect.store.base import (
     Match,
     Memories,
     TopicIndex,
+    Usage,
     VectorIndex,
     VectorMatch,
     Vocabulary,
@@ -70,6 +71,7 @@ class ReadableStore:
             "counts": (0, 0), "state": FeedbackState(False, ""), "on": [], "near": {},
         }))  # fmt: skip
         self.folders = cast(Folders, _Part(self, store.folders, {"places": {}}))
+        self.usage = cast(Usage, _Part(self, store.usage, {"of": {}}))
 
     @property
     def history(self) -> History:

@@ -18,13 +18,15 @@ def counts(database: Database) -> dict[str, Any]:
     """The number of memories (by kind, tier and project, most first), of forgotten ones and of
     tags, the feedback, and the file's size."""
     grouped = {f"{field}s": _kept(database, field) for field in BY}
-    [(memories, tags)] = database.rows(
+    [(memories, tags, archived)] = database.rows(
         "SELECT (SELECT documents FROM corpus), (SELECT count(*) FROM tags t "
-        "WHERE EXISTS (SELECT 1 FROM memory_tags WHERE tag = t.key))"
+        "WHERE EXISTS (SELECT 1 FROM memory_tags WHERE tag = t.key)), (SELECT count(*) "
+        "FROM memories WHERE archived_at IS NOT NULL AND forgotten_at IS NULL)"
     )
     accepted, dismissed = SqliteFeedback(database).standing()
     return {
         "memories": memories,
+        "archived": archived,
         "forgotten": _kept(database, "forgotten").get("", 0),
         **grouped,
         "tags": tags,

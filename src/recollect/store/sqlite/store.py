@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.errors import StoreError
 from recollect.store.base import Writing
 from recollect.store.history import Change
+from recollect.store.sqlite.aging import SqliteAging
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.feedback import SqliteFeedback
@@ -20,8 +21,10 @@ from recollect.store.sqlite.history.recording import NoVersions, VersionsChange
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting, unscrubbed
 from recollect.store.sqlite.packed.indexes import PackedIndexes
+from recollect.store.sqlite.reviews import SqliteReviews
 from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.topics import SqliteTopics
+from recollect.store.sqlite.usage import SqliteUsage
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 
@@ -61,6 +64,9 @@ class SqliteStore:
         self.feedback = SqliteFeedback(database)
         self.folders = SqliteFolders(database)
         self.history = SqliteHistory(database)
+        self.usage = SqliteUsage(database)
+        self.reviews = SqliteReviews(database)
+        self.aging = SqliteAging(database, self.topics)
         self._merging = BackgroundMerging(database, brief=brief)
 
     @contextmanager
@@ -70,7 +76,11 @@ class SqliteStore:
             writing = SqliteWriting(connection, self.topics, versions, bulk=bulk)
             yield writing
             writing.finish()
+            if counted := self.usage.due:
+                self.usage.add_to(connection)
         versions.committed()
+        if counted:
+            self.usage.added()
         self._merging.wrote(segments=writing.added.in_segments)
 
     def resume_merging(self) -> None:
@@ -159,5 +169,6 @@ class SqliteStore:
         self.feedback.forget()
 
     def close(self) -> None:
+        self.usage.close()
         self._merging.close()
         self.database.close()

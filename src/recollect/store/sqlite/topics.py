@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 
+from msgspec.structs import replace
+
 from recollect.errors import Damaged
 from recollect.hashing import topic_hash
 from recollect.query.fts5 import all_of
@@ -14,6 +16,9 @@ from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.types import Filter
+
+ANY_ARCHIVED = """
+SELECT 1 FROM memories WHERE archived_at IS NOT NULL AND forgotten_at IS NULL LIMIT 1"""
 
 
 class SqliteTopics:
@@ -40,6 +45,11 @@ class SqliteTopics:
     def hashed(self, word: str) -> bytes:
         """HMAC-SHA-256 of the lower-cased word under the vault's own key."""
         return topic_hash(self._key, word)
+
+    def settled(self, filter: Filter) -> Filter:
+        if filter.archived is None and self._database.rows(ANY_ARCHIVED):
+            return replace(filter, archived=False)
+        return filter
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> list[int] | None:
         """The keys of the memories of which an index's segments hold all of these words; None

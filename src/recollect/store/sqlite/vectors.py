@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,10 @@ SELECT m.id, v.start, v.stop, v.vector FROM json_each(?) j
   CROSS JOIN memories m ON m.id = j.value CROSS JOIN models o ON o.identity = ?
   CROSS JOIN vectors v ON v.memory = m.key AND v.model = o.key
  WHERE length(v.vector) = 4 * o.dimensions ORDER BY v.passage"""
+WHOLE = """
+SELECT v.memory, v.vector FROM models o CROSS JOIN vectors v ON v.model = o.key AND v.passage = 0
+ WHERE o.identity = ? AND length(v.vector) = 4 * o.dimensions ORDER BY v.seq"""
+ARCHIVED = "SELECT key FROM memories WHERE archived_at IS NOT NULL AND forgotten_at IS NULL"
 # The end of the name of the lock file beside the vault: whoever holds it embeds.
 LEASE = "-embedding.lock"
 
@@ -99,6 +103,20 @@ class SqliteVectors:
             span, floats = Span(start, stop), np.frombuffer(vector, "<f4")  # type: ignore[arg-type]
             found[str(id)].append(StoredVector(span, floats.astype(np.float32, copy=False)))
         return {id: vectors for id, vectors in found.items() if vectors}
+
+    def whole(self, identity: str) -> tuple[list[int], Vector]:
+        """The keys of all memories that have one vector, and these vectors, as float16."""
+        import numpy as np  # noqa: PLC0415  as below
+
+        keys: list[int] = []
+        parts = [np.empty((0, 0), np.float16)]
+        with self._database.translated():
+            rows = self._database.connection().execute(WHOLE, (identity,))
+            while batch := list(islice(rows, WINDOW)):
+                keys += (int(str(key)) for key, _ in batch)
+                floats = np.frombuffer(b"".join(vector for _, vector in batch), "<f4")
+                parts.append(floats.reshape(len(batch), -1).astype(np.float16))
+        return keys, np.concatenate(parts[1:] or parts)
 
     def put(
         self,
@@ -209,14 +227,17 @@ class SqliteVectors:
         extend(self._database, identity)
 
     def _narrowed(self, filter: Filter) -> tuple[list[int] | None, list[int]]:
-        """The memories to search (None: all) and those to leave out. Left-out kinds are few: where
-        the filter asks for nothing else, they are listed rather than all the others."""
+        """The memories to search (None: all) and those to leave out. Left-out kinds and archived
+        memories are few: where the filter asks for nothing else, they are listed rather than all
+        the others."""
+        filter = self._topics.settled(filter)
         if not filter.narrows():
             return None, []
-        if not msgspec.structs.replace(filter, without_kinds=()).narrows():
+        if not msgspec.structs.replace(filter, without_kinds=(), archived=None).narrows():
             places = ", ".join("?" for _ in filter.without_kinds)
             sql = f"SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places})"
-            return None, self._keys(sql, filter.without_kinds)
+            without = self._keys(sql, filter.without_kinds) if filter.without_kinds else []
+            return None, without + (self._keys(ARCHIVED, ()) if filter.archived is False else [])
         condition, values = where(filter, self._topics)
         return self._keys(f"SELECT m.key FROM memories m WHERE {condition}", values), []
 

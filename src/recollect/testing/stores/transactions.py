@@ -25,7 +25,7 @@ from recollect.testing.stores.samples import (
     memory,
     odd_memories,
 )
-from recollect.types import Memory
+from recollect.types import Filter, Memory
 
 
 class TransactionContract(Contract):
@@ -49,7 +49,7 @@ class TransactionContract(Contract):
         assert store.memories.get(list(odd)) == odd
         with store.writing(CHANGE) as write:
             assert {id: stored.memory for id, stored in write.find(odd).items()} == odd
-        listed = store.memories.browse(EVERYTHING, PLENTY)
+        listed = store.memories.browse(Filter(archived=True), PLENTY)
         assert {made.id: made for made in listed} == odd
 
     def test_only_the_ids_asked_for_come_back(self) -> None:

@@ -1,0 +1,257 @@
+"""Memories compared with each other: what says the same, and what contradicts.
+
+Everything is read once and nothing is compared with everything: words by an index of the rarest
+ones, vectors by buckets. 100,000 memories take some twenty seconds, 10,000 one or two. So a process
+that stays keeps what it found, and looks again only when the vault has changed and a good while has
+passed since, by how long it took.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+from recollect.engine.session import Session
+from recollect.query.replacement import Statement, replaces
+from recollect.query.sameness import ALIKE, Wording, same_facts
+from recollect.query.word_pairs import nearly_equal
+from recollect.stages.supersede import Supersede
+from recollect.types import Memory
+from recollect.validity import validity
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.store import SqliteStore
+
+Sameness = Literal["same words", "nearly the same words", "same meaning", "same file"]
+READ = 1000
+# Cosines of the bundled embedder; benchmarks/duplicates.py measures them on pairs written for it.
+SAME_MEANING = 0.9
+CERTAIN_MEANING = 0.97
+CONTRADICTING = 0.67  # below it the rule for replacements asks for more than words can show
+RESTS = 20  # so many times as long as it took is waited before everything is compared again
+# So many words of a text are looked at: more tells nothing new.
+LONGEST = 20_000
+
+
+class DuplicateGroup(NamedTuple):
+    """Memories that say the same, the one to keep first. `sure`: 0…1. `about`: for files, which."""
+
+    reason: Sameness
+    sure: float
+    ids: tuple[str, ...]
+    about: str = ""
+
+
+class Contradiction(NamedTuple):
+    """Two memories of which the newer seems to state now what the older stated before."""
+
+    older: str
+    newer: str
+
+
+class Comparison(NamedTuple):
+    duplicates: tuple[DuplicateGroup, ...]
+    contradictions: tuple[Contradiction, ...]
+
+
+class Kept(NamedTuple):
+    state: int
+    at: float
+    took: float
+    found: Comparison
+
+
+_kept: WeakKeyDictionary[SqliteStore, Kept] = WeakKeyDictionary()
+_guard = threading.Lock()
+
+
+def duplicates(
+    session: Session, *, progress: Callable[[int], None] = lambda done: None
+) -> list[DuplicateGroup]:
+    """Groups of memories that say the same, the surest first."""
+    return list(compared(session, progress).duplicates)
+
+
+def compared(session: Session, progress: Callable[[int], None] = lambda done: None) -> Comparison:
+    """What comparing all memories found; see the module for when that is done again."""
+    with _guard:
+        kept, state = _kept.get(session.store), session.store.changes()
+        if kept and session.lasting:
+            rested = time.monotonic() - kept.at > RESTS * kept.took
+            if kept.state == state or not rested:
+                return kept.found
+        start = time.monotonic()
+        found = _compared(session, progress)
+        end = time.monotonic()
+        _kept[session.store] = Kept(state, end, end - start, found)
+        return found
+
+
+def _compared(session: Session, progress: Callable[[int], None]) -> Comparison:
+    keys, memories = _read(session, progress)
+    cosines = _cosines(session, keys)
+    groups = _Groups(memories)
+    for pair, reason, sure in _same(session, memories, cosines):
+        groups.join(*pair, reason, sure)
+    found = [*groups.made(), *_files(session)]
+    found.sort(key=lambda group: (-group.sure, group.ids))
+    grouped = {id: number for number, group in enumerate(found) for id in group.ids}
+    contradictions = [
+        pair
+        for pair in _contradictions(session, memories, cosines)
+        if grouped.get(pair.older, -1) != grouped.get(pair.newer, -2)
+    ]
+    return Comparison(tuple(found), tuple(contradictions))
+
+
+def _read(session: Session, progress: Callable[[int], None]) -> tuple[list[int], list[Memory]]:
+    """What is compared: no part of a file, since what a file says stands in the file; nothing that
+    is archived, has a successor, or does not hold any more."""
+    keys, memories, now = [], [], session.clock()
+    ids = session.store.memories.ids()
+    for first in range(0, len(ids), READ):
+        batch = ids[first : first + READ]
+        for stored in session.store.memories.find(batch).values():
+            memory = stored.memory
+            gone = stored.forgotten or memory.archived_at or memory.superseded_by
+            if not gone and memory.tier != "file" and not validity(memory, now):
+                keys.append(stored.key)
+                memories.append(memory)
+        progress(len(batch))
+    return keys, memories
+
+
+def _cosines(session: Session, keys: Sequence[int]) -> dict[tuple[int, int], float]:
+    """The cosines of memories that are near each other; none without a model."""
+    if not session.models.embeds() or len(keys) < 2:
+        return {}
+    import numpy as np  # noqa: PLC0415  start-up time
+
+    from recollect.query.vector_pairs import near_pairs  # noqa: PLC0415  numpy
+
+    found, vectors = session.store.vectors.whole(session.models.embedder().identity)
+    places = dict(zip(keys, range(len(keys)), strict=True))
+    rows = [row for row, key in enumerate(found) if key in places]
+    of = [places[found[row]] for row in rows]
+    pairs = near_pairs(vectors[np.array(rows, np.intp)], CONTRADICTING) if rows else {}
+    return {
+        (min(of[one], of[two]), max(of[one], of[two])): cosine
+        for (one, two), cosine in pairs.items()
+    }
+
+
+def _same(
+    session: Session, memories: Sequence[Memory], cosines: dict[tuple[int, int], float]
+) -> Iterator[tuple[tuple[int, int], Sameness, float]]:
+    """The pairs of one project and space that say the same, the surest first."""
+    tokens = session.store.keyword.tokens
+    wordings: dict[int, Wording] = {}
+
+    def wording(place: int) -> Wording:
+        if place not in wordings:
+            memory = memories[place]
+            title, text = tokens(memory.title), tokens(memory.text[:LONGEST])
+            wordings[place] = Wording.of(title, text)
+        return wordings[place]
+
+    first: dict[tuple[str, ...], int] = {}
+    distinct = []
+    for place, memory in enumerate(memories):
+        known = first.setdefault((*_place(memory), _plain(memory)), place)
+        if known == place:
+            distinct.append(place)
+        else:
+            yield (known, place), "same words", 1.0
+    texts = [frozenset(_plain(memories[place]).split()) for place in distinct]
+    for one, two in nearly_equal(texts, ALIKE - 0.1):  # stems are more alike than words
+        pair = distinct[one], distinct[two]
+        together = _place(memories[pair[0]]) == _place(memories[pair[1]])
+        if together and wording(pair[0]).says(wording(pair[1]), ALIKE):
+            shared = len(texts[one] & texts[two]) / len(texts[one] | texts[two])
+            yield pair, "nearly the same words", round(0.9 + 0.09 * shared, 2)
+    for (one, two), cosine in sorted(cosines.items(), key=lambda pair: -pair[1]):
+        if cosine < SAME_MEANING:
+            break
+        if _place(memories[one]) == _place(memories[two]) and same_facts(
+            _whole(memories[one]), _whole(memories[two])
+        ):
+            yield (one, two), "same meaning", sureness(cosine)
+
+
+def sureness(cosine: float) -> float:
+    """How sure it is that two texts of this cosine, with the same facts, mean the same: from 0.6 at
+    the least to 0.9. benchmarks/duplicates.py shows what share of such pairs does."""
+    share = (cosine - SAME_MEANING) / (CERTAIN_MEANING - SAME_MEANING)
+    return round(0.6 + 0.3 * min(share, 1.0), 2)
+
+
+def _place(memory: Memory) -> tuple[str, str]:
+    return memory.project, memory.space
+
+
+def _whole(memory: Memory) -> str:
+    return f"{memory.title}. {memory.text[:LONGEST]}" if memory.title else memory.text[:LONGEST]
+
+
+def _plain(memory: Memory) -> str:
+    """Its words in small letters, without the punctuation around them."""
+    return " ".join(word.strip(".,;:!?\"'()").lower() for word in _whole(memory).split())
+
+
+class _Groups:
+    """Pairs put together around the first memory of each group: a long chain of small differences
+    makes no group."""
+
+    def __init__(self, memories: Sequence[Memory]) -> None:
+        self._memories = memories
+        self._of: dict[int, int] = {}
+        self._groups: dict[int, tuple[Sameness, float, list[int]]] = {}
+
+    def join(self, one: int, two: int, reason: Sameness, sure: float) -> None:
+        """Pairs come with the surest first, so a group is as sure as its last one."""
+        if two in self._of:
+            one, two = two, one
+        if two in self._of or self._of.get(one, one) != one:
+            return
+        _, _, members = self._groups.get(one, (reason, sure, [one]))
+        self._groups[one] = (reason, sure, [*members, two])
+        self._of[one] = self._of[two] = one
+
+    def made(self) -> Iterator[DuplicateGroup]:
+        for reason, sure, places in self._groups.values():
+            members = sorted((self._memories[place] for place in places), key=_rank)
+            yield DuplicateGroup(reason, sure, tuple(memory.id for memory in members))
+
+
+def _rank(memory: Memory) -> tuple[object, ...]:
+    """The one to keep comes first: pinned, then the longest, then the newest."""
+    length = len(memory.text) + len(memory.details)
+    return memory.tier != "core", -length, -memory.updated_at.timestamp(), memory.id
+
+
+def _files(session: Session) -> Iterator[DuplicateGroup]:
+    """Files with the same content in two folders; each by its first part."""
+    for copies in session.store.folders.copies():
+        ids = tuple(copy.memory_id for copy in copies)
+        about = ", ".join(copy.path for copy in copies)
+        yield DuplicateGroup("same file", 1.0, ids, about)
+
+
+def _contradictions(
+    session: Session, memories: Sequence[Memory], cosines: dict[tuple[int, int], float]
+) -> Iterator[Contradiction]:
+    """What the rule of the ranking believes to be replaced."""
+    statements: dict[int, Statement] = {}
+    rule, tokens = Supersede(), session.store.keyword.tokens
+    for pair, cosine in sorted(cosines.items()):
+        if not all(rule.is_statement(memories[place]) for place in pair):
+            continue
+        for place in pair:
+            if place not in statements:
+                statements[place] = Statement(memories[place], tokens)
+        older, newer = sorted(pair, key=lambda place: (memories[place].updated_at, place))
+        if replaces(statements[older], statements[newer], cosine):
+            yield Contradiction(memories[older].id, memories[newer].id)

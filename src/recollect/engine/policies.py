@@ -1,0 +1,145 @@
+"""Policies: what becomes of captures as time passes, as the settings declare it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from recollect.engine.session import Session
+from recollect.errors import UserError
+from recollect.settings import AGE, PolicySettings
+from recollect.store.base import Stored, Writing
+from recollect.times import from_micros, moved, to_micros
+from recollect.types import Filter
+
+DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
+DAY = timedelta(days=1)
+TIDIED = "tidied"  # in `meta`: when a server last did it
+MOST_SHARE = 0.5  # of the vault: what would touch more asks first
+DONE = {"expire": "forgotten", "archive": "archived", "cap": "archived", "purge": "purged"}
+
+
+class PolicyOutcome(NamedTuple):
+    """What a policy does, or would do. `asks`: it is more than half of the vault, so nothing is
+    done unless somebody says yes. `done`: whether it was."""
+
+    name: str
+    policy: PolicySettings
+    ids: tuple[str, ...]
+    asks: bool
+    done: bool
+
+    @property
+    def outcome(self) -> str:
+        return DONE[self.policy.what]
+
+
+def tidy(
+    session: Session, *, dry_run: bool = False, yes: bool = False, automatic: bool = False
+) -> list[PolicyOutcome]:
+    """Apply every policy of the settings, each in one write; `dry_run` only says what each would
+    do. One that would touch more than half of the vault is applied only with `yes`."""
+    return [
+        _applied(session, name, dry_run=dry_run, yes=yes, automatic=automatic)
+        for name in session.settings.policies
+    ]
+
+
+def tidy_daily(session: Session) -> list[PolicyOutcome]:
+    """The same without being asked, once a day for a vault, whichever server does it."""
+    if not session.settings.policies or session.store.database.frozen:
+        return []
+    now, reviews = session.clock(), session.store.reviews
+    last = reviews.note(TIDIED)
+    if last and now - from_micros(int(last)) < DAY:
+        return []
+    reviews.set_note(TIDIED, str(to_micros(now)))
+    return tidy(session, automatic=True)
+
+
+def _applied(
+    session: Session, name: str, *, dry_run: bool, yes: bool, automatic: bool
+) -> PolicyOutcome:
+    policy = session.settings.policies[name]
+    ids = tuple(matching(session, name, policy))
+    asks = len(ids) > MOST_SHARE * session.store.vocabulary.documents()
+    found = PolicyOutcome(name, policy, ids, asks, done=False)
+    if dry_run or not ids or (asks and not yes):
+        return found
+    change = partial(CHANGES[policy.what], at=session.clock())
+    with session.writing("tidy", reason=f"policy {name}", automatic=automatic) as write:
+        for before in write.find(ids).values():
+            if not before.forgotten:
+                change(write, before)
+    session.wrote("tidy", ids)
+    if policy.what == "purge":
+        session.store.scrub()
+    return found._replace(done=True)
+
+
+def matching(session: Session, name: str, policy: PolicySettings) -> Sequence[str]:
+    """The ids of what a policy is about now, oldest first."""
+    spares = policy.unless_useful and policy.what in ("expire", "purge")
+    if (spares or policy.what == "archive") and not session.settings.usage.keep:
+        raise UserError(
+            f"The policy {name} goes by how memories were used, which is not counted. Set "
+            "usage.keep to true."
+        )
+    narrower = ("project", "source", "domain", "kind", "space", "tags")
+    filter = Filter(**{field: getattr(policy, field) for field in narrower})
+    aging = session.store.aging
+    session.store.usage.settle()
+    if policy.what == "cap":
+        return aging.beyond(filter, policy.most)
+    before = moved(session.clock(), -age_of(policy.after))
+    if policy.what == "archive":
+        return aging.unreturned(filter, before)
+    if policy.what == "purge":
+        filter = replace(filter, archived=True)
+    return aging.unchanged(filter, before, unless_useful=spares)
+
+
+def age_of(text: str) -> timedelta:
+    """`30d`, `2 weeks`, `6 months`, `1 year`; a month has 30 days, a year 365."""
+    found = re.fullmatch(AGE, text)
+    if found is None:
+        raise UserError(f"{text!r} is no age; write 30d, 2w, 6 months or 1 year.")
+    return timedelta(days=int(found["count"]) * DAYS[found["unit"][0]])
+
+
+def _forget(write: Writing, before: Stored, at: datetime) -> None:
+    write.forget(before, at)
+
+
+def _archive(write: Writing, before: Stored, at: datetime) -> None:
+    write.replace(before, replace(before.memory, archived_at=at))
+
+
+def _purge(write: Writing, before: Stored, at: datetime) -> None:
+    write.purge(before)
+
+
+Change = Callable[..., None]
+CHANGES: dict[str, Change] = {
+    "expire": _forget,
+    "archive": _archive,
+    "cap": _archive,
+    "purge": _purge,
+}
+
+
+def outcome_json(outcome: PolicyOutcome) -> dict[str, object]:
+    """What a policy does or did, for programs."""
+    return {
+        "policy": outcome.name,
+        "what": outcome.policy.what,
+        "outcome": outcome.outcome,
+        "memories": list(outcome.ids),
+        "asks": outcome.asks,
+        "done": outcome.done,
+    }

@@ -1,0 +1,55 @@
+"""`recollect duplicates`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+
+from recollect.engine import Recollect
+from recollect.engine.comparison import DuplicateGroup
+from recollect.interfaces.cli.arguments import add_json, add_limit
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, progress, styled
+from recollect.present.visible import visible
+from recollect.present.words import counted, heading_line
+from recollect.types import Memory
+
+EXAMPLE = "  recollect duplicates\n  recollect duplicates --json"
+DEFAULT = 20
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_limit(parser, str(DEFAULT))
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    with Recollect() as memory:
+        with progress("Comparing memories", memory.coverage().memories) as advance:
+            every = memory.duplicates(progress=advance)
+        groups = every[: DEFAULT if args.limit is None else args.limit]
+        shown = {id: found for group in groups for id, found in _found(memory, group).items()}
+    if args.json:
+        print_json([group._asdict() for group in groups])
+        return 0
+    if not every:
+        print("No two memories say the same.")
+        return 0
+    for group in groups:
+        print("\n".join(_lines(group, shown)), end="\n\n")
+    more = "" if len(groups) == len(every) else f"; {len(every) - len(groups):,} more not shown"
+    print(styled(f"{counted(len(every), 'group')}{more}", DIM))
+    return 0
+
+
+def _found(memory: Recollect, group: DuplicateGroup) -> dict[str, Memory]:
+    return dict(zip(group.ids, memory.looked_up(group.ids), strict=True))
+
+
+def _lines(group: DuplicateGroup, shown: Mapping[str, Memory]) -> Iterator[str]:
+    yield f"{styled(group.reason.capitalize(), BOLD)} ({group.sure:.0%} sure)"
+    for id in group.ids:
+        yield f"    {visible(id)}  {styled(heading_line(shown[id]), DIM)}"
+    if group.reason == "same file":
+        yield styled(f"    Both are followed: {visible(group.about)}", DIM)
+    else:
+        yield styled(f"    To merge: recollect merge {visible(' '.join(group.ids))}", DIM)

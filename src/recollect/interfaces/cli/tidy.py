@@ -1,0 +1,66 @@
+"""`recollect tidy`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.engine import Recollect
+from recollect.engine.policies import PolicyOutcome, outcome_json
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.output import DIM, print_json, styled
+from recollect.interfaces.cli.policies import NONE
+from recollect.interfaces.cli.selection import add_yes, confirm
+from recollect.present.visible import visible
+from recollect.present.words import counted
+
+EXAMPLE = "  recollect tidy --dry-run\n  recollect tidy"
+MOST_NAMED = 5
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    add_yes(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    with Recollect() as memory:
+        planned = memory.tidy(dry_run=True)
+        if not args.dry_run:
+            for policy in planned:
+                if policy.asks:
+                    confirm(args, _question(policy))
+            planned = memory.tidy(yes=True)
+    if args.json:
+        print_json([outcome_json(policy) for policy in planned])
+        return 0
+    for policy in planned:
+        print(_line(policy))
+        if policy.ids:
+            named = ", ".join(policy.ids[:MOST_NAMED])
+            rest = len(policy.ids) - MOST_NAMED
+            more = f" and {rest:,} more" if rest > 0 else ""
+            print(styled(f"    {visible(named)}{more}", DIM))
+    if not planned:
+        print(NONE)
+    return 0
+
+
+def _question(policy: PolicyOutcome) -> str:
+    return (
+        f"The policy {policy.name} is about more than half of the vault: "
+        f"{counted(len(policy.ids), 'memory')} will be {policy.outcome}."
+    )
+
+
+def _line(policy: PolicyOutcome) -> str:
+    what = counted(len(policy.ids), "memory")
+    name = visible(policy.name)
+    if not policy.ids:
+        return f"{name}: nothing to do"
+    asks = " (more than half of the vault: it asks first)" if policy.asks else ""
+    return (
+        f"{name}: {what} {policy.outcome}"
+        if policy.done
+        else (f"{name}: {what} would be {policy.outcome}{asks}")
+    )

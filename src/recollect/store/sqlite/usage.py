@@ -1,0 +1,168 @@
+"""How often memories were of use: returned by a search, opened, accepted.
+
+Counting never writes to the vault by itself. Counts stay in memory, or in a small file beside the
+vault, which holds numbers alone: for each use the memory's key with the kind of use, and the time.
+A write that happens anyway takes them into the vault, or a process that stays does, at most once a
+minute. A process that is killed loses the counts of its last minute, or counts them twice.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from struct import Struct, iter_unpack
+
+import apsw
+
+from recollect.errors import StoreError
+from recollect.store.base import UseKind
+from recollect.store.sqlite.connection import Database, as_json_list
+from recollect.times import from_micros, to_micros
+from recollect.types import Use
+
+SPOOL = "-usage"  # the end of the spool's name
+KINDS: tuple[UseKind, ...] = ("returned", "opened", "accepted", "taken back")
+RECORD = Struct("<qq")  # 4 × the memory's key + the kind; microseconds
+SECONDS = 60.0  # between two writes
+# So many bytes are some thousand uses: whoever adds more takes them into the vault.
+LARGEST = 1 << 18
+KEYS = "SELECT m.key FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
+READ = """
+SELECT m.id, m.key, u.returned, u.opened, u.accepted, u.last_at
+  FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value LEFT JOIN usage u ON u.memory = m.key
+ WHERE m.forgotten_at IS NULL"""
+ADD = """
+INSERT INTO usage SELECT key, ?2, ?3, max(?4, 0), ?5 FROM memories WHERE key = ?1
+    ON CONFLICT DO UPDATE SET returned = returned + excluded.returned,
+       opened = opened + excluded.opened, accepted = max(accepted + ?4, 0),
+       last_at = max(last_at, excluded.last_at)"""
+TOTALS = """
+SELECT count(*), coalesce(sum(returned), 0), coalesce(sum(opened), 0), coalesce(sum(accepted), 0)
+  FROM usage u JOIN memories m ON m.key = u.memory AND m.forgotten_at IS NULL"""
+
+Counts = dict[int, list[int]]  # of a memory's key: returned, opened, accepted, when last
+
+
+class SqliteUsage:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._spool = Path(f"{database.path}{SPOOL}")
+        self._taken = self._spool.with_name(f"{self._spool.name}-taken")
+        self._guard = threading.Lock()
+        self._pending: list[tuple[int, int]] = []
+        self._added = -SECONDS
+
+    def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> None:
+        keys = [int(str(key)) for (key,) in self._database.rows(KEYS, as_json_list(ids))]
+        number, moment = KINDS.index(kind), to_micros(at)
+        with self._guard:
+            self._pending += [(4 * key + number, moment) for key in keys]
+
+    def of(self, ids: Sequence[str]) -> dict[str, Use]:
+        found = {}
+        waiting = _summed(self._waiting())
+        for id, key, *counts in self._database.rows(READ, as_json_list(ids)):
+            stored = [int(str(count or 0)) for count in counts]
+            more = waiting.get(int(str(key)), [0, 0, 0, 0])
+            returned, opened, accepted = map(sum, zip(stored[:3], more[:3], strict=True))
+            if last_at := max(stored[3], more[3]):
+                used = Use(returned, opened, max(accepted, 0), from_micros(last_at))
+                found[str(id)] = used
+        return found
+
+    def totals(self) -> dict[str, int]:
+        """How many memories were used, and how often in all."""
+        [row] = self._database.rows(TOTALS)
+        counts = Counter(dict(zip(("memories", *KINDS), map(int, map(str, row)), strict=False)))
+        for number, _ in self._waiting():
+            counts[KINDS[number % 4]] += 1
+        accepted = counts["accepted"] - counts.pop("taken back", 0)
+        return dict(counts) | {"accepted": max(accepted, 0)}
+
+    @property
+    def due(self) -> bool:
+        """Whether there is anything to take into the vault, and this process did so a minute ago or
+        never."""
+        if time.monotonic() - self._added < SECONDS:
+            return False
+        return bool(self._pending) or self._spool.exists()
+
+    def fold(self) -> None:
+        """Take what was counted into the vault. StoreError while somebody else writes: then it is
+        for the next one to do."""
+        with self._database.writing(patient=False) as connection:
+            self.add_to(connection)
+        self.added()
+
+    def settle(self) -> None:
+        """Take everything into the vault now, for whoever reads the table, as far as that is
+        possible."""
+        if self._pending or self._spool.exists() or self._taken.exists():
+            with suppress(StoreError):
+                self.fold()
+
+    def add_to(self, connection: apsw.Connection) -> None:
+        """The same as a part of a write; `added` follows when it is over."""
+        with suppress(FileNotFoundError):
+            if not self._taken.exists():  # else a killed process had begun
+                self._spool.replace(self._taken)
+        with self._guard:
+            pending, self._pending = self._pending, []
+        counts = _summed([*_records(self._taken), *pending])
+        connection.executemany(ADD, [(key, *counted) for key, counted in counts.items()])
+
+    def added(self) -> None:
+        self._added = time.monotonic()
+        self._taken.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Leave what is in memory to whoever comes next."""
+        with self._guard:
+            pending, self._pending = self._pending, []
+        if not pending:
+            return
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        with suppress(OSError):  # a folder that cannot be written to
+            spool = os.open(self._spool, flags, 0o600)
+            try:
+                os.write(spool, b"".join(RECORD.pack(*record) for record in pending))
+                size = os.fstat(spool).st_size
+            finally:
+                os.close(spool)
+            if size > LARGEST:
+                self.fold()
+
+    def _waiting(self) -> Iterator[tuple[int, int]]:
+        """What is not in the vault yet."""
+        for file in (self._spool, self._taken):
+            yield from _records(file)
+        with self._guard:
+            yield from list(self._pending)
+
+
+def _records(file: Path) -> Iterator[tuple[int, int]]:
+    try:
+        whole = file.read_bytes()
+    except OSError:
+        return
+    # A write that was cut short leaves the beginning of a record.
+    yield from iter_unpack(RECORD.format, whole[: len(whole) // RECORD.size * RECORD.size])
+
+
+def _summed(records: Iterable[tuple[int, int]]) -> Counts:
+    found: Counts = {}
+    for number, at in records:
+        key, kind = divmod(number, 4)
+        counted = found.setdefault(key, [0, 0, 0, 0])
+        if kind == KINDS.index("taken back"):
+            counted[2] -= 1
+        else:
+            counted[kind] += 1
+        counted[3] = max(counted[3], at)
+    return found
