@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from recollect.engine import Recollect, comparison
+from recollect.engine.session import Session
 from recollect.query import vector_pairs
 from recollect.query.sameness import same_facts
 from recollect.query.vector_pairs import near_pairs
@@ -136,9 +138,12 @@ def test_a_process_that_stays_compares_again_when_the_vault_has_changed(
 ) -> None:
     runs: list[int] = []
     compare = comparison._compared
-    monkeypatch.setattr(
-        comparison, "_compared", lambda *given: (runs.append(1), compare(*given))[1]
-    )
+
+    def counted(session: Session, progress: Callable[[int], None]) -> comparison.Comparison:
+        runs.append(1)
+        return compare(session, progress)
+
+    monkeypatch.setattr(comparison, "_compared", counted)
     monkeypatch.setattr(comparison, "RESTS", 0)
     with Recollect(
         tmp_path / "vault.db", home=tmp_path, settings=OFF, environment={}, lasting=True

@@ -124,9 +124,9 @@ def test_a_server_tidies_once_a_day(tmp_path: Path) -> None:
 
 
 def test_a_policy_that_goes_by_use_needs_it_counted(tmp_path: Path) -> None:
-    with opened(tmp_path, keep=False, notes=EXPIRE) as memory:
-        with pytest.raises(UserError, match=r"policy notes goes by how .* Set usage.keep to true"):
-            memory.tidy()
+    wrong = pytest.raises(UserError, match=r"policy notes goes by how .* Set usage.keep to true")
+    with opened(tmp_path, keep=False, notes=EXPIRE) as memory, wrong:
+        memory.tidy()
     anyway = PolicySettings(what="expire", after="1d", unless_useful=False)
     with opened(tmp_path, keep=False, notes=anyway) as memory:
         assert memory.tidy()[0].ids == ()
