@@ -29,7 +29,7 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
 
 
 def archive(memory: Recollect, id: str) -> None:
-    with memory.store.writing() as write:
+    with memory.session.writing("tidy") as write:
         before = write.find([id])[id]
         write.replace(before, replace(before.memory, archived_at=NOW))
 
