@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +15,11 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from commandline import Home, Ran, refused
+from commandline import LONGEST_S, RECOLLECT, Home, Ran, refused
 
 from recollect import Recollect
 from recollect.interfaces.cli.command_socket import answering_commands
+from recollect.interfaces.cli.hook_process import watch
 from recollect.interfaces.hooks.protocols import PROTOCOLS
 from recollect.present.views import CHARACTERS_PER_TOKEN
 
@@ -262,3 +265,40 @@ def test_the_home_can_be_named(home: Home) -> None:
     args = ("hook", "SessionStart", "--client", "codex", "--home", str(home.folder))
     elsewhere = {"RECOLLECT_HOME": "/nowhere"}
     assert "Friday" in home.call(*args, stdin=event(), using=elsewhere).out
+
+
+@pytest.mark.parametrize(("over", "agent", "what"), [(0.0, os.getppid(), "TooLate"),
+                                                     (1e12, -1, "AgentGone")])  # fmt: skip
+def test_a_hook_ends_when_its_time_is_over_or_its_agent_has_gone(
+    home: Home, over: float, agent: int, what: str
+) -> None:
+    ended: list[int] = []
+    with mock.patch.dict(os.environ, home.environment):
+        watch(["Stop", "--client", "codex"], over, agent, ended.append)
+    assert ended == [0]
+    assert log(home).endswith(f" Stop --client codex: {what}\n")
+
+
+@pytest.mark.installed
+def test_an_installed_hook_whose_input_never_ends_ends_by_itself(home: Home) -> None:
+    command = [RECOLLECT, "hook", "UserPromptSubmit", "--client", "claude-code"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env=home.environment,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+        assert process.wait(LONGEST_S) == 0
+    assert log(home).endswith(" UserPromptSubmit --client claude-code: TooLate\n")
+
+
+def test_what_a_hook_imports_before_it_asks_a_server_is_little() -> None:
+    program = (
+        "import sys, recollect.interfaces.cli.main, recollect.interfaces.cli.hook_process\n"
+        "print(*{'typing', 'pathlib', 'threading', 'msgspec', 'numpy', 'apsw'} & {*sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{program}"],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == b""

@@ -103,15 +103,15 @@ def guard(argv: list[str]) -> None:
 
     hurried = not HURRIED.isdisjoint(argv)
     over_at = time.monotonic() + ((HURRIED_MS if hurried else LONGEST_MS) - START_MS) / 1000
-    agent = os.getppid()
+    _thread.start_new_thread(watch, (argv, over_at, os.getppid(), os._exit))
 
-    def watch() -> None:
-        while time.monotonic() < over_at and os.getppid() == agent:
-            time.sleep(min(LOOK_S, max(0.0, over_at - time.monotonic())))
-        note(argv, "TooLate" if os.getppid() == agent else "AgentGone")
-        os._exit(0)
 
-    _thread.start_new_thread(watch, ())
+def watch(argv: list[str], over_at: float, agent: int, end: Callable[[int], object]) -> None:
+    """Wait until the time is over or the agent has gone, then note it and end."""
+    while time.monotonic() < over_at and os.getppid() == agent:
+        time.sleep(min(LOOK_S, max(0.0, over_at - time.monotonic())))
+    note(argv, "TooLate" if os.getppid() == agent else "AgentGone")
+    end(0)
 
 
 def note(argv: list[str], what: str, why: str = "") -> None:
