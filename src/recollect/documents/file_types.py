@@ -20,7 +20,7 @@ UNKNOWN: Final = ""
 
 # Types that are no code, and the endings of their files.
 _DOCUMENTS = {
-    MARKDOWN: "md markdown mdown mkd mdx qmd rmd",
+    MARKDOWN: "md markdown mdown mkd mdx mdc qmd rmd",
     RST: "rst rest",
     TEXT: "txt text log adoc asciidoc org tex bib textile wiki mediawiki srt vtt po diff patch eml",
     HTML: "html htm xhtml",
@@ -108,6 +108,7 @@ _NAMES = {
     **dict.fromkeys(("build", "workspace", "tiltfile"), "starlark"),
     **dict.fromkeys(("sconstruct", "sconscript", "wscript"), "python"),
     **dict.fromkeys(("cmakelists.txt",), "cmake"),
+    **dict.fromkeys((".cursorrules", ".windsurfrules"), MARKDOWN),
     **dict.fromkeys(
         (
             "license", "licence", "copying", "notice", "readme", "authors", "contributors",

@@ -294,6 +294,7 @@ class Recollect:
     # Folders
 
     add_folder = method(file_folders.add_folder, WRITE, ADMIN)
+    add_instructions = method(file_folders.add_instructions, WRITE, ADMIN)
     sync_folder = method(file_folders.sync_folder, WRITE, ADMIN)
     folders = method(file_folders.folders, SEARCH)
     remove_folder = method(file_folders.remove_folder, DELETE, ADMIN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,9 +55,45 @@ def add_folder(
     return sync_folder(session, folder, progress=progress)
 
 
+def add_instructions(
+    session: Session,
+    path: str | os.PathLike[str],
+    *,
+    project: str | None = None,
+    redact: bool = True,
+    dry_run: bool = False,
+) -> tuple[list[Path], Synced]:
+    """Make core memories of a project's files of instructions (CLAUDE.md, AGENTS.md, rules of
+    Cursor and others), and follow them from now on. Returns the files and folders, and what was
+    done; with `dry_run` nothing is."""
+    from recollect.folders.instructions import FILES, FOLDERS, instruction_places  # noqa: PLC0415  start-up time
+    from recollect.folders.report import Synced  # noqa: PLC0415  start-up time
+
+    root = Path(os.path.realpath(Path(path).expanduser()))
+    places, done = instruction_places(root), Synced()
+    if not places or not all(place.exists() for place in places):
+        known = ", ".join((*FILES, *FOLDERS))
+        raise NotFound(f"{path} has no files of instructions; known are: {known}.")
+    for place in places if not dry_run else ():
+        folder = session.store.folders.add(
+            str(place),
+            (root if root.is_dir() else root.parent).name if project is None else project,
+            redact=redact,
+            followed=True,
+            at=session.clock(),
+        )
+        done.include(sync_folder(session, folder))
+    return places, done
+
+
 def _check_apart(path: str, known: Mapping[str, Folder]) -> None:
-    """A file must not be two memories: no folder within another."""
+    """A file must not be two memories: no folder within another. Files of instructions are by
+    themselves: what holds them leaves them out."""
+    from recollect.folders.instructions import is_instructions  # noqa: PLC0415  start-up time
+
     for other in known:
+        if is_instructions(path) or is_instructions(other):
+            continue
         if other != path and (Path(path).is_relative_to(other) or Path(other).is_relative_to(path)):
             inner, outer = sorted((path, other), key=len, reverse=True)
             raise UserError(
@@ -78,7 +114,8 @@ def sync_folder(
     cleaning = session.redaction.of_folder(folder)
     command = Command("sync", WriteOperation(), "folder", automatic=True)
     writing = replace(session, command=command).writing
-    sync = Sync(session.store, writing, folder, cleaning, session.clock, own=_own_files(session))
+    own = [*_own_files(session), *_instruction_files(session, folder)]
+    sync = Sync(session.store, writing, folder, cleaning, session.clock, own=own)
     done = sync.run(scan, progress=progress)
     if done.changed:
         session.wrote("sync folder", count=done.changed)
@@ -90,6 +127,17 @@ def _own_files(session: Session) -> Sequence[str]:
     files = (os.path.realpath(session.path), os.path.realpath(session.home / AUDIT))
     ends = ("", "-wal", "-shm", "-journal", LEASE, SPOOL, ".1")
     return [file + end for file in files for end in ends]
+
+
+def _instruction_files(session: Session, folder: Folder) -> Iterator[str]:
+    """The files that are memories by themselves, and so none of the folder that holds them."""
+    from recollect.folders.instructions import is_instruction_file, is_instructions  # noqa: PLC0415  start-up time
+
+    for other in session.store.folders.all():
+        if other.path != folder.path and is_instructions(other.path):
+            above = Path(other.path)
+            above = above.parent if is_instruction_file(other.path) else above
+            yield from (str(above / path) for path in session.store.folders.files(other))
 
 
 def folders(session: Session) -> Sequence[Folder]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from recollect.documents.document import Chunk
 from recollect.folders.chunk_matching import StoredChunk, matching_memories, new_ids, repetitions
 from recollect.folders.file_reading import CleanDraft, ReadFile
+from recollect.folders.instructions import is_instructions
 from recollect.folders.report import Synced
 from recollect.ingest.draft import Draft, complete
 from recollect.store.base import Stored, Writing
@@ -83,7 +84,8 @@ class ChunkWriter:
             id = memory.memory.id
         if memory is None:
             self._report.memories["added"] += 1
-            new = Draft({**content.fields, "tier": "file"})
+            tier = "core" if is_instructions(self._folder.path) else "file"
+            new = Draft({**content.fields, "tier": tier})
             return self._write.add(complete(new, id, None, self._now())).key
         after = complete(content, id, memory.memory, self._now())
         if after != memory.memory or memory.forgotten:

@@ -12,6 +12,8 @@ from recollect.documents.chunking import chunked
 from recollect.documents.document import Chunk, Document, LeftOut, Reason
 from recollect.documents.reader import SizeLimits, parse, read_bytes
 from recollect.folders.chunk_matching import new_ids, repetitions
+from recollect.folders.instructions import SOURCE as INSTRUCTIONS
+from recollect.folders.instructions import is_instructions
 from recollect.folders.scan import FoundFile
 from recollect.hashing import bytes_digest
 from recollect.ingest.draft import Draft, complete, draft
@@ -106,6 +108,11 @@ def chunk_draft(reading: Reading, found: FoundFile, document: Document, chunk: C
         "context": heading.removesuffix(" > "),
         "path": str(found.full),
     }
+    if is_instructions(reading.folder.path):
+        # A core memory is called what it is about. All parts of a file have the file's path.
+        name = str(fields["context"]).replace(" > ", " › ") or found.path
+        fields |= {"source": INSTRUCTIONS, "title": name, "context": found.path}
+        fields |= {"kind": document.fields.get("kind", "instruction")}
     content = draft(fields)
     content = Draft({**content.fields, **{name: None for name in UNSAID if fields[name] is None}})
     if reading.cleaning is None:

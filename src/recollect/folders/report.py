@@ -23,6 +23,13 @@ class Synced:
         self.named: list[tuple[str, str]] = []
         self.redacted: Counter[str] = Counter()
 
+    def include(self, other: Synced) -> None:
+        """Count what another sync did as well."""
+        for name in ("files", "memories", "left_out", "redacted"):
+            getattr(self, name).update(getattr(other, name))
+        for path, note in other.named:
+            self.note(path, note)
+
     def leave_out(self, path: str, why: LeftOut) -> None:
         self.left_out[why.reason] += 1
         if why.reason not in USUAL:

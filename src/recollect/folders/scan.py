@@ -81,6 +81,21 @@ def scan_folder(root: Path) -> Scan:
     return scan
 
 
+def scan_file(file: Path) -> Scan:
+    """A file that is followed by itself, as a folder that holds nothing else."""
+    scan = Scan({}, Counter(), [], [], frozenset((file.name,)))
+    try:
+        status = file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return scan
+    except OSError as error:
+        scan.skip(Skipped(file.name, unreadable(error)))
+        return scan
+    if stat.S_ISREG(status.st_mode):
+        scan.add(Candidate(file.name, file, status))
+    return scan
+
+
 def scan_paths(root: Path, paths: Iterable[str], matcher: Matcher) -> Scan:
     """These files alone, as a walk would find them."""
     scan = Scan({}, Counter(), [], [], frozenset(paths))

@@ -27,9 +27,10 @@ from recollect.folders.file_reading import (
     read_file,
     ready_made,
 )
+from recollect.folders.instructions import is_instruction_file
 from recollect.folders.moved_files import MovedFiles
 from recollect.folders.report import Synced
-from recollect.folders.scan import FoundFile, Scan, scan_folder
+from recollect.folders.scan import FoundFile, Scan, scan_file, scan_folder
 from recollect.store.base import Store, Writing
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
@@ -118,12 +119,13 @@ class Sync:
         return self.report
 
     def _scan(self) -> Scan:
+        alone = is_instruction_file(str(self._root))
         try:
-            if not self._root.is_dir():
+            if not (self._root.parent if alone else self._root).is_dir():
                 raise Away(NOT_THERE.format(folder=self._root))
         except OSError as error:
             raise Away(f"The folder {self._root} cannot be read: {error.strerror}.") from error
-        return scan_folder(self._root)
+        return scan_file(self._root) if alone else scan_folder(self._root)
 
     def _without_own(self, scan: Scan) -> Scan:
         own = [file.path for file in scan.files.values() if str(file.full) in self._own]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from recollect.errors import RecollectError, StoreError
 from recollect.files import exclusive
+from recollect.folders.instructions import is_instruction_file
 from recollect.folders.matcher import Matcher
 from recollect.folders.report import Synced
 from recollect.folders.scan import Scan, scan_paths
@@ -97,6 +98,9 @@ class Follower:
             identity = _identity(folder.path)
             if identity is not None:
                 present[folder.path] = (folder, identity)
+            elif is_instruction_file(folder.path):
+                if folder.files:
+                    self._update(folder, None)  # a file that is gone is no disk that is away
             else:
                 self._gone(folder, NOT_THERE.format(folder=folder.path))
         return present

@@ -14,13 +14,25 @@ from typing import Any, BinaryIO
 from recollect.engine import Recollect
 from recollect.engine.importing import Imported
 from recollect.errors import UserError
+from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.importers import TOOLS, ForeignMemories, importer
 from recollect.ingest.checksum import verify
 from recollect.ingest.jsonl import Line, RawLine, raw_lines
-from recollect.interfaces.cli.arguments import WrongUsage, add_json, standard_input
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    add_json,
+    project_of,
+    standard_input,
+)
 from recollect.interfaces.cli.output import print_json, progress
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
-from recollect.interfaces.cli.syncing import add_no_embed, embed, tell_waiting
+from recollect.interfaces.cli.syncing import (
+    add_no_embed,
+    embed,
+    synced_json,
+    tell,
+    tell_waiting,
+)
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
 
@@ -37,7 +49,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "tool's file or folder",
     )  # fmt: skip
     parser.add_argument(
-        "--from", dest="tool", metavar="TOOL", help=f"import from another tool: {', '.join(TOOLS)}"
+        "--from",
+        dest="tool",
+        metavar="TOOL",
+        help=f"import from another tool: {', '.join(TOOLS)}; or {INSTRUCTIONS}: a project's "
+        "CLAUDE.md, AGENTS.md and rules, which are followed from then on",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would happen; change nothing"
@@ -65,12 +81,36 @@ def run(args: argparse.Namespace) -> int:
 def _foreign(args: argparse.Namespace) -> int:
     if args.file == "-":
         raise WrongUsage("--from cannot read standard input. Name a file or a folder.")
+    if args.tool == INSTRUCTIONS:
+        return _instructions(args)
     records = ForeignMemories(importer(args.tool), Path(args.file))
     with Recollect() as memory:
         done = _imported(memory, records, args, None)
         if not records.where:
             raise UserError(f"{args.file} holds nothing from {args.tool}.")
         return _report(memory, args, done, records.where, dict(records.unmapped.most_common()))
+
+
+def _instructions(args: argparse.Namespace) -> int:
+    """A project's files of instructions; those of a client's own folder, such as ~/.claude, are of
+    no project."""
+    root = Path(args.file).expanduser().absolute()
+    folder = root if root.is_dir() else root.parent
+    project = "" if folder.name.startswith(".") else project_of(folder)
+    with Recollect() as memory:
+        places, done = memory.add_instructions(
+            args.file, project=project, redact=args.redact, dry_run=args.dry_run
+        )
+        if not (args.dry_run or args.no_embed):
+            embed(memory)
+        if args.dry_run and not args.json:
+            print("Dry run: " + ", ".join(one_line(str(place)) for place in places))
+            return 0
+        if args.json:
+            print_json(synced_json(done) | {"followed": [str(place) for place in places]})
+        else:
+            tell(done, memory.waiting(), as_json=False)
+    return 0
 
 
 def _imported(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
+from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.interfaces.hooks import texts
 from recollect.interfaces.hooks.protocols import HookEvent, HookProtocol, Moment
 from recollect.interfaces.hooks.sessions import HookSession, SessionFile, remove_old
@@ -86,7 +87,7 @@ def _start(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
 
 def _read_by(protocol: HookProtocol, memory: Memory) -> bool:
     """Whether it is part of an instruction file that the client reads by itself."""
-    return memory.source == "instructions" and memory.path.endswith(protocol.reads)
+    return memory.source == INSTRUCTIONS and memory.path.endswith(protocol.reads)
 
 
 def _prompt(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
