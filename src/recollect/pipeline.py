@@ -19,6 +19,7 @@ from recollect.query.past import asks_before, without_past
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import with_deep_search
+from recollect.stages.links import named
 from recollect.types import Filter, Hit, Ranking, Response, Result, Search, Term, View, combine
 from recollect.validity import validity
 
@@ -62,6 +63,7 @@ def run(
                 ranking = stage.apply(ranking, context)
     shown = search.view or declared.view
     with context.timed("present"):
+        ranking = named(ranking, context)
         memories = [context.memory(id) for id in ranking.ids]
         if declared.reads:
             context.passages = passages(context, memories)

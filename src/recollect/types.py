@@ -418,6 +418,16 @@ class Response(Struct, frozen=True, kw_only=True):
         return len(self.results)
 
 
+class Chain(NamedTuple):
+    """What a memory replaces, by links, the newest first, and what followed it, the next first."""
+
+    replaces: tuple[Memory, ...]
+    replaced_by: tuple[Memory, ...]
+
+
+NO_CHAIN = Chain((), ())
+
+
 class Context(NamedTuple):
     """What an agent should know when it starts: memories, and how each was found (`origins`, by
     id). `left_out` have no room. `snippets` are the passages of details that the question is about,

@@ -48,9 +48,9 @@ def test_the_demo_says_which_memory_replaced_which(
         print_replaced(memory)
     assert capsys.readouterr().out.splitlines()[2:] == [
         "Connection pool: from now on 12 connections per web worker",
-        "  newer (2025-06-23) than db-pool-size-001 (2025-06-09)",
+        "  seems to replace db-pool-size-001 (2025-06-09)",
         "Connection pool: 20 connections per web worker",
-        "  probably replaced by db-pool-size-002 (2025-06-23)",
+        "  seems to be replaced by db-pool-size-002 (2025-06-23)",
         "",
     ]
 

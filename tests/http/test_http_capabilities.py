@@ -22,6 +22,7 @@ from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
 from recollect.auth.credentials import Credentials
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest
+from recollect.ingest.draft import draft
 from recollect.interfaces.http.api import OPERATIONS
 from recollect.interfaces.http.guard import NOT_VALID, Guard
 from recollect.interfaces.http.problems import ProblemResponses
@@ -42,6 +43,8 @@ EVERY = [
 BODIES: dict[str, Any] = {
     f"POST {API}/memories": {"title": "Another one"},
     f"PATCH {API}/memories/{{id:path}}": {"severity": "warning"},
+    f"POST {API}/supersede/{{id:path}}": {"by": "newer"},
+    f"POST {API}/merge": {"ids": ["newer"], "into": "kept"},
     f"POST {API}/bulk/change": {"ids": ["kept"], "change": {"severity": "warning"}},
     f"POST {API}/bulk/forget": {"query": WORD, "dry_run": True},
     f"POST {API}/search": {"query": WORD},
@@ -99,7 +102,7 @@ class World:
         self.portal = portal
         self.home = home
         self.engine = Recollect(home=home, settings=load_settings(home, told), environment=told)
-        self.engine.save(id="kept", title="Quokka", text=SAID)
+        self.mend()
         self.access = TokenStore(home)
         self.service = Service(self.engine)
         self.service.warm.set()
@@ -130,7 +133,8 @@ class World:
 
     def mend(self) -> None:
         """As it was before; what was forgotten is back."""
-        self.engine.save(id="kept", title="Quokka", text=SAID)
+        kept = {"id": "kept", "title": "Quokka", "text": SAID}
+        self.engine.save_all([draft(kept), draft({"id": "newer", "title": "Quokka again"})])
 
     def noted(self) -> list[dict[str, Any]]:
         return [*entries(self.home / "audit.jsonl")]

@@ -123,7 +123,8 @@ def test_every_operation_is_answered_and_refuses_parameters_it_does_not_have(
 
 
 def test_examples_in_the_document_are_accepted(server: Server, document: Any) -> None:
-    server.post(f"{API}/memories", {"id": "auth-jwt-001", "title": "Switched to JWT"})
+    for id, title in (("auth-jwt-001", "Switched to JWT"), ("auth-jwt-002", "JWT it is")):
+        server.post(f"{API}/memories", {"id": id, "title": title})
     for saved in (server.home / "recipes").glob("*.toml"):
         saved.unlink()  # by the tool that tries the examples, too
     tried = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import islice
 
 from msgspec.structs import replace
@@ -16,7 +16,8 @@ from recollect.query.replacement import replaced_by
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
 from recollect.stages.supersede import Supersede
-from recollect.types import Context, Filter, Memory, Origin
+from recollect.types import Context, Filter, Memory, Origin, Response
+from recollect.validity import validity
 
 CONTEXT_LIMIT = 10
 # However much is pinned: one place of so many is for what the question finds.
@@ -48,8 +49,8 @@ def context(
     others = [result for result in results if result.memory not in pinned]
     for memory in pinned[: limit - min(len(others), round(limit / MATCHED_SHARE))]:
         found.setdefault(memory.id, (memory, "pinned"))
-    for result in results:
-        found.setdefault(result.id, (result.memory, "matched"))
+    for memory in _matched(session, response, filter):
+        found.setdefault(memory.id, (memory, "matched"))
     topup = session.settings.context.topup_recent if topup_recent is None else topup_recent
     if topup and len(found) < limit:
         for memory in _newest(session, replace(filter, tier="capture"), limit):
@@ -65,6 +66,21 @@ def context(
     shown = fitted(everything, max_tokens, keywords(query), forms)
     session.used("returned", [memory.id for memory in shown.memories])
     return shown
+
+
+def _matched(session: Session, response: Response | None, filter: Filter) -> Iterator[Memory]:
+    """What the question finds and is valid; in the place of what was replaced, its successor."""
+    now = session.clock()
+    newer = [r.superseded_by for r in response or () if r.memory.superseded_by and r.superseded_by]
+    among = replace(filter, among=tuple(memory.id for memory in newer))
+    store = session.readable_store()
+    passing = {each.id for each in store.memories.browse(among, len(newer))} if newer else set()
+    for result in response or ():
+        successor = result.superseded_by
+        if not result.validity and not successor:
+            yield result.memory
+        elif successor and successor.id in passing and not validity(successor, now):
+            yield successor
 
 
 def _pinned(session: Session, filter: Filter, limit: int) -> list[Memory]:

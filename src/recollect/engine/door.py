@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         bulk,
         comparison,
         importing,
+        lifecycle,
         policies,
         sharing,
         upkeep,
@@ -65,8 +66,9 @@ class Later:
 
 
 if not TYPE_CHECKING:
-    browsing, bulk, importing, sharing, upkeep, writing = map(
-        Later, ("browsing", "bulk", "importing", "sharing", "upkeep", "writing")
+    browsing, bulk, importing, lifecycle, sharing, upkeep, writing = map(
+        Later,
+        ("browsing", "bulk", "importing", "lifecycle", "sharing", "upkeep", "writing"),
     )
     agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
     comparison, policies = map(Later, ("comparison", "policies"))
@@ -246,6 +248,8 @@ class Recollect:
     tag = method(writing.tag, WRITE)
     move = method(writing.move, WRITE)
     forget = method(writing.forget, DELETE)
+    supersede = method(writing.supersede, WRITE)
+    merge = method(lifecycle.merge, WRITE, DELETE)
     feedback = method(result_feedback.feedback, WRITE)
     unlearn = method(result_feedback.unlearn, WRITE)
     publish = method(sharing.publish, WRITE, SEARCH)
@@ -259,6 +263,7 @@ class Recollect:
     context = method(agent_context.context, SEARCH)
     related = method(searching.related, SEARCH)
     show = method(searching.show, SEARCH, anywhere=True)
+    chain = method(searching.chain, SEARCH)
     located = method(searching.located, SEARCH, anywhere=True)
     looked_up = method(searching.looked_up, SEARCH, anywhere=True)
     recipe = method(Session.recipe, SEARCH, anywhere=True)

@@ -20,7 +20,7 @@ from recollect.errors import Damaged, NotFound
 from recollect.pipeline import run, topics
 from recollect.recipes.base import Recipe
 from recollect.store.base import Store
-from recollect.types import Degraded, Filter, Memory, Response, Search
+from recollect.types import Chain, Degraded, Filter, Memory, Response, Search
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
@@ -180,8 +180,9 @@ def related(session: Session, id: str, limit: int | None = None) -> Response:
 
 
 def show(session: Session, ids: Sequence[str], *, federate: bool = True) -> list[Memory]:
-    """Whole memories, in the order asked for; without `federate` from no other vault."""
-    return [found.memory for found in located(session, ids, federate=federate)]
+    """Whole memories, in the order asked for; without `federate` from no other vault. What was
+    merged into another memory is answered with that one."""
+    return [found.memory for found in _opened(session, ids, federate=federate)]
 
 
 def looked_up(session: Session, ids: Sequence[str]) -> list[Memory]:
@@ -190,7 +191,14 @@ def looked_up(session: Session, ids: Sequence[str]) -> list[Memory]:
 
 
 def located(session: Session, ids: Sequence[str], *, federate: bool = True) -> list[FoundMemory]:
-    """The same, each with the name of its vault."""
+    """The same, each with the name of its vault, what it replaces and what replaced it."""
+    return [
+        found._replace(chain=_chain(session, found.memory)) if found.vault == HOME else found
+        for found in _opened(session, ids, federate=federate)
+    ]
+
+
+def _opened(session: Session, ids: Sequence[str], *, federate: bool) -> list[FoundMemory]:
     every = _located(session, ids, federate=federate)
     session.used("opened", [found.memory.id for found in every if found.vault == HOME])
     return every
@@ -199,8 +207,17 @@ def located(session: Session, ids: Sequence[str], *, federate: bool = True) -> l
 def _located(session: Session, ids: Sequence[str], *, federate: bool) -> list[FoundMemory]:
     found: dict[str, FoundMemory] = {}
     if session.caller.sees(HOME):
-        own = session.readable_store().memories.get(named_ids(ids))
+        store = session.readable_store()
+        own = store.memories.get(named_ids(ids))
         found = {id: FoundMemory(HOME, memory) for id, memory in own.items()}
+        if len(found) < len(set(ids)):
+            merged = session.store.trash.merged([id for id in ids if id not in found])
+            into = store.memories.get(list(merged.values()))
+            found |= {
+                id: FoundMemory(HOME, into[kept], asked=id)
+                for id, kept in merged.items()
+                if kept in into
+            }
     for id in named_ids(ids):
         if id not in found:
             elsewhere = session.elsewhere(id) if federate else None
@@ -208,3 +225,28 @@ def _located(session: Session, ids: Sequence[str], *, federate: bool) -> list[Fo
                 raise unknown_memory(id)
             found[id] = elsewhere
     return [found[id] for id in ids]
+
+
+def chain(session: Session, id: str) -> Chain:
+    """What a memory of this vault replaces, by links, and what replaced it."""
+    [found] = _located(session, [id], federate=False)
+    return _chain(session, found.memory)
+
+
+def _chain(session: Session, memory: Memory) -> Chain:
+    store = session.readable_store()
+    later: dict[str, Memory] = {}
+    link = memory.superseded_by
+    while link and link != memory.id and link not in later:
+        found = store.memories.get([link])
+        if link not in found:
+            break
+        later[link] = found[link]
+        link = found[link].superseded_by
+    earlier: dict[str, Memory] = {}
+    ids = [memory.id]
+    while ids:
+        found = {each.id: each for each in store.memories.replaced(ids)}
+        ids = [id for id in found if id not in earlier and id != memory.id]
+        earlier |= {id: found[id] for id in ids}
+    return Chain(tuple(earlier.values()), tuple(later.values()))

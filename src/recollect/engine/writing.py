@@ -15,14 +15,17 @@ from recollect.errors import Changed, NotFound, UserError
 from recollect.ingest.draft import Draft, complete, draft
 from recollect.ingest.repeats import repeated
 from recollect.ingest.saving import Saved, save_again, save_drafts
+from recollect.ingest.succession import succeeded
 from recollect.memory_json import revision
 from recollect.store.base import Stored, WriteOutcome, Writing
 from recollect.types import Memory
 
 
 def save(session: Session, /, **fields: object) -> Memory:
-    """Save one memory, or update the one that it repeats. It is on the disk when this returns."""
-    [saved] = save_all(session, [draft(fields)])
+    """Save one memory, or update the one that it repeats. It is on the disk when this returns.
+    `supersedes`: the ids of those whose place it takes."""
+    supersedes: Any = fields.pop("supersedes", ())
+    [saved] = save_all(session, [draft(fields, supersedes=supersedes)])
     return saved.memory
 
 
@@ -34,7 +37,8 @@ def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) 
     """
     session.models.embeds()  # settings that name no model are refused before anything is kept
     clean = [session.redaction.of_draft(each, redact=redact) for each in drafts]
-    with session.writing("save") as write:
+    replaced = [id for each in drafts for id in each.supersedes]
+    with changing(session, "save", replaced) as write:
         every = [_saved(session, write, each)._replace(redacted=found) for each, found in clean]
     changed = [saved.memory for saved in every if saved.outcome != "unchanged"]
     session.wrote("save", [memory.id for memory in changed])
@@ -47,10 +51,16 @@ def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) 
 
 
 def _saved(session: Session, write: Writing, draft: Draft) -> Saved:
-    before = repeated(session.store, draft)
+    # What takes another's place is a memory of its own, however much it repeats of it.
+    before = None if draft.supersedes else repeated(session.store, draft)
     if before is not None:
         return save_again(write, draft, before, session.clock())
     [saved] = save_drafts(write, [draft], session.clock(), session.require_restore)
+    if saved.memory.superseded_by and saved.outcome != "unchanged":
+        succeeded(write, saved.memory, saved.memory.superseded_by, session.clock())
+    stored = write.find(named_ids(draft.supersedes))
+    for old in [live(stored, id) for id in draft.supersedes]:
+        write.replace(old, succeeded(write, old.memory, saved.memory.id, session.clock()))
     return saved
 
 
@@ -133,12 +143,22 @@ def move(
     return _put(session, "move", ids, lambda memory: named)
 
 
+def supersede(session: Session, old: str, new: str) -> Memory:
+    """Put the memory `new` in the place of the old one: a link from the old one, which is valid
+    until now. Both stay, and keep their age. Returns the old one."""
+    [after] = _put(session, "supersede", [old], lambda memory: {"superseded_by": new}, target=new)
+    return after
+
+
 Changes = Callable[[Memory], Mapping[str, object]]
 
 
-def _put(session: Session, action: str, ids: Sequence[str], changes: Changes) -> list[Memory]:
+def _put(
+    session: Session, action: str, ids: Sequence[str], changes: Changes, target: str = ""
+) -> list[Memory]:
     """Change where memories belong, which is no news of what they say."""
-    return [saved.memory for saved in _edited(session, action, ids, changes, keep_age=True)]
+    done = _edited(session, action, ids, changes, keep_age=True, target=target)
+    return [saved.memory for saved in done]
 
 
 def _edited(
@@ -150,11 +170,13 @@ def _edited(
     if_revision: str | None = None,
     redact: bool = True,
     keep_age: bool,
+    target: str = "",
 ) -> list[Saved]:
-    """Change the fields that `changes` names for each memory, in one transaction."""
+    """Change the fields that `changes` names for each memory, in one transaction. `target`: the
+    memory that takes their place."""
     session.models.embeds()  # as for `save_all`
     every, now = [], session.clock()
-    with _changing(session, action, ids) as write:
+    with changing(session, action, [*ids, *filter(None, [target])], target=target) as write:
         found = write.find(named_ids(ids))
         for before in [live(found, id) for id in dict.fromkeys(ids)]:
             _check_revision(before.memory, if_revision)
@@ -165,6 +187,9 @@ def _edited(
                 after = replace(after, updated_at=before.memory.updated_at)
             if not (after.title or after.text):
                 raise UserError("A memory needs a title or a text.")
+            link = after.superseded_by
+            if link and link != before.memory.superseded_by:
+                after = succeeded(write, after, link, now)
             outcome: WriteOutcome = "unchanged" if after == before.memory else "updated"
             if outcome == "updated":
                 write.replace(before, after)
@@ -193,7 +218,7 @@ def forget(
     """Take memories out of every answer; `undo` brings them back, `purge` is for good. With
     `if_revision` only if they are still as they were then."""
     action = "purge" if purge else "restore" if undo else "forget"
-    with _changing(session, action, ids) as write:
+    with changing(session, action, ids) as write:
         found = write.find(named_ids(ids))
         for id in dict.fromkeys(ids):
             if id in found:
@@ -212,12 +237,14 @@ def forget(
 
 
 @contextmanager
-def _changing(session: Session, action: str, ids: Sequence[str]) -> Iterator[Writing]:
+def changing(
+    session: Session, action: str, ids: Sequence[str], *, reason: str = "", target: str = ""
+) -> Iterator[Writing]:
     """A write to these memories. For one that another vault holds, the error names that vault: the
     others are only read. They are asked when the write is over, so that no writer waits for
     them."""
     try:
-        with session.writing(action) as write:
+        with session.writing(action, reason=reason, target=target) as write:
             yield write
     except NotFound as error:
         for id in filter(is_text, ids) if session.caller.may(SEARCH) else ():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
 
 import msgspec
 
-from recollect.checks import is_text
+from recollect.checks import is_text, several
 from recollect.errors import UserError
 from recollect.times import parse_time
 from recollect.types import TIMES, Memory, Severity, Tier
@@ -33,16 +33,20 @@ LONG_FIELDS = ("text", "details")
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """The fields that a caller gave, each of the right type; null counts as not given."""
+    """The fields that a caller gave, each of the right type; null counts as not given.
+    `supersedes`: the ids of the memories whose place the new one takes."""
 
     fields: dict[str, Any]
+    supersedes: tuple[str, ...] = ()
 
     @property
     def id(self) -> str | None:
         return self.fields.get("id")
 
 
-def draft(raw: Mapping[str, object], *, change: bool = False) -> Draft:
+def draft(
+    raw: Mapping[str, object], *, change: bool = False, supersedes: Sequence[str] | None = ()
+) -> Draft:
     """Check every field; refuse the first that is wrong, by name.
 
     `change`: the fields edit a stored memory. Then neither title nor text is required, and null
@@ -60,7 +64,7 @@ def draft(raw: Mapping[str, object], *, change: bool = False) -> Draft:
             fields[name] = _default(name)
     if not change and not any(fields.get(name, "").strip() for name in ("title", "text")):
         raise UserError("A memory needs a title or a text.")
-    return Draft(fields)
+    return Draft(fields, several(supersedes or (), "supersedes"))
 
 
 def complete(draft: Draft, id: str, before: Memory | None, now: datetime) -> Memory:

@@ -39,12 +39,12 @@ def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
     shown = {"id": result.id, "score": result.score, "vault": result.vault, **_fields(result)}
     if whole:
         shown["memory"] = memory_json(result.memory)
-    named = {"same": result.same, "replaces": result.replaces}
-    for name, others in named.items():
-        if others:
-            shown[name] = [_dated(memory) for memory in others]
+    if result.same:
+        shown["same"] = [_dated(memory) for memory in result.same]
+    if result.replaces:
+        shown["replaces"] = [_linked(each, each.superseded_by) for each in result.replaces]
     if result.superseded_by:
-        shown["superseded_by"] = _dated(result.superseded_by)
+        shown["superseded_by"] = _linked(result.superseded_by, result.memory.superseded_by)
     if result.validity.startswith("expired"):
         shown["expired"] = True
     if result.file is not None:
@@ -70,6 +70,11 @@ def _fields(result: Result) -> dict[str, Any]:
 
 def _dated(memory: Memory) -> dict[str, str]:
     return {"id": memory.id, "updated_at": iso(memory.updated_at)}
+
+
+def _linked(memory: Memory, link: str) -> dict[str, object]:
+    """`linked`: somebody said so. Without it, the ranking believes it."""
+    return _dated(memory) | ({"linked": True} if link else {})
 
 
 def file_json(place: FilePlace) -> dict[str, Any]:

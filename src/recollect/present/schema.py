@@ -11,10 +11,12 @@ from recollect.types import Degraded, Evidence, Intent, Memory, Severity, Term, 
 
 
 class MemoryDate(Struct):
-    """Another memory, by id, and when it last changed."""
+    """Another memory, by id, and when it last changed. `linked`: somebody said that one replaces
+    the other; without it, the ranking believes so."""
 
     id: str
     updated_at: Time
+    linked: bool | UnsetType = UNSET
 
 
 class FileLines(Struct):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from recollect.types import Degraded, Response, Result
+from recollect.present.words import title_of
+from recollect.types import Chain, Degraded, Response, Result
 
 EVIDENCE = {
     "strong": "Strong evidence",
@@ -19,6 +20,7 @@ PARTS = {
     "keyword": "search by words",
     "rerank": "reranking",
 }
+LONGEST_SAID = 100  # characters of another memory's heading
 CUT_SHORT = r"reranked (\d+) of (\d+) within the deadline(?: of (\d+) ms)?"
 
 
@@ -46,15 +48,25 @@ def over_budget(count: int) -> str:
 
 
 def others(result: Result) -> Iterator[str]:
-    """`says the same as deploy-2`, `newer (2026-08-21) than deploy-1 (2026-01-14)`, `probably
-    replaced by deploy-3 (2026-11-02)`."""
+    """`says the same as deploy-2`, `replaces deploy-1 (2026-01-14)`, `replaced by deploy-3`. What
+    the ranking believes and nobody said: `seems to replace`, `seems to be replaced by`."""
     if result.same:
         yield f"says the same as {', '.join(memory.id for memory in result.same)}"
     for older in result.replaces:
-        date, since = older.updated_at, result.memory.updated_at
-        yield f"newer ({since:%Y-%m-%d}) than {older.id} ({date:%Y-%m-%d})"
+        verb = "replaces" if older.superseded_by else "seems to replace"
+        yield f"{verb} {older.id} ({older.updated_at:%Y-%m-%d})"
     if newer := result.superseded_by:
-        yield f"probably replaced by {newer.id} ({newer.updated_at:%Y-%m-%d})"
+        verb = "replaced by" if result.memory.superseded_by else "seems to be replaced by"
+        yield f"{verb} {newer.id} ({newer.updated_at:%Y-%m-%d})"
+
+
+def chain(chain: Chain) -> Iterator[str]:
+    """`Replaced by deploy-3 (2026-11-02): Deploys run on Buildkite`, for each memory behind a link
+    from this one, and `Replaces …` for each that leads here."""
+    for verb, memories in (("Replaced by", chain.replaced_by), ("Replaces", chain.replaces)):
+        for memory in memories:
+            said = " ".join((title_of(memory) or memory.text).split())[:LONGEST_SAID]
+            yield f"{verb} {memory.id} ({memory.updated_at:%Y-%m-%d}): {said}"
 
 
 def took_part(part: Degraded, response: Response) -> bool:

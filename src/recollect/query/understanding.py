@@ -122,6 +122,11 @@ class Understanding:
             for o, n in zip(*texts, strict=True)
         ):
             return True
+        return self.asks_for_time_of(newer, older)
+
+    def asks_for_time_of(self, newer: Memory, older: Memory) -> bool:
+        """Whether the older of two statements held at the time that the query names, or the query
+        asks for what was before."""
         if not self.asked_periods:
             return self._formerly
         ends = [period.end for period in self.asked_periods if period.end]

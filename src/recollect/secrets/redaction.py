@@ -37,7 +37,7 @@ MOST_ROUNDS = 10
 WINDOW = 2000
 OVERLAP = 500
 # Fields without free text: the id is checked apart, and the others allow only a few words.
-NOT_TEXTS = frozenset({"id", *CHOICES})
+NOT_TEXTS = frozenset({"id", "superseded_by", *CHOICES})
 
 
 def replacement(name: str) -> str:
@@ -195,7 +195,7 @@ def redact_draft(draft: Draft, patterns: SecretPatterns = BUILT_IN) -> tuple[Dra
         redacted_tags = [redacted(tag, patterns) for tag in tags]
         changed["tags"] = tuple(dict.fromkeys(tag for tag, _ in redacted_tags))
         counts += sum((found for _, found in redacted_tags), Counter[str]())
-    return (Draft(fields | changed), dict(counts)) if counts else (draft, {})
+    return (Draft(fields | changed, draft.supersedes), dict(counts)) if counts else (draft, {})
 
 
 def summary(counts: Mapping[str, int]) -> str:

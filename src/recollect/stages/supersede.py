@@ -10,13 +10,16 @@ from recollect.query.replacement import replaced_by
 from recollect.query.sameness import ALIKE
 from recollect.recipes.ranges import AtLeastOne
 from recollect.stages.base import Stage
+from recollect.stages.links import passing, successors
 from recollect.types import Hit, Memory, Ranking, combine, leaf
 
 
 class Supersede(Stage, frozen=True, tag="supersede"):
-    """Of two memories of one project and space of which the later seems to replace the other, each
-    names the other, and the later is placed above. A query about the past, or about a time at which
-    the later was not yet known, wants the other, which is placed above then.
+    """A memory that took the place of another by a link is placed above it, and is found where only
+    the other answers the query. Of two memories of one project and space of which the later seems
+    to replace the other, each names the other, and the later is placed above. A query about the
+    past, or about a time at which the later was not yet known, wants the other, which is placed
+    above then.
 
     Looked for among those of the best `top` that are statements of at most `longest` characters
     rather than pages or parts of files. Needs vectors. What is said again in the same words is
@@ -35,6 +38,27 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         return ("vector",)
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        return self._believed(self._linked(ranking, context), context)
+
+    def _linked(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        """The ranking with what links lead to above what they lead from."""
+        newer = successors(context, map(context.memory, ranking.ids))
+        if not newer or context.search.include_expired:
+            return ranking
+        hits, understood = {hit.memory_id: hit for hit in ranking}, context.understanding
+        others = {memory.id: memory for memory in newer.values() if memory.id not in hits}
+        found = {memory.id for memory in passing(context, list(others.values()))}
+        for id, memory in {memory.id: memory for memory in newer.values()}.items():
+            older = [context.memory(one) for one in ranking.ids if newer.get(one) == memory]
+            wanted = [each for each in older if understood.asks_for_time_of(memory, each)]
+            if id in hits:
+                self._place(hits, memory, older, wanted, context, "replaces")
+            elif id in found and not wanted:
+                best = hits[older[0].id]
+                hits[id] = self._above(Hit(id, best.why), best, "replaces", context)
+        return ranking.resorted(hits.values())
+
+    def _believed(self, ranking: Ranking, context: SearchContext) -> Ranking:
         before = {hit.memory_id: hit for hit in self._statements(ranking, context)}
         # Oldest first, so that what is raised above something is above it for good.
         order = sorted(map(context.memory, before), key=lambda each: (each.updated_at, each.id))
@@ -52,14 +76,18 @@ class Supersede(Stage, frozen=True, tag="supersede"):
                 hits[newer.id] = hits[newer.id].finding(replaces=tuple(older))
             said = [memory for memory in order[:place] if _repeats(newer, memory, context)]
             if not context.search.include_expired:
-                self._place(hits, newer, older + said, context)
+                both = older + said
+                wanted = [m for m in both if context.understanding.wants_before(newer, m)]
+                self._place(hits, newer, both, wanted, context)
         if hits == before:
             return ranking
         return ranking.resorted(hits.get(hit.memory_id, hit) for hit in ranking)
 
     def _statements(self, ranking: Ranking, context: SearchContext) -> Iterator[Hit]:
+        """Those of which something may be believed: of one that has a link, it is known."""
         for hit in ranking.hits[: self.top]:
-            if self.is_statement(context.memory(hit.memory_id)):
+            memory = context.memory(hit.memory_id)
+            if self.is_statement(memory) and not memory.superseded_by:
                 yield hit
 
     def is_statement(self, memory: Memory) -> bool:
@@ -67,17 +95,22 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         return len(memory.text) <= self.longest
 
     def _place(
-        self, hits: dict[str, Hit], newer: Memory, older: Sequence[Memory], context: SearchContext
+        self,
+        hits: dict[str, Hit],
+        newer: Memory,
+        older: Sequence[Memory],
+        wanted: Sequence[Memory],
+        context: SearchContext,
+        why: str = "newer than",
     ) -> None:
-        """Raise the newer above the others, or those that the query wants above it, the latest of
-        them on top."""
-        wanted = [memory for memory in older if context.understanding.wants_before(newer, memory)]
-        raised = wanted or ([newer] if older else [])
+        """Raise the newer above the others, or those that are `wanted` above it, the latest of them
+        on top."""
+        raised = list(wanted) or ([newer] if older else [])
         below = [newer] if wanted else list(older)
         for memory in raised:
             best = max((hits[each.id] for each in below), key=_score)
             if hits[memory.id].score <= best.score:
-                how = "asked for rather than" if wanted else "newer than"
+                how = "asked for rather than" if wanted else why
                 hits[memory.id] = self._above(hits[memory.id], best, how, context)
             below.append(memory)
 

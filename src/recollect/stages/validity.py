@@ -28,7 +28,7 @@ class Validity(Stage, frozen=True, tag="validity"):
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         expired = {id: validity(context.memory(id), context.now) for id in ranking.ids}
         replaced = {
-            hit.memory_id: f"probably replaced by {newer.id}"
+            hit.memory_id: f"seems to be replaced by {newer.id}"
             for hit in ranking
             if (newer := hit.findings.superseded_by)
             and not context.understanding.wants_before(newer, context.memory(hit.memory_id))

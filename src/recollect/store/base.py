@@ -316,6 +316,9 @@ class Memories(Protocol):
     def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
         """By the time they were made, newest first, or oldest first."""
 
+    def replaced(self, ids: Sequence[str]) -> list[Memory]:
+        """The live memories whose place one of these has taken, by a link; newest first."""
+
     def kinds(self) -> list[str]:
         """The kinds that live memories have."""
 

@@ -54,7 +54,10 @@ class Member(NamedTuple):
         return msgspec.structs.replace(filter, among=tuple(self.inward(filter.among)))
 
     def shown(self, memory: Memory) -> Memory:
-        return msgspec.structs.replace(memory, id=self.outward(memory.id)) if self.mark else memory
+        if not self.mark:
+            return memory
+        newer = memory.superseded_by and self.outward(memory.superseded_by)
+        return msgspec.structs.replace(memory, id=self.outward(memory.id), superseded_by=newer)
 
 
 class FanOut:

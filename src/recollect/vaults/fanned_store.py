@@ -131,6 +131,13 @@ class FannedMemories(FannedPart):
             lambda memories, own: memories.made(own, limit, oldest=oldest),
         )
 
+    def replaced(self, ids: Sequence[str]) -> list[Memory]:
+        every = self._fan_out.ask(lambda one: one.store.memories.replaced(one.inward(ids)))
+        found = {
+            member.outward(each.id): member.shown(each) for member, some in every for each in some
+        }
+        return sorted(found.values(), key=ORDERS["newest"])
+
     def kinds(self) -> list[str]:
         every = self._fan_out.ask(lambda one: one.store.memories.kinds())
         return sorted({kind for _, kinds in every for kind in kinds})

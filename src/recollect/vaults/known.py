@@ -14,7 +14,7 @@ from msgspec import Struct
 from recollect.checks import sayable_path
 from recollect.errors import UserError
 from recollect.settings import Settings, VaultSettings, VaultTier
-from recollect.types import Memory
+from recollect.types import NO_CHAIN, Chain, Memory
 from recollect.vaults.trust import Trusted, project_vault, same_file
 
 HOME = "agent"
@@ -35,10 +35,13 @@ class KnownVault(Struct, frozen=True):
 
 
 class FoundMemory(NamedTuple):
-    """A memory, and the name of the vault that holds it."""
+    """A memory, and the name of the vault that holds it. `asked`: the id that was asked for, where
+    that memory was merged into this one. `chain`: what it replaces, and what replaced it."""
 
     vault: str
     memory: Memory
+    asked: str = ""
+    chain: Chain = NO_CHAIN
 
 
 def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) -> list[KnownVault]:

@@ -192,15 +192,19 @@ class RemoteVault:
             passage=Passage("text", result.snippet) if recipe.reads and result.snippet else None,
             file=FilePlace(_line(at.path), _line(at.heading), *at.lines) if at else None,
             same=tuple(map(self._named, result.same[:MOST_NOTES])),
-            replaces=tuple(map(self._named, result.replaces[:MOST_NOTES])),
+            replaces=tuple(
+                self._named(older, result.id if older.linked is True else "")
+                for older in result.replaces[:MOST_NOTES]
+            ),
             superseded_by=self._named(newer) if newer else None,
             validity=validity(memory, now) if now else "",
         )
 
-    def _named(self, other: MemoryDate) -> Memory:
+    def _named(self, other: MemoryDate, superseded_by: str = "") -> Memory:
         """As much as a result says of another memory."""
-        times = dict.fromkeys(("created_at", "updated_at"), other.updated_at)
-        return self._timed(self._converted({"id": _line(other.id), **times}, Memory))
+        fields = dict.fromkeys(("created_at", "updated_at"), other.updated_at)
+        fields |= {"id": _line(other.id), "superseded_by": superseded_by}
+        return self._timed(self._converted(fields, Memory))
 
     def show(self, id: str) -> Memory:
         path = f"/api/v1/memories/{quote(id, safe='')}?federate=false"

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,9 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "unpin": lambda memory: memory.unpin(["kept"]),
     "tag": lambda memory: memory.tag(["kept"], add=["tides"]),
     "move": lambda memory: memory.move(["kept"], project="harbor"),
+    "supersede": lambda memory: _tried(partial(memory.supersede, "kept"), "nothing"),
+    "merge": lambda memory: _tried(memory.merge, ["kept", "nothing"]),
+    "chain": lambda memory: memory.chain("kept"),
     "selected": lambda memory: memory.selected(query="tide tables"),
     "forget": lambda memory: memory.forget(["kept"]),
     "feedback": lambda memory: memory.feedback("tides", "kept", accept=True),

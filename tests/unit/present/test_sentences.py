@@ -69,8 +69,8 @@ def test_a_result_names_those_it_stands_for() -> None:
     )
     assert list(sentences.others(found)) == [
         "says the same as deploy-3, deploy-4",
-        "newer (2026-08-21) than deploy-1 (2026-01-14)",
-        "probably replaced by deploy-9 (2026-08-21)",
+        "seems to replace deploy-1 (2026-01-14)",
+        "seems to be replaced by deploy-9 (2026-08-21)",
     ]
     assert not list(sentences.others(result()))
 

@@ -42,7 +42,7 @@ def test_what_is_replaced_goes_below_what_answers_nearly_as_well(search_at: Sear
     ranking = STAGE.apply(before.resorted(hits), at)
     assert ranking.ids == ("far", "now", "ahead")
     why = ranking.hits[1].why
-    assert why.parts[-1].formula == "probably replaced by far: below what is valid"
+    assert why.parts[-1].formula == "seems to be replaced by far: below what is valid"
     assert recompute(why) == why.value
     less = STAGE.apply(before.resorted([*hits[:1], Hit("far", leaf("fused", 7, ""))]), at)
     assert less.ids == ("now", "far"), "of what another seems to replace, one is less sure"

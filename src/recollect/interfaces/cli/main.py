@@ -27,6 +27,8 @@ COMMANDS = {
     "tag": ("tag", "add tags to memories, or remove them"),
     "move": ("move", "move memories to another project or space"),
     "forget": ("forget", "remove memories; --undo brings them back"),
+    "supersede": ("supersede", "put a memory in the place of another that no longer holds"),
+    "merge": ("merge", "make one memory of several that say the same"),
     "context": ("context", "show what an agent should know when it starts"),
     "feedback": ("feedback", "say whether a result was right; the ranking learns from it"),
     "recipes": ("recipes", "list, show, check or compare recipes, the declared rankings"),

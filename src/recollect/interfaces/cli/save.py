@@ -8,7 +8,7 @@ import sys
 from recollect.engine import Recollect
 from recollect.ingest.draft import draft
 from recollect.ingest.saving import saved_json
-from recollect.interfaces.cli.arguments import add_fields, add_json, fields_of
+from recollect.interfaces.cli.arguments import add_fields, add_json, add_repeatable, fields_of
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.interfaces.cli.syncing import tell_later
@@ -27,6 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--id", metavar="ID", help="an id of your own (default: made from the title)"
     )
+    add_repeatable(parser, "--supersedes", "ID", "put it in the place of this memory")
     add_redact(parser)
     add_json(parser)
 
@@ -34,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     fields = fields_of(args) | {"tags": args.tag, "id": args.id}
     with Recollect(brief=True) as memory:
-        [saved] = memory.save_all([draft(fields)], redact=args.redact)
+        [saved] = memory.save_all([draft(fields, supersedes=args.supersedes)], redact=args.redact)
         if args.json:
             print_json(saved_json(saved))
         else:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json, add_no_server
-from recollect.interfaces.cli.output import json_text
+from recollect.interfaces.cli.output import DIM, json_text, styled
 from recollect.interfaces.cli.results import memory_lines
 from recollect.memory_json import memory_json
+from recollect.present import sentences
+from recollect.present.visible import visible
+from recollect.types import Use
+from recollect.vaults.known import FoundMemory
 
 EXAMPLE = "  recollect show auth-jwt-001"
 
@@ -21,7 +26,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
     used = {} if args.json else memory.usage(args.ids)  # before this very command
-    found = memory.show(args.ids)
+    found = memory.located(args.ids)
     if args.json:
-        return json_text([memory_json(each) for each in found])
-    return "\n\n".join("\n".join(memory_lines(each, used.get(each.id))) for each in found)
+        return json_text([memory_json(each.memory) | _links(each) for each in found])
+    return "\n\n".join("\n".join(_lines(each, used.get(each.memory.id))) for each in found)
+
+
+def _links(found: FoundMemory) -> dict[str, object]:
+    """What a memory's own fields do not say of it; only what there is."""
+    links = {"asked": found.asked, "replaces": [each.id for each in found.chain.replaces]}
+    return {name: value for name, value in links.items() if value}
+
+
+def _lines(found: FoundMemory, used: Use | None) -> Iterator[str]:
+    if found.asked:
+        yield visible(f"{found.asked} was merged into {found.memory.id}:")
+    yield from memory_lines(found.memory, used)
+    yield from (styled(visible(line), DIM) for line in sentences.chain(found.chain))

@@ -7,7 +7,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.interfaces.http import bulk, memories, openapi, operations, recipes, searching, state
+from recollect.interfaces.http import (
+    bulk,
+    lifecycle,
+    memories,
+    openapi,
+    operations,
+    recipes,
+    searching,
+    state,
+)
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.operations import JSON
 from recollect.interfaces.http.service import Service
@@ -15,6 +24,7 @@ from recollect.interfaces.http.service import Service
 OPERATIONS = (
     *memories.OPERATIONS,
     *bulk.OPERATIONS,
+    *lifecycle.OPERATIONS,
     *searching.OPERATIONS,
     *recipes.OPERATIONS,
     *state.OPERATIONS,

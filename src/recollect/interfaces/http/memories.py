@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import quote
 
 from starlette.responses import Response
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.errors import UserError
-from recollect.ingest.draft import draft
+from recollect.ingest.draft import Draft, draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http import schemas
@@ -19,6 +20,7 @@ from recollect.memory_json import memory_json, revision
 from recollect.types import Memory, place_of
 
 ETAG = {"ETag": "Which state of the memory this is; send it back as If-Match."}
+MERGED = {"Content-Location": "Where the memory is that this one was merged into, if it was."}
 REDACTED = {"Recollect-Redacted": "How many secrets were replaced; only where there were any."}
 IF_MATCH = {"If-Match": "Change it only if it is still in the state with this ETag."}
 
@@ -41,10 +43,15 @@ def refuse_memories(body: object) -> None:
     for place, fields in enumerate(body if isinstance(body, list) else [body]):
         try:
             if isinstance(fields, dict):
-                draft(fields)
+                _draft(dict(fields))
         except UserError as error:
             which = f"[{place}]: " if isinstance(body, list) else ""
             raise UserError(f"{which}{error}") from error
+
+
+def _draft(fields: dict[str, Any]) -> Draft:
+    supersedes = fields.pop("supersedes", None)
+    return draft(fields, supersedes=supersedes)
 
 
 def refuse_change(body: object) -> None:
@@ -55,7 +62,7 @@ def refuse_change(body: object) -> None:
 
 async def save(call: Call) -> Response:
     many = isinstance(call.body, list)
-    drafts = [draft(schemas.fields_of(body)) for body in (call.body if many else [call.body])]
+    drafts = [_draft(schemas.fields_of(body)) for body in (call.body if many else [call.body])]
     outcomes = await call.service.ask(call.engine.save_all, drafts)
     if many:
         return json_response([saved_json(saved) for saved in outcomes])
@@ -83,7 +90,9 @@ async def show(call: Call) -> Response:
     known = {tag.strip().removeprefix("W/") for tag in tags}  # a proxy that compresses weakens it
     if {etag(memory)["ETag"], "*"} & known:
         return Response(status_code=304, headers=etag(memory))
-    return json_response(memory_json(memory), headers=etag(memory))
+    place = f"{PREFIX}/memories/{quote(memory.id, safe='')}"
+    merged = {"Content-Location": place} if memory.id != call.id else {}
+    return json_response(memory_json(memory), headers=etag(memory) | merged)
 
 
 async def change(call: Call) -> Response:
@@ -145,7 +154,7 @@ OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/memories/{{id:path}}", show, "One memory, whole",
         {
-            200: ReplySpec("The memory.", Memory, headers=ETAG),
+            200: ReplySpec("The memory.", Memory, headers=ETAG | MERGED),
             304: ReplySpec("It is unchanged since the ETag in If-None-Match.", headers=ETAG),
         },
         headers={"If-None-Match": "Answer 304 if it is still in the state with this ETag."},

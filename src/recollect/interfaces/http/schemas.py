@@ -48,6 +48,10 @@ class NewMemory(Struct, forbid_unknown_fields=True, omit_defaults=True):
     valid_until: Time | None = None
     superseded_by: FieldText | None = None
     archived_at: Time | None = None
+    supersedes: (
+        Annotated[tuple[Id, ...], Meta(max_length=MOST_NAMES, description="Whose place it takes.")]
+        | None
+    ) = None
 
 
 NewMemories = Annotated[list[NewMemory], Meta(min_length=1, max_length=MOST_SAVED)]
@@ -154,6 +158,26 @@ class SelectedIds(Struct):
 
     ids: list[str]
     dry_run: bool
+
+
+class Successor(Struct, forbid_unknown_fields=True):
+    """The memory that takes the place of another."""
+
+    by: Id
+
+
+class ChainJson(Struct):
+    """What a memory replaces, by links, the newest first, and what followed it, the next first."""
+
+    replaces: list[Memory]
+    replaced_by: list[Memory]
+
+
+class MergeBody(Struct, forbid_unknown_fields=True):
+    """The memories that become one: the first of them, or `into`."""
+
+    ids: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=MOST_NAMES)]
+    into: Id | None = None
 
 
 class ContextParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):

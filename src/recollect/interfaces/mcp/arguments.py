@@ -172,12 +172,15 @@ class SaveArguments(MemoryArguments, frozen=True, kw_only=True):
     id: Annotated[
         Id | UnsetType, Meta(description="An id of your own; else one is made. Same id: update.")
     ] = UNSET
+    supersedes: Annotated[
+        list[Id], Meta(description="Ids of memories that no longer hold; this takes their place.")
+    ] = []
 
 
 # What can be put back to its default: all that has one.
 Clearable = Literal[
     "title", "text", "context", "why", "impact", "details", "tags", "kind", "severity", "domain",
-    "project", "source", "tier", "space", "path", "valid_from", "valid_until",
+    "project", "source", "tier", "space", "path", "valid_from", "valid_until", "superseded_by",
 ]  # fmt: skip
 
 
@@ -187,6 +190,9 @@ class UpdateArguments(MemoryArguments, frozen=True, kw_only=True):
     add_tags: Annotated[list[Tag], Meta(description="Add these tags.")] = []
     remove_tags: Annotated[list[Tag], Meta(description="Remove these tags.")] = []
     clear: Annotated[list[Clearable], Meta(description="Empty these fields.")] = []
+    superseded_by: Annotated[
+        Id | UnsetType, Meta(description="The memory that takes its place.")
+    ] = UNSET
 
     def fields(self) -> dict[str, Any]:
         changed = {name: value for name, value in super().fields().items() if name != "id"}
@@ -206,6 +212,9 @@ class ForgetArguments(Arguments, frozen=True, kw_only=True):
         Meta(description="Which memories."),
     ]
     undo: Annotated[bool, Meta(description="Restore forgotten memories.")] = False
+    merge_into: Annotated[
+        Id | UnsetType, Meta(description="First add what they say to this memory.")
+    ] = UNSET
 
 
 class FeedbackArguments(Arguments, frozen=True, kw_only=True):

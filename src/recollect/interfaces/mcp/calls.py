@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from msgspec import UNSET
+
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, draft
@@ -69,7 +71,7 @@ def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
     fields = args.fields()
     if served.project is not None:
         fields.setdefault("project", served.project)
-    [saved] = served.engine.save_all([draft(fields)])
+    [saved] = served.engine.save_all([draft(fields, supersedes=args.supersedes)])
     structured = saved_json(saved) | {"title": saved.memory.title}
     return ToolAnswer(structured, saved_text(saved))
 
@@ -77,7 +79,7 @@ def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
 def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
     found = served.engine.located(list(dict.fromkeys(args.ids)))
     return ToolAnswer(
-        {"memories": [memory_json(memory) for _, memory in found]}, memories_text(found)
+        {"memories": [memory_json(each.memory) for each in found]}, memories_text(found)
     )
 
 
@@ -106,6 +108,13 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
 
 def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
     ids = list(dict.fromkeys(args.ids))
+    if args.merge_into is not UNSET:
+        if args.undo:
+            raise UserError("Give either undo or merge_into.")
+        kept = served.engine.merge(ids, into=args.merge_into).id
+        gone = [id for id in ids if id != kept]
+        said = f"Merged into {kept}: {', '.join(gone)}."
+        return ToolAnswer({"ids": gone, "outcome": "merged"}, said)
     served.engine.forget(ids, undo=args.undo)
     outcome = "restored" if args.undo else "forgotten"
     hint = "" if args.undo else " The same call with undo=true brings them back."

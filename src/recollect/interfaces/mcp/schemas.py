@@ -111,5 +111,5 @@ MEMORIES = record({"memories": listed({"$ref": "#/$defs/Memory"})}) | {"$defs": 
 UPDATED = record(
     {"id": TEXT, "title": TEXT, "changed": listed(TEXT), "updated_at": TIME}, {"redacted": REDACTED}
 )
-FORGOTTEN = record({"ids": listed(TEXT), "outcome": one_of("forgotten", "restored")})
+FORGOTTEN = record({"ids": listed(TEXT), "outcome": one_of("forgotten", "restored", "merged")})
 NOTED = record({"accepted": COUNT, "dismissed": COUNT})

@@ -89,10 +89,14 @@ def _fields(memory: Memory) -> str:
 
 
 def memories_text(memories: Sequence[FoundMemory]) -> str:
-    return "\n\n".join(
-        f"{_named(found.memory, found.vault)}\n{quoted(_fields(found.memory))}"
-        for found in memories
-    )
+    return "\n\n".join("\n".join(_whole(found)) for found in memories)
+
+
+def _whole(found: FoundMemory) -> Iterator[str]:
+    merged = f", which {one_line(found.asked)} was merged into" if found.asked else ""
+    yield f"{_named(found.memory, found.vault)}{merged}"
+    yield quoted(_fields(found.memory))
+    yield from map(one_line, sentences.chain(found.chain))
 
 
 def list_text(memories: Sequence[Memory], following: str | None) -> str:

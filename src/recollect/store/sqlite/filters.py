@@ -48,11 +48,13 @@ class FilterLookup(Protocol):
         where FTS5 has the whole index."""
 
 
-def where(filter: Filter, lookup: FilterLookup, by: str | None = None) -> Condition:
+def where(
+    filter: Filter, lookup: FilterLookup, by: str | None = None, *, forgotten: bool = False
+) -> Condition:
     """A condition on the memories table, named `m`, and its values; never empty. `by`: of INDEXED
-    only this column may choose the index."""
-    parts = ["m.forgotten_at IS NULL"]
-    if lookup.settled(filter).archived is False:
+    only this column may choose the index. `forgotten`: only what is in the trash passes."""
+    parts = [f"m.forgotten_at IS {'NOT ' if forgotten else ''}NULL"]
+    if not forgotten and lookup.settled(filter).archived is False:
         parts.append("m.archived_at IS NULL")
     values: list[apsw.SQLiteValue] = []
     for column in EQUAL:

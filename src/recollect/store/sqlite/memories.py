@@ -128,6 +128,12 @@ class SqliteMemories:
         order = "m.created_at, m.id" if oldest else "m.created_at DESC, m.id"
         return self._listed(condition, values, order, limit)
 
+    def replaced(self, ids: Sequence[str]) -> list[Memory]:
+        condition = "m.forgotten_at IS NULL AND m.superseded_by <> '' "
+        condition += "AND m.superseded_by IN (SELECT value FROM json_each(?))"
+        order = "m.updated_at DESC, m.id"
+        return self._listed(condition, [as_json_list(ids)], order, -1)
+
     def kinds(self) -> list[str]:
         return [str(kind) for (kind,) in self._database.rows(KINDS)]
 

@@ -58,7 +58,7 @@ class ReadableStore:
         }, nearest=self._nearest))  # fmt: skip
         self.memories = cast(Memories, _Part(self, store.memories, {
             "stamps": {}, "facets": NOTHING, "dates": Dates({}, {}), "expiring": [],
-            "kinds": [], "projects": [],
+            "kinds": [], "projects": [], "replaced": [],
         }, get=self._get, newest=self._newest, made=self._made, browse=self._browse))  # fmt: skip
         self.keyword = cast(KeywordIndex, _Part(self, store.keyword, {
             "holding": {}, "terms": [], "statistics": KeywordStatistics(0, 0, ()),

@@ -24,6 +24,7 @@ from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.store.sqlite.reviews import SqliteReviews
 from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.topics import SqliteTopics
+from recollect.store.sqlite.trash import SqliteTrash
 from recollect.store.sqlite.usage import SqliteUsage
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
@@ -67,6 +68,7 @@ class SqliteStore:
         self.usage = SqliteUsage(database)
         self.reviews = SqliteReviews(database)
         self.aging = SqliteAging(database, self.topics)
+        self.trash = SqliteTrash(database, self.topics)
         self._merging = BackgroundMerging(database, brief=brief)
 
     @contextmanager

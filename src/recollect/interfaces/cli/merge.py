@@ -1,0 +1,29 @@
+"""`recollect merge`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.engine import Recollect
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.output import say
+from recollect.present.words import counted
+
+EXAMPLE = "  recollect merge deploy-001 deploy-002 --into deploy-002"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", metavar="ID", nargs="+", help="the memories, two or more")
+    parser.add_argument(
+        "--into", metavar="ID", help="the one that stays (default: the first of them)"
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    with Recollect(brief=True) as memory:
+        kept = memory.merge(args.ids, into=args.into).id
+    gone = [id for id in dict.fromkeys(args.ids) if id != kept]
+    sentence = f"{counted(len(gone), 'memory')} merged into {kept}. To undo: recollect undo"
+    say(args.json, sentence, merged=gone, into=kept)
+    return 0

@@ -1,0 +1,25 @@
+"""`recollect supersede`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.engine import Recollect
+from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.output import say
+
+EXAMPLE = "  recollect supersede deploy-jenkins-001 deploy-buildkite-002"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("old", metavar="OLD", help="the memory that no longer holds")
+    parser.add_argument("new", metavar="NEW", help="the memory that takes its place")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    with Recollect(brief=True) as memory:
+        memory.supersede(args.old, args.new)
+    sentence = f"{args.new} replaces {args.old}."
+    say(args.json, sentence, superseded=args.old, superseded_by=args.new)
+    return 0

@@ -1,0 +1,53 @@
+"""The routes for what becomes of memories: one takes another's place, several become one."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from recollect.auth.capabilities import DELETE, SEARCH, WRITE
+from recollect.interfaces.http import schemas
+from recollect.interfaces.http.memories import ETAG, etag
+from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
+from recollect.interfaces.lanes import WRITES
+from recollect.memory_json import memory_json
+from recollect.types import Memory
+
+
+async def supersede(call: Call) -> Response:
+    memory = await call.service.ask(call.engine.supersede, call.id, call.body.by)
+    return json_response(memory_json(memory), headers=etag(memory))
+
+
+async def chain(call: Call) -> Response:
+    found = await call.service.ask(call.engine.chain, call.id)
+    links = {name: list(map(memory_json, some)) for name, some in found._asdict().items()}
+    return json_response(links)
+
+
+async def merge(call: Call) -> Response:
+    memory = await call.service.ask(call.engine.merge, call.body.ids, into=call.body.into)
+    return json_response(memory_json(memory), headers=etag(memory))
+
+
+OPERATIONS = (
+    Operation(
+        "POST", f"{PREFIX}/supersede/{{id:path}}", supersede, "Put another memory in its place",
+        {200: ReplySpec("The memory, which is valid until now.", Memory, headers=ETAG)},
+        body=schemas.Successor, example={"by": "auth-jwt-002"}, problems=(404,),
+        needs=(WRITE, SEARCH), lane=WRITES,
+        details="Searches answer with the other one first. Memories cannot replace each other in a "
+        "circle. To save a memory in the place of others, give their ids as `supersedes`.",
+    ),
+    Operation(
+        "GET", f"{PREFIX}/chain/{{id:path}}", chain, "What a memory replaces, and what replaced it",
+        {200: ReplySpec("Both, by links.", schemas.ChainJson)}, problems=(404,),
+    ),
+    Operation(
+        "POST", f"{PREFIX}/merge", merge, "Make one memory of several",
+        {200: ReplySpec("The merged memory.", Memory, headers=ETAG)},
+        body=schemas.MergeBody, example={"ids": ["auth-jwt-001", "auth-jwt-002"]}, problems=(404,),
+        needs=(WRITE, DELETE, SEARCH), lane=WRITES,
+        details="It keeps what any of them says; the others are forgotten, and their ids are "
+        "answered with it.",
+    ),
+)  # fmt: skip

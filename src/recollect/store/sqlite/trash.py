@@ -1,0 +1,69 @@
+"""What was forgotten, in SQLite: along the index of the times at which it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from recollect.store.sqlite.connection import Database, as_json_list
+from recollect.store.sqlite.filters import where
+from recollect.store.sqlite.memories import READ, from_row
+from recollect.store.sqlite.topics import SqliteTopics
+from recollect.store.trash import Trashed, TrashPlace
+from recollect.times import to_micros
+from recollect.types import Filter
+
+MOST_MERGES = 100  # of merged memories that were merged again: a bound, should they form a ring
+WRITES = """
+    SELECT m.id, w.action, w.reason, w.target, w.interface, w.client, w.user
+      FROM json_each(?) j JOIN memories m ON m.id = j.value
+      JOIN writes w ON w.seq = (SELECT max(v.write) FROM versions v WHERE v.memory = m.key)
+     WHERE m.forgotten_at IS NOT NULL"""
+
+
+class SqliteTrash:
+    def __init__(self, database: Database, topics: SqliteTopics) -> None:
+        self._database = database
+        self._topics = topics
+
+    def listed(self, filter: Filter, limit: int, after: TrashPlace | None = None) -> list[Trashed]:
+        condition, values = where(filter, self._topics, forgotten=True)
+        if after is not None:
+            at = to_micros(after.at)
+            condition += " AND (m.forgotten_at < ? OR (m.forgotten_at = ? AND m.id > ?))"
+            values += [at, at, after.id]
+        sql = f"{READ} WHERE {condition} ORDER BY m.forgotten_at DESC, m.id LIMIT ?"
+        with self._database.reading():
+            found = [from_row(row) for row in self._database.rows(sql, *values, limit)]
+            written = self._written([stored.memory.id for stored in found])
+        return [
+            Trashed(stored.memory, stored.forgotten_at, *written.get(stored.memory.id, ()))
+            for stored in found
+            if stored.forgotten_at is not None
+        ]
+
+    def merged(self, ids: Sequence[str]) -> dict[str, str]:
+        into: dict[str, str] = {}
+        asked = list(ids)
+        for _ in range(MOST_MERGES):
+            written = self._written(asked)
+            found = {id: write[2] for id, write in written.items() if write[0] == "merge"}
+            into |= found
+            asked = [target for target in found.values() if target not in into]
+            if not asked:
+                break
+        return {id: _last(into, id) for id in ids if id in into}
+
+    def _written(self, ids: Sequence[str]) -> dict[str, list[Any]]:
+        """What was last written of each of these that is forgotten."""
+        return {
+            str(id): list(write) for id, *write in self._database.rows(WRITES, as_json_list(ids))
+        }
+
+
+def _last(into: dict[str, str], id: str) -> str:
+    for _ in range(MOST_MERGES):
+        if id not in into:
+            break
+        id = into[id]
+    return id
