@@ -1,5 +1,6 @@
-"""The bundled models in tests: each is loaded once by a process, and in all processes of one run
-none reads a text or a pair twice, since what it says of one does not depend on others.
+"""The bundled models in tests: each is loaded once by a process, if it has to read anything there:
+in all processes of one run none reads a text or a pair twice, since what it says of one does not
+depend on others.
 
 Tokenizing, pooling and all that follows are done each time; only the arithmetic is left out.
 """
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Encoding
 
-from recollect.models.builtin import WEIGHTS
+from recollect.models.builtin import WEIGHTS, declarations, folder_of
 from recollect.models.onnx import OnnxModel
 
 FOLDER = "TESTS_MODEL_OUTPUTS"  # of the environment: where they are
@@ -59,6 +60,8 @@ def share() -> None:
         shared.__set_name__(OnnxModel, name)
         setattr(OnnxModel, name, shared)
     OnnxModel._output = _output  # type: ignore[assignment, method-assign]
+    for declared in declarations():  # here, not in each fork of this process
+        OnnxModel(folder_of(declared)).tokenizer  # noqa: B018
 
 
 def remember_for(test: Path) -> None:
@@ -73,10 +76,24 @@ def _loaded_once(name: str, load: Callable[[OnnxModel], Any]) -> Callable[[OnnxM
             return load(model)
         place = model.folder.path / name
         if place not in _loaded:
-            _loaded[place] = load(model)
+            _loaded[place] = _Waiting(model, load) if name == "session" else load(model)
         return _loaded[place]
 
     return loaded
+
+
+class _Waiting:
+    """A session that is loaded when it first has something to read that nobody has read before."""
+
+    def __init__(self, model: OnnxModel, load: Callable[[OnnxModel], Any]) -> None:
+        self._model, self._load = model, load
+        self._guard = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        with self._guard:
+            if "_session" not in vars(self):
+                self._session = self._load(self._model)
+        return getattr(self._session, name)
 
 
 def _output(model: OnnxModel, encoding: Encoding) -> Any:

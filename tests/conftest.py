@@ -10,6 +10,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ import bundled_models
 import cheap_keys
 import forked_commands
 import patience
+import ready_vaults
 from examples import examples
 from recollect.models.onnx import OnnxModel
 
@@ -64,12 +66,15 @@ def pytest_configure(config: pytest.Config) -> None:
     bundled_models.share()
     cheap_keys.set_up()
     patience.be_patient()
+    if sys.platform == "linux":
+        ready_vaults.set_up()
     forked_commands.set_up()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     bundled_models.remember_for(item.path)
+    ready_vaults.copy_for(item.path)
     cheap_keys.cheap = item.get_closest_marker("installed") is None
     forked_commands.fork(cheap_keys.cheap)
 

@@ -27,6 +27,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+import ready_vaults
+
 TESTS = Path(__file__).parent
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 SUBREAPER = 36  # of prctl(2): orphans become children of this process
@@ -42,6 +44,7 @@ class Call(NamedTuple):
     environment: dict[bytes, bytes]
     folder: bytes
     new_session: bool
+    copied_vaults: bool
 
 
 _STANDARD = subprocess.Popen
@@ -67,6 +70,7 @@ class Popen(subprocess.Popen[Any]):
             {os.fsencode(name): os.fsencode(value) for name, value in environment.items()},
             os.fsencode(asked["cwd"] or Path.cwd()),
             asked["start_new_session"],
+            ready_vaults.copied,
         )
         streams = [asked[name] for name in ("p2cread", "c2pwrite", "errwrite")]
         chosen = [own if stream == -1 else stream for own, stream in enumerate(streams)]
@@ -202,6 +206,7 @@ def _become(call: Call, streams: list[int]) -> NoReturn:
     os.chdir(call.folder)
     os.environ.clear()
     os.environb.update(call.environment)
+    ready_vaults.copied = call.copied_vaults
     time.tzset()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -231,6 +236,7 @@ def _import_all() -> None:
 
     cheap_keys.set_up()
     patience.be_patient()
+    ready_vaults.set_up()
     if bundled_models.FOLDER in os.environ:
         bundled_models.share()
     gc.collect()
