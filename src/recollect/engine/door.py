@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from recollect.engine import context as agent_context
     from recollect.engine import feedback as result_feedback
     from recollect.engine import folders as file_folders
+    from recollect.engine import history as past_versions
     from recollect.engine.backups import Backup
     from recollect.mirror.report import Mirrored
 
@@ -71,6 +72,7 @@ if not TYPE_CHECKING:
         ("browsing", "bulk", "importing", "lifecycle", "sharing", "upkeep", "writing"),
     )
     agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
+    past_versions = Later("history")
     comparison, policies = map(Later, ("comparison", "policies"))
 
 
@@ -250,6 +252,7 @@ class Recollect:
     forget = method(writing.forget, DELETE)
     supersede = method(writing.supersede, WRITE)
     merge = method(lifecycle.merge, WRITE, DELETE)
+    undo = method(past_versions.undo, WRITE)
     feedback = method(result_feedback.feedback, WRITE)
     unlearn = method(result_feedback.unlearn, WRITE)
     publish = method(sharing.publish, WRITE, SEARCH)
@@ -281,6 +284,7 @@ class Recollect:
         `after` goes on behind a memory, or behind the place where it stood."""
         return browsing.browse(self.session, filter, limit, after)
 
+    history = method(past_versions.history, SEARCH)
     selected = method(bulk.selected, SEARCH)
     facets = method(browsing.facets, SEARCH)
     dates = method(browsing.dates, SEARCH)

@@ -113,6 +113,9 @@ class History(Protocol):
         """The last operations that this user asked for and that were not taken back, newest first,
         without those that take others back."""
 
+    def alone(self, operation: int) -> bool:
+        """Whether an operation changed one memory alone."""
+
     def size(self) -> int:
         """How many bytes versions take, about."""
 

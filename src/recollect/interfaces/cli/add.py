@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.secrets import add_redact
 from recollect.interfaces.cli.syncing import add_no_embed, advancing, embed, follow, tell
 
@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect() as memory:
+    with opened() as memory:
         with advancing("Reading") as advance:
             done = memory.add_folder(
                 args.folder,

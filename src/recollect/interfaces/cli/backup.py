@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from recollect.engine import Recollect
 from recollect.engine.backups import check_backup
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import progress, say
 from recollect.present.words import counted
 from recollect.store.sqlite.snapshot import VaultSummary
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.keep is not None and args.keep < 1:
         raise WrongUsage("--keep must be 1 or more.")
-    with Recollect() as memory:
+    with opened() as memory:
         size = memory.path.stat().st_size
         with progress("Copying", size, bytes_read=True) as advance:
             made = memory.backup(args.file, keep=args.keep, progress=advance)

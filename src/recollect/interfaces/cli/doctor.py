@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 
-from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import GREEN, YELLOW, print_json, progress, styled
 
 EXAMPLE = "  recollect doctor --fix"
@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect(damaged=args.fix) as memory:
+    with opened(damaged=args.fix) as memory:
         total = 0
         with suppress(RecollectError):  # damaged: the checks say so
             total = memory.coverage().memories

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from recollect.engine import Recollect
 from recollect.engine.comparison import DuplicateGroup
 from recollect.interfaces.cli.arguments import add_json, add_limit
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, progress, styled
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
@@ -23,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect() as memory:
+    with opened() as memory:
         with progress("Comparing memories", memory.coverage().memories) as advance:
             every = memory.duplicates(progress=advance)
         groups = every[: DEFAULT if args.limit is None else args.limit]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from recollect.engine import Recollect
 from recollect.ingest.draft import draft
 from recollect.interfaces.cli.arguments import (
     WrongUsage,
@@ -14,6 +13,7 @@ from recollect.interfaces.cli.arguments import (
     add_repeatable,
     fields_of,
 )
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, say
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.interfaces.cli.selection import add_selection, chosen
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if not (changes or args.add_tag or args.remove_tag):
         raise WrongUsage("Nothing to change. Name a field, such as --title.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
-    with Recollect(brief=True) as memory:
+    with opened(brief=True) as memory:
         ids = chosen(memory, args, "changed")
         done = memory.edit_all(
             ids, add_tags=args.add_tag, remove_tags=args.remove_tag, redact=args.redact, **changes

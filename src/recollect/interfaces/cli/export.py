@@ -14,6 +14,7 @@ from recollect.errors import UserError
 from recollect.ingest.checksum import write_export
 from recollect.ingest.jsonl import as_line, stored_line
 from recollect.interfaces.cli.arguments import WrongUsage
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import warn_of_plain
 from recollect.present.words import counted
 from recollect.store.base import FeedbackEvent, Stored
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         option = "--all" if args.all else "--salvage"
         raise WrongUsage(f"{option} writes JSON Lines; leave out --format markdown.")
     notes: list[str] = []
-    with Recollect(damaged=args.salvage) as memory:
+    with opened(damaged=args.salvage) as memory:
         if args.salvage:
             stored, notes = memory.export_salvaged()
         warn_of_plain(memory, "this output" if args.file in (None, "-") else args.file)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json, wrong_call
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 
 EXAMPLE = (
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     if not (args.accept or args.dismiss or args.undo):
         raise wrong_call("feedback QUERY ID --accept|--dismiss|--undo")
     accept = args.accept if args.accept or args.dismiss else None
-    with Recollect(brief=True) as memory:
+    with opened(brief=True) as memory:
         accepted, dismissed = memory.feedback(args.query, args.id, accept=accept, undo=args.undo)
         done = "Taken back." if args.undo else "Noted."
         sentence = f"{done} Feedback so far: {accepted} accepted, {dismissed} dismissed."

@@ -9,6 +9,7 @@ from typing import Any
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, print_json, say, styled
 from recollect.interfaces.cli.syncing import advancing, embed, follow, synced_json, tell
 from recollect.present.visible import one_line
@@ -27,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     action = chosen_action("folders", args, ACTIONS)
-    with Recollect() as memory:
+    with opened() as memory:
         return action(memory, args)
 
 

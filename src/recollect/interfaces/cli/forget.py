@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.selection import add_selection, chosen
 from recollect.present.words import counted
@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     done = "restored" if args.undo else "purged" if args.purge else "forgotten"
-    with Recollect(brief=True) as memory:
+    with opened(brief=True) as memory:
         ids = chosen(memory, args, done)
         memory.forget(ids, undo=args.undo, purge=args.purge)
     if args.json:

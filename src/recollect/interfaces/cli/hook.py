@@ -16,6 +16,7 @@ from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import add_json, parser_of, project_of, wrong_call
 from recollect.interfaces.cli.hook_process import folder_of, home_of
 from recollect.interfaces.cli.main import COMMANDS
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled
 from recollect.interfaces.hooks.answers import AgentEvent, answered, answered_in
 from recollect.interfaces.hooks.protocols import (
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"{args.test} has no event {args.event!r}; it has: {', '.join(names)}.")
     if args.home:
         home_of(["--home", args.home])
-    with Recollect(brief=True) as memory:
+    with opened(brief=True) as memory:
         events = [event for event in protocol.events if args.event in (None, event.name)]
         rows = [_replayed(memory, protocol, event, args.prompt) for event in events]
     if args.json:
@@ -120,5 +121,5 @@ def answer_here(argv: list[str]) -> str:
     settings = replace(
         load_settings(home), embedding=Embedding(provider="none"), rerank=Rerank(provider="none")
     )
-    with Recollect(settings=settings, brief=True) as memory:
+    with opened(settings=settings, brief=True) as memory:
         return answer(memory, args)

@@ -24,6 +24,7 @@ from recollect.interfaces.cli.arguments import (
     project_of,
     standard_input,
 )
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, progress
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.interfaces.cli.syncing import (
@@ -71,7 +72,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.tool is not None:
         return _foreign(args)
-    with Recollect() as memory, _opened(args.file) as (stream, size):
+    with opened() as memory, _opened(args.file) as (stream, size):
         if args.verify and args.file != "-":
             verify(Path(args.file), stream)
         done = _imported(memory, raw_lines(stream), args, size)
@@ -84,7 +85,7 @@ def _foreign(args: argparse.Namespace) -> int:
     if args.tool == INSTRUCTIONS:
         return _instructions(args)
     records = ForeignMemories(importer(args.tool), Path(args.file))
-    with Recollect() as memory:
+    with opened() as memory:
         done = _imported(memory, records, args, None)
         if not records.where:
             raise UserError(f"{args.file} holds nothing from {args.tool}.")
@@ -97,7 +98,7 @@ def _instructions(args: argparse.Namespace) -> int:
     root = Path(args.file).expanduser().absolute()
     folder = root if root.is_dir() else root.parent
     project = "" if folder.name.startswith(".") else project_of(folder)
-    with Recollect() as memory:
+    with opened() as memory:
         places, done = memory.add_instructions(
             args.file, project=project, redact=args.redact, dry_run=args.dry_run
         )

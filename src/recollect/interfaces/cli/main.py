@@ -26,6 +26,8 @@ COMMANDS = {
     "unpin": ("unpin", "make pinned memories ordinary ones again"),
     "tag": ("tag", "add tags to memories, or remove them"),
     "move": ("move", "move memories to another project or space"),
+    "history": ("history", "show what a memory was before, change by change"),
+    "undo": ("undo", "take back your last change, or that of one memory"),
     "forget": ("forget", "remove memories; --undo brings them back"),
     "supersede": ("supersede", "put a memory in the place of another that no longer holds"),
     "merge": ("merge", "make one memory of several that say the same"),
@@ -58,7 +60,7 @@ COMMANDS = {
     "demo": ("demo", "try it: a temporary vault, searched and explained"),
 }
 # Those that only read: a server that runs for the same home may answer them.
-READING = ("search", "show", "list", "context")
+READING = ("search", "show", "list", "context", "history")
 ANSWERED = (*READING, "hook")  # by such a server
 USAGE = 2
 FAILED = 1

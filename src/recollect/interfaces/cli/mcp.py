@@ -27,7 +27,10 @@ def run(args: argparse.Namespace) -> int:
     handed_on, ended = fresh_process.resumed(), SimpleQueue[int | None]()
     with (
         Recollect(
-            lasting=True, at_rest=handed_on is not None, on_idle_lock=lambda: ended.put(None)
+            lasting=True,
+            at_rest=handed_on is not None,
+            on_idle_lock=lambda: ended.put(None),
+            interface="mcp",
         ) as memory,
         on_stop(lambda: ended.put(0)),
     ):

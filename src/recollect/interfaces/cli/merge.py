@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.present.words import counted
 
@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect(brief=True) as memory:
+    with opened(brief=True) as memory:
         kept = memory.merge(args.ids, into=args.into).id
     gone = [id for id in dict.fromkeys(args.ids) if id != kept]
     sentence = f"{counted(len(gone), 'memory')} merged into {kept}. To undo: recollect undo"

@@ -8,9 +8,9 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, warn_of_plain
 from recollect.interfaces.cli.syncing import embed, stopped_by_signals
 from recollect.present.visible import visible
@@ -52,7 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.watch and (args.dry_run or args.json):
         raise WrongUsage("--watch cannot be combined with --dry-run or --json.")
-    with Recollect() as memory:
+    with opened() as memory:
         if not args.dry_run:
             warn_of_plain(memory, "the mirror")
         done = memory.mirror(args.folder, dry_run=args.dry_run)

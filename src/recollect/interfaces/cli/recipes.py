@@ -16,6 +16,7 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
     wrong_call,
 )
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, styled
 from recollect.present.visible import visible
 from recollect.recipes.overrides import tree
@@ -92,9 +93,8 @@ def _diff(recipes: Recipes, args: argparse.Namespace) -> int:
 
 
 def _learned(recipes: Recipes, args: argparse.Namespace) -> int:
-    from recollect.engine import Recollect  # noqa: PLC0415  start-up time
 
-    with Recollect() as memory:
+    with opened() as memory:
         if args.reset:
             memory.unlearn()
         every = [memory.learned(name) for name in args.names or recipes.names()]

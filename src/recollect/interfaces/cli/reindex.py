@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 
-from recollect.engine import Recollect
 from recollect.errors import StoreError
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import progress, say
 from recollect.present.words import counted
 
@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect(damaged=True) as memory:
+    with opened(damaged=True) as memory:
         total = 0
         with suppress(StoreError):  # a damaged vault is repaired first
             total = memory.stats()["memories"] if args.all else memory.waiting()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from recollect.engine import Recollect
 from recollect.ingest.draft import draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.cli.arguments import add_fields, add_json, add_repeatable, fields_of
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.interfaces.cli.syncing import tell_later
@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     fields = fields_of(args) | {"tags": args.tag, "id": args.id}
-    with Recollect(brief=True) as memory:
+    with opened(brief=True) as memory:
         [saved] = memory.save_all([draft(fields, supersedes=args.supersedes)], redact=args.redact)
         if args.json:
             print_json(saved_json(saved))

@@ -15,6 +15,7 @@ from recollect.interfaces.cli.arguments import (
     add_repeatable,
     filter_of,
 )
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.present.words import counted
 from recollect.types import Filter, Memory
@@ -69,7 +70,7 @@ def change_chosen(
     change: Callable[[Recollect, list[str]], Sequence[Memory]],
 ) -> int:
     """Change what the arguments mean, and say so: "3 memories pinned."."""
-    with Recollect() as memory:
+    with opened() as memory:
         ids = [each.id for each in change(memory, chosen(memory, args, done))]
     say(args.json, f"{counted(len(ids), 'memory')} {done}.", **{done: ids})
     return 0

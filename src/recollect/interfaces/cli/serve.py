@@ -95,6 +95,7 @@ def _serve(args: argparse.Namespace) -> None:
         lasting=True,
         at_rest=handed_on is not None,
         on_idle_lock=locked.set if fresh_process.possible() else lambda: None,
+        interface="server",
     ) as memory:
         credentials, token = _credentials(args, memory.settings, memory.home)
         if handed_on is not None:

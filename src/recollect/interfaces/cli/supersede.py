@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 
 EXAMPLE = "  recollect supersede deploy-jenkins-001 deploy-buildkite-002"
@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect(brief=True) as memory:
+    with opened(brief=True) as memory:
         memory.supersede(args.old, args.new)
     sentence = f"{args.new} replaces {args.old}."
     say(args.json, sentence, superseded=args.old, superseded_by=args.new)

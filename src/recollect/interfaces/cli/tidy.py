@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from recollect.engine import Recollect
 from recollect.engine.policies import PolicyOutcome, outcome_json
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import DIM, print_json, styled
 from recollect.interfaces.cli.policies import NONE
 from recollect.interfaces.cli.selection import add_yes, confirm
@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with Recollect() as memory:
+    with opened() as memory:
         planned = memory.tidy(dry_run=True)
         if not args.dry_run:
             for policy in planned:

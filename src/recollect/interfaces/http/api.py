@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from recollect.interfaces.http import (
     bulk,
+    history,
     lifecycle,
     memories,
     openapi,
@@ -25,6 +26,7 @@ OPERATIONS = (
     *memories.OPERATIONS,
     *bulk.OPERATIONS,
     *lifecycle.OPERATIONS,
+    *history.OPERATIONS,
     *searching.OPERATIONS,
     *recipes.OPERATIONS,
     *state.OPERATIONS,

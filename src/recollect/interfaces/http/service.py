@@ -20,6 +20,8 @@ from recollect.interfaces.lanes import READS, Lane, Lanes
 
 # Set for each request by the guard. Where nobody has set it, nobody is let in.
 CALLER: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
+# Through what the caller changes memories, for history; the pages set it.
+INTERFACE: ContextVar[str] = ContextVar("interface", default="http")
 # Set for each request by the table that declares its route.
 LANE: ContextVar[Lane] = ContextVar("lane", default=READS)
 
@@ -38,7 +40,7 @@ class Service:
     @property
     def engine(self) -> Recollect:
         """The engine with the rights of this request's caller."""
-        return self.own.acting_as(CALLER.get())
+        return self.own.acting_as(CALLER.get(), INTERFACE.get())
 
     async def ask(self, call: Callable[P, Answer], *args: P.args, **named: P.kwargs) -> Answer:
         """Run the call in a thread of the request's lane; return or raise what it does."""

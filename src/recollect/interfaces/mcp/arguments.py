@@ -204,6 +204,7 @@ class RetrieveArguments(Arguments, frozen=True, kw_only=True):
         Annotated[list[Id], Meta(min_length=1, max_length=MOST_WHOLE)],
         Meta(description="Ids, as a search or a list gave them."),
     ]
+    history: Annotated[bool, Meta(description="Also what each was before.")] = False
 
 
 class ForgetArguments(Arguments, frozen=True, kw_only=True):

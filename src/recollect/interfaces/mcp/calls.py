@@ -22,6 +22,7 @@ from recollect.interfaces.mcp.texts import (
 from recollect.interfaces.requests import filter_of, search_of
 from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
+from recollect.present.history import history_json, history_text
 from recollect.present.response import as_json
 from recollect.present.views import token_estimate
 from recollect.recipes.registry import with_deep_search
@@ -78,9 +79,13 @@ def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
 
 def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
     found = served.engine.located(list(dict.fromkeys(args.ids)))
-    return ToolAnswer(
-        {"memories": [memory_json(each.memory) for each in found]}, memories_text(found)
-    )
+    structured: dict[str, Any] = {"memories": [memory_json(each.memory) for each in found]}
+    text = memories_text(found)
+    if args.history:
+        versions = {each.memory.id: served.engine.history(each.memory.id) for each in found}
+        structured["history"] = {id: history_json(each) for id, each in versions.items()}
+        text = "\n\n".join([text, *(history_text(each) for each in versions.values())])
+    return ToolAnswer(structured, text)
 
 
 def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:

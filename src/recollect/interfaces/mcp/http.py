@@ -50,7 +50,7 @@ def http_app(
         if caller is None:
             return engine
         assert ctx.request is not None, "every message comes with its request"
-        return engine.acting_as(caller(ctx.request.scope))
+        return engine.acting_as(caller(ctx.request.scope), "mcp")
 
     manager = StreamableHTTPSessionManager(
         build(Served(engine), warm=warm, asking=asking, lanes=lanes),

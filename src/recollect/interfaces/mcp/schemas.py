@@ -107,7 +107,17 @@ SAVED = record(
     },
     {"redacted": REDACTED},
 )
-MEMORIES = record({"memories": listed({"$ref": "#/$defs/Memory"})}) | {"$defs": {"Memory": MEMORY}}
+VERSION = record(
+    {
+        "version": COUNT, "at": TIME, "action": TEXT, "interface": TEXT, "client": TEXT,
+        "user": TEXT, "automatic": FLAG, "changed": listed(TEXT), "differences": listed(TEXT),
+        "memory": {"$ref": "#/$defs/Memory"},
+    },
+    {"reason": TEXT, "target": TEXT, "forgotten": FLAG},
+)  # fmt: skip
+MEMORIES = record(
+    {"memories": listed({"$ref": "#/$defs/Memory"})}, {"history": mapped(listed(VERSION))}
+) | {"$defs": {"Memory": MEMORY}}
 UPDATED = record(
     {"id": TEXT, "title": TEXT, "changed": listed(TEXT), "updated_at": TIME}, {"redacted": REDACTED}
 )

@@ -33,6 +33,7 @@ from recollect.version import __version__
 
 # Loading the models begins this long after the first answer, so that it does not delay that one.
 WARM_AFTER_S = 0.1
+LONGEST_NAME = 100  # characters of a client's name and version that history keeps
 # What is offered does not change while the server runs.
 HOUR = CacheHint(ttl_ms=3_600_000, scope="private")
 
@@ -154,6 +155,9 @@ class Handlers:
             sentence = f"There is no tool {params.name!r}; there are: {known}."
             raise MCPError(mcp.INVALID_PARAMS, sentence)
         engine = self._asking(ctx)
+        if (client := ctx.session.client_params) is not None:
+            program = f"{client.client_info.name} {client.client_info.version}"[:LONGEST_NAME]
+            engine = engine.acting_as(engine.caller, "mcp", program)
         served = self._served._replace(engine=engine)
         work = partial(call, served, params.name, params.arguments or {})
         try:

@@ -13,12 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.errors import RecollectError
+from recollect.errors import NotFound, RecollectError, UserError
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web import editing, memory_form
-from recollect.interfaces.web.forms import memory_id, problem_piece, redirect, to_memory
+from recollect.interfaces.web.forms import memory_id, problem_piece, redirect, submitted, to_memory
 from recollect.interfaces.web.memory_text import heading, linked
 from recollect.interfaces.web.rendering import page, query_string
+from recollect.present.history import compared, version_line
 from recollect.types import Memory
 
 FOLDED = 600  # characters of details that are shown without unfolding
@@ -34,6 +35,7 @@ DONE = {
     "unchanged": "The memory below says exactly this already; nothing was changed.",
     "pinned": "Pinned: this memory is core now, the most trusted tier.",
     "restored": "The memory is back.",
+    "undone": "The change is taken back.",
 }
 
 
@@ -79,6 +81,7 @@ def routes(service: Service) -> list[BaseRoute]:
         ("POST", "/forget/{id:path}", forget),
         ("POST", "/restore/{id:path}", restore),
         ("POST", "/pin/{id:path}", pin),
+        ("POST", "/undo/{id:path}", undo),
     ]
     return [Route(path, partial(handler, service), methods=[how]) for how, path, handler in made]
 
@@ -91,6 +94,13 @@ async def show(service: Service, request: Request) -> Response:
     [memory] = await service.ask(service.engine.show, [memory_id(request)])
     values = described(memory, service.engine.now())
     values["done"] = DONE.get(request.query_params.get("done", ""), "")
+    try:
+        versions = await service.ask(service.engine.history, memory.id)
+    except NotFound:  # it is in another vault
+        versions = []
+    values["versions"] = [
+        (version, version_line(version), differences) for version, differences in compared(versions)
+    ]
     return page("memory.html", request, values)
 
 
@@ -155,6 +165,25 @@ async def restore(service: Service, request: Request) -> Response:
     id = memory_id(request)
     await service.ask(service.engine.forget, [id], undo=True)
     return to_memory(id, "restored")
+
+
+async def undo(service: Service, request: Request) -> Response:
+    """Take back its last change, or all since a version, unless it was changed meanwhile."""
+    id, form = memory_id(request), await submitted(request)
+    to, newest = (number(form, name) for name in ("to", "newest"))
+    done = await service.ask(service.engine.undo, id, to=to, if_version=newest)
+    if id in done.forgotten:
+        forgotten(service).add(done.memories[0])
+        return redirect(f"/browse?{query_string(forgotten=id)}")
+    return to_memory(id, "undone")
+
+
+def number(form: dict[str, list[str]], name: str) -> int | None:
+    """The number in a field of a form; None where it is not there."""
+    value = form.get(name, [""])[0]
+    if value and not value.isdecimal():
+        raise UserError(f"{name} must be the number of a version.")
+    return int(value) if value else None
 
 
 async def pin(service: Service, request: Request) -> Response:

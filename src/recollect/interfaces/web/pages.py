@@ -11,7 +11,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
-from recollect.interfaces.http.service import LANE, Service
+from recollect.interfaces.http.service import INTERFACE, LANE, Service
 from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.web import browse, lab, memories, search, timeline, upkeep
 from recollect.interfaces.web.rendering import STATIC
@@ -27,6 +27,7 @@ MORE = {
     "/new/values": WRITE,
     "/edit/{id:path}": WRITE,
     "/pin/{id:path}": WRITE,
+    "/undo/{id:path}": WRITE,
     "/forget/{id:path}": DELETE,
     "/restore/{id:path}": DELETE,
     "/upkeep/check": ADMIN,
@@ -78,5 +79,6 @@ async def _checked(service: Service, route: Route, request: Request) -> Response
     action = f"{request.method} {route.path}"
     service.engine.require(*needed(route.path), action=action)
     LANE.set(lane(request.method, route.path))
+    INTERFACE.set("page")
     response: Response = await route.endpoint(request)
     return response

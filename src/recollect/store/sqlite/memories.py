@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import msgspec
@@ -27,7 +27,6 @@ from recollect.store.sqlite.facets import dates, facets
 from recollect.store.sqlite.feedback_rows import complete_feedback
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.folders import SqliteFileWriting
-from recollect.store.sqlite.history.recording import VersionsChange
 from recollect.store.sqlite.segments.bulk import AddedMemories
 from recollect.store.sqlite.subwords import SubwordsChange
 from recollect.store.sqlite.topics import SqliteTopics
@@ -35,6 +34,9 @@ from recollect.store.sqlite.vault_files import SET
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import from_micros, to_micros
 from recollect.types import TIMES, Filter, Memory, Place
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.history.recording import VersionsChange
 
 FIELDS = (*TEXTS, *TIMES)
 COLUMNS = (*FIELDS, "content_hash", "checksum")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,6 @@ from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.feedback import SqliteFeedback
 from recollect.store.sqlite.folders import SqliteFolders
-from recollect.store.sqlite.history.reading import SqliteHistory
-from recollect.store.sqlite.history.recording import NoVersions, VersionsChange
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting, unscrubbed
 from recollect.store.sqlite.packed.indexes import PackedIndexes
@@ -30,6 +29,7 @@ from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 
 if TYPE_CHECKING:
+    from recollect.store.sqlite.history.reading import SqliteHistory
     from recollect.store.sqlite.mending import Mended
     from recollect.store.sqlite.salvage import Salvage
     from recollect.store.sqlite.upkeep import Finding
@@ -64,7 +64,6 @@ class SqliteStore:
         self.vocabulary = SqliteVocabulary(database)
         self.feedback = SqliteFeedback(database)
         self.folders = SqliteFolders(database)
-        self.history = SqliteHistory(database)
         self.usage = SqliteUsage(database)
         self.reviews = SqliteReviews(database)
         self.aging = SqliteAging(database, self.topics)
@@ -74,7 +73,10 @@ class SqliteStore:
     @contextmanager
     def writing(self, change: Change, *, bulk: bool = False) -> Iterator[Writing]:
         with self.database.writing() as connection:
-            versions = (VersionsChange if self.keeps_history else NoVersions)(connection, change)
+            from recollect.store.sqlite.history import recording  # noqa: PLC0415  start-up time
+
+            kept = recording.VersionsChange if self.keeps_history else recording.NoVersions
+            versions = kept(connection, change)
             writing = SqliteWriting(connection, self.topics, versions, bulk=bulk)
             yield writing
             writing.finish()
@@ -84,6 +86,14 @@ class SqliteStore:
         if counted:
             self.usage.added()
         self._merging.wrote(segments=writing.added.in_segments)
+
+    @cached_property
+    def history(self) -> SqliteHistory:
+        from recollect.store.sqlite.history.reading import (  # noqa: PLC0415  start-up time
+            SqliteHistory,
+        )
+
+        return SqliteHistory(self.database)
 
     def resume_merging(self) -> None:
         """For a process that stays: merge, beside everything else, what others have left."""

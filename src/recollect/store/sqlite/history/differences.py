@@ -35,8 +35,6 @@ CHECK = 4  # bytes of the checksum
 MADE = b""  # of the change that made the memory: nothing was there before
 
 _fields = attrgetter(*FIELDS[1:])
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(tuple[int, dict[int, Any]])
 
 
 def difference(before: Stored, after: Stored, number: int) -> bytes:
@@ -64,7 +62,7 @@ def difference(before: Stored, after: Stored, number: int) -> bytes:
                 cut.append(old)
     if not kept:
         return b""
-    payload = _encoder.encode((number, kept))
+    payload = msgspec.msgpack.encode((number, kept))
     return _check(payload, cut) + payload
 
 
@@ -110,7 +108,7 @@ def earlier(after: Stored, difference: bytes) -> Stored | None:
 
 def _decoded(difference: bytes) -> tuple[int, dict[int, Any]]:
     try:
-        return _decoder.decode(difference[CHECK:])
+        return msgspec.msgpack.decode(difference[CHECK:], type=tuple[int, dict[int, Any]])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _damaged() from error
 

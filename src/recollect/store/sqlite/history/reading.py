@@ -93,6 +93,9 @@ class SqliteHistory:
                 for seq, at, action, *author in rows
             ]  # fmt: skip
 
+    def alone(self, operation: int) -> bool:
+        return len(self._database.rows(f"{IDS} LIMIT 2", operation)) == 1
+
     def size(self) -> int:
         rows = self._database.rows("SELECT value FROM meta WHERE key = ?", BYTES)
         return int(rows[0][0]) if rows else 0  # type: ignore[arg-type]

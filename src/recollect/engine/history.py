@@ -1,0 +1,184 @@
+"""What memories were, and taking changes back. Taking back is a change like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from recollect.auth.capabilities import DELETE, OWNER
+from recollect.checks import named_ids, unknown_memory
+from recollect.engine.session import Session
+from recollect.errors import Changed, NotFound, UserError
+from recollect.store.base import Writing
+from recollect.store.history import Done, Version
+from recollect.types import Memory
+
+MOST_OPERATIONS = 100  # that are looked at for one that can be taken back
+
+
+class Undone(NamedTuple):
+    """What was taken back: an action, when it was done, and its memories as they are now; those of
+    `forgotten` had been made or brought back by it."""
+
+    action: str
+    at: datetime
+    memories: tuple[Memory, ...]
+    forgotten: tuple[str, ...] = ()
+
+
+class _Step(NamedTuple):
+    """A memory, its newest version, and the one to go back to; None: it was not there."""
+
+    id: str
+    newest: Version
+    back_to: Version | None
+
+    @property
+    def forgotten(self) -> bool:
+        return self.back_to is None or self.back_to.forgotten_at is not None
+
+    @property
+    def done(self) -> bool:
+        """Whether the memory is so already."""
+        if self.back_to is None:
+            return self.newest.forgotten_at is not None
+        return self.back_to.state == self.newest.state
+
+
+def history(session: Session, id: str) -> list[Version]:
+    """The versions of a memory, newest first. Those of a forgotten one are for callers who may
+    bring it back."""
+    named_ids([id])
+    versions = session.store.history.of(id)
+    if not versions:
+        other = session.elsewhere(id)
+        if other is not None:
+            message = f"The memory {id!r} is not yours but in {other.vault!r}; ask for its history"
+            raise NotFound(f"{message} there.")
+        raise unknown_memory(id)
+    if versions[0].forgotten_at is not None and not session.caller.may(DELETE):
+        raise unknown_memory(id)
+    return versions
+
+
+def undo(
+    session: Session, id: str | None = None, *, to: int | None = None, if_version: int | None = None
+) -> Undone:
+    """Take back the last change that this caller asked for; with `id` the last change of that
+    memory, or all since the version `to`. With `if_version` only if that is still the newest.
+    Changed where a memory was changed since."""
+    if id is not None:
+        return _undo_memory(session, id, to, if_version)
+    if to is not None:
+        raise UserError("Name the memory whose version it is: recollect undo ID --to VERSION")
+    user = "" if session.caller.name == OWNER.name else session.caller.name
+    for operation in session.store.history.operations(user, MOST_OPERATIONS):
+        steps = [_step(session, operation, id) for id in operation.ids]
+        left = [step for step in steps if not step.done]
+        if left:
+            return _taken_back(session, left, operation.action, operation.at, operation.number)
+    raise NotFound("There is nothing to undo: no change of yours is left in this vault.")
+
+
+def _undo_memory(session: Session, id: str, to: int | None, if_version: int | None) -> Undone:
+    try:
+        versions = history(session, id)
+    except NotFound as error:
+        if session.elsewhere(id) is not None:
+            raise
+        message = f"There is no memory {id!r}; what was purged cannot be brought back."
+        raise NotFound(message) from error
+    newest = versions[0]
+    if if_version is not None and newest.number != if_version:
+        raise Changed(f"The memory {id!r} has changed meanwhile; look at its history again first.")
+    if to is not None:
+        back_to = _numbered(versions, to)
+        what = f"all after version {to}"
+        return _taken_back(session, [_Step(id, newest, back_to)], what, back_to.at)
+    place = _last_standing(versions)
+    undone = versions[place]
+    if undone.write == 0:
+        raise NotFound(f"There is nothing to undo: no earlier version of {id!r} is kept.")
+    before = versions[place + 1] if place + 1 < len(versions) else None
+    alone = session.store.history.alone(undone.operation)
+    return _taken_back(
+        session, [_Step(id, newest, before)], undone.action, undone.at,
+        undone.operation if alone else None,
+    )  # fmt: skip
+
+
+def _last_standing(versions: Sequence[Version]) -> int:
+    """The place of the last change that was not taken back: an undo stands for the version whose
+    state it brought back."""
+    place = 0
+    while versions[place].action == "undo":
+        same = (
+            older
+            for older in range(place + 1, len(versions))
+            if versions[older].state == versions[place].state
+        )
+        found = next(same, None)
+        if found is None:
+            break
+        place = found
+    return place
+
+
+def _numbered(versions: Sequence[Version], number: int) -> Version:
+    for version in versions:
+        if version.number == number:
+            return version
+    last, first = versions[0], versions[-1]
+    raise UserError(
+        f"The memory {last.memory.id!r} has no version {number}; it has {first.number} to "
+        f"{last.number}."
+    )
+
+
+def _step(session: Session, operation: Done, id: str) -> _Step:
+    """What taking an operation back means for a memory. Changed where it was changed since."""
+    versions = session.store.history.of(id)
+    places = [
+        place for place, version in enumerate(versions) if version.operation == operation.number
+    ]
+    back_to = versions[places[-1] + 1] if places[-1] + 1 < len(versions) else None
+    step = _Step(id, versions[0], back_to)
+    if not step.done and versions[0].state != versions[places[0]].state:
+        since = versions[places[0] - 1]
+        raise Changed(
+            f"The {operation.action} of {operation.at:%Y-%m-%d %H:%M} UTC cannot be undone: "
+            f"{id!r} was changed since, by {since.action} on {since.at:%Y-%m-%d %H:%M} UTC. "
+            f"`recollect history {id}` shows its versions, and `recollect undo {id} --to VERSION` "
+            "goes back to one."
+        )
+    return step
+
+
+def _taken_back(
+    session: Session, steps: Sequence[_Step], action: str, at: datetime, undoes: int | None = None
+) -> Undone:
+    """Bring the memories back to what they were, all or none."""
+    if any(step.forgotten != (step.newest.forgotten_at is not None) for step in steps):
+        session.require(DELETE, action="undo")
+    with session.writing("undo", undoes=undoes) as write:
+        memories = [_put_back(session, write, step) for step in steps]
+    session.wrote("undo", [step.id for step in steps])
+    live = [one for one, step in zip(memories, steps, strict=True) if not step.forgotten]
+    session.embed_soon(live)
+    gone = tuple([step.id for step in steps if step.forgotten])
+    return Undone(action, at, tuple([session.shown(memory) for memory in memories]), gone)
+
+
+def _put_back(session: Session, write: Writing, step: _Step) -> Memory:
+    stored = write.find([step.id]).get(step.id)
+    if stored is None or (stored.memory, stored.forgotten) != step.newest.state:
+        raise Changed(f"The memory {step.id!r} has changed meanwhile; look at it again first.")
+    memory = stored.memory if step.back_to is None else step.back_to.memory
+    if memory != stored.memory:
+        stored = write.replace(stored, memory)
+    if step.forgotten and not stored.forgotten:
+        write.forget(stored, session.clock())
+    elif stored.forgotten and not step.forgotten:
+        write.restore(stored)
+    return memory
