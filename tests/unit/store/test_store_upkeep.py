@@ -31,7 +31,7 @@ from recollect.types import Filter
 
 CHECKS = [
     "file", "references", "memories", "stemmed index", "plain index", "subwords index",
-    "details index", "memory count", "vocabulary", "vectors", "vector index",
+    "details index", "memory count", "vocabulary", "history", "vectors", "vector index",
     "waiting vectors", "counts", "topic hashes",
 ]  # fmt: skip
 

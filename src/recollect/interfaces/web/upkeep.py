@@ -32,6 +32,7 @@ ABOUT = {
     "subwords index": "Keyword index of parts of identifiers",
     "memory count": "How many memories there are",
     "vocabulary": "How often each word occurs",
+    "history": "Earlier versions of memories, read back",
     "vectors": "Vectors, each of the right size and of a live memory",
     "vector index": "Codes of the vectors, which a search of many compares",
     "waiting vectors": "What is noted as waiting for a vector",

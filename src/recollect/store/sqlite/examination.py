@@ -185,6 +185,7 @@ class FullChecks(QuickChecks):
             "details index": lambda: self._words("details"),
             "memory count": self._count,
             "vocabulary": lambda: vocabulary_problem(connection, whole=not self._segments),
+            "history": self._history,
             "vectors": self._vectors,
             "vector index": self._codes,
             "waiting vectors": self._waiting,
@@ -247,6 +248,11 @@ class FullChecks(QuickChecks):
             if wrong
             else None
         )
+
+    def _history(self) -> str | None:
+        from recollect.store.sqlite.history import checks  # noqa: PLC0415  start-up time
+
+        return checks.history_problem(self._connection)
 
     def _codes(self) -> str | None:
         from recollect.store.sqlite import vector_codes  # noqa: PLC0415  start-up time: numpy

@@ -17,10 +17,11 @@ from recollect.store.sqlite.cipher import WRONG_PASSPHRASE
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.counts import TopicHash
 from recollect.store.sqlite.examination import examine
+from recollect.store.sqlite.history.checks import repair
 from recollect.store.sqlite.integrity import file_problem, references_problem
 from recollect.store.sqlite.replacement import replace_vault
 from recollect.store.sqlite.salvage import Salvage
-from recollect.store.sqlite.salvaged_vault import SalvageReport, report, write_vault
+from recollect.store.sqlite.salvaged_vault import HISTORY, SalvageReport, report, write_vault
 from recollect.store.sqlite.schema import VERSION
 from recollect.store.sqlite.snapshot import kept_aside
 from recollect.store.sqlite.upkeep import rebuild
@@ -59,6 +60,8 @@ def _in_place(database: Database, hashed: TopicHash, now: datetime | None) -> Me
         costs = SalvageReport([], altered, untagged, [])
         _check_costs(database, costs, now)
         accept(connection, found, to_micros(now or EPOCH))
+        if repair(connection, [memory.key for memory in found if memory.what == "fields"]):
+            costs.others.append(HISTORY)
         rebuild(connection, hashed)
     return Mended(costs)
 

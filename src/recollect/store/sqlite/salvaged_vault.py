@@ -19,6 +19,7 @@ from recollect.store.sqlite.checksums import FIELDS, SAME_CONTENT, checksum, con
 from recollect.store.sqlite.cipher import Sealed, give_key
 from recollect.store.sqlite.examination import examine
 from recollect.store.sqlite.feedback_rows import fill
+from recollect.store.sqlite.history.checks import repair
 from recollect.store.sqlite.pages import Record
 from recollect.store.sqlite.salvage import Salvage, SalvagedMemory
 from recollect.store.sqlite.schema import migrate
@@ -120,6 +121,7 @@ def write_vault(salvage: Salvage, file: Path, sealed: Sealed | None, now: dateti
                 _insert(made, table, salvage.rows(table))
             for sql in DANGLING:
                 made.execute(sql)
+            repair(made, [one.stored().key for one in salvage.memories if not one.whole])
             made.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)
             rebuild(made, hashed)
         wrong = [finding for finding in examine(made, hashed) if finding.problem]

@@ -84,7 +84,7 @@ def remove(connection: apsw.Connection, versions: Sequence[Removable]) -> None:
         (FROM, last),
     )
     connection.execute(
-        "DELETE FROM writes WHERE seq <= ? "
+        "DELETE FROM writes WHERE seq <= ? AND action <> 'migrate' "
         "AND NOT EXISTS (SELECT 1 FROM versions WHERE write = seq)",
         (last,),
     )
