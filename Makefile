@@ -7,6 +7,9 @@ DATA   ?= ../shared/data
 MINUTES ?= 10
 SEED   ?= 1
 
+# Without bytecode each run reads all tests anew, and each process all modules changed since setup.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test pytest soak lint bench bench-million eval lock clean
 
 setup: $(VENV)/.ready
