@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from recollect.store.base import VectorMatch
 from recollect.store.sqlite import vector_rows
-from recollect.store.sqlite.matrix import Matrix, _passing
+from recollect.store.sqlite.matrix import Matrix
 from recollect.store.sqlite.scan import Codes, codes, learned
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.samples import CHANGE
@@ -240,13 +240,14 @@ def test_a_filter_that_passes_few_is_answered_exactly(
     vectors = clustered(count, 128, seed=9)
     put(store, keys := add(store, 0, count), vectors)
     nearest(store, vectors[0])
-    few = keys[::50]
+    few = held(store).passing(np.array(keys[::50]), ())
     connection = store.database.connection()
-    found = held(store).nearest(connection, vectors[3], 5, few, ())
+    found = held(store).nearest(connection, vectors[3], 5, few)
     cosines = vectors[::50].astype(np.float64) @ vectors[3].astype(np.float64)
     best = np.sort(cosines)[::-1][:5]
     assert [near.score for near in found] == pytest.approx(best.tolist(), abs=1e-6)
-    without = held(store).nearest(connection, vectors[3], 5, None, [keys[3]])
+    others = held(store).passing(None, np.array([keys[3]]))
+    without = held(store).nearest(connection, vectors[3], 5, others)
     assert name(3) not in names(without)
     assert len(without) == 5
 
@@ -306,7 +307,7 @@ def test_a_removal_seen_by_a_search_under_way_is_never_returned(store: SqliteSto
     assert began is not None
     forget(store, *range(20))
     nearest(store, vectors[0])
-    passing = np.flatnonzero(_passing(began, None, ()))
+    passing = np.flatnonzero(vector_rows.passing(began, None, ()).mask)
     assert passing.tolist() == list(range(20, 40))
 
 

@@ -22,12 +22,12 @@ from recollect.store.base import VectorMatch
 from recollect.store.sqlite import scan, vector_codes, vector_rows
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.vector_codes import CodedModel
-from recollect.store.sqlite.vector_rows import VectorRows
+from recollect.store.sqlite.vector_rows import PassingRows, VectorRows
 from recollect.types import Span
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
-    from recollect.store.sqlite.vector_rows import Keys, Mask, NearRow
+    from recollect.store.sqlite.vector_rows import Keys, NearRow
 
 MOST_REMOVED = 0.25
 # So many chunks behind, it is quicker to read them all than the vectors that came since.
@@ -97,20 +97,27 @@ class Matrix:
         connection: apsw.Connection,
         vector: Vector,
         limit: int,
-        among: Sequence[int] | None,
-        without: Sequence[int],
+        passing: PassingRows | None,
     ) -> list[VectorMatch]:
-        """The `limit` best memories among those keys, and every one as good as the last of them.
+        """The `limit` best memories among these rows, and every one as good as the last of them.
         A memory counts by its best passage."""
-        stored, model = self._stored, self._model
-        if stored is None or model is None or not stored.size or limit < 1:
+        model = self._model
+        if passing is None or model is None or not passing.stored.size or limit < 1:
             return []
         if len(vector) != model.width:
             raise DimensionMismatch(model.width, len(vector))
         query = vector_rows.shaped(vector[None, :], self._dimensions)[0]
-        passing = _passing(stored, among, without)
         read = partial(self._vectors, connection, model.width)
-        return _named(connection, stored, vector_rows.nearest(stored, query, limit, passing, read))
+        best = vector_rows.nearest(passing, query, limit, read)
+        return _named(connection, passing.stored, best)
+
+    def passing(self, among: Keys | None, without: Keys | tuple[()]) -> PassingRows | None:
+        """The rows of the memories with these keys (None: of all), without those to leave out."""
+        return self._stored and vector_rows.passing(self._stored, among, without)
+
+    def still_has(self, passing: PassingRows) -> bool:
+        """Whether these rows are numbered as they were."""
+        return passing.stored is self._stored
 
     def _vectors(self, connection: apsw.Connection, width: int, seqs: Keys) -> tuple[Keys, Vector]:
         found, vectors = vector_codes.vectors_of(connection, seqs.tolist(), width)
@@ -182,18 +189,6 @@ class Matrix:
         rows = rows[np.isin(gone, seqs)]
         stored.alive[rows] = False
         return len(rows)
-
-
-def _passing(stored: VectorRows, among: Sequence[int] | None, without: Sequence[int]) -> Mask:
-    """Which rows are there and pass the filter."""
-    keys, alive = stored.keys[: stored.size], stored.alive[: stored.size]
-    if among is None and not without:
-        return alive
-    chosen = np.zeros(int(keys.max(initial=0)) + 1, np.bool_)  # by key: quicker than np.isin
-    wanted = np.asarray(without if among is None else among, np.int64)
-    chosen[wanted[wanted < len(chosen)]] = True
-    listed: Mask = chosen[keys]
-    return alive & ~listed if among is None else alive & listed
 
 
 def _named(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LEARNED_FROM = 5000
 ROUNDS = 10
 BLOCK = 32  # faiss interleaves the codes of so many vectors
+# Where in a block's rows of sixteen bytes each vector stands; the second sixteen in the high bits.
+PLACES = np.argsort([0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15])
 
 
 class Codes:
@@ -64,6 +66,24 @@ class Codes:
         rows: Rows = found[0][found[0] >= 0]
         return rows
 
+    def only(self, rows: Rows) -> Codes:
+        """The codes of these rows, ascending, by themselves."""
+        with self._guard:
+            size = self._first.ntotal
+            split = int(np.searchsorted(rows, size))
+            halves = [
+                _half_bytes(self._first, rows[:split]),
+                _half_bytes(self._second, rows[split:] - size),
+            ]
+        padding = np.zeros((-len(rows) % BLOCK, *halves[0].shape[1:]), np.uint8)
+        blocks = np.concatenate([*halves, padding]).reshape(-1, 2, BLOCK // 2, *padding.shape[1:])
+        low, high = np.moveaxis(blocks[:, :, np.argsort(PLACES)], 1, 0)
+        packed = np.moveaxis(low | high << 4, 1, -1).tobytes()
+        made = codes(self._first.d, _faiss().vector_to_array(self._first.pq.centroids))
+        assert made is not None
+        made.take([packed], len(packed))
+        return made
+
     def decoded(self, rows: Iterable[int]) -> Floats:
         """What is left of these vectors in their codes."""
         size = self._first.ntotal
@@ -81,6 +101,19 @@ def _with_room(index: Any, size: int) -> NDArray[np.uint8]:
 def _bytes(index: Any) -> NDArray[np.uint8]:
     shared: NDArray[np.uint8] = _faiss().rev_swig_ptr(index.codes.get(), index.codes.size())
     return shared
+
+
+def _half_bytes(index: Any, rows: Rows) -> NDArray[np.uint8]:
+    """The code of each row: for every byte of it, the lower and the higher half."""
+    if not len(rows):
+        return np.empty((0, index.code_size, 2), np.uint8)
+    blocks = _bytes(index).reshape(-1, index.code_size, 2, BLOCK // 2)
+    block, place = np.divmod(rows, BLOCK)
+    high, column = np.divmod(place, BLOCK // 2)
+    found = blocks[block, :, :, PLACES[column]]
+    shifts = (4 * high).astype(np.uint8)[:, None, None]
+    halves: NDArray[np.uint8] = found >> shifts & np.uint8(15)
+    return halves
 
 
 def codes(width: int, codebook: Floats) -> Codes | None:

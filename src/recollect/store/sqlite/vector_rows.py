@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 EXACT_ROWS = 16_384
 # So few that pass a filter are read from the vault and compared rather than looked for by code.
 FEW_ROWS = 1024
+# Where a larger share passes a filter, the codes of all are scanned nearly as quickly.
+MOST_ALONE = 0.25
 # So many are proposed. Chosen by benchmarks/bench_vectors.py: the true nearest are among them.
 WIDE = 192
 WIDE_PER_RESULT = 6
@@ -50,6 +52,17 @@ class VectorRows(NamedTuple):
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """The arrays with a row per vector."""
         return self.vectors, self.seqs, self.keys, self.alive
+
+
+class PassingRows(NamedTuple):
+    """The rows that a search looks at: those that are there and pass its filter. `codes`: those of
+    the passing `rows` by themselves, where the same filter is asked for again."""
+
+    stored: VectorRows
+    mask: Mask
+    total: int
+    rows: Rows | None = None
+    codes: Codes | None = None
 
 
 class NearRow(NamedTuple):
@@ -120,14 +133,34 @@ def shaped(rows: Vector, dimensions: int) -> Vector:
     return unit
 
 
-def nearest(
-    stored: VectorRows, query: Vector, limit: int, passing: Mask, read: Read
-) -> list[NearRow]:
+def passing(stored: VectorRows, among: Keys | None, without: Keys | tuple[()]) -> PassingRows:
+    """The rows of the memories with these keys (None: of all), without those to leave out."""
+    keys, alive = stored.keys[: stored.size], stored.alive[: stored.size]
+    mask = alive
+    if among is not None or len(without):
+        chosen = np.zeros(int(keys.max(initial=0)) + 1, np.bool_)  # by key: quicker than np.isin
+        wanted = np.asarray(without if among is None else among, np.int64)
+        chosen[wanted[wanted < len(chosen)]] = True
+        listed: Mask = chosen[keys]
+        mask = alive & ~listed if among is None else alive & listed
+    return PassingRows(stored, mask, int(np.count_nonzero(mask)))
+
+
+def asked_again(passing: PassingRows) -> PassingRows:
+    """The same with the codes of the passing rows by themselves, where that saves much."""
+    stored, most = passing.stored, passing.stored.size * MOST_ALONE
+    if stored.codes is None or passing.codes or not FEW_ROWS < passing.total <= most:
+        return passing
+    rows = np.flatnonzero(passing.mask)
+    return passing._replace(rows=rows, codes=stored.codes.only(rows))
+
+
+def nearest(passing: PassingRows, query: Vector, limit: int, read: Read) -> list[NearRow]:
     """The `limit` best memories among the passing rows, and every one as good as the last."""
-    wanted = limit
+    stored, wanted = passing.stored, limit
     while True:
         if stored.codes is None:
-            rows = _chosen(stored, query, wanted, passing)
+            rows = _chosen(stored, query, wanted, passing.mask)
             cosines = exact(stored.vectors[rows], query)
         else:
             proposed = _proposed(stored.codes, query, wanted, passing)
@@ -165,19 +198,24 @@ def _read(
     return rows, exact(vectors, query)
 
 
-def _proposed(codes: Codes, query: Vector, count: int, passing: Mask) -> Rows:
+def _proposed(codes: Codes, query: Vector, count: int, passing: PassingRows) -> Rows:
     """The rows that are nearest by code among those that pass; all of them where they are few. So
     many more are asked for as do not pass, and more again where too few are left: those that pass
     may lie far from the query."""
-    size, total = len(passing), int(np.count_nonzero(passing))
+    mask, total = passing.mask, passing.total
     if total <= max(count, FEW_ROWS):
-        return np.flatnonzero(passing)
+        return np.flatnonzero(mask)
     wanted = min(max(WIDE, WIDE_PER_RESULT * count), total)
+    if passing.rows is not None and passing.codes is not None:
+        found = passing.codes.proposed(query, wanted + scan.BLOCK)  # what fills up a block is none
+        alone: Rows = passing.rows[found[found < total]][:wanted]
+        return alone
+    size = len(mask)
     asked = wanted * size // total
     while True:
         found = codes.proposed(query, asked)
         found = found[found < size]
-        left: Rows = found[passing[found]][:wanted]
+        left: Rows = found[mask[found]][:wanted]
         if len(left) >= min(wanted, max(2 * count, wanted // 2)) or asked >= size:
             return left
         asked *= 4

@@ -28,6 +28,7 @@ from recollect.types import Filter, Span
 if TYPE_CHECKING:
     from recollect.store.base import Vector
     from recollect.store.sqlite.matrix import Matrix
+    from recollect.store.sqlite.vector_rows import Keys, PassingRows
 
 
 TEXT = "m.title || char(10) || m.text || char(10) || m.context"
@@ -44,7 +45,9 @@ SELECT m.id, v.start, v.stop, v.vector FROM json_each(?) j
 WHOLE = """
 SELECT v.memory, v.vector FROM models o CROSS JOIN vectors v ON v.model = o.key AND v.passage = 0
  WHERE o.identity = ? AND length(v.vector) = 4 * o.dimensions ORDER BY v.seq"""
-ARCHIVED = "SELECT key FROM memories WHERE archived_at IS NOT NULL AND forgotten_at IS NULL"
+ARCHIVED = "m.archived_at IS NOT NULL AND m.forgotten_at IS NULL"
+# Filters whose memories are known until the vault changes: an agent asks with the same few.
+MOST_FILTERS = 4
 # The end of the name of the lock file beside the vault: whoever holds it embeds.
 LEASE = "-embedding.lock"
 
@@ -65,6 +68,7 @@ class SqliteVectors:
         self._damaged = damaged
         self._topics = topics
         self._matrices: dict[tuple[str, int], Matrix] = {}
+        self._filtered: dict[tuple[object, ...], PassingRows] = {}
         self._guard = threading.Lock()
 
     def nearest(
@@ -76,8 +80,9 @@ class SqliteVectors:
             connection = self._database.connection()
             with connection:  # what is found is read at the moment at which it was looked for
                 matrix = self._following(connection, identity, dimensions)
+                passing = self._passing(connection, matrix, filter)
                 # More than asked for where equal cosines straddle the cut: there ids decide.
-                best = matrix.nearest(connection, vector, limit, *self._narrowed(filter))
+                best = matrix.nearest(connection, vector, limit, passing)
         best.sort(key=lambda near: (-near.score, near.memory_id))
         return best[:limit]
 
@@ -207,6 +212,7 @@ class SqliteVectors:
         """Drop the vectors in memory; the next search reads them again."""
         with self._guard:
             self._matrices.clear()
+            self._filtered.clear()
 
     def _following(self, connection: apsw.Connection, identity: str, dimensions: int) -> Matrix:
         """The matrix of this model, brought up to date with the file."""
@@ -226,23 +232,49 @@ class SqliteVectors:
 
         extend(self._database, identity)
 
-    def _narrowed(self, filter: Filter) -> tuple[list[int] | None, list[int]]:
+    def _passing(
+        self, connection: apsw.Connection, matrix: Matrix, filter: Filter
+    ) -> PassingRows | None:
+        """The rows that pass the filter, as long as nothing is written looked for once."""
+        from recollect.store.sqlite.vector_rows import asked_again  # noqa: PLC0415  as above
+
+        filter = self._topics.settled(filter)
+        if not filter.narrows():
+            return matrix.passing(None, ())
+        state = (connection.pragma("data_version"), connection.total_changes())
+        asked = (matrix, connection, state, filter)
+        with self._guard:
+            known = self._filtered.pop(asked, None)
+        if known is not None and matrix.still_has(known):
+            found: PassingRows | None = asked_again(known)
+        else:
+            found = matrix.passing(*self._narrowed(filter))
+        if found is not None and not self._brief:
+            with self._guard:
+                self._filtered[asked] = found
+                for oldest in list(self._filtered)[:-MOST_FILTERS]:
+                    del self._filtered[oldest]
+        return found
+
+    def _narrowed(self, filter: Filter) -> tuple[Keys | None, Keys | tuple[()]]:
         """The memories to search (None: all) and those to leave out. Left-out kinds and archived
         memories are few: where the filter asks for nothing else, they are listed rather than all
         the others."""
-        filter = self._topics.settled(filter)
-        if not filter.narrows():
-            return None, []
-        if not msgspec.structs.replace(filter, without_kinds=(), archived=None).narrows():
+        if msgspec.structs.replace(filter, without_kinds=(), archived=None).narrows():
+            return self._keys(*where(filter, self._topics)), ()
+        left_out = [ARCHIVED] if filter.archived is False else []
+        if filter.without_kinds:
             places = ", ".join("?" for _ in filter.without_kinds)
-            sql = f"SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places})"
-            without = self._keys(sql, filter.without_kinds) if filter.without_kinds else []
-            return None, without + (self._keys(ARCHIVED, ()) if filter.archived is False else [])
-        condition, values = where(filter, self._topics)
-        return self._keys(f"SELECT m.key FROM memories m WHERE {condition}", values), []
+            left_out.append(f"m.forgotten_at IS NULL AND m.kind IN ({places})")
+        return None, self._keys(" OR ".join(left_out), filter.without_kinds)
 
-    def _keys(self, sql: str, values: Sequence[apsw.SQLiteValue]) -> list[int]:
-        return [key for (key,) in self._database.rows(sql, *values)]  # type: ignore[misc]
+    def _keys(self, condition: str, values: Sequence[apsw.SQLiteValue]) -> Keys:
+        """The keys of these memories, as one text: that is read three times as quickly as rows."""
+        import numpy as np  # noqa: PLC0415  as above
+
+        sql = f"SELECT group_concat(m.key) FROM memories m WHERE {condition}"
+        [(keys,)] = self._database.rows(sql, *values)
+        return np.fromstring(str(keys), np.int64, sep=",") if keys else np.empty(0, np.int64)
 
 
 def _by_memory(
