@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hashlib import blake2b
+
 
 def content_digest(text: str, size: int) -> bytes:
     """A digest of `size` bytes of a text, which may contain lone surrogates."""
@@ -10,9 +16,14 @@ def content_digest(text: str, size: int) -> bytes:
 
 def bytes_digest(raw: bytes, size: int = 16) -> bytes:
     """A digest of `size` bytes of a file's content."""
+    return _blake2b()(raw, digest_size=size).digest()
+
+
+@cache  # an import of many hashes each memory three times
+def _blake2b() -> type[blake2b]:
     import hashlib  # noqa: PLC0415  start-up time: a search hashes nothing
 
-    return hashlib.blake2b(raw, digest_size=size).digest()
+    return hashlib.blake2b
 
 
 def sha256_hex(raw: bytes) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import islice
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 from zlib import crc32
 
@@ -19,6 +22,7 @@ TEXTS = (
 FIELDS = ("key", *TEXTS, *TIMES, "forgotten_at")  # what the first half of a checksum covers
 SAME_CONTENT = ("title", "text", "context", "why", "impact", "details", "kind")
 WIDTH = len(FIELDS)
+RAW_TAGS, CONTENT_HASH, CHECKSUM = WIDTH, WIDTH + 1, WIDTH + 2  # behind them in RAW
 SUPERSEDED, ARCHIVED = FIELDS.index("superseded_by"), FIELDS.index("archived_at")
 STEP = 1_000  # memories after which progress is told
 HALF = 8  # bytes: it is there to notice damage, not to resist anybody
@@ -30,6 +34,10 @@ _READ = [*_BYTES, f"CAST({TAGS} AS BLOB)", "m.content_hash", "m.checksum"]
 RAW = f"SELECT {', '.join(_READ)} FROM memories m"
 MASK = (1 << 62) - 1  # sums of checksums stay within SQLite's integers
 _CONTENT = [FIELDS.index(field) for field in SAME_CONTENT]
+_content = itemgetter(*_CONTENT)
+
+
+RawMemory = tuple[Any, ...]  # a row of RAW
 
 
 class Differing(NamedTuple):
@@ -61,6 +69,11 @@ def _digest(raw: Sequence[Any]) -> bytes:
 
 
 def tags_half(tags: Sequence[str]) -> bytes:
+    return _known_half(tuple(tags))
+
+
+@lru_cache(1024)  # most memories have the tags of others
+def _known_half(tags: tuple[str, ...]) -> bytes:
     return bytes_digest(msgspec.msgpack.encode(tags), HALF)
 
 
@@ -89,25 +102,28 @@ def differing(
     connection: apsw.Connection,
     among: Sequence[int] | None = None,
     advance: Callable[[int], None] = lambda done: None,
+    read: Callable[[Sequence[RawMemory]], None] = lambda rows: None,
 ) -> Iterator[Differing]:
     """Every memory, forgotten ones included, that is not what was written; or of those `among`
-    these keys."""
-    halves: dict[bytes, bytes] = {}  # most memories have the tags of others
+    these keys. `read` gets all that are read, some at a time: whoever needs them too need not read
+    them again."""
+    half_of = cache(_half_of)  # most memories have the tags of others
     chosen = "" if among is None else f" WHERE m.key IN ({', '.join(map(str, among))})"
-    for number, row in enumerate(connection.execute(RAW + chosen), start=1):
-        if number % STEP == 0:
+    found: Iterator[RawMemory] = iter(connection.execute(RAW + chosen))
+    while rows := [*islice(found, STEP)]:
+        read(rows)
+        for row in rows:
+            stored = row[CHECKSUM]
+            what: Literal["fields", "tags", "hash"] = "hash"
+            if _digest(row[:WIDTH]) != stored[:HALF]:
+                what = "fields"
+            elif half_of(row[RAW_TAGS]) != stored[HALF:]:
+                what = "tags"
+            elif _content_of(row) == row[CONTENT_HASH]:
+                continue
+            yield Differing(row[0], row[1].decode(errors="replace"), what)
+        if len(rows) == STEP:
             advance(STEP)
-        tags, stored = row[WIDTH], row[WIDTH + 2]
-        if tags not in halves:
-            halves[tags] = _half_of(tags)
-        what: Literal["fields", "tags", "hash"] = "hash"
-        if _digest(row[:WIDTH]) != stored[:HALF]:
-            what = "fields"
-        elif halves[tags] != stored[HALF:]:
-            what = "tags"
-        elif _content_of(row) == row[WIDTH + 1]:
-            continue
-        yield Differing(row[0], row[1].decode(errors="replace"), what)
 
 
 def accept(connection: apsw.Connection, memories: Iterable[Differing], now: int) -> None:
@@ -138,4 +154,4 @@ def _half_of(tags: bytes) -> bytes:
 
 
 def _content_of(row: Sequence[Any]) -> bytes:
-    return bytes_digest(b"\0".join([row[place] for place in _CONTENT]), 16)
+    return bytes_digest(b"\0".join(_content(row)), 16)

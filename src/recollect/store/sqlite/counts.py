@@ -7,34 +7,37 @@ changes, and applies the sums at its end.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
 from itertools import islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import apsw
 import msgspec
 
-from recollect.store.sqlite.checksums import TAGS
+from recollect.store.sqlite.checksums import FIELDS, RAW_TAGS, STEP, TAGS, RawMemory
 from recollect.times import to_micros
 from recollect.types import Filter, Memory
 
 DAY = 86_400_000_000  # microseconds
 # Division truncates towards zero; a day before 1970 has to be rounded down as well.
 DAY_OF = f"(m.{{0}} - (m.{{0}} % {DAY} + {DAY}) % {DAY}) / {DAY}"
-# A table scan: an index may be what is damaged.
-LIVE = f"""
-    SELECT m.project, m.kind, m.source, m.tier, {DAY_OF.format("created_at")},
-           {DAY_OF.format("updated_at")}, {DAY_OF.format("valid_until")}, {TAGS}
-      FROM memories m NOT INDEXED WHERE m.forgotten_at IS NULL"""
-COUNT_FORGOTTEN = "SELECT count(*) FROM memories NOT INDEXED WHERE forgotten_at IS NOT NULL"
+# Where a row of all memories has what is counted.
+_COUNTED = ("project", "kind", "source", "tier", "created_at", "updated_at", "valid_until")
+COUNTED = itemgetter(*map(FIELDS.index, _COUNTED), RAW_TAGS)
+FORGOTTEN_AT = FIELDS.index("forgotten_at")
+_READ = (*_COUNTED, "forgotten_at")
+# The same row without what is not counted, which a vault that is being migrated may not have yet.
+BY_ROW = f"""
+    SELECT {", ".join(f"m.{name}" if name in _READ else "NULL" for name in FIELDS)}, {TAGS}
+      FROM memories m"""
 ADD = """
     INSERT INTO counts VALUES (?, ?, ?, ?, ?)
         ON CONFLICT DO UPDATE SET memories = memories + excluded.memories"""
 GONE = """
     DELETE FROM counts WHERE scope = ? AND within = ? AND field = ? AND value = ?
        AND memories <= 0"""
-AT_ONCE = 10_000  # memories whose values are in memory at a time: some megabytes
 
 TopicHash = Callable[[str], bytes]
 # Scope, within, field and value. Fields are those of CountedValues, and `forgotten`. The value of a
@@ -105,66 +108,94 @@ class CountsChange:
 
 def fill(connection: apsw.Connection, hashed: TopicHash) -> None:
     """Within a transaction, count everything anew."""
+    tally = Tally(hashed)
+    found = iter(connection.execute(BY_ROW))
+    while rows := [*islice(found, STEP)]:
+        tally.read(rows)
     connection.execute("DELETE FROM counts")
-    rows = sorted((*key, count) for key, count in _counted(connection, hashed).items())
-    connection.executemany(ADD, rows)
+    connection.executemany(ADD, sorted((*key, by) for key, by in tally.totals().items()))
 
 
-def counts_problem(connection: apsw.Connection, hashed: TopicHash) -> str | None:
+def counts_problem(connection: apsw.Connection, real: Mapping[CountKey, int]) -> str | None:
     """How many counts are not what the memories say."""
-    real = {(*key, count) for key, count in _counted(connection, hashed).items()}
-    differing = real.symmetric_difference(connection.execute("SELECT * FROM counts"))
+    rows = {(*key, count) for key, count in real.items()}
+    differing = rows.symmetric_difference(connection.execute("SELECT * FROM counts"))
     wrong = len({row[:-1] for row in differing})
     return f"{wrong} counts are wrong" if wrong else None
 
 
 class Tally:
-    """How many memories have each value."""
+    """How many memories have each value. The four that have few values are counted together and
+    taken apart at the end, and what the whole vault has is what its kinds have."""
 
     def __init__(self, hashed: TopicHash) -> None:
         known = cache(hashed)
         # The tags of other memories come again and again.
         self._topics = cache(lambda tags: frozenset(map(known, tags)))
+        self._fixed: Counter[tuple[str, ...]] = Counter()
         self._pairs: defaultdict[tuple[str, str], Counter[tuple[str, Any]]] = defaultdict(Counter)
+        self._changed: Counter[int] = Counter()
+        self._forgotten = 0
 
     def add(self, rows: Sequence[CountedValues]) -> None:
-        if not rows:
-            return
-        *columns, tags = zip(*rows, strict=True)
+        if rows:
+            self._add(*zip(*rows, strict=True))
+
+    def read(self, rows: Sequence[RawMemory]) -> None:
+        """Add memories as `checksums.RAW` has them, forgotten ones too. Nothing that is damaged
+        raises: it counts as something else."""
+        live = [row for row in rows if row[FORGOTTEN_AT] is None]
+        self._forgotten += len(rows) - len(live)
+        if live:
+            columns = [*zip(*map(COUNTED, live), strict=True)]
+            texts = [[*map(_text, column)] for column in columns[:4]]
+            self._add(*texts, *map(_days, columns[4:-1]), [*map(_tags, columns[-1])])
+
+    def _add(self, *columns: Sequence[Any]) -> None:
+        projects, kinds, sources, tiers, made, changed, expiring, tags = columns
+        self._fixed.update(zip(projects, kinds, sources, tiers, strict=True))
+        self._changed.update(changed)
         tagged = [*map(self._topics, tags)]
-        for scope, within in (
-            ("", [""] * len(rows)),
-            ("project", columns[0]),
-            ("kind", columns[1]),
-        ):
-            topics = ((w, t) for w, some in zip(within, tagged, strict=True) for t in some)
+        for scope, within in (("project", projects), ("kind", kinds)):
+            topics = ((w, topic) for w, some in zip(within, tagged, strict=True) for topic in some)
             self._pairs[scope, "tags"].update(topics)
-            for field, values in zip(CountedValues._fields, columns, strict=False):
-                if not scope or field != "changed":  # many days; the scope's index has them
-                    self._pairs[scope, field].update(zip(within, values, strict=True))
+            self._pairs[scope, "made"].update(zip(within, made, strict=True))
+            self._pairs[scope, "expiring"].update(zip(within, expiring, strict=True))
 
     def totals(self) -> dict[CountKey, int]:
-        return {
-            (scope, within, field, value): count
-            for (scope, field), counted in self._pairs.items()
-            for (within, value), count in counted.items()
-            if value is not None
-        }
+        found: Counter[CountKey] = Counter()
+        for values, count in self._fixed.items():
+            for field, value in zip(CountedValues._fields, values, strict=False):
+                found["", "", field, value] += count
+                found["project", values[0], field, value] += count
+                found["kind", values[1], field, value] += count
+        for (scope, field), counted in self._pairs.items():
+            for (within, value), count in counted.items():
+                found[scope, within, field, value] = count
+                if scope == "kind":
+                    found["", "", field, value] += count
+        # Of the whole vault alone: they are many days, and the index of a scope has them.
+        for day, count in self._changed.items():
+            found["", "", "changed", day] = count
+        found[FORGOTTEN] = self._forgotten
+        return {key: count for key, count in found.items() if count and key[-1] is not None}
 
 
-def _counted(connection: apsw.Connection, hashed: TopicHash) -> dict[CountKey, int]:
-    """The counts as they should be."""
-    tally, live = Tally(hashed), _live(connection)
-    while rows := [*islice(live, AT_ONCE)]:
-        tally.add(rows)
-    forgotten = int(connection.execute(COUNT_FORGOTTEN).get)
-    return tally.totals() | ({FORGOTTEN: forgotten} if forgotten else {})
+@lru_cache(4096)  # few are different
+def _text(raw: object) -> str:
+    return raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
 
 
-def _live(connection: apsw.Connection) -> Iterator[CountedValues]:
-    decode = msgspec.json.Decoder(tuple[str, ...]).decode
-    for row in connection.execute(LIVE):
-        yield (*row[:-1], decode(str(row[-1])))  # type: ignore[misc]
+def _days(moments: Sequence[object]) -> list[int | None]:
+    return [at // DAY if isinstance(at, int) else None for at in moments]
+
+
+@lru_cache(4096)  # most memories have the tags of others
+def _tags(raw: bytes | str) -> tuple[str, ...]:
+    try:
+        return msgspec.json.decode(raw, type=tuple[str, ...])
+    except ValueError:  # damaged
+        return ()
 
 
 def _values(memory: Memory) -> CountedValues:
