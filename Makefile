@@ -34,7 +34,7 @@ pytest: setup
 
 # Kills, damage and odd input for that long; a failure names the seed that shows it again.
 soak: setup
-	PYTHONPATH=tests:tests/http:tests/soak:tests/unit/store \
+	PYTHONPATH=tests:tests/http:tests/properties:tests/soak:tests/unit/store \
 	    $(BIN)/python tests/soak/soak.py --minutes $(MINUTES) --seed $(SEED)
 
 lint: setup
@@ -54,6 +54,7 @@ bench: setup
 	$(BIN)/python benchmarks/bench_secrets.py
 	$(BIN)/python benchmarks/bench_folders.py
 	$(BIN)/python benchmarks/bench_counts.py
+	$(BIN)/python benchmarks/bench_as_of.py --data $(DATA)
 
 # A million memories: some hours the first time, which embeds a hundred thousand passages.
 bench-million: setup

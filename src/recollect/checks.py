@@ -11,7 +11,7 @@ from typing import Any, get_args
 from msgspec.structs import replace
 
 from recollect.errors import NotFound, UserError
-from recollect.times import in_utc
+from recollect.times import in_utc, minute
 from recollect.types import Filter, Search, View
 
 # Several pages: a longer text is a document, and every word of a query costs time.
@@ -25,6 +25,7 @@ FILTER_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("tags", "holding", "without", "without_kinds", "among"), (list, tuple)),
     "archived": (bool,),
     **dict.fromkeys(("since", "until", "made_since", "made_before", "valid_at"), (datetime,)),
+    "unchanged_since": (int,),
 }
 
 
@@ -128,6 +129,7 @@ def checked_search(search: Search | str, /, **fields: Any) -> Search:
         ignored=several(search.ignored, "ignored"),
         vaults=several(search.vaults, "vaults"),
         now=search.now and in_utc(search.now, "now"),
+        as_of=search.as_of and in_utc(search.as_of, "as_of"),
         deadline_ms=checked_deadline(search.deadline_ms),
     )
 
@@ -171,5 +173,7 @@ def refuse_link(file: Path) -> None:
         raise UserError(f"{file} is a link, and links are not followed. Name the file itself.")
 
 
-def unknown_memory(id: str) -> NotFound:
+def unknown_memory(id: str, as_of: datetime | None = None) -> NotFound:
+    if as_of is not None:
+        return NotFound(f"There was no memory {id!r} as of {minute(as_of)}.")
     return NotFound(f"There is no memory {id!r}; `recollect list` shows what there is.")

@@ -13,6 +13,7 @@ from recollect.checks import LARGEST_LIMIT, bounded
 from recollect.context import Models, Preference, SearchContext
 from recollect.deadline import Deadline
 from recollect.errors import UserError
+from recollect.present import sentences
 from recollect.present.snippet import marked, passages
 from recollect.present.views import VIEWS
 from recollect.query.past import asks_before, without_past
@@ -97,6 +98,7 @@ def run(
         evidence=ranking.judgement.evidence if ranking.judgement else None,
         confidence=ranking.judgement.confidence if ranking.judgement else None,
         facets=common,
+        as_of=search.as_of,
     )
 
 
@@ -305,6 +307,8 @@ def _result(hit: Hit, context: SearchContext, view: View, vault: str, place: int
         if hit.why.name == context.recipe
         else combine(context.recipe, "sum", _root_parts(hit))
     )
+    if context.search.as_of is not None:
+        why = structs.replace(why, how=sentences.as_of(context.search.as_of))
     rooted = hit.rescored(why)
     memory = context.memory(hit.memory_id)
     return Result(

@@ -9,6 +9,7 @@ from recollect.errors import UserError
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 AGES = {"h": "hours", "d": "days", "w": "weeks"}
+DAYS = {"today": timedelta(0), "yesterday": timedelta(days=1)}
 
 
 def parse_time(text: str, what: str, also: str = "") -> datetime:
@@ -58,6 +59,13 @@ def parse_moment(text: str, now: datetime, what: str) -> datetime:
     return before or parse_time(text, what, ", or 7d, 12h or 2w for that long ago")
 
 
+def parse_as_of(text: str, now: datetime, what: str) -> datetime:
+    """Like `parse_moment`, and `yesterday` or `today` for when that day began."""
+    if (days := DAYS.get(text.strip().lower())) is not None:
+        return datetime.combine(moved(now, -days).date(), datetime.min.time(), UTC)
+    return parse_moment(text, now, what)
+
+
 def parse_expiry(text: str, now: datetime, what: str) -> datetime:
     """Like `parse_time`, and `90d`, `12h` or `2w` for that long from now."""
     later = _relative(text, now, 1, f"{what} {text!r} is too far in the future.")
@@ -87,3 +95,8 @@ def from_micros(micros: int) -> datetime:
 def iso(moment: datetime) -> str:
     """`2026-03-01T09:30:00Z`, with a fraction only where there is one."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+
+
+def minute(moment: datetime) -> str:
+    """`2026-03-01 09:30 UTC`."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -112,6 +112,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     valid_at: datetime | None = None
     among: tuple[str, ...] | None = None  # ids; none of them lets nothing pass
     archived: bool | None = None  # True: archived ones as well, which are left out else
+    unchanged_since: int | None = None  # a write's number: what later ones changed is left out
 
     def narrows(self) -> bool:
         """Whether anything is asked for at all."""
@@ -127,7 +128,8 @@ class Search(Struct, frozen=True, kw_only=True):
     corrected. `ignored` takes
     single readings back, as `understood` calls them: "kind bug", or "last week", up to the `=`; or
     a word that was corrected. With `include_expired`, what no longer holds is ranked like the rest.
-    `now` is the time that ages are counted from. `mark` cuts a snippet with the match marked for
+    `now` is the time that ages are counted from. `as_of` searches what the vault held then, and
+    then is `now`, too, unless that is given. `mark` cuts a snippet with the match marked for
     every result, whatever the view. `facets` counts what all that was found has in common.
     `changes` sets constants of the recipe otherwise, for this search alone:
     `{"fuse.weights.vector": 2.0}`. `vaults` narrows to those of these names; without `federate` the
@@ -147,6 +149,7 @@ class Search(Struct, frozen=True, kw_only=True):
     ignored: tuple[str, ...] = ()
     include_expired: bool = False
     now: datetime | None = None
+    as_of: datetime | None = None
     mark: bool = False
     facets: bool = False
     changes: Mapping[str, object] = {}
@@ -393,7 +396,8 @@ class Response(Struct, frozen=True, kw_only=True):
     """What a search answers. `understood` is what it read in the query's words, `corrected` the
     words that were also searched for in place of one with a typing error. `confidence`, 0…1, is
     what `evidence` was judged by; both are None where the recipe does not judge. `facets`, where
-    asked for, is what all that was found has in common: project, kind, source, tags, age."""
+    asked for, is what all that was found has in common: project, kind, source, tags, age. `as_of`:
+    the moment whose memories were searched, where that is not now."""
 
     query: str
     recipe: str
@@ -410,6 +414,7 @@ class Response(Struct, frozen=True, kw_only=True):
     evidence: Evidence | None = None
     confidence: float | None = None
     facets: dict[str, dict[str, int]] = field(default_factory=dict)
+    as_of: datetime | None = None
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
@@ -440,6 +445,7 @@ class Context(NamedTuple):
     left_out: int = 0
     cut: frozenset[str] = frozenset()
     note: str = ""
+    as_of: datetime | None = None
 
     @property
     def pinned(self) -> int:

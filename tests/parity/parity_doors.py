@@ -47,7 +47,7 @@ class Door(Protocol):
 
     def save(self, fields: dict[str, Any]) -> Any: ...
     def search(self, query: str, asked: dict[str, Any]) -> Any: ...
-    def show(self, id: str) -> Any: ...
+    def show(self, id: str, **asked: Any) -> Any: ...
     def edit(self, id: str, changes: dict[str, Any]) -> Any: ...
     def forget(self, id: str, undo: bool = False) -> Any: ...
     def feedback(self, query: str, id: str, accepted: bool) -> Any: ...
@@ -66,17 +66,23 @@ class Library:
                 told[name] = parse_moment(told[name], self._engine.now(), name)
         return Filter(**told)
 
+    def _then(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """The moment that `as_of` names, where it is given."""
+        text = asked.get("as_of")
+        return {"as_of": parse_moment(text, self._engine.now(), "as_of")} if text else {}
+
     def save(self, fields: dict[str, Any]) -> Any:
         [saved] = self._engine.save_all([draft(fields)])
         return {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
 
     def search(self, query: str, asked: dict[str, Any]) -> Any:
         told = {name: asked[name] for name in Search.__struct_fields__ if name in asked}
+        told |= self._then(asked)
         found = self._engine.search(query, filter=self._narrow(asked), **told)
         return as_json(found, asked["explain"])
 
-    def show(self, id: str) -> Any:
-        return memory_json(*self._engine.show([id]))
+    def show(self, id: str, **asked: Any) -> Any:
+        return memory_json(*self._engine.show([id], **self._then(asked)))
 
     def edit(self, id: str, changes: dict[str, Any]) -> Any:
         return memory_json(self._engine.edit(id, **changes))
@@ -89,11 +95,11 @@ class Library:
         return dict(zip(("accepted", "dismissed"), counts, strict=True))
 
     def browse(self, narrow: dict[str, Any]) -> Any:
-        found = self._engine.list(self._narrow(narrow), narrow["limit"])
+        found = self._engine.list(self._narrow(narrow), narrow["limit"], **self._then(narrow))
         return [memory_json(memory) for memory in found]
 
     def context(self, query: str, asked: dict[str, Any]) -> Any:
-        told = {name: asked[name] for name in ("limit", "max_tokens")}
+        told = {name: asked[name] for name in ("limit", "max_tokens")} | self._then(asked)
         return context_json(self._engine.context(query, filter=self._narrow(asked), **told))
 
 
@@ -143,8 +149,8 @@ class CommandLine:
     def search(self, query: str, asked: dict[str, Any]) -> Any:
         return self._run("search", *self._options(asked), "--", query)
 
-    def show(self, id: str) -> Any:
-        [memory] = self._run("show", id)
+    def show(self, id: str, **asked: Any) -> Any:
+        [memory] = self._run("show", id, *self._options(asked))
         return memory
 
     def edit(self, id: str, changes: dict[str, Any]) -> Any:
@@ -181,8 +187,8 @@ class Http:
     def search(self, query: str, asked: dict[str, Any]) -> Any:
         return self._ask("POST", "/search", json={"query": query, **asked})
 
-    def show(self, id: str) -> Any:
-        return self._ask("GET", f"/memories/{id}")
+    def show(self, id: str, **asked: Any) -> Any:
+        return self._ask("GET", f"/memories/{id}", params=asked)
 
     def edit(self, id: str, changes: dict[str, Any]) -> Any:
         return self._ask("PATCH", f"/memories/{id}", json=changes)
@@ -248,8 +254,8 @@ class Mcp:
         told = {name: value for name, value in asked.items() if name not in ("deep", "recipe")}
         return self._call("memory_deep_search", query=query, **told)
 
-    def show(self, id: str) -> Any:
-        [memory] = self._call("memory_retrieve", ids=[id])["memories"]
+    def show(self, id: str, **asked: Any) -> Any:
+        [memory] = self._call("memory_retrieve", ids=[id], **asked)["memories"]
         return memory
 
     def edit(self, id: str, changes: dict[str, Any]) -> Any:

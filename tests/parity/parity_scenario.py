@@ -37,8 +37,8 @@ def edit(name: str, id: str, **changes: Any) -> Step:
     return Step(name, "edit", {"id": id, "changes": changes})
 
 
-def show(name: str, id: str) -> Step:
-    return Step(name, "show", {"id": id})
+def show(name: str, id: str, **asked: Any) -> Step:
+    return Step(name, "show", {"id": id, **asked})
 
 
 def context(name: str, query: str = "", **asked: Any) -> Step:
@@ -108,6 +108,10 @@ CHANGES = (
     context("the newest"),
     context("about something", "refresh tokens", project="harbor-api"),
     context("in few tokens", "refresh tokens", max_tokens=60),
+    search("as of a time", as_of=NOW),
+    show("one as of a time", "sail-1", as_of=NOW),
+    browse("a list as of a time", project="boat", as_of=NOW),
+    context("as of a time", "refresh tokens", as_of=NOW),
 )
 REFUSALS = (
     show("no such memory", "nobody"),
@@ -138,6 +142,9 @@ REFUSALS = (
         {"query": TOO_LONG, "id": "sail-1", "accepted": True},
     ),
     browse("a time that UTC does not have", since="9999-12-31T23:59:59-12:00"),
+    search("as of a time to come", as_of="2026-03-02"),
+    browse("as of a time before the vault", as_of="2020-01-01"),
+    show("what was not there yet", "nobody", as_of=NOW),
 )
 STEPS = (*SAVING, *SEARCHES, *CHANGES, *REFUSALS)
 # Models make each search a hundred times as long; these show all that models can change.

@@ -22,6 +22,7 @@ from crash_harness import Place, Tally, crash_round
 from fuzz_targets import fuzz_round
 from locked_work import OLD, key_of
 from page_fuzz import damaged_locked_pages, damaged_pages
+from random_history import ProcessWriter, try_history
 
 import forked_commands
 from recollect.interfaces.cli.output import table_lines
@@ -86,6 +87,14 @@ def key_changes_by_line(seed: int, folder: Path) -> Tally:
     return Tally(kills=sum(change["moments"] for change in json.loads(done.stdout).values()))
 
 
+def histories(seed: int, folder: Path) -> Tally:
+    """Random histories by two processes: as of each moment the vault answers as it did."""
+    try:
+        return Tally(inputs=try_history(seed, folder / "home", 25, ProcessWriter))
+    except AssertionError as error:
+        return Tally(failures=[f"seed {seed}: as of {error}"])
+
+
 def _fill(path: Path, memories: int) -> None:
     store = SqliteStore(path)
     save(store, *(memory(f"n{number}", text="word " * 200) for number in range(memories)))
@@ -100,6 +109,7 @@ PARTS: dict[str, Part] = {
     "damaged pages": damaged_pages,
     "damaged pages, locked": damaged_locked_pages,
     "odd input": fuzz_round,
+    "histories": histories,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from recollect.checks import bounded, checked_filter, named_ids
 from recollect.engine.searching import EVERYTHING, looked_up
@@ -22,18 +22,24 @@ def browse(
     filter: Filter = EVERYTHING,
     limit: int = 20,
     after: str | Place | None = None,
+    *,
+    as_of: datetime | None = None,
 ) -> list[Memory]:
     """Memories in browsing order: core, then capture, then file, the newest first in each. `after`
-    goes on behind a memory, or behind the place where it stood."""
+    goes on behind a memory, or behind the place where it stood; `as_of` lists what there was."""
+    session = session.at(as_of)
     if isinstance(after, str):
         [memory] = looked_up(session, [after])
         after = place_of(memory)
-    return session.store.memories.browse(checked_filter(filter), bounded(limit), after)
+    return session.held().memories.browse(checked_filter(filter), bounded(limit), after)
 
 
-def facets(session: Session, filter: Filter = EVERYTHING) -> Facets:
+def facets(
+    session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | None = None
+) -> Facets:
     """Memories counted by project, kind, source and tag, most first, and by age."""
-    return session.store.memories.facets(checked_filter(filter), MOST_FACETS, session.clock())
+    session = session.at(as_of)
+    return session.held().memories.facets(checked_filter(filter), MOST_FACETS, session.clock())
 
 
 def dates(session: Session, filter: Filter = EVERYTHING) -> Dates:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from datetime import datetime
 from itertools import islice
 
 from msgspec.structs import replace
@@ -34,15 +35,18 @@ def context(
     semantic: str | None = None,
     topup_recent: bool | None = None,
     forms: Sequence[Form] = FORMS,
+    as_of: datetime | None = None,
 ) -> Context:
     """What an agent should know when it starts: what is pinned, then what the question finds, then
     the newest, of which files are none. `max_tokens` bounds the whole answer in each of `forms`.
-    Source: the `echovault` recipe, "Context"."""
+    With `as_of`, what it should have known then. Source: the `echovault` recipe, "Context"."""
+    session = session.at(as_of)
     limit, filter = bounded(limit), checked_filter(filter)
     response, recipe = None, session.context_recipe()
     if clean_query(query).strip():
         recipe = _asking(session, recipe, semantic or session.settings.context.semantic)
-        response = federated(session, recipe, completed(session, query, limit=limit, filter=filter))
+        asked = completed(session, query, limit=limit, filter=filter, as_of=session.as_of)
+        response = federated(session, recipe, asked)
     results = [r for r in response or () if not r.validity and not r.superseded_by]
     found: dict[str, tuple[Memory, Origin]] = {}
     pinned = _pinned(session, filter, limit)
@@ -62,6 +66,7 @@ def context(
         response,
         {id: origin for id, (_, origin) in kept.items()},
         {r.id: r.passage.text for r in results if r.passage and r.passage.field == "details"},
+        as_of=session.as_of,
     )
     shown = fitted(everything, max_tokens, keywords(query), forms)
     session.used("returned", [memory.id for memory in shown.memories])
@@ -95,7 +100,7 @@ def _pinned(session: Session, filter: Filter, limit: int) -> list[Memory]:
 def _newest(session: Session, filter: Filter, limit: int) -> list[Memory]:
     valid = replace(filter, valid_at=session.clock())
     try:
-        return session.store.memories.newest(valid, limit)
+        return session.held().memories.newest(valid, limit)
     except Damaged:
         return readable(session).memories.newest(valid, limit)
 

@@ -279,10 +279,13 @@ class Recollect:
         filter: Filter = searching.EVERYTHING,
         limit: int = 20,
         after: str | Place | None = None,
+        *,
+        as_of: datetime | None = None,
     ) -> list[Memory]:
         """Memories in browsing order: core, then capture, then file, the newest first in each.
-        `after` goes on behind a memory, or behind the place where it stood."""
-        return browsing.browse(self.session, filter, limit, after)
+        `after` goes on behind a memory, or behind the place where it stood; `as_of` lists what
+        there was at that moment."""
+        return browsing.browse(self.session, filter, limit, after, as_of=as_of)
 
     history = method(past_versions.history, SEARCH)
     selected = method(bulk.selected, SEARCH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,11 +75,15 @@ class OtherVaults:
 
         return Collections(self._settings.collections, self._home, self._environment)
 
-    def fanned(self, store: Store, caller: Caller) -> FannedStore | None:
-        """The store with the collections behind it that the caller belongs to."""
+    def fanned(
+        self, store: Store, caller: Caller, as_of: datetime | None = None
+    ) -> FannedStore | None:
+        """The store with the collections behind it that the caller belongs to, as they are or as
+        they were."""
         if self.collections is None:
             return None
-        return self.collections.fanned(store, filter(caller.shares, self.collections.names()))
+        names = filter(caller.shares, self.collections.names())
+        return self.collections.fanned(store, names, as_of, self._models)
 
     def reached(self, caller: Caller) -> str:
         """A vault that the caller may use: the home's own, else the first of the others; the home's

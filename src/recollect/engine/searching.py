@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ RELATED_READS = 1000  # characters: what a memory is about stands at its beginni
 def search(session: Session, search: Search | str, /, **fields: Any) -> Response:
     """Search. `fields` are those of `Search` and of `Filter` by name: `limit=5`,
     `project="harbor"`, `tags=("a",)`."""
-    asked = completed(session, search, **fields)
+    session, asked = asked_then(session, search, **fields)
     found = federated(session, _recipe(session, asked), asked)
     session.used("returned", [result.id for result in found if result.vault == HOME])
     return found
@@ -52,7 +53,8 @@ def run_recipe(
     session: Session, recipe: Recipe, search: Search | str, /, **fields: Any
 ) -> Response:
     """The same as `search` in this vault alone, for a recipe that has no name to be found by."""
-    return in_vault(session, recipe, completed(session, search, **fields))
+    session, asked = asked_then(session, search, **fields)
+    return in_vault(session, recipe, asked)
 
 
 def candidates(session: Session, search: Search, *, model: str = "") -> Candidates:
@@ -60,18 +62,25 @@ def candidates(session: Session, search: Search, *, model: str = "") -> Candidat
     its indexes count, and vectors where `model`, which is theirs, is used here, too."""
     from recollect.vaults.candidates import gathered  # noqa: PLC0415  start-up time
 
-    asked = completed(session, search)
+    session, asked = asked_then(session, search)
     recipe, deadline = _recipe(session, asked), Deadline(asked.deadline_ms)
     session.background.settle(deadline)
 
     def of(store: Store) -> Candidates:
-        own = session.others.fanned(store, session.caller) or store
+        own = session.fanned(store) or store
         return gathered(recipe, asked, model, store=own, models=session.models, deadline=deadline)
 
     try:
-        return of(session.store)
+        return of(session.held(deadline))
     except Damaged:
         return of(readable(session))
+
+
+def asked_then(session: Session, search: Search | str, /, **fields: Any) -> tuple[Session, Search]:
+    """The search as `completed` makes it, and the session at the moment that it asks for."""
+    asked = checked_search(search, **fields)
+    session = session.at(asked.as_of)
+    return session, completed(session, asked)
 
 
 def completed(session: Session, search: Search | str, /, **fields: Any) -> Search:
@@ -92,7 +101,10 @@ def federated(session: Session, recipe: Recipe, search: Search) -> Response:
             raise NotFound(f"There is no vault {search.vaults[0]!r}; there is: {HOME}.")
         return in_vault(session, recipe, search)
     chosen = federation.chosen(search.vaults, session.caller.sees)
-    if [vault.name for vault in chosen] == [HOME]:
+    names = [vault.name for vault in chosen]
+    if HOME not in names:  # whatever its history
+        session = replace(session, as_of=None)
+    if names == [HOME]:
         found = in_vault(session, recipe, search)
     elif recipe.vaults == "pool":
         found = in_vault(session, recipe, search, partial(federation.pool, recipe, search, chosen))
@@ -120,7 +132,7 @@ def in_vault(
     deadline = Deadline(search.deadline_ms)
     session.background.settle(deadline)
     try:
-        return _searched(session, recipe, search, session.store, pool, deadline)
+        return _searched(session, recipe, search, session.held(deadline), pool, deadline)
     except Damaged:
         store = readable(session)
         found = _searched(session, recipe, search, store, pool, deadline)
@@ -136,7 +148,7 @@ def _searched(
     pool: Pooling | None,
     deadline: Deadline,
 ) -> Response:
-    fanned = session.others.fanned(store, session.caller)
+    fanned = session.fanned(store)
     own = fanned or store
     if pool is None:
         found = run(recipe, search, store=own, models=session.models, deadline=deadline)
@@ -156,7 +168,12 @@ def _searched(
 
 
 def readable(session: Session) -> ReadableStore:
-    """What can be read of a damaged vault, to search in."""
+    """What can be read of a damaged vault, to search in; its history is not."""
+    if session.as_of is not None:
+        raise Damaged(
+            "The vault is damaged, so what it held earlier cannot be read; "
+            "`recollect doctor --fix` repairs it."
+        )
     from recollect.store.sqlite.readable import ReadableStore  # noqa: PLC0415  start-up time
 
     return ReadableStore(session.store)
@@ -179,10 +196,12 @@ def related(session: Session, id: str, limit: int | None = None) -> Response:
     )
 
 
-def show(session: Session, ids: Sequence[str], *, federate: bool = True) -> list[Memory]:
-    """Whole memories, in the order asked for; without `federate` from no other vault. What was
-    merged into another memory is answered with that one."""
-    return [found.memory for found in _opened(session, ids, federate=federate)]
+def show(
+    session: Session, ids: Sequence[str], *, federate: bool = True, as_of: datetime | None = None
+) -> list[Memory]:
+    """Whole memories, in the order asked for; without `federate` from no other vault, with `as_of`
+    as they were then. What was merged into another memory is answered with that one."""
+    return [found.memory for found in _opened(session.at(as_of), ids, federate=federate)]
 
 
 def looked_up(session: Session, ids: Sequence[str]) -> list[Memory]:
@@ -190,8 +209,11 @@ def looked_up(session: Session, ids: Sequence[str]) -> list[Memory]:
     return [found.memory for found in _located(session, ids, federate=True)]
 
 
-def located(session: Session, ids: Sequence[str], *, federate: bool = True) -> list[FoundMemory]:
+def located(
+    session: Session, ids: Sequence[str], *, federate: bool = True, as_of: datetime | None = None
+) -> list[FoundMemory]:
     """The same, each with the name of its vault, what it replaces and what replaced it."""
+    session = session.at(as_of)
     return [
         found._replace(chain=_chain(session, found.memory)) if found.vault == HOME else found
         for found in _opened(session, ids, federate=federate)
@@ -211,7 +233,7 @@ def _located(session: Session, ids: Sequence[str], *, federate: bool) -> list[Fo
         own = store.memories.get(named_ids(ids))
         found = {id: FoundMemory(HOME, memory) for id, memory in own.items()}
         if len(found) < len(set(ids)):
-            merged = session.store.trash.merged([id for id in ids if id not in found])
+            merged = _merged(session, [id for id in ids if id not in found])
             into = store.memories.get(list(merged.values()))
             found |= {
                 id: FoundMemory(HOME, into[kept], asked=id)
@@ -222,9 +244,28 @@ def _located(session: Session, ids: Sequence[str], *, federate: bool) -> list[Fo
         if id not in found:
             elsewhere = session.elsewhere(id) if federate else None
             if elsewhere is None:
-                raise unknown_memory(id)
+                raise unknown_memory(id, session.as_of)
             found[id] = elsewhere
     return [found[id] for id in ids]
+
+
+def _merged(session: Session, ids: Sequence[str]) -> dict[str, str]:
+    """The memories that these were merged into, by the moment that the session reads."""
+    then = session.as_of
+    if then is None:
+        return session.store.trash.merged(ids)
+    into: dict[str, str] = {}
+    for id in ids:
+        kept, seen = id, set[str]()
+        while kept not in seen:
+            seen.add(kept)
+            past = (one for one in session.store.history.of(kept) if one.at <= then)
+            last = next(past, None)
+            if last is not None and last.action == "merge" and last.forgotten_at is not None:
+                kept = last.target
+        if kept != id:
+            into[id] = kept
+    return into
 
 
 def chain(session: Session, id: str) -> Chain:

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import DELETE, OWNER, SEARCH, Caller
 from recollect.checks import sayable_path
+from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
 from recollect.engine.redaction import Redaction
@@ -29,7 +31,7 @@ from recollect.settings import LockSettings, Settings, home_folder, load_setting
 from recollect.store.base import Store, UseKind, Writing
 from recollect.store.history import Author, Change, WriteOperation, parse_keep
 from recollect.store.sqlite.store import SqliteStore
-from recollect.times import in_utc, parse_time
+from recollect.times import in_utc, iso, parse_time
 from recollect.types import Memory
 from recollect.vaults.known import HOME, FoundMemory
 
@@ -58,7 +60,8 @@ class Command(NamedTuple):
 
 class Session(Struct, frozen=True, kw_only=True, eq=False):
     """An opened vault, its settings and models, and who uses them. One for another caller is the
-    same value with `caller` replaced, which shares everything and has nothing to close."""
+    same value with `caller` replaced, which shares everything and has nothing to close; one that
+    reads what there was at a moment has `as_of`."""
 
     home: Path
     path: Path
@@ -77,6 +80,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     client: str = ""
     command: Command | None = None
     lasting: bool = False
+    as_of: datetime | None = None
     closing: tuple[Closable, ...] = ()
 
     def close(self) -> None:
@@ -133,17 +137,35 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
 
     # What the caller can reach beside the vault
 
-    def fanned(self) -> FannedStore | None:
+    def at(self, moment: datetime | None) -> Session:
+        """The same session, reading what there was at that moment; None: now."""
+        if moment is None:
+            return self
+        then, now = in_utc(moment, "as_of"), self.clock()
+        if then > now:
+            raise UserError(f"As of {iso(then)}: that is in the future; it is {iso(now)} now.")
+        return replace(self, as_of=then, clock=lambda: then, closing=())
+
+    def held(self, deadline: Deadline = NO_DEADLINE) -> Store:
+        """What the vault holds, or held at the moment that the session reads."""
+        if self.as_of is None:
+            return self.store
+        from recollect.vaults.past_store import past_store  # noqa: PLC0415  start-up time
+
+        return past_store(self.store, self.as_of, self.models, deadline)
+
+    def fanned(self, store: Store) -> FannedStore | None:
         """The store with the collections that the caller belongs to behind it; None without any."""
-        return self.others.fanned(self.store, self.caller)
+        return self.others.fanned(store, self.caller, self.as_of)
 
     def readable_store(self) -> Store:
-        return self.fanned() or self.store
+        store = self.held()
+        return self.fanned(store) or store
 
     def elsewhere(self, id: str) -> FoundMemory | None:
         """The memory of that id in another vault, and which; None if no other has it."""
         federation = self.others.federation
-        return None if federation is None else federation.show(id, self.caller.sees)
+        return None if federation is None else federation.show(id, self.caller.sees, self.as_of)
 
     # What is made of a write
 
@@ -194,9 +216,11 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             )
 
     def used(self, kind: UseKind, ids: Sequence[str]) -> None:
-        """Count a use of memories of this vault. Nothing is written for it here; a process that
-        stays writes what it has counted beside everything else, at most once a minute."""
-        if not ids or not self.settings.usage.keep or self.store.database.frozen:
+        """Count a use of memories of this vault, not of what they were. Nothing is written for it
+        here; a process that stays writes what it has counted beside everything else, at most once
+        a minute."""
+        kept = self.settings.usage.keep and self.as_of is None
+        if not ids or not kept or self.store.database.frozen:
             return
         with suppress(RecollectError):  # a damaged vault can still be searched
             self.store.usage.count(kind, ids, self.clock())

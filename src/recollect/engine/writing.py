@@ -258,7 +258,7 @@ def _other_vault(session: Session, id: str) -> str | None:
     """The vault or collection that holds a memory; None if it is in the home's own, or nowhere."""
     if id in session.store.memories.get([id]):
         return None
-    fanned = session.fanned()
+    fanned = session.fanned(session.store)
     if fanned is not None and id in fanned.memories.get([id]):
         return id.partition(":")[0]
     found = session.elsewhere(id)

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from recollect.checks import LONGEST_QUERY
 from recollect.ingest.draft import LONGEST_FIELD, LONGEST_TEXT
-from recollect.times import parse_moment, parse_time
+from recollect.times import parse_as_of, parse_moment, parse_time
 from recollect.types import Filter, Search
 
 # Schemas state the longest query; `checks.clean_query` refuses a longer one.
@@ -40,7 +40,14 @@ def search_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Sea
     named = {name: fields[name] for name in Search.__struct_fields__ if name in fields}
     if named.get("now"):
         named["now"] = parse_time(named["now"], f"{prefix}now")
-    return Search(**named | {"filter": filter_of(fields, now, prefix)})
+    then = named["as_of"] = as_of(fields, now, prefix)
+    return Search(**named | {"filter": filter_of(fields, then or now, prefix)})
+
+
+def as_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> datetime | None:
+    """The moment that `as_of` names; None where it is not given."""
+    text = fields.get("as_of")
+    return parse_as_of(text, now, "--as-of" if prefix else "as_of") if text else None
 
 
 def filter_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Filter:

@@ -18,6 +18,7 @@ from recollect.present.views import CHARACTERS_PER_TOKEN
 from recollect.present.visible import one_line, quoted, visible_json
 from recollect.present.words import HEADING, counted, heading_line, title_of
 from recollect.query.passages import passage
+from recollect.times import iso
 from recollect.types import Context, Memory
 
 # What JSON has of every memory, and what of those that have it. Details are asked for apart.
@@ -40,6 +41,7 @@ def context_json(found: Context) -> dict[str, Any]:
         "left_out": found.left_out,
         "degraded": degraded_json(found.response) if found.response else [],
         **({"note": found.note} if found.note else {}),
+        **({"as_of": iso(found.as_of)} if found.as_of else {}),
     }
 
 
@@ -67,11 +69,13 @@ def context_text(found: Context) -> str:
         (found.pinned, "pinned"), (found.matched, "found by search"), (found.topped_up, "newest"),
     )  # fmt: skip
     if parts:
-        parts.insert(0, "In vault agent:")
+        then = sentences.as_of(found.as_of)
+        parts.insert(0, f"{then}, in vault agent:" if then else "In vault agent:")
         origins = ", ".join(f"{number} {kind}" for number, kind in kinds if number)
         parts.append(f"{counted(len(found.memories), 'memory')}: {origins}")
     elif not found.left_out:
-        parts = ["No memory here yet."]
+        then = sentences.as_of(found.as_of)
+        parts = [f"{then}: no memory here yet." if then else "No memory here yet."]
     if found.note:
         parts.append(found.note)
     if found.left_out:

@@ -18,6 +18,7 @@ def as_json(response: Response, explain: bool = False, *, whole: bool = False) -
         "recipe": response.recipe,
         "view": response.view,
         "intent": response.intent,
+        **({"as_of": iso(response.as_of)} if response.as_of else {}),
         "results": [result_json(result, explain, whole) for result in response],
         "counts": response.counts,
         "topics": response.topics,

@@ -78,6 +78,7 @@ class ResponseJson(Struct):
     notes: list[str]
     timings_ms: dict[str, float]
     facets: dict[str, dict[str, Count]] | UnsetType = UNSET
+    as_of: Time | UnsetType = UNSET
 
 
 class ContextMemory(Struct):
@@ -119,3 +120,4 @@ class ContextJson(Struct):
     left_out: Count
     degraded: list[Degraded]
     note: str | UnsetType = UNSET
+    as_of: Time | UnsetType = UNSET

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 
 from recollect.present.words import title_of
+from recollect.times import minute
 from recollect.types import Chain, Degraded, Response, Result
 
 EVIDENCE = {
@@ -22,6 +24,11 @@ PARTS = {
 }
 LONGEST_SAID = 100  # characters of another memory's heading
 CUT_SHORT = r"reranked (\d+) of (\d+) within the deadline(?: of (\d+) ms)?"
+
+
+def as_of(moment: datetime | None) -> str:
+    """`As of 2026-10-01 12:00 UTC`; empty for what is asked of now."""
+    return "" if moment is None else f"As of {minute(moment)}"
 
 
 def evidence(response: Response) -> str:

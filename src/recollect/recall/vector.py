@@ -87,8 +87,10 @@ class Vector(Channel, frozen=True, tag="vector"):
     def _say_what_waits(self, context: SearchContext, identity: str) -> None:
         embedded, memories = context.store.vectors.coverage(identity)
         if embedded < memories:
+            advice = "a running server makes them, or `recollect reindex`"
+            if context.search.as_of is not None:
+                advice = "the same search again makes more, of wordings that have changed since"
             context.degrade(
                 self.name,
-                f"{memories - embedded} of {memories} memories have no vector yet; "
-                "a running server makes them, or `recollect reindex`",
+                f"{memories - embedded} of {memories} memories have no vector yet; {advice}",
             )

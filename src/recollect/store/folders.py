@@ -71,8 +71,11 @@ class Folders(Protocol):
     def files(self, folder: Folder) -> dict[str, StoredFile]:
         """The folder's files by path, including those that are gone."""
 
-    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
-        """The chunk of each of these memories that is part of a file."""
+    def places(
+        self, ids: Sequence[str], *, unread_since: datetime | None = None
+    ) -> dict[str, ChunkPlace]:
+        """The chunk of each of these memories that is part of a file, or of a file that was not
+        read again since a moment."""
 
 
 class FileWriting(Protocol):

@@ -4,21 +4,18 @@ it counts them."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 from recollect.store.base import Coverage, KeywordIndexName, KeywordStatistics
 from recollect.store.folders import ChunkPlace
-from recollect.store.history import Author, Change
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.folders import SqliteFolders
 from recollect.store.sqlite.keyword import SqliteKeyword
-from recollect.store.sqlite.scratch import ScratchStore
+from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
-from recollect.times import EPOCH
 from recollect.vaults.candidates import Candidates
-
-SENT = Change("search", Author("server"), lambda: EPOCH)
 
 
 class CandidateStore(ScratchStore):
@@ -31,7 +28,7 @@ class CandidateStore(ScratchStore):
         self.vocabulary = _Vocabulary(self.database, sent)
         self.vectors = _Vectors(self.database, self.topics, sent, model)
         self.folders = _Folders(self.database, sent.places)
-        with self.writing(SENT) as write:
+        with self.writing(UNKEPT) as write:
             keys = {memory.id: write.add(memory).key for memory in sent.memories}
         if sent.vectors:
             import numpy as np  # noqa: PLC0415  only with vectors
@@ -47,7 +44,9 @@ class _Keyword(SqliteKeyword):
         self._sent = {(one.index, one.expression): one.counts for one in sent.statistics}
         self._size = {one.index: one.counts for one in sent.statistics}
 
-    def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
+    def statistics(
+        self, index: KeywordIndexName, expression: str, unchanged_since: int | None = None
+    ) -> KeywordStatistics:
         """Of an expression that the server was not asked with, what the memories here say."""
         if (index, expression) in self._sent:
             return self._sent[index, expression]
@@ -78,7 +77,7 @@ class _Vectors(SqliteVectors):
         self._sent = sent
         self._model = model
 
-    def coverage(self, identity: str) -> Coverage:
+    def coverage(self, identity: str, unchanged_since: int | None = None) -> Coverage:
         embedded = self._sent.embedded if identity == self._model else 0
         return Coverage(embedded, self._sent.documents)
 
@@ -88,5 +87,7 @@ class _Folders(SqliteFolders):
         super().__init__(database)
         self._places = places
 
-    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
+    def places(
+        self, ids: Sequence[str], *, unread_since: datetime | None = None
+    ) -> dict[str, ChunkPlace]:
         return {id: self._places[id] for id in ids if id in self._places}

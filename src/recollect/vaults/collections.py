@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from recollect.context import Models
 from recollect.errors import NotFound, RecollectError, StoreError, UserError
 from recollect.settings import CollectionSettings
 from recollect.store.base import Store
@@ -15,6 +17,7 @@ from recollect.vaults.fan_out import MARK, Member
 from recollect.vaults.fanned_store import FannedStore
 from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, PROJECT
+from recollect.vaults.past_store import past_store
 
 
 class Collections:
@@ -41,13 +44,23 @@ class Collections:
     def names(self) -> list[str]:
         return list(self._paths)
 
-    def fanned(self, personal: Store, names: Iterable[str]) -> FannedStore:
-        """The personal store with the collections of these names behind it."""
+    def fanned(
+        self,
+        personal: Store,
+        names: Iterable[str],
+        as_of: datetime | None = None,
+        models: Models | None = None,
+    ) -> FannedStore:
+        """The personal store with the collections of these names behind it; with a moment, as they
+        were then."""
         opened, away = [Member(HOME, lambda: personal)], {}
         for name in names:
             try:
-                self.store(name)
-                opened.append(Member(name, partial(self.store, name), f"{name}{MARK}"))
+                opening: Callable[[], Store] = partial(self.store, name)
+                if as_of is not None:
+                    opening = partial(past_store, self.store(name), as_of, models)
+                opening()
+                opened.append(Member(name, opening, f"{name}{MARK}"))
             except RecollectError as error:
                 # By its name, as for other vaults.
                 away[name] = str(error).replace(str(self._paths[name]), name)

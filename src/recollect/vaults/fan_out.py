@@ -11,7 +11,7 @@ so every recipe has it, and what follows sees one store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -31,11 +31,14 @@ Item = TypeVar("Item")
 
 class Member(NamedTuple):
     """One of several stores. `mark` stands before the ids of its memories; `open` returns the
-    store."""
+    store. With `unchanged_since`, the number of a write, it is asked for what has not changed
+    since; `changed` are the ids of what has."""
 
     name: str
     open: Callable[[], Store]
     mark: str = ""
+    unchanged_since: int | None = None
+    changed: Set[str] = frozenset()
 
     @property
     def store(self) -> Store:
@@ -46,9 +49,12 @@ class Member(NamedTuple):
 
     def inward(self, ids: Iterable[str]) -> list[str]:
         """The store's own ids among these."""
-        return [id.removeprefix(self.mark) for id in ids if id.startswith(self.mark)]
+        own = (id.removeprefix(self.mark) for id in ids if id.startswith(self.mark))
+        return [id for id in own if id not in self.changed]
 
     def narrowed(self, filter: Filter) -> Filter:
+        if self.unchanged_since is not None:
+            filter = msgspec.structs.replace(filter, unchanged_since=self.unchanged_since)
         if filter.among is None or not self.mark:
             return filter
         return msgspec.structs.replace(filter, among=tuple(self.inward(filter.among)))

@@ -67,10 +67,14 @@ class FannedKeyword(FannedPart):
         note = next((matched.note for _, matched in found if matched.note), None)
         return KeywordMatches(self._fan_out.merged(lists, query.limit), note)
 
-    def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
+    def statistics(
+        self, index: KeywordIndexName, expression: str, unchanged_since: int | None = None
+    ) -> KeywordStatistics:
         if (index, expression) not in self.counted:
             together = self._fan_out.together
-            found = self._fan_out.ask(lambda one: one.store.keyword.statistics(index, expression))
+            found = self._fan_out.ask(
+                lambda one: one.store.keyword.statistics(index, expression, one.unchanged_since)
+            )
             every = [counted for _, counted in found]
             self.counted[index, expression] = KeywordStatistics(
                 together(counted.rows for counted in every),
@@ -82,8 +86,12 @@ class FannedKeyword(FannedPart):
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
         return each_counted(words, lambda asked: self.statistics(index, asked).holding)
 
-    def terms(self, index: KeywordIndexName, start: str) -> list[str]:
-        found = self._fan_out.ask(lambda one: one.store.keyword.terms(index, start))
+    def terms(
+        self, index: KeywordIndexName, start: str, unchanged_since: int | None = None
+    ) -> list[str]:
+        found = self._fan_out.ask(
+            lambda one: one.store.keyword.terms(index, start, one.unchanged_since)
+        )
         return sorted(set(chain.from_iterable(terms for _, terms in found)))
 
 

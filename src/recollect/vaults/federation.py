@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +27,7 @@ from recollect.vaults.answers import VaultAnswer, merged
 from recollect.vaults.candidates import used_model
 from recollect.vaults.keys import other_keys
 from recollect.vaults.known import HOME, FoundMemory, KnownVault, known_vaults
+from recollect.vaults.past_store import past_store
 from recollect.vaults.pool import VaultPool, awaited, no_answer
 from recollect.vaults.remote import RemoteVault
 from recollect.vaults.threads import VaultThreads
@@ -84,7 +86,7 @@ class Federation:
             elif vault.url:  # asked once, when first needed
                 stores[vault.name] = cache(partial(self._candidates, vault, recipe, search, parts))
             else:
-                stores[vault.name] = partial(self._store, vault)
+                stores[vault.name] = partial(self._store, vault, search.as_of)
         first = own if HOME in stores else ScratchStore()
         pool = VaultPool(vaults, stores, first, self._ask, self._longest_s(search))
         pool.parts = parts
@@ -154,27 +156,41 @@ class Federation:
     def _answer(self, vault: KnownVault, recipe: Recipe, search: Search) -> Response:
         if vault.url:
             return self._remote(vault).search(recipe, search)
-        store = self._store(vault)
+        store = self._store(vault, search.as_of)
         return run(recipe, search, store=store, models=self._models, vault=vault.name)
 
-    def show(self, id: str, sees: Callable[[str], bool]) -> FoundMemory | None:
+    def show(
+        self, id: str, sees: Callable[[str], bool], as_of: datetime | None = None
+    ) -> FoundMemory | None:
         """A memory that the home's own vault does not have, from the first vault that does among
-        those that the caller `sees`."""
+        those that the caller `sees`; with a moment, as it was then."""
         start = time.perf_counter()
         others = [vault for vault in self.known if vault.name != HOME and sees(vault.name)]
-        asked = [(vault, self._ask(vault, partial(self._shown, vault, id))) for vault in others]
+        asked = [
+            (vault, self._ask(vault, partial(self._shown, vault, id, as_of))) for vault in others
+        ]
         for vault, future in asked:
             with suppress(RecollectError):  # a vault that is away has nothing to show
                 if (found := self._awaited(future, start, self._deadline_s)) is not None:
                     return FoundMemory(vault.name, found)
         return None
 
-    def _shown(self, vault: KnownVault, id: str) -> Memory | None:
+    def _shown(self, vault: KnownVault, id: str, as_of: datetime | None) -> Memory | None:
         if vault.url:
-            return self._remote(vault).show(id)
-        return self._store(vault).memories.get([id]).get(id)
+            return self._remote(vault).show(id, as_of)
+        return self._store(vault, as_of).memories.get([id]).get(id)
 
-    def _store(self, vault: KnownVault) -> SqliteStore:
+    def _store(self, vault: KnownVault, as_of: datetime | None) -> Store:
+        """The vault, as it is or as it was."""
+        store = self._opened(vault)
+        if as_of is None:
+            return store
+        try:
+            return past_store(store, as_of, self._models)
+        except UserError as error:  # its history is shorter: the question is not wrong
+            raise StoreError(str(error)) from error
+
+    def _opened(self, vault: KnownVault) -> SqliteStore:
         """The vault's file. One that is not there is not made: a mistyped path is no new vault."""
         assert vault.path is not None
         with self._opening[vault.name]:

@@ -67,8 +67,10 @@ MOST_NOTES = 20
 # Fields of a search and of its filter that are not sent to the other server.
 NARROWER = (
     "among", "without_kinds", "severity", "tier", "made_since", "made_before", "holding", "without",
-    "valid_at",
+    "valid_at", "unchanged_since",
 )  # fmt: skip
+# Fields that older servers refuse; they are sent where they ask for something.
+NEWER = ("archived", "as_of")
 OURS = frozenset({"filter", *NARROWER, "changes", "vaults", "mark", "facets"})
 
 Shape = TypeVar("Shape")
@@ -206,8 +208,10 @@ class RemoteVault:
         fields |= {"id": _line(other.id), "superseded_by": superseded_by}
         return self._timed(self._converted(fields, Memory))
 
-    def show(self, id: str) -> Memory:
+    def show(self, id: str, as_of: datetime | None = None) -> Memory:
         path = f"/api/v1/memories/{quote(id, safe='')}?federate=false"
+        if as_of is not None:
+            path += f"&as_of={quote(iso(as_of))}"
         try:
             memory = self._remote.get_once(path, Memory, timeout_s=self._timeout_s)
         except ProviderError as error:
@@ -229,7 +233,7 @@ class RemoteVault:
         body = {
             field: iso(value) if isinstance(value, datetime) else value
             for field, value in fields.items()
-            if field not in OURS and (field, value) != ("archived", None)  # new: few know it
+            if field not in OURS and not (field in NEWER and value is None)
         }
         asked = {"recipe": name, "set": changes, "limit": limit, "federate": False}
         if search.deadline_ms is not None:  # the answer must come back, and be ranked

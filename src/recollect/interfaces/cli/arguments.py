@@ -133,6 +133,19 @@ def add_now(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--now", metavar="TIME", help="pretend that it is this time (ISO 8601)")
 
 
+def add_as_of(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--as-of",
+        metavar="TIME",
+        help="what the vault held then: 2026-03-01, yesterday, 7d, 2026-03-01T09:30Z",
+    )
+
+
+def as_of(args: argparse.Namespace, now: datetime) -> datetime | None:
+    """The moment that the argument of `add_as_of` names."""
+    return requests.as_of(vars(args), now, "--")
+
+
 def filter_of(args: argparse.Namespace, now: datetime) -> Filter:
     """The Filter that the arguments of `add_filter` ask for."""
     return requests.filter_of(named(args), now, "--")

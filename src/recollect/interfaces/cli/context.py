@@ -7,10 +7,12 @@ import argparse
 from recollect.engine import Recollect
 from recollect.engine.context import CONTEXT_LIMIT
 from recollect.interfaces.cli.arguments import (
+    add_as_of,
     add_filter,
     add_json,
     add_limit,
     add_no_server,
+    as_of,
     filter_of,
 )
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, styled
@@ -39,19 +41,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--no-topup", action="store_true", help="do not fill up with the newest memories"
     )
     add_filter(parser)
+    add_as_of(parser)
     add_no_server(parser)
     add_json(parser)
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
+    now = memory.now()
+    then = as_of(args, now)
     found = memory.context(
         args.query,
         limit=CONTEXT_LIMIT if args.limit is None else args.limit,
         max_tokens=args.max_tokens,
-        filter=filter_of(args, memory.now()),
+        filter=filter_of(args, then or now),
         semantic=args.semantic,
         topup_recent=False if args.no_topup else None,
         forms=FORMS if args.json else (context_text,),
+        as_of=then,
     )
     if args.json:
         return context_line(found)

@@ -6,17 +6,20 @@ import argparse
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import (
+    add_as_of,
     add_filter,
     add_json,
     add_limit,
     add_no_server,
+    as_of,
     filter_of,
 )
 from recollect.interfaces.cli.output import BOLD, DIM, json_text, shortened, styled, width
-from recollect.interfaces.cli.results import about
+from recollect.interfaces.cli.results import about, as_of_lines
 from recollect.memory_json import memory_json
 from recollect.present.visible import visible
 from recollect.present.words import title_of
+from recollect.times import iso, minute
 
 EXAMPLE = "  recollect list --project harbor-api --since 7d"
 DEFAULT = 20
@@ -26,22 +29,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_limit(parser, str(DEFAULT))
     parser.add_argument("--after", metavar="ID", help="continue after this memory")
     add_filter(parser)
+    add_as_of(parser)
     add_no_server(parser)
     add_json(parser)
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
     now = memory.now()
+    then = as_of(args, now)
     limit = DEFAULT if args.limit is None else args.limit
-    found = memory.list(filter_of(args, now), limit, args.after)
+    found = memory.list(filter_of(args, then or now), limit, args.after, as_of=then)
     if args.json:
         return json_text([memory_json(each) for each in found])
+    if not found and then:
+        return f"No memories found as of {minute(then)}."
     if not found:
         return "No memories found. To save one: recollect save --title TITLE"
-    lines: list[str] = []
+    lines = as_of_lines(then)
     for each in found:
         lines.append(styled(shortened(title_of(each) or each.text, width()), BOLD))
-        lines.append(f"    {styled(about(each, now), DIM)}")
+        lines.append(f"    {styled(about(each, then or now), DIM)}")
     if len(found) == limit:
-        lines.append(styled(f"More: recollect list --after {visible(found[-1].id)}", DIM))
+        again = f" --as-of {iso(then)}" if then else ""
+        lines.append(styled(f"More: recollect list{again} --after {visible(found[-1].id)}", DIM))
     return "\n".join(lines)

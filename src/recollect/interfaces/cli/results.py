@@ -37,7 +37,7 @@ NARROWEST = 40  # a reason is not wrapped into less
 
 def response_text(response: Response, now: datetime, *, explain: bool) -> str:
     """The results, best first, then what the search did."""
-    lines: list[str] = []
+    lines = as_of_lines(response.as_of)
     for place, result in enumerate(response, start=1):
         lines += _result(place, result, response, now)
         lines += [*(explained(result.explain) if explain else ()), ""]
@@ -47,6 +47,11 @@ def response_text(response: Response, now: datetime, *, explain: bool) -> str:
             "The query is empty. To browse: recollect list" if empty else "No memory matches."
         ]
     return "\n".join([*lines, *_footer(response)])
+
+
+def as_of_lines(moment: datetime | None) -> list[str]:
+    """The head of what was asked of an earlier moment."""
+    return [styled(sentences.as_of(moment), BOLD), ""] if moment else []
 
 
 def _result(place: int, result: Result, response: Response, now: datetime) -> Iterator[str]:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import (
+    add_as_of,
     add_filter,
     add_json,
     add_limit,
@@ -62,6 +63,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="answer within so many milliseconds; what is late is left out and named",
     )
+    add_as_of(parser)
     add_now(parser)
     add_no_server(parser)
     add_json(parser)
@@ -77,4 +79,4 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
         return json_text(compact(response) if args.compact else as_json(response, args.explain))
     from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time
 
-    return response_text(response, now, explain=args.explain)
+    return response_text(response, response.as_of or now, explain=args.explain)

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Iterator
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.arguments import add_json, add_no_server
+from recollect.interfaces.cli.arguments import add_as_of, add_json, add_no_server, as_of
 from recollect.interfaces.cli.output import DIM, json_text, styled
-from recollect.interfaces.cli.results import memory_lines
+from recollect.interfaces.cli.results import as_of_lines, memory_lines
 from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.visible import visible
@@ -20,16 +20,20 @@ EXAMPLE = "  recollect show auth-jwt-001"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", metavar="ID", nargs="+", help="the memories")
+    add_as_of(parser)
     add_no_server(parser)
     add_json(parser)
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
-    used = {} if args.json else memory.usage(args.ids)  # before this very command
-    found = memory.located(args.ids)
+    # Before this very command.
+    used = {} if args.json or args.as_of else memory.usage(args.ids)
+    then = as_of(args, memory.now())
+    found = memory.located(args.ids, as_of=then)
     if args.json:
         return json_text([memory_json(each.memory) | _links(each) for each in found])
-    return "\n\n".join("\n".join(_lines(each, used.get(each.memory.id))) for each in found)
+    shown = "\n\n".join("\n".join(_lines(each, used.get(each.memory.id))) for each in found)
+    return "\n".join([*as_of_lines(then), shown])
 
 
 def _links(found: FoundMemory) -> dict[str, object]:

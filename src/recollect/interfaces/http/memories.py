@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from msgspec import structs
 from starlette.responses import Response
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
@@ -14,8 +15,9 @@ from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
-from recollect.interfaces.http.parameters import FilterParameters
+from recollect.interfaces.http.parameters import PastFilterParameters
 from recollect.interfaces.lanes import SEARCHES, WRITES
+from recollect.interfaces.requests import as_of
 from recollect.memory_json import memory_json, revision
 from recollect.types import Memory, place_of
 
@@ -76,7 +78,8 @@ async def browse(call: Call) -> Response:
     asked: schemas.BrowseParameters = call.parameters
     after = decode_place(asked.cursor) if asked.cursor else None
     filter = asked.filter(call.engine)
-    found = await call.service.ask(call.engine.list, filter, asked.limit + 1, after)
+    then = asked.then(call.engine)
+    found = await call.service.ask(call.engine.list, filter, asked.limit + 1, after, as_of=then)
     page, more = found[: asked.limit], len(found) > asked.limit
     last = page[-1] if more else None
     cursor = encode_place(place_of(last)) if last else None
@@ -84,8 +87,11 @@ async def browse(call: Call) -> Response:
 
 
 async def show(call: Call) -> Response:
-    federate = call.parameters.federate
-    [memory] = await call.service.ask(call.engine.show, [call.id], federate=federate)
+    asked: schemas.ShowParameters = call.parameters
+    then = as_of(structs.asdict(asked), call.engine.now())
+    [memory] = await call.service.ask(
+        call.engine.show, [call.id], federate=asked.federate, as_of=then
+    )
     tags = call.request.headers.get("if-none-match", "").split(",")
     known = {tag.strip().removeprefix("W/") for tag in tags}  # a proxy that compresses weakens it
     if {etag(memory)["ETag"], "*"} & known:
@@ -117,7 +123,10 @@ async def restore(call: Call) -> Response:
 
 
 async def common(call: Call) -> Response:
-    found = await call.service.ask(call.engine.facets, call.parameters.filter(call.engine))
+    asked: PastFilterParameters = call.parameters
+    found = await call.service.ask(
+        call.engine.facets, asked.filter(call.engine), as_of=asked.then(call.engine)
+    )
     return json_response(found._asdict())
 
 
@@ -183,6 +192,6 @@ OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/facets", common, "What memories have in common",
         {200: ReplySpec("Counts by project, kind, source, tag and age.", schemas.FacetCounts)},
-        parameters=FilterParameters, lane=SEARCHES,
+        parameters=PastFilterParameters, lane=SEARCHES,
     ),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -11,7 +12,7 @@ from starlette.datastructures import QueryParams
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.requests import Milliseconds, Query, filter_of, search_of
+from recollect.interfaces.requests import Milliseconds, Query, as_of, filter_of, search_of
 from recollect.types import Filter, Response, View
 from recollect.vaults.candidates import Candidates
 
@@ -21,6 +22,9 @@ MOST_NAMES = 100
 Text = Annotated[str, Meta(max_length=1000)]
 Moment = Annotated[
     str, Meta(max_length=100, description="ISO 8601, or 7d, 12h, 2w for that long ago")
+]
+AsOf = Annotated[
+    Text, Meta(description="What the vault held then: 2026-03-01, yesterday, 7d, or ISO 8601.")
 ]
 Names = Annotated[tuple[Text, ...], Meta(max_length=MOST_NAMES)]
 Constants = Annotated[dict[Text, bool | int | float | str], Meta(max_length=MOST_NAMES)]
@@ -46,7 +50,20 @@ class FilterParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return filter_of(asdict(self), engine.now())
 
 
-class SearchParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PastFilterParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same, of what there is or was."""
+
+    as_of: AsOf | None = None
+
+    def then(self, engine: Recollect) -> datetime | None:
+        """The moment that is asked for."""
+        return as_of(asdict(self), engine.now())
+
+    def filter(self, engine: Recollect) -> Filter:
+        return filter_of(asdict(self), self.then(engine) or engine.now())
+
+
+class SearchParameters(PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One search."""
 
     query: Query

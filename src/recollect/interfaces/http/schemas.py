@@ -8,7 +8,14 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.http.parameters import MOST_NAMES, Constants, FilterParameters, Text
+from recollect.interfaces.http.parameters import (
+    MOST_NAMES,
+    AsOf,
+    Constants,
+    FilterParameters,
+    PastFilterParameters,
+    Text,
+)
 from recollect.interfaces.requests import FieldText, LongText, Query
 from recollect.recipes.learned import Lesson
 from recollect.settings import SemanticMode
@@ -101,7 +108,7 @@ class SaveOutcome(Struct):
     redacted: dict[str, int] | UnsetType = UNSET
 
 
-class BrowseParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BrowseParameters(PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to browse."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 50
@@ -119,6 +126,7 @@ class ShowParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Where to look."""
 
     federate: Annotated[bool, Meta(description="Also in the other vaults that are known.")] = True
+    as_of: AsOf | None = None
 
 
 class ForgetParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -180,7 +188,9 @@ class MergeBody(Struct, forbid_unknown_fields=True):
     into: Id | None = None
 
 
-class ContextParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ContextParameters(
+    PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """What an agent is about to work on."""
 
     query: Query = ""

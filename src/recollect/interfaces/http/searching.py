@@ -39,6 +39,7 @@ async def context(call: Call) -> Response:
         filter=asked.filter(call.engine),
         semantic=asked.semantic,
         topup_recent=asked.topup_recent,
+        as_of=asked.then(call.engine),
     )
     return json_response(context_json(found))
 

@@ -45,6 +45,9 @@ DeadlineMs = Annotated[
 ]
 
 
+AsOf = Annotated[Text, Meta(description="What was known then: 2026-03-01, yesterday, 7d.")]
+
+
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a tool was called with."""
 
@@ -109,6 +112,7 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
         bool, Meta(description="Rank what no longer holds like the rest.")
     ] = False
     archived: Annotated[bool, Meta(description="Archived ones as well.")] = False
+    as_of: AsOf = UNSET
     deadline_ms: DeadlineMs = UNSET
 
 
@@ -129,6 +133,7 @@ class ContextArguments(FilterArguments, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1, le=1_000_000)],
         Meta(description="Maximum number of tokens of the whole answer, estimated."),
     ] = CONTEXT_TOKENS
+    as_of: AsOf = UNSET
 
 
 class MemoryArguments(Arguments, frozen=True, kw_only=True):
@@ -205,6 +210,7 @@ class RetrieveArguments(Arguments, frozen=True, kw_only=True):
         Meta(description="Ids, as a search or a list gave them."),
     ]
     history: Annotated[bool, Meta(description="Also what each was before.")] = False
+    as_of: AsOf = UNSET
 
 
 class ForgetArguments(Arguments, frozen=True, kw_only=True):
@@ -234,6 +240,7 @@ class ListArguments(FilterArguments, frozen=True, kw_only=True):
     after: Annotated[
         Text, Meta(description="Start behind this: `next` of the last page, or an id.")
     ] = UNSET
+    as_of: AsOf = UNSET
 
     def place(self) -> Place | str | None:
         """Where the page starts: behind a place, where the memory may be gone, or behind an id."""

@@ -19,7 +19,7 @@ from recollect.interfaces.mcp.texts import (
     response_text,
     saved_text,
 )
-from recollect.interfaces.requests import filter_of, search_of
+from recollect.interfaces.requests import as_of, filter_of, search_of
 from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
 from recollect.present.history import history_json, history_text
@@ -59,11 +59,14 @@ def deep_search(served: Served, args: arguments.DeepSearchArguments) -> ToolAnsw
 
 
 def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
+    now = served.engine.now()
+    then = as_of(args.given(), now)
     found = served.engine.context(
         args.query,
         limit=args.limit,
         max_tokens=args.max_tokens,
-        filter=filter_of(args.within(served.project), served.engine.now()),
+        filter=filter_of(args.within(served.project), then or now),
+        as_of=then,
     )
     return ToolAnswer(context_json(found), context_text(found))
 
@@ -78,9 +81,10 @@ def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
 
 
 def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
-    found = served.engine.located(list(dict.fromkeys(args.ids)))
+    then = as_of(args.given(), served.engine.now())
+    found = served.engine.located(list(dict.fromkeys(args.ids)), as_of=then)
     structured: dict[str, Any] = {"memories": [memory_json(each.memory) for each in found]}
-    text = memories_text(found)
+    text = memories_text(found, then)
     if args.history:
         versions = {each.memory.id: served.engine.history(each.memory.id) for each in found}
         structured["history"] = {id: history_json(each) for id, each in versions.items()}
@@ -138,14 +142,16 @@ def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
 
 
 def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
-    wanted = filter_of(args.within(served.project), served.engine.now())
+    now = served.engine.now()
+    then = as_of(args.given(), now)
+    wanted = filter_of(args.within(served.project), then or now)
     # One more than asked for, to know whether there is another page.
-    found = served.engine.list(wanted, args.limit + 1, args.place())
+    found = served.engine.list(wanted, args.limit + 1, args.place(), as_of=then)
     page = found[: args.limit]
     following = encode_place(place_of(page[-1])) if len(found) > args.limit else None
     return ToolAnswer(
         {"memories": [_row(memory) for memory in page], "next": following},
-        list_text(page, following),
+        list_text(page, following, then),
     )
 
 

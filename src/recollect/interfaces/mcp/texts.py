@@ -7,6 +7,7 @@ memories or for a message of the server.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from recollect.ingest.saving import Saved
 from recollect.memory_json import memory_json
@@ -30,7 +31,8 @@ def response_text(response: Response, *, explain: bool) -> str:
     if not lines:
         empty = "The query is empty; memory_list browses."
         lines = ["No memory matches." if response.query.strip() else empty]
-    return "\n".join([*lines, *_remarks(response)])
+    head = sentences.as_of(response.as_of)
+    return "\n".join([*([f"{head}:"] if head else []), *lines, *_remarks(response)])
 
 
 def _result(place: int, result: Result, response: Response, *, explain: bool) -> Iterator[str]:
@@ -88,8 +90,9 @@ def _fields(memory: Memory) -> str:
     )
 
 
-def memories_text(memories: Sequence[FoundMemory]) -> str:
-    return "\n\n".join("\n".join(_whole(found)) for found in memories)
+def memories_text(memories: Sequence[FoundMemory], then: datetime | None) -> str:
+    shown = ["\n".join(_whole(found)) for found in memories]
+    return "\n\n".join([*([f"{sentences.as_of(then)}:"] if then else []), *shown])
 
 
 def _whole(found: FoundMemory) -> Iterator[str]:
@@ -99,8 +102,9 @@ def _whole(found: FoundMemory) -> Iterator[str]:
     yield from map(one_line, sentences.chain(found.chain))
 
 
-def list_text(memories: Sequence[Memory], following: str | None) -> str:
+def list_text(memories: Sequence[Memory], following: str | None, then: datetime | None) -> str:
     lines = [OWN, *map(_listed, memories)] if memories else ["No memory here."]
+    lines[0] = f"{sentences.as_of(then)}. {lines[0]}" if then else lines[0]
     return "\n".join([*lines, *([f"More: after={following}"] if following else [])])
 
 

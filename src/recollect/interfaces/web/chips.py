@@ -24,7 +24,7 @@ FACETS = (
 CHOSEN = {
     "project": "project", "kind": "kind", "tag": "tag", "source": "source", "since": "since",
     "until": "until", "domain": "domain", "space": "space", "prefer_tag": "preferred tag",
-    "prefer_domain": "preferred domain", "now": "as of",
+    "prefer_domain": "preferred domain", "now": "now", "as_of": "as of",
 }  # fmt: skip
 
 

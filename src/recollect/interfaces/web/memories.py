@@ -15,10 +15,12 @@ from starlette.routing import BaseRoute, Route
 
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.interfaces.http.service import Service
+from recollect.interfaces.requests import as_of
 from recollect.interfaces.web import editing, memory_form
 from recollect.interfaces.web.forms import memory_id, problem_piece, redirect, submitted, to_memory
 from recollect.interfaces.web.memory_text import heading, linked
 from recollect.interfaces.web.rendering import page, query_string
+from recollect.present import sentences
 from recollect.present.history import compared, version_line
 from recollect.types import Memory
 
@@ -91,8 +93,11 @@ def routes(service: Service) -> list[BaseRoute]:
 
 async def show(service: Service, request: Request) -> Response:
     """The memory, whole. What is related is asked for afterwards: it may need a model."""
-    [memory] = await service.ask(service.engine.show, [memory_id(request)])
-    values = described(memory, service.engine.now())
+    now = service.engine.now()
+    then = as_of(request.query_params, now)
+    [memory] = await service.ask(service.engine.show, [memory_id(request)], as_of=then)
+    values = described(memory, then or now)
+    values["as_of"] = sentences.as_of(then)
     values["done"] = DONE.get(request.query_params.get("done", ""), "")
     try:
         versions = await service.ask(service.engine.history, memory.id)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -89,9 +91,12 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
         "chosen": chosen_chips(address),
         "cleared": address.without(*narrowing(address)).link(),
         "error": None, "status": 200, "response": None, "pending": False, "groups": [],
+        **_dated(address, engine.now()),
     }  # fmt: skip
     try:
         asked = _asked(address)
+        then = asked.then(engine)
+        values |= {"as_of": sentences.as_of(then), "now": then or engine.now()}
         recipe = engine.recipe(asked.recipe)
         values |= {"deep": deep_chip(recipe, address), "about": recipe.about}
         if asked.query.strip():
@@ -101,6 +106,16 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
     except RecollectError as error:
         return {"deep": None, "about": "", **values, "error": error, "status": status_of(error)}
     return values
+
+
+def _dated(address: Address, now: datetime) -> dict[str, str]:
+    """What the field for a date shows, and what leads to memories as they were then."""
+    then = "".join(address.values("as_of")[-1:])
+    return {
+        "day": then if re.fullmatch(r"\d{4}-\d\d-\d\d", then) else "",
+        "today": f"{now:%Y-%m-%d}",
+        "memory_query": f"?{urlencode({'as_of': then})}" if then else "",
+    }
 
 
 def _asked(address: Address) -> SearchParameters:
@@ -222,12 +237,12 @@ def start_of(result: Result) -> str:
 
 def _start(engine: Recollect, asked: SearchParameters, address: Address) -> dict[str, Any]:
     """The page without a query: how much there is, the newest, and example queries."""
-    filter = asked.filter(engine)
+    then, filter = asked.then(engine), asked.filter(engine)
     narrowed = filter.narrows()
-    counts = engine.facets(filter)._asdict()
+    counts = engine.facets(filter, as_of=then)._asdict()
     total = sum(counts["kind"].values()) if len(counts["kind"]) < MOST_FACETS else None
     limit = asked.limit if narrowed and asked.limit else NEWEST
-    memories = engine.list(filter, limit)
+    memories = engine.list(filter, limit, as_of=then)
     return {
         "groups": chip_groups(address, counts, total) if memories or narrowed else [],
         "among": None,

@@ -11,6 +11,7 @@ from recollect.query.fts5 import all_of
 from recollect.store.base import KeywordIndexName
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
+from recollect.store.sqlite.unchanged import UNCHANGED
 from recollect.times import to_micros
 from recollect.types import Filter
 
@@ -93,6 +94,9 @@ def where(
     if filter.among is not None:
         parts.append("m.id IN (SELECT value FROM json_each(?))")
         values.append(as_json_list(filter.among))
+    if filter.unchanged_since is not None:
+        parts.append(UNCHANGED.format(key="m.key"))
+        values.append(filter.unchanged_since)
     return Condition(" AND ".join(parts), values)
 
 

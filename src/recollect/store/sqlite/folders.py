@@ -64,11 +64,16 @@ class SqliteFolders:
         files = map(_file, rows)
         return {file.path: file for file in files}
 
-    def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
+    def places(
+        self, ids: Sequence[str], *, unread_since: datetime | None = None
+    ) -> dict[str, ChunkPlace]:
+        last = None if unread_since is None else to_micros(unread_since) * 1000
         rows = self._database.rows(
             f"SELECT c.file, {CHUNK} FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value "
-            "JOIN cuts c ON c.memory = m.key",
+            "JOIN cuts c ON c.memory = m.key "
+            "WHERE ?2 IS NULL OR (SELECT read_at FROM files WHERE key = c.file) <= ?2",
             as_json_list(ids),
+            last,
         )
         places = (ChunkPlace(int(file), _chunk(rest)) for file, *rest in rows)  # type: ignore[arg-type]
         return {place.chunk.memory_id: place for place in places}

@@ -35,6 +35,7 @@ from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.store.sqlite.snippets import snippets
 from recollect.store.sqlite.topics import SqliteTopics
+from recollect.store.sqlite.unchanged import UNCHANGED
 from recollect.types import Filter, Memory
 
 ALMOST = 1 - 1e-9  # what rounding may take away
@@ -60,9 +61,11 @@ class SqliteKeyword:
         if not query.expression or query.limit < 1 or self._nothing_is(filter.kind):
             return KeywordMatches([])
         with self._database.reading() as connection:
-            packed = self._packed.search(query.index, query.expression)
+            since = filter.unchanged_since
+            packed = self._packed.search(query.index, query.expression, since)
             if packed is not None:
-                condition = where(filter, self._topics) if filter.narrows() else None
+                rest = msgspec.structs.replace(filter, unchanged_since=None)  # the segments know it
+                condition = where(rest, self._topics) if rest.narrows() else None
                 found, common = packed.best(query, connection, condition)
                 found += self._buffered(query, packed.buffered, common, found)
                 found.sort(key=lambda match: (-match.score, match.memory_id))
@@ -123,25 +126,34 @@ class SqliteKeyword:
             self._local.connection = connection
         return scoring(common, query.column_weights)
 
-    def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
+    def statistics(
+        self, index: KeywordIndexName, expression: str, unchanged_since: int | None = None
+    ) -> KeywordStatistics:
         """What the index counts; who matches by common statistics has just asked for its own."""
         with self._database.reading() as connection:
             state = (connection.pragma("data_version"), connection.total_changes())
-            asked = (index, expression, connection, state)
+            asked = (index, expression, unchanged_since, connection, state)
             if getattr(self._local, "asked", None) != asked:
-                self._local.counted = self._counted(connection, index, expression)
+                self._local.counted = self._counted(connection, index, expression, unchanged_since)
                 self._local.asked = asked
         found: KeywordStatistics = self._local.counted
         return found
 
     def _counted(
-        self, connection: apsw.Connection, index: KeywordIndexName, expression: str
+        self,
+        connection: apsw.Connection,
+        index: KeywordIndexName,
+        expression: str,
+        unchanged_since: int | None,
     ) -> KeywordStatistics:
-        packed = self._packed.search(index, expression)
+        packed = self._packed.search(index, expression, unchanged_since)
         if packed is not None:
             return packed.statistics()
         node = fts5_index.understood(connection, index, expression)
-        return counted(connection, TABLES[index], fts5_index.phrases(index, node))
+        asked = fts5_index.phrases(index, node)
+        if unchanged_since is None:
+            return counted(connection, TABLES[index], asked)
+        return self._packed.changed.left(TABLES[index], asked, unchanged_since)
 
     def scores(self, query: KeywordQuery) -> list[tuple[int, float]]:
         """The key and the score of every match, without a look at the memories, best first."""
@@ -194,16 +206,20 @@ class SqliteKeyword:
         """The join and the condition for the filter. The indexes contain only live memories, so
         without a filter no memory is read. Left-out kinds are few and looked up once."""
         filter = self._topics.settled(filter)
-        asked = msgspec.structs.replace(filter, without_kinds=())
+        asked = msgspec.structs.replace(filter, without_kinds=(), unchanged_since=None)
         if asked.narrows():
             condition, values = where(filter, self._topics)
             return f"CROSS JOIN memories m ON m.key = {table}.rowid", f"AND {condition}", values
-        if not filter.without_kinds:
-            return "", "", []
-        places = ", ".join("?" for _ in filter.without_kinds)
-        condition = f"""AND {table}.rowid NOT IN
-            (SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places}))"""
-        return "", condition, list(filter.without_kinds)
+        condition, values = "", []
+        if filter.without_kinds:
+            places = ", ".join("?" for _ in filter.without_kinds)
+            condition = f""" AND {table}.rowid NOT IN
+                (SELECT key FROM memories WHERE forgotten_at IS NULL AND kind IN ({places}))"""
+            values += filter.without_kinds
+        if filter.unchanged_since is not None:
+            condition += f" AND {UNCHANGED.format(key=f'{table}.rowid')}"
+            values.append(filter.unchanged_since)
+        return "", condition, values
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
         return each_counted(words, lambda asked: self.statistics(index, asked).holding)
@@ -216,10 +232,12 @@ class SqliteKeyword:
         found: list[str] = self._local.tokenizer(text)
         return found
 
-    def terms(self, index: KeywordIndexName, start: str) -> list[str]:
+    def terms(
+        self, index: KeywordIndexName, start: str, unchanged_since: int | None = None
+    ) -> list[str]:
         with self._database.reading() as connection:
-            found = set(fts5_index.terms(connection, TABLES[index], start))
-            segments = self._packed.segments(index)
+            found = set(fts5_index.terms(connection, TABLES[index], start, unchanged_since))
+            segments = self._packed.segments(index, unchanged_since)
             found.update(segments.beginning(start) if segments else ())
         return sorted(found)
 

@@ -8,10 +8,15 @@ from pathlib import Path
 
 import apsw
 
+from recollect.store.history import Author, Change
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.schema import migrate
 from recollect.store.sqlite.store import SqliteStore
+from recollect.times import EPOCH
+
+# Of what is written to a vault that keeps no history.
+UNKEPT = Change("search", Author("server"), lambda: EPOCH)
 
 
 class ScratchDatabase(Database):

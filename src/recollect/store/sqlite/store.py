@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
@@ -68,6 +69,7 @@ class SqliteStore:
         self.reviews = SqliteReviews(database)
         self.aging = SqliteAging(database, self.topics)
         self.trash = SqliteTrash(database, self.topics)
+        self.kept = threading.local()  # what others have in memory of the vault, by thread
         self._merging = BackgroundMerging(database, brief=brief)
 
     @contextmanager
@@ -179,6 +181,7 @@ class SqliteStore:
         self.vectors.forget()
         self.vocabulary.forget()
         self.feedback.forget()
+        self.kept = threading.local()
 
     def close(self) -> None:
         self.usage.close()

@@ -23,6 +23,7 @@ from recollect.store.sqlite.browsing import BROWSE_TIER
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
+from recollect.store.sqlite.unchanged import CHANGED, UNCHANGED
 from recollect.types import Filter, Span
 
 if TYPE_CHECKING:
@@ -179,12 +180,19 @@ class SqliteVectors:
     def lease(self) -> AbstractContextManager[bool]:
         return exclusive(Path(f"{self._database.path}{LEASE}"))
 
-    def coverage(self, identity: str) -> Coverage:
+    def coverage(self, identity: str, unchanged_since: int | None = None) -> Coverage:
+        documents, unchanged, since = "c.documents", "", list[int]()
+        if unchanged_since is not None:
+            unchanged = f" AND {UNCHANGED.format(key='w.memory')}"
+            live = "SELECT count(*) FROM memories WHERE forgotten_at IS NULL"
+            documents = f"c.documents - ({live} AND key IN ({CHANGED}))"
+            since = [unchanged_since]
         [(memories, model, waiting)] = self._database.rows(
-            "SELECT c.documents, o.key, (SELECT count(*) FROM waiting w WHERE w.model = o.key) "
+            f"SELECT {documents}, o.key, "
+            f"(SELECT count(*) FROM waiting w WHERE w.model = o.key{unchanged}) "
             "FROM corpus c LEFT JOIN models o ON o.identity = ?",
-            identity,
-        )
+            *since, *since, identity,
+        )  # fmt: skip
         assert isinstance(memories, int)
         assert isinstance(waiting, int)
         return Coverage(0 if model is None else memories - waiting, memories)
@@ -257,16 +265,23 @@ class SqliteVectors:
         return found
 
     def _narrowed(self, filter: Filter) -> tuple[Keys | None, Keys | tuple[()]]:
-        """The memories to search (None: all) and those to leave out. Left-out kinds and archived
-        memories are few: where the filter asks for nothing else, they are listed rather than all
-        the others."""
-        if msgspec.structs.replace(filter, without_kinds=(), archived=None).narrows():
+        """The memories to search (None: all) and those to leave out. Left-out kinds, archived
+        memories and what has changed lately are few: where the filter asks for nothing else, they
+        are listed rather than all the others."""
+        rest = msgspec.structs.replace(
+            filter, without_kinds=(), archived=None, unchanged_since=None
+        )
+        if rest.narrows():
             return self._keys(*where(filter, self._topics)), ()
         left_out = [ARCHIVED] if filter.archived is False else []
+        values: list[apsw.SQLiteValue] = [*filter.without_kinds]
         if filter.without_kinds:
             places = ", ".join("?" for _ in filter.without_kinds)
             left_out.append(f"m.forgotten_at IS NULL AND m.kind IN ({places})")
-        return None, self._keys(" OR ".join(left_out), filter.without_kinds)
+        if filter.unchanged_since is not None:
+            left_out.append(f"m.key IN ({CHANGED})")
+            values.append(filter.unchanged_since)
+        return None, self._keys(" OR ".join(left_out), values)
 
     def _keys(self, condition: str, values: Sequence[apsw.SQLiteValue]) -> Keys:
         """The keys of these memories, as one text: that is read three times as quickly as rows."""

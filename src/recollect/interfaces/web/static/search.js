@@ -15,6 +15,7 @@ const SETTLED_MS = 1500; // after a key: the query is meant, and Back leads to i
 const form = document.querySelector("[data-ask]");
 const box = form.querySelector("[data-box]");
 const recipe = form.querySelector("[data-recipe]");
+const asOf = form.querySelector("[data-as-of-field]");
 const found = document.querySelector("[data-found]");
 const status = document.querySelector("[data-said]");
 const away = document.querySelector("[data-away]");
@@ -46,6 +47,7 @@ function pathOf(parameters) {
 
 function go(parameters, { push }) {
   asked = parameters;
+  asOf.value = parameters.get("as_of") ?? ""; // empty for what is not a date
   if (pathOf(parameters) !== location.pathname + location.search) {
     history[push ? "pushState" : "replaceState"](null, "", pathOf(parameters));
   }
@@ -214,6 +216,11 @@ function announce() {
 // What people do
 
 box.addEventListener("input", typed);
+asOf.addEventListener("change", () => {
+  const next = wanted();
+  if (asOf.value) next.set("as_of", asOf.value); else next.delete("as_of");
+  search(next);
+});
 recipe.addEventListener("change", () => {
   const next = wanted();
   next.delete("deep");

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from recollect.store.base import KeywordIndexName
 from recollect.store.sqlite.bm25 import counted
+from recollect.store.sqlite.changed_rows import ChangedRows
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.fts5_index import TABLES, phrases, understood
 from recollect.store.sqlite.segments.buffer import is_alone
@@ -21,31 +22,44 @@ class PackedIndexes:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._segments: Segments | None = None
+        self.changed = ChangedRows(database)
 
     def forget(self) -> None:
         """Drop what is in memory."""
         self._segments = None
+        self.changed.forget()
 
-    def segments(self, index: KeywordIndexName) -> SegmentedSearch | None:
-        """The segments of an index; None where it has none. Call it within a transaction, and
-        search within the same."""
+    def segments(
+        self, index: KeywordIndexName, unchanged_since: int | None = None
+    ) -> SegmentedSearch | None:
+        """The segments of an index; None where it has none. With the number of a write, without
+        the memories that have changed since. Call it within a transaction, and search within the
+        same."""
         connection = self._database.connection()
         if is_alone(connection):
             return None
         from recollect.store.sqlite.packed.segmented import (  # noqa: PLC0415  start-up time
             SegmentedSearch,
         )
-        from recollect.store.sqlite.segments.reader import Segments  # noqa: PLC0415  as above
+        from recollect.store.sqlite.segments.reader import (  # noqa: PLC0415  as above
+            Segments,
+            without,
+        )
 
         if self._segments is None:
             self._segments = Segments(self._database)
         found = self._segments.current(index)
-        return SegmentedSearch(connection, found) if found and found.rows else None
+        if not found or not found.rows:
+            return None
+        if unchanged_since is not None:
+            found = without(found, self.changed.keys(unchanged_since))
+        return SegmentedSearch(connection, found)
 
-    def search(self, index: KeywordIndexName, expression: str) -> PackedSearch | None:
-        """A search in the segments; None where there are no segments. Call it within a
-        transaction, and search within the same."""
-        segments = self.segments(index)
+    def search(
+        self, index: KeywordIndexName, expression: str, unchanged_since: int | None = None
+    ) -> PackedSearch | None:
+        """A search in the segments; None where there are no segments. The rest as above."""
+        segments = self.segments(index, unchanged_since)
         if segments is None:
             return None
         from recollect.store.sqlite.packed.search import (  # noqa: PLC0415  start-up time
@@ -60,4 +74,7 @@ class PackedIndexes:
             buffered = counted(connection, TABLES[index], asked)
         else:
             buffered = buffered._replace(holding=(0,) * len(asked))
-        return PackedSearch(segments, buffered, index, node)
+        counting = buffered
+        if buffered.rows and unchanged_since is not None:
+            counting = self.changed.left(TABLES[index], asked, unchanged_since)
+        return PackedSearch(segments, buffered, counting, index, node)

@@ -17,17 +17,20 @@ from recollect.store.sqlite.packed.segmented import SegmentedSearch
 
 
 class PackedSearch:
-    """At one moment: made and used within a transaction. `buffered`: what the buffer counts."""
+    """At one moment: made and used within a transaction. `buffered`: what the buffer counts;
+    `counting`: as much of it as is to be counted."""
 
     def __init__(
         self,
         segments: SegmentedSearch,
         buffered: KeywordStatistics,
+        counting: KeywordStatistics,
         index: KeywordIndexName,
         node: Node,
     ) -> None:
         self._segments = segments
         self.buffered = buffered
+        self._counting = counting
         self._columns = len(COLUMNS[index])
         self._node = node
 
@@ -35,7 +38,7 @@ class PackedSearch:
         """What the whole index counts; `holding`: what the segments count of each phrase."""
         if holding is None:
             holding = counted(self._segments, self._node, self._columns)
-        rows, tokens, others = self.buffered
+        rows, tokens, others = self._counting
         both = tuple(map(sum, zip(holding, others, strict=True)))
         return KeywordStatistics(self._segments.rows + rows, self._segments.tokens + tokens, both)
 
