@@ -51,6 +51,7 @@ bench: setup
 	$(BIN)/python benchmarks/bench_blend.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_serving.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_locked.py
+	$(BIN)/python benchmarks/bench_history.py
 	$(BIN)/python benchmarks/bench_secrets.py
 	$(BIN)/python benchmarks/bench_folders.py
 	$(BIN)/python benchmarks/bench_counts.py
