@@ -32,6 +32,7 @@ Dimensions = Annotated[
 Milliseconds = Annotated[
     int, Meta(ge=0, le=3_600_000, description="a whole number from 0 to 3600000")
 ]
+Days = Annotated[int, Meta(ge=0, le=36_500, description="a whole number from 0 (never) to 36500")]
 Minutes = Annotated[float, Meta(ge=0, le=10_080, description="a number from 0 (never) to 10080")]
 
 Tokens = Annotated[
@@ -200,6 +201,12 @@ class ReviewSettings(Struct, frozen=True, forbid_unknown_fields=True):
     agents_decide: bool = False
 
 
+class TrashSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """After how many days what was forgotten is purged; 0: never."""
+
+    keep: Days = 0
+
+
 class UsageSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether it is counted which memories are of use, in the vault."""
 
@@ -220,6 +227,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     hooks: Hooks = Hooks()
     secrets: Secrets = Secrets()
     history: HistorySettings = HistorySettings()
+    trash: TrashSettings = TrashSettings()
     usage: UsageSettings = UsageSettings()
     review: ReviewSettings = ReviewSettings()
     policies: Policies = msgspec.field(default_factory=dict)

@@ -114,7 +114,8 @@ def test_a_removed_folder_is_forgotten_and_its_files_stay(
 ) -> None:
     done = home.run("folders", "remove", str(harbour))
     assert (done.code, done.err) == (0, "")
-    assert done.out == f"Removed: {harbour}. 2 memories forgotten; its files are kept.\n"
+    removed = f"Removed: {harbour}. 2 memories forgotten; its files are kept."
+    assert done.out == f"{removed} `recollect add {harbour}` brings them back.\n"
     assert sorted(file.name for file in harbour.iterdir()) == ["one.md", "two.md"]
     assert [one["path"] for one in home.json("folders")["folders"]] == [str(kitchen)]
     assert len(home.listed()) == 2

@@ -46,6 +46,7 @@ BODIES: dict[str, Any] = {
     f"POST {API}/supersede/{{id:path}}": {"by": "newer"},
     f"POST {API}/merge": {"ids": ["newer"], "into": "kept"},
     f"POST {API}/bulk/change": {"ids": ["kept"], "change": {"severity": "warning"}},
+    f"POST {API}/bulk/restore": {"query": WORD, "dry_run": True},
     f"POST {API}/bulk/forget": {"query": WORD, "dry_run": True},
     f"POST {API}/search": {"query": WORD},
     f"POST {API}/candidates": {"query": WORD},

@@ -145,14 +145,16 @@ def folders(session: Session) -> Sequence[Folder]:
     return session.store.folders.all()
 
 
-def remove_folder(session: Session, path: str | os.PathLike[str]) -> int:
+def remove_folder(session: Session, path: str | os.PathLike[str], *, dry_run: bool = False) -> int:
     """Forget the memories of a folder's files, and the folder; the files are not touched. Returns
-    how many memories that were."""
+    how many memories that were; with `dry_run`, how many there are, and nothing is done."""
     wanted = {str(path), os.path.realpath(path)}
     for folder in session.store.folders.all():
         if folder.path in wanted:
             with session.writing("forget", reason="Its folder was removed.") as write:
                 stored = write.find(write.files.memories(folder))
+                if dry_run:
+                    return len(stored)
                 for memory in stored.values():
                     write.forget(memory, session.clock())
                 write.files.remove(folder)

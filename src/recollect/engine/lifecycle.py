@@ -1,17 +1,39 @@
-"""What becomes of memories: one takes the place of another, several become one."""
+"""What becomes of memories: several become one; what was forgotten, and the way back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
-from recollect.checks import named_ids, several
+from msgspec.structs import replace
+
+from recollect.checks import (
+    LARGEST_LIMIT,
+    bounded,
+    checked_filter,
+    clean_query,
+    named_ids,
+    several,
+)
+from recollect.engine.bulk import selection
+from recollect.engine.searching import EVERYTHING, completed
 from recollect.engine.session import Session
-from recollect.engine.writing import changing, live
+from recollect.engine.writing import changing, forget, live
 from recollect.errors import UserError
 from recollect.ingest.draft import complete, draft
 from recollect.ingest.merging import union
 from recollect.ingest.succession import relink
-from recollect.types import Memory
+from recollect.pipeline import run
+from recollect.store.base import Store
+from recollect.store.trash import Trashed, TrashPlace
+from recollect.times import moved
+from recollect.types import Filter, Memory
+
+# A search copies what was forgotten into memory, some thousand a second: the last ones.
+MOST_SEARCHED = 20_000
+PURGED_AT_ONCE = 1000  # so that no other writer waits long
+LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def merge(session: Session, ids: Sequence[str], *, into: str | None = None) -> Memory:
@@ -37,3 +59,94 @@ def merge(session: Session, ids: Sequence[str], *, into: str | None = None) -> M
     session.wrote("merge", names)
     session.embed_soon([after])
     return session.shown(after)
+
+
+def trash(
+    session: Session,
+    query: str = "",
+    filter: Filter = EVERYTHING,
+    limit: int = 20,
+    after: TrashPlace | None = None,
+) -> list[Trashed]:
+    """What was forgotten, the last first, by whom and why; with a query what answers it, the best
+    first. It is searched by its words: a forgotten memory has no vector."""
+    chosen, limit = checked_filter(filter), bounded(limit)
+    if not clean_query(query).strip():
+        return session.store.trash.listed(chosen, limit, after)
+    recipe = session.recipe().asking_vectors("never")
+    search = completed(session, query, filter=replace(chosen, archived=True), limit=limit)
+    with _searchable(session) as (store, found):
+        answer = run(
+            recipe, replace(search, include_expired=True), store=store, models=session.models
+        )
+        return [found[result.id] for result in answer]
+
+
+def selected_in_trash(
+    session: Session, *, query: str = "", filter: Filter = EVERYTHING
+) -> list[str]:
+    """The ids of what is in the trash, as `selected` has those of live memories."""
+    chosen = selection(query, filter)
+    if not chosen.holding:
+        listed = session.store.trash.listed(chosen, LARGEST_LIMIT)
+        return [each.memory.id for each in listed]
+    with _searchable(session) as (store, _):
+        found = store.memories.browse(replace(chosen, archived=True), LARGEST_LIMIT)
+        return [memory.id for memory in found]
+
+
+@contextmanager
+def _searchable(session: Session) -> Iterator[tuple[Store, dict[str, Trashed]]]:
+    """A vault in memory that holds what was forgotten last, to search in."""
+    from recollect.store.sqlite.scratch import UNKEPT, ScratchStore  # noqa: PLC0415  start-up time
+
+    listed = session.store.trash.listed(EVERYTHING, MOST_SEARCHED)
+    store = ScratchStore()
+    try:
+        with store.writing(UNKEPT) as write:
+            for each in listed:
+                write.add(each.memory)
+        yield store, {each.memory.id: each for each in listed}
+    finally:
+        store.close()
+
+
+def restore(session: Session, ids: Sequence[str]) -> list[Memory]:
+    """Bring forgotten memories back, all or none."""
+    forget(session, ids, undo=True)
+    found = session.store.memories.get(ids)
+    return [session.shown(found[id]) for id in dict.fromkeys(ids) if id in found]
+
+
+def empty_trash(
+    session: Session, *, before: datetime | None = None, automatic: bool = False
+) -> int:
+    """Purge what was forgotten, or what was forgotten before that time; returns how many."""
+    purged = 0
+    while True:
+        listed = session.store.trash.listed(
+            EVERYTHING, PURGED_AT_ONCE, TrashPlace(before or LAST, "")
+        )
+        if not listed:
+            break
+        ids = [each.memory.id for each in listed]
+        with session.writing(
+            "purge", reason="The trash was emptied.", automatic=automatic
+        ) as write:
+            for stored in write.find(ids).values():
+                if stored.forgotten:
+                    write.purge(stored)
+        session.wrote("purge", ids)
+        purged += len(ids)
+    if purged:
+        session.store.scrub()
+    return purged
+
+
+def empty_old_trash(session: Session, *, automatic: bool = False) -> int:
+    """Purge what has been in the trash for longer than the setting `trash.keep` says."""
+    days = session.settings.trash.keep
+    if not days:
+        return 0
+    before = moved(session.clock(), -timedelta(days=days))
+    return empty_trash(session, before=before, automatic=automatic)

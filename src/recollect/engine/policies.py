@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from recollect.engine.lifecycle import empty_old_trash
 from recollect.engine.session import Session
 from recollect.errors import UserError
 from recollect.settings import AGE, PolicySettings
@@ -42,8 +43,11 @@ class PolicyOutcome(NamedTuple):
 def tidy(
     session: Session, *, dry_run: bool = False, yes: bool = False, automatic: bool = False
 ) -> list[PolicyOutcome]:
-    """Apply every policy of the settings, each in one write; `dry_run` only says what each would
+    """Purge what is too long in the trash, and apply every policy of the settings, each in one
+    write; `dry_run` only says what each would
     do. One that would touch more than half of the vault is applied only with `yes`."""
+    if not dry_run:
+        empty_old_trash(session, automatic=automatic)
     return [
         _applied(session, name, dry_run=dry_run, yes=yes, automatic=automatic)
         for name in session.settings.policies
@@ -52,7 +56,8 @@ def tidy(
 
 def tidy_daily(session: Session) -> list[PolicyOutcome]:
     """The same without being asked, once a day for a vault, whichever server does it."""
-    if not session.settings.policies or session.store.database.frozen:
+    keeps = session.settings.trash.keep
+    if not (session.settings.policies or keeps) or session.store.database.frozen:
         return []
     now, reviews = session.clock(), session.store.reviews
     last = reviews.note(TIDIED)

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from recollect.memory_json import memory_json
+from recollect.times import iso
 from recollect.types import Filter, Memory
+
+# Why a memory is gone, where the write that forgot it gives no reason.
+REASONS = {"sync": "its file changed", "mirror": "its mirrored file is gone"}
+
+
+class TrashPlace(NamedTuple):
+    """Where a forgotten memory stands in the trash."""
+
+    at: datetime
+    id: str
 
 
 class Trashed(NamedTuple):
@@ -25,17 +37,32 @@ class Trashed(NamedTuple):
 
     @property
     def why(self) -> str:
-        """`forgotten`, `its file vanished`, `merged into deploy-2`, or the policy."""
+        """`forgotten`, `its file is gone`, `merged into deploy-2`, `policy session-notes`."""
         if self.action == "merge":
             return f"merged into {self.target}"
-        return self.reason or "forgotten"
+        reason = self.reason.removesuffix(".")
+        return f"{reason[:1].lower()}{reason[1:]}" or REASONS.get(self.action, "forgotten")
+
+    @property
+    def by(self) -> str:
+        """Who did it, and how: `laptop, mcp`; the owner has no name."""
+        return ", ".join(filter(None, (self.user, self.client or self.interface)))
+
+    @property
+    def place(self) -> TrashPlace:
+        return TrashPlace(self.at, self.memory.id)
 
 
-class TrashPlace(NamedTuple):
-    """Where a forgotten memory stands in the trash."""
-
-    at: datetime
-    id: str
+def trashed_json(trashed: Trashed) -> dict[str, object]:
+    """A forgotten memory for programs."""
+    return {
+        "memory": memory_json(trashed.memory),
+        "forgotten_at": iso(trashed.at),
+        "why": trashed.why,
+        "user": trashed.user,
+        "interface": trashed.interface,
+        "client": trashed.client,
+    }
 
 
 class Trash(Protocol):

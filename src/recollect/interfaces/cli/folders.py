@@ -11,9 +11,11 @@ from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, print_json, say, styled
+from recollect.interfaces.cli.selection import add_yes, confirm
 from recollect.interfaces.cli.syncing import advancing, embed, follow, synced_json, tell
 from recollect.present.visible import one_line
 from recollect.present.words import counted
+from recollect.vaults.keys import on_terminal
 
 EXAMPLE = (
     "  recollect folders\n  recollect folders sync\n  recollect folders watch\n"
@@ -23,6 +25,10 @@ EXAMPLE = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "the folder to remove", "FOLDER")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="for remove: only say how many would be forgotten"
+    )
+    add_yes(parser)
     add_json(parser)
 
 
@@ -78,10 +84,17 @@ def _watch(memory: Recollect, args: argparse.Namespace) -> int:
 
 def _remove(memory: Recollect, args: argparse.Namespace) -> int:
     [folder] = args.names
+    named = one_line(folder)
+    back = f"`recollect add {named}` brings them back."
+    count = memory.remove_folder(folder, dry_run=True)
+    would = f"{counted(count, 'memory')} of {named} will be forgotten; its files are kept. {back}"
+    if args.dry_run:
+        say(args.json, would, would_forget=count)
+        return 0
+    if on_terminal():
+        confirm(args, would)
     count = memory.remove_folder(folder)
-    sentence = (
-        f"Removed: {one_line(folder)}. {counted(count, 'memory')} forgotten; its files are kept."
-    )
+    sentence = f"Removed: {named}. {counted(count, 'memory')} forgotten; its files are kept. {back}"
     say(args.json, sentence, removed=folder, forgotten=count)
     return 0
 

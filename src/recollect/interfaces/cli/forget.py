@@ -35,6 +35,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print(f"{counted(len(ids), 'memory')} {done}.")
     if done == "forgotten" and ids:
-        named = " ".join(ids) if len(ids) <= MOST_NAMED else "ID…, as `recollect trash` lists them"
-        print(f"To undo: recollect forget --undo {named}")
+        if len(ids) <= MOST_NAMED:
+            print(f"To undo: recollect forget --undo {' '.join(ids)}")
+        else:
+            print("They are in the trash: recollect trash")
     return 0

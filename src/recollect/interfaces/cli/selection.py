@@ -68,10 +68,12 @@ def change_chosen(
     args: argparse.Namespace,
     done: str,
     change: Callable[[Recollect, list[str]], Sequence[Memory]],
+    select: Callable[[Recollect], Select] = lambda memory: memory.selected,
 ) -> int:
     """Change what the arguments mean, and say so: "3 memories pinned."."""
     with opened() as memory:
-        ids = [each.id for each in change(memory, chosen(memory, args, done))]
+        chosen_ids = chosen(memory, args, done, select(memory))
+        ids = [each.id for each in change(memory, chosen_ids)]
     say(args.json, f"{counted(len(ids), 'memory')} {done}.", **{done: ids})
     return 0
 

@@ -25,9 +25,15 @@ async def forget(call: Call) -> Response:
     return await _done(call, call.engine.forget)
 
 
-async def _done(call: Call, work: Callable[[list[str]], object]) -> Response:
+async def restore(call: Call) -> Response:
+    return await _done(call, call.engine.restore, forgotten=True)
+
+
+async def _done(
+    call: Call, work: Callable[[list[str]], object], *, forgotten: bool = False
+) -> Response:
     def run() -> list[str]:
-        ids: list[str] = call.body.chosen(call.engine)
+        ids: list[str] = call.body.chosen(call.engine, forgotten=forgotten)
         if not call.body.dry_run:
             work(ids)
         return ids
@@ -66,5 +72,9 @@ OPERATIONS = (
     _operation(
         "forget", forget, "Forget many memories", (DELETE, SEARCH), schemas.Selected,
         {"project": "old-site", "dry_run": True},
+    ),
+    _operation(
+        "restore", restore, "Bring many forgotten memories back", (DELETE, SEARCH),
+        schemas.Selected, {"project": "old-site", "dry_run": True},
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The routes for what becomes of memories: one takes another's place, several become one."""
+"""The routes for what becomes of memories: successors, merging, the trash."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.memories import ETAG, etag
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
-from recollect.interfaces.lanes import WRITES
+from recollect.interfaces.lanes import SEARCHES, WRITES
 from recollect.memory_json import memory_json
+from recollect.store.trash import trashed_json
 from recollect.types import Memory
 
 
@@ -29,7 +30,29 @@ async def merge(call: Call) -> Response:
     return json_response(memory_json(memory), headers=etag(memory))
 
 
+async def trash(call: Call) -> Response:
+    asked: schemas.TrashParameters = call.parameters
+    filter = asked.filter(call.engine)
+    found = await call.service.ask(call.engine.trash, asked.query, filter, asked.limit)
+    return json_response({"trash": list(map(trashed_json, found))})
+
+
+async def empty(call: Call) -> Response:
+    return json_response({"purged": await call.service.ask(call.engine.empty_trash)})
+
+
 OPERATIONS = (
+    Operation(
+        "GET", f"{PREFIX}/trash", trash, "What was forgotten",
+        {200: ReplySpec("The last first; with `q`, the best first.", schemas.TrashJson)},
+        parameters=schemas.TrashParameters, needs=(SEARCH, DELETE), lane=SEARCHES,
+        details=f"`{PREFIX}/restore/{{id}}` brings one back.",
+    ),
+    Operation(
+        "DELETE", f"{PREFIX}/trash", empty, "Empty the trash",
+        {200: ReplySpec("All of it is deleted permanently.", schemas.PurgedCount)},
+        needs=(DELETE,), lane=WRITES,
+    ),
     Operation(
         "POST", f"{PREFIX}/supersede/{{id:path}}", supersede, "Put another memory in its place",
         {200: ReplySpec("The memory, which is valid until now.", Memory, headers=ETAG)},

@@ -143,11 +143,12 @@ class Selected(FilterParameters, frozen=True, kw_only=True, forbid_unknown_field
     query: Query = ""
     dry_run: bool = False
 
-    def chosen(self, engine: Recollect) -> list[str]:
-        """The ids of the memories that are meant, each once."""
+    def chosen(self, engine: Recollect, *, forgotten: bool = False) -> list[str]:
+        """The ids of the memories that are meant, each once; `forgotten`: in the trash."""
         filter = self.filter(engine)
         if not self.ids:
-            return engine.selected(query=self.query, filter=filter)
+            select = engine.selected_in_trash if forgotten else engine.selected
+            return select(query=self.query, filter=filter)
         if self.query or filter.narrows():
             raise UserError("Give ids, or filters and a query; not both.")
         return list(dict.fromkeys(self.ids))
@@ -186,6 +187,36 @@ class MergeBody(Struct, forbid_unknown_fields=True):
 
     ids: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=MOST_NAMES)]
     into: Id | None = None
+
+
+class TrashParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to list of the trash, or to look for in it."""
+
+    query: Query = ""
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 50
+
+
+class TrashedJson(Struct):
+    """A forgotten memory: when, why, and who did it, through which interface and program."""
+
+    memory: Memory
+    forgotten_at: Time
+    why: str
+    user: str
+    interface: str
+    client: str
+
+
+class TrashJson(Struct):
+    """What was forgotten."""
+
+    trash: list[TrashedJson]
+
+
+class PurgedCount(Struct):
+    """How many memories were deleted permanently."""
+
+    purged: int
 
 
 class ContextParameters(

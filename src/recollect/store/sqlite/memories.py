@@ -247,6 +247,17 @@ class SqliteWriting:
         self._connection.execute("DELETE FROM memories WHERE key = ?", (before.key,))
         self._subwords.remove(before.key)
         self._no_longer(before)
+        self._unlink(before.memory.id)
+
+    def _unlink(self, id: str) -> None:
+        """Remove the links to a purged memory, without a version: that would keep its id."""
+        rows = self._connection.execute(f"{READ} WHERE m.superseded_by = ?", (id,)).fetchall()
+        for key, memory, forgotten_at in map(from_row, rows):
+            at = None if forgotten_at is None else to_micros(forgotten_at)
+            alone = msgspec.structs.replace(memory, superseded_by="")
+            check = checksum((key, *_fields(alone), at), alone.tags)
+            sql = "UPDATE memories SET superseded_by = '', checksum = ? WHERE key = ?"
+            self._connection.execute(sql, (check, key))
 
     def index_added(self, prepared: PreparedMemories | None = None) -> None:
         self.added.index(prepared)

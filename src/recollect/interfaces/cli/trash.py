@@ -1,0 +1,73 @@
+"""`recollect trash`."""
+
+from __future__ import annotations
+
+import argparse
+
+from recollect.checks import LARGEST_LIMIT
+from recollect.engine import Recollect
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    add_filter,
+    add_json,
+    add_limit,
+    filter_of,
+)
+from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, shortened, styled, width
+from recollect.interfaces.cli.results import about
+from recollect.interfaces.cli.selection import add_yes, confirm
+from recollect.present.visible import visible
+from recollect.present.words import age, counted, title_of
+from recollect.store.trash import trashed_json
+
+EXAMPLE = (
+    "  recollect trash\n  recollect trash deploy --project harbor-api\n  recollect trash --empty"
+)
+DEFAULT = 20
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", nargs="?", default="", help="what to look for")
+    add_limit(parser, str(DEFAULT))
+    parser.add_argument(
+        "--empty", action="store_true", help="delete all of it permanently; cannot be undone"
+    )
+    add_filter(parser)
+    add_yes(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    with opened(brief=True) as memory:
+        now, limit = memory.now(), DEFAULT if args.limit is None else args.limit
+        filter = filter_of(args, now)
+        if args.empty:
+            if args.query or filter.narrows():
+                raise WrongUsage("--empty is about everything. To purge some: recollect forget "
+                                 "--purge ID")  # fmt: skip
+            return _empty(memory, args)
+        found = memory.trash(args.query, filter, limit)
+    if args.json:
+        print_json([trashed_json(each) for each in found])
+        return 0
+    for each in found:
+        heading = title_of(each.memory) or each.memory.text
+        print(styled(shortened(heading, width()), BOLD))
+        print(f"    {styled(about(each.memory, now), DIM)}")
+        by = f" by {each.by}" if each.by else ""
+        print(f"    {styled(visible(f'{each.why}, {age(each.at, now)}{by}'), DIM)}")
+    if found:
+        print(styled("To bring one back: recollect restore ID", DIM))
+    else:
+        print("Nothing in the trash matches." if args.query else "The trash is empty.")
+    return 0
+
+
+def _empty(memory: Recollect, args: argparse.Namespace) -> int:
+    count = len(memory.trash(limit=LARGEST_LIMIT))
+    if count:
+        confirm(args, f"{counted(count, 'memory')} will be deleted permanently.")
+    purged = memory.empty_trash()
+    say(args.json, f"{counted(purged, 'memory')} purged.", purged=purged)
+    return 0
