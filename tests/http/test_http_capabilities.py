@@ -41,6 +41,7 @@ EVERY = [
     )
 ]
 BODIES: dict[str, Any] = {
+    f"POST {API}/undo": {"id": "kept", "to": 1},
     f"POST {API}/memories": {"title": "Another one"},
     f"PATCH {API}/memories/{{id:path}}": {"severity": "warning"},
     f"POST {API}/supersede/{{id:path}}": {"by": "newer"},

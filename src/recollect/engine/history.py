@@ -163,7 +163,7 @@ def _taken_back(
         session.require(DELETE, action="undo")
     with session.writing("undo", undoes=undoes) as write:
         memories = [_put_back(session, write, step) for step in steps]
-    session.wrote("undo", [step.id for step in steps])
+    session.wrote("undo", [step.id for step in steps if not step.done])
     live = [one for one, step in zip(memories, steps, strict=True) if not step.forgotten]
     session.embed_soon(live)
     gone = tuple([step.id for step in steps if step.forgotten])

@@ -76,6 +76,8 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "chain": lambda memory: memory.chain("kept"),
     "selected": lambda memory: memory.selected(query="tide tables"),
     "forget": lambda memory: memory.forget(["kept"]),
+    "history": lambda memory: memory.history("kept"),
+    "undo": lambda memory: memory.undo("kept", to=1),
     "feedback": lambda memory: memory.feedback("tides", "kept", accept=True),
     "unlearn": lambda memory: memory.unlearn(),
     "judged": lambda memory: memory.judged("tides", ["kept"]),
