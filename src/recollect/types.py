@@ -19,6 +19,12 @@ Evidence = Literal["strong", "weak", "none"]
 # What a part of a score speaks of; pictures give each family a colour of its own.
 Family = Literal["meaning", "words", "structure", "literal", "rarity", "reranking", "time", "trust"]
 
+# What may want a decision, and what can be decided.
+ReviewKind = Literal[
+    "secret", "contradiction", "duplicate", "expired", "expiring", "unused", "policy"
+]
+Choice = Literal["keep", "edit", "merge", "supersede", "forget", "later"]
+
 # How a memory came into the context of an agent.
 Origin = Literal["pinned", "matched", "newest"]
 

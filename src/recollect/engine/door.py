@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from recollect.engine import feedback as result_feedback
     from recollect.engine import folders as file_folders
     from recollect.engine import history as past_versions
+    from recollect.engine import review as reviews
     from recollect.engine.backups import Backup
     from recollect.mirror.report import Mirrored
 
@@ -73,7 +74,7 @@ if not TYPE_CHECKING:
     )
     agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
     past_versions = Later("history")
-    comparison, policies = map(Later, ("comparison", "policies"))
+    comparison, policies, reviews = map(Later, ("comparison", "policies", "review"))
 
 
 class LaterMethod:
@@ -299,6 +300,16 @@ class Recollect:
     expired = method(browsing.expired, SEARCH)
     usage = method(browsing.usage, SEARCH)
     duplicates = method(comparison.duplicates, SEARCH)
+
+    # Review
+
+    review = method(reviews.review, SEARCH)
+    decide = method(reviews.decide, SEARCH, WRITE, DELETE)
+    settle = method(reviews.settle, SEARCH, WRITE, DELETE)
+    propose = method(reviews.propose, SEARCH, WRITE)
+    decide_or_propose = method(reviews.decide_or_propose, SEARCH, WRITE)
+
+    # What people said
 
     opinions = method(result_feedback.opinions, SEARCH)
     judged = method(result_feedback.judged, SEARCH)

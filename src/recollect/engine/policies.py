@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from recollect.engine.lifecycle import empty_old_trash
 from recollect.engine.session import Session
 from recollect.errors import UserError
+from recollect.present.words import counted
 from recollect.settings import AGE, PolicySettings
 from recollect.store.base import Stored, Writing
 from recollect.times import from_micros, moved, to_micros
@@ -38,6 +39,17 @@ class PolicyOutcome(NamedTuple):
     @property
     def outcome(self) -> str:
         return DONE[self.policy.what]
+
+    @property
+    def sentence(self) -> str:
+        """What became of it; names no memory, so that a log can have it."""
+        what = counted(len(self.ids), "memory")
+        if not self.ids:
+            return f"Policy {self.name}: nothing to do."
+        if self.done:
+            return f"Policy {self.name}: {what} {self.outcome}."
+        much = ", more than half of the vault; `recollect tidy` asks and does it"
+        return f"Policy {self.name}: {what} would be {self.outcome}{much if self.asks else ''}."
 
 
 def tidy(

@@ -43,6 +43,7 @@ COMMANDS = {
     "backup": ("backup", "copy the vault to a file, verified, while others use it"),
     "restore": ("restore", "bring forgotten memories back, or the vault from a backup"),
     "duplicates": ("duplicates", "find memories that say the same"),
+    "review": ("review", "decide on contradictions, duplicates, what expires and more"),
     "policies": ("policies", "show what becomes of memories as time passes"),
     "tidy": ("tidy", "apply the policies; --dry-run says what they would do"),
     "stats": ("stats", "count what the vault holds"),

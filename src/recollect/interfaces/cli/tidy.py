@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         print_json([outcome_json(policy) for policy in planned])
         return 0
     for policy in planned:
-        print(_line(policy))
+        print(visible(policy.sentence))
         if policy.ids:
             named = ", ".join(policy.ids[:MOST_NAMED])
             rest = len(policy.ids) - MOST_NAMED
@@ -50,17 +50,4 @@ def _question(policy: PolicyOutcome) -> str:
     return (
         f"The policy {policy.name} is about more than half of the vault: "
         f"{counted(len(policy.ids), 'memory')} will be {policy.outcome}."
-    )
-
-
-def _line(policy: PolicyOutcome) -> str:
-    what = counted(len(policy.ids), "memory")
-    name = visible(policy.name)
-    if not policy.ids:
-        return f"{name}: nothing to do"
-    asks = " (more than half of the vault: it asks first)" if policy.asks else ""
-    return (
-        f"{name}: {what} {policy.outcome}"
-        if policy.done
-        else (f"{name}: {what} would be {policy.outcome}{asks}")
     )

@@ -15,6 +15,7 @@ from recollect.interfaces.http import (
     openapi,
     operations,
     recipes,
+    review,
     searching,
     state,
 )
@@ -27,6 +28,7 @@ OPERATIONS = (
     *bulk.OPERATIONS,
     *lifecycle.OPERATIONS,
     *history.OPERATIONS,
+    *review.OPERATIONS,
     *searching.OPERATIONS,
     *recipes.OPERATIONS,
     *state.OPERATIONS,

@@ -8,6 +8,7 @@ table of routes declares, travels in the same way.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -16,6 +17,7 @@ from typing import ParamSpec, TypeVar
 
 from recollect.auth.capabilities import NOBODY, Caller
 from recollect.engine import Recollect
+from recollect.errors import RecollectError
 from recollect.interfaces.lanes import READS, Lane, Lanes
 
 # Set for each request by the guard. Where nobody has set it, nobody is let in.
@@ -24,6 +26,9 @@ CALLER: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
 INTERFACE: ContextVar[str] = ContextVar("interface", default="http")
 # Set for each request by the table that declares its route.
 LANE: ContextVar[Lane] = ContextVar("lane", default=READS)
+
+LOG = logging.getLogger("recollect.policies")
+TIDY_S = 3600.0  # how often a server looks whether a day has passed
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -36,6 +41,7 @@ class Service:
         self.own = engine  # for what the server does on its own account, never for a caller
         self.lanes = Lanes()
         self.warm = threading.Event()
+        self._closed = threading.Event()
 
     @property
     def engine(self) -> Recollect:
@@ -49,6 +55,8 @@ class Service:
     def warm_up(self) -> None:
         """Load the models in the background, so that the first search does not wait."""
         threading.Thread(target=self._warm_up, name="recollect-warm-up", daemon=True).start()
+        if self.own.settings.policies:
+            threading.Thread(target=self._tidy, name="recollect-tidy", daemon=True).start()
 
     def _warm_up(self) -> None:
         try:
@@ -56,5 +64,19 @@ class Service:
         finally:
             self.warm.set()
 
+    def _tidy(self) -> None:
+        """Apply the policies once a day, as long as the server runs. A locked vault that nobody
+        uses stays closed."""
+        self.warm.wait()
+        while not self._closed.is_set():
+            try:
+                if not self.own.store.database.at_rest:
+                    for outcome in self.own.tidy_daily():
+                        LOG.info("%s", outcome.sentence)
+            except RecollectError as error:  # the server goes on without it
+                LOG.error("Policies are not applied: %s", error)
+            self._closed.wait(TIDY_S)
+
     def close(self) -> None:
+        self._closed.set()
         self.lanes.close()

@@ -19,12 +19,13 @@ from recollect.ingest.draft import FIELDS, LONGEST_ID
 from recollect.interfaces.cursor import decode_place
 from recollect.interfaces.requests import FieldText, LongText, Milliseconds, Query
 from recollect.recipes.registry import BUILT_IN
-from recollect.types import Place, Severity, Tier, View
+from recollect.types import Choice, Place, Severity, Tier, View
 
 # Eight results, a scan of each, are some 500 tokens of text: enough to choose from.
 SEARCH_LIMIT = 8
 DEEP_LIMIT = 20
 LIST_LIMIT = 20
+REVIEW_LIMIT = 5
 CONTEXT_TOKENS = 2000
 # A page of memories, and a page of whole ones: more would fill a model's window in one answer.
 MOST_RESULTS = 100
@@ -233,6 +234,15 @@ class FeedbackArguments(Arguments, frozen=True, kw_only=True):
         bool | UnsetType, Meta(description="true: it was what was needed; false: it was not.")
     ] = UNSET
     undo: Annotated[bool, Meta(description="Take back what was said of this result.")] = False
+
+
+class ReviewArguments(Arguments, frozen=True, kw_only=True):
+    item: Annotated[Text, Meta(description="The item to decide; without it, they are listed.")] = (
+        UNSET
+    )
+    decision: Annotated[Choice | UnsetType, Meta(description="One of the item's choices.")] = UNSET
+    text: Annotated[Text, Meta(description="With edit: the memory's new text.")] = UNSET
+    limit: Annotated[Limit, Meta(description="Maximum number of items.")] = REVIEW_LIMIT
 
 
 class ListArguments(FilterArguments, frozen=True, kw_only=True):

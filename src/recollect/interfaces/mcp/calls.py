@@ -17,6 +17,7 @@ from recollect.interfaces.mcp.texts import (
     memories_text,
     redacted_text,
     response_text,
+    review_text,
     saved_text,
 )
 from recollect.interfaces.requests import as_of, filter_of, search_of
@@ -139,6 +140,20 @@ def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
     done = "Taken back" if args.undo else "Noted"
     text = f"{done}: {accepted} accepted and {dismissed} dismissed so far."
     return ToolAnswer({"accepted": accepted, "dismissed": dismissed}, text)
+
+
+def review(served: Served, args: arguments.ReviewArguments) -> ToolAnswer:
+    from recollect.engine.review import review_json  # noqa: PLC0415  start-up time
+
+    given = args.given()
+    if ("item" in given) != ("decision" in given):
+        raise UserError("Give an item and a decision, or neither to list what wants one.")
+    if "item" in given:
+        changes = {"text": given["text"]} if "text" in given else None
+        done = served.engine.decide_or_propose(given["item"], given["decision"], changes=changes)
+        return ToolAnswer({"done": done}, done)
+    found = served.engine.review(limit=args.limit)
+    return ToolAnswer(review_json(found), review_text(found))
 
 
 def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:

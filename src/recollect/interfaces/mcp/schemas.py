@@ -123,3 +123,11 @@ UPDATED = record(
 )
 FORGOTTEN = record({"ids": listed(TEXT), "outcome": one_of("forgotten", "restored", "merged")})
 NOTED = record({"accepted": COUNT, "dismissed": COUNT})
+REVIEW = record(
+    {},
+    {
+        "items": listed({"type": "object"}),
+        "counts": mapped(COUNT),
+        "done": TEXT | {"description": "What was done or proposed."},
+    },
+)

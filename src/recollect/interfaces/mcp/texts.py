@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from recollect.ingest.saving import Saved
 from recollect.memory_json import memory_json
@@ -19,6 +20,9 @@ from recollect.present.visible import one_line, quoted
 from recollect.present.words import HEADING, heading_line, place_in_file
 from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME, FoundMemory
+
+if TYPE_CHECKING:
+    from recollect.engine.review import Review
 
 OWN = f"In vault {HOME}:"
 
@@ -100,6 +104,17 @@ def _whole(found: FoundMemory) -> Iterator[str]:
     yield f"{_named(found.memory, found.vault)}{merged}"
     yield quoted(_fields(found.memory))
     yield from map(one_line, sentences.chain(found.chain))
+
+
+def review_text(found: Review) -> str:
+    """Each item, what it is about and what can be decided."""
+    lines = [OWN] if found.items else ["Nothing wants a decision."]
+    for item in found.items:
+        said = f"; proposed: {item.proposed}" if item.proposed else ""
+        lines.append(f"{item.id}: {item.why} Choices: {', '.join(item.choices)}{said}")
+        lines += (f"  {_listed(memory)}" for memory in item.memories)
+    more = sum(found.counts.values()) - len(found.items)
+    return "\n".join([*lines, *([f"{more} more not shown"] if more else [])])
 
 
 def list_text(memories: Sequence[Memory], following: str | None, then: datetime | None) -> str:

@@ -1,4 +1,4 @@
-"""The nine tools as they are offered: what a model reads of each, and the function that runs it.
+"""The ten tools as they are offered: what a model reads of each, and the function that runs it.
 
 A model reads the descriptions in every conversation, so each word of them costs.
 """
@@ -126,6 +126,18 @@ TOOLS: Sequence[Tool] = (
         calls.feedback,
         adds=True,
         needs=(WRITE,),
+        lane=WRITES,
+    ),
+    Tool(
+        "memory_review",
+        "Review memories",
+        "What wants a decision: contradictions, duplicates, what expires, secrets. Without "
+        "arguments it lists items; with an item and a decision it proposes that, and a person "
+        "decides.",
+        arguments.ReviewArguments,
+        schemas.REVIEW,
+        calls.review,
+        needs=(SEARCH, WRITE),
         lane=WRITES,
     ),
     Tool(

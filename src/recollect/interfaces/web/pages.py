@@ -13,10 +13,10 @@ from starlette.types import Scope
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.interfaces.http.service import INTERFACE, LANE, Service
 from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
-from recollect.interfaces.web import browse, lab, memories, search, timeline, upkeep
+from recollect.interfaces.web import browse, lab, memories, review, search, timeline, upkeep
 from recollect.interfaces.web.rendering import STATIC
 
-PAGES = (search, lab, memories, browse, timeline, upkeep)
+PAGES = (search, lab, memories, browse, timeline, review, upkeep)
 # Every page shows memories, and so needs search:use; these need more.
 MORE = {
     "/feedback": WRITE,
@@ -30,6 +30,7 @@ MORE = {
     "/undo/{id:path}": WRITE,
     "/forget/{id:path}": DELETE,
     "/restore/{id:path}": DELETE,
+    "/review/{id:path}": DELETE,
     "/upkeep/check": ADMIN,
     "/upkeep/repair": ADMIN,
     "/upkeep/embed": ADMIN,
@@ -37,7 +38,7 @@ MORE = {
 # These search, or read every memory to count something.
 SEARCHING = frozenset({
     "/", "/results", "/lab", "/lab/results", "/related/{id:path}", "/browse/filters", "/timeline",
-    "/timeline/filters", "/new/values", "/upkeep",
+    "/timeline/filters", "/new/values", "/upkeep", "/review",
 })  # fmt: skip
 
 

@@ -17,7 +17,8 @@ BEHIND = """
 SELECT key, id FROM memories WHERE key > ? AND forgotten_at IS NULL ORDER BY key LIMIT ?"""
 CHANGED = """
 SELECT 0, id FROM memories WHERE updated_at >= ? AND forgotten_at IS NULL
- ORDER BY updated_at DESC LIMIT 5000"""
+ ORDER BY updated_at DESC LIMIT ?"""
+MOST_CHANGED = 5_000
 
 
 class SqliteReviews:
@@ -44,7 +45,9 @@ class SqliteReviews:
     def unchecked(self, key: int, changed_at: int, limit: int) -> list[tuple[int, str]]:
         """The keys and ids of the live memories behind this key, so many, and of those changed
         since then."""
-        rows = self._database.rows(BEHIND, key, limit) + self._database.rows(CHANGED, changed_at)
+        rows = self._database.rows(BEHIND, key, limit) + self._database.rows(
+            CHANGED, changed_at, MOST_CHANGED
+        )
         return [(int(str(place)), str(id)) for place, id in rows]
 
     def note(self, key: str) -> str:

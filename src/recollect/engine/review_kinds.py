@@ -1,0 +1,110 @@
+"""What wants a decision: one function for each kind of item, in the order in which they are shown.
+
+Each reads the vault as it is, and knows nothing of what was decided. Another kind is another
+function in KINDS; what is most urgent stands first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import NamedTuple
+
+from recollect.engine.browsing import expired as expired_memories
+from recollect.engine.browsing import expiring as expiring_memories
+from recollect.engine.comparison import compared
+from recollect.engine.late_secrets import late_secrets
+from recollect.engine.policies import tidy
+from recollect.engine.session import Session
+from recollect.errors import UserError
+from recollect.times import moved
+from recollect.types import Choice, ReviewKind
+
+SOON = timedelta(days=7)
+UNUSED = timedelta(days=90)
+MOST = 1_000  # of a kind: more than anybody decides in one go
+
+
+class Found(NamedTuple):
+    """Something that wants a decision. `ids`: the memories it is about; of duplicates the one to
+    keep first, of contradictions the older first. `suggested`: what most people would do."""
+
+    kind: ReviewKind
+    ids: tuple[str, ...]
+    why: str
+    suggested: Choice
+    choices: tuple[Choice, ...]
+    sure: float = 1.0
+    name: str = ""  # what it is about, where that is no memory
+
+
+def secrets(session: Session) -> Iterator[Found]:
+    for secret in late_secrets(session):
+        why = f"It holds what looks like a secret: {', '.join(secret.kinds)}."
+        yield Found("secret", (secret.id,), why, "edit", ("edit", "forget", "keep", "later"))
+
+
+def contradictions(session: Session) -> Iterator[Found]:
+    choices: tuple[Choice, ...] = ("supersede", "merge", "forget", "edit", "keep", "later")
+    for older, newer in compared(session).contradictions:
+        why = "The newer one seems to replace the older one."
+        yield Found("contradiction", (older, newer), why, "supersede", choices, 0.8)
+
+
+def duplicates(session: Session) -> Iterator[Found]:
+    for group in compared(session).duplicates:
+        if group.reason == "same file":
+            why = f"The same file is in two folders: {group.about}."
+            yield Found("duplicate", group.ids, why, "keep", ("keep", "later"), group.sure)
+            continue
+        why = f"They have the {group.reason}."
+        if group.reason == "nearly the same words":
+            why = "They have nearly the same words."
+        choices: tuple[Choice, ...] = ("merge", "supersede", "forget", "edit", "keep", "later")
+        yield Found("duplicate", group.ids, why, "merge", choices, group.sure)
+
+
+def expired(session: Session) -> Iterator[Found]:
+    for memory in expired_memories(session, limit=MOST):
+        if not memory.superseded_by:
+            why = f"It expired on {memory.valid_until:%Y-%m-%d}."
+            yield Found("expired", (memory.id,), why, "forget", ("forget", "edit", "keep", "later"))
+
+
+def expiring(session: Session) -> Iterator[Found]:
+    for memory in expiring_memories(session, limit=MOST, within=SOON):
+        why = f"It expires on {memory.valid_until:%Y-%m-%d}."
+        yield Found("expiring", (memory.id,), why, "keep", ("keep", "edit", "forget", "later"))
+
+
+def unused(session: Session) -> Iterator[Found]:
+    if not session.settings.usage.keep:
+        return
+    session.store.usage.settle()
+    for id in session.store.aging.weak(moved(session.clock(), -UNUSED), MOST):
+        why = "It names no source, and was of no use in three months."
+        yield Found("unused", (id,), why, "forget", ("forget", "edit", "keep", "later"))
+
+
+def policies(session: Session) -> Iterator[Found]:
+    """Policies that a server does not apply by itself."""
+    try:
+        outcomes = tidy(session, dry_run=True)
+    except UserError as error:
+        yield Found("policy", (), str(error), "later", ("keep", "later"), name="settings")
+        return
+    for outcome in outcomes:
+        if outcome.asks:
+            choices: tuple[Choice, ...] = ("keep", "later")
+            yield Found("policy", (), outcome.sentence, "later", choices, name=outcome.name)
+
+
+KINDS: tuple[Callable[[Session], Iterator[Found]], ...] = (
+    secrets,
+    contradictions,
+    duplicates,
+    expired,
+    expiring,
+    unused,
+    policies,
+)

@@ -1,0 +1,165 @@
+"""`recollect review`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from recollect.engine import Recollect
+from recollect.engine.review import Review, ReviewItem, review_json
+from recollect.errors import RecollectError
+from recollect.interfaces.cli.arguments import add_json, add_limit, wrong_call
+from recollect.interfaces.cli.output import (
+    BOLD,
+    CYAN,
+    DIM,
+    YELLOW,
+    print_json,
+    say,
+    shortened,
+    styled,
+    width,
+)
+from recollect.interfaces.cli.results import about
+from recollect.present.visible import visible
+from recollect.present.words import counted, heading_line
+from recollect.vaults.keys import on_terminal
+
+EXAMPLE = (
+    "  recollect review\n  recollect review --kind duplicate --json\n"
+    "  recollect review duplicate-1a2b3c4d5e merge"
+)
+DEFAULT = 20
+QUIT = "q"
+ALL = "review [ITEM DECISION]"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "item", metavar="ITEM", nargs="?", help="decide this item instead of going through all"
+    )
+    parser.add_argument(
+        "decision", metavar="DECISION", nargs="?",
+        help="keep, edit, merge, supersede, forget or later",
+    )  # fmt: skip
+    parser.add_argument("--text", metavar="TEXT", help="with edit: the memory's new text")
+    parser.add_argument("--kind", metavar="KIND", help="only items of this kind, such as duplicate")
+    add_limit(parser, str(DEFAULT))
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    if (args.item is None) != (args.decision is None):
+        raise wrong_call(ALL)
+    with Recollect() as memory:
+        if args.item is not None:
+            changes = None if args.text is None else {"text": args.text}
+            done = memory.decide(args.item, args.decision, changes=changes)
+            say(args.json, done, item=args.item, decision=args.decision, done=done)
+            return 0
+        found = memory.review(limit=DEFAULT if args.limit is None else args.limit, kind=args.kind)
+        if args.json:
+            print_json(review_json(found))
+        elif on_terminal() and found.items:
+            walk(memory, found, one_key, edited_text)
+        else:
+            print("\n".join(overview_lines(memory, found)))
+    return 0
+
+
+def walk(
+    memory: Recollect,
+    found: Review,
+    ask: Callable[[str], str],
+    edited: Callable[[str], str],
+) -> None:
+    """Show the items one by one, and do what the key says; `q` ends it."""
+    for number, item in enumerate(found.items, start=1):
+        print(styled(f"{number} of {sum(found.counts.values()):,}", DIM))
+        print("\n".join(item_lines(memory, item)))
+        keys = {choice[0]: choice for choice in item.choices}
+        while (key := ask(_question(item))) not in (QUIT, *keys):
+            pass
+        if key == QUIT:
+            print("The rest stays for another time.")
+            return
+        try:
+            print(memory.settle(item, keys[key], changes=_changes(item, keys[key], edited)))
+        except RecollectError as error:
+            print(f"{error} It stays in the review.")
+        print()
+
+
+def _changes(
+    item: ReviewItem, decision: str, edited: Callable[[str], str]
+) -> dict[str, Any] | None:
+    """What the person wrote; secrets are replaced without being asked for."""
+    if decision != "edit" or item.kind == "secret":
+        return None
+    last = item.memories[-1]
+    return {"id": last.id, "text": edited(last.text)}
+
+
+def _question(item: ReviewItem) -> str:
+    named = (f"[{choice[0]}]{choice[1:]}" for choice in item.choices)
+    return f"{' '.join(named)} [q]uit "
+
+
+def item_lines(memory: Recollect, item: ReviewItem) -> Iterator[str]:
+    yield f"{styled(item.kind.capitalize(), BOLD)}: {visible(item.why)} ({item.sure:.0%} sure)"
+    for each in item.memories:
+        yield f"  {styled(visible(each.id), CYAN)}  {heading_line(each)}"
+        if each.title and each.text:
+            yield f"    {shortened(each.text, width() - 4)}"
+        yield f"    {styled(about(each, memory.now()), DIM)}"
+    if item.proposed:
+        yield styled(f"  An agent proposes: {item.proposed}", YELLOW)
+
+
+def overview_lines(memory: Recollect, found: Review) -> Iterator[str]:
+    """All items as text, for a pipe."""
+    for item in found.items:
+        yield from item_lines(memory, item)
+        yield f"  {styled(f'To decide: recollect review {item.id} {item.suggested}', DIM)}"
+    counts = ", ".join(f"{kind} {count:,}" for kind, count in found.counts.items())
+    total = sum(found.counts.values())
+    yield f"{counted(total, 'item')} to decide: {counts}" if total else "Nothing wants a decision."
+
+
+def one_key(question: str) -> str:
+    """The key that is pressed; where the terminal cannot tell at once, the first of a line."""
+    print(question, end="", flush=True)
+    try:
+        import termios  # noqa: PLC0415  not on Windows
+        import tty  # noqa: PLC0415  as above
+    except ImportError:
+        return sys.stdin.readline().strip()[:1].lower() or QUIT
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    try:
+        tty.setcbreak(terminal)
+        key = sys.stdin.read(1).lower() or QUIT
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+    print(key)
+    return key
+
+
+def edited_text(text: str) -> str:
+    """The text as the person's editor leaves it; without an editor, a line that is typed."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        print("The new text, in one line: ", end="", flush=True)
+        return sys.stdin.readline().strip()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "memory.md"
+        file.write_text(text, encoding="utf-8")
+        subprocess.run([*shlex.split(editor), str(file)], check=False)
+        return file.read_text(encoding="utf-8").rstrip("\n")
