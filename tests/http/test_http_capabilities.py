@@ -49,6 +49,7 @@ BODIES: dict[str, Any] = {
     f"POST {API}/bulk/change": {"ids": ["kept"], "change": {"severity": "warning"}},
     f"POST {API}/bulk/restore": {"query": WORD, "dry_run": True},
     f"POST {API}/bulk/forget": {"query": WORD, "dry_run": True},
+    f"POST {API}/review/{{id:path}}": {"decision": "keep"},
     f"POST {API}/search": {"query": WORD},
     f"POST {API}/candidates": {"query": WORD},
     f"POST {API}/feedback": {"query": WORD, "id": "kept", "accepted": True},
@@ -60,6 +61,7 @@ FORMS: dict[str, dict[str, str]] = {
     "/lab/save": {"q": WORD, "save": "left", "left": "vault", "left.as": "m", "left.replace": "1"},
     "/new": {"title": "Another one"},
     "/edit/{id:path}": {"title": "Changed"},
+    "/review/{id:path}": {"decision": "keep"},
 }
 
 
@@ -197,8 +199,8 @@ def test_every_route_answers_exactly_whom_it_should(world: World, given: frozens
                 refused(answer, 403)
                 assert world.state() == before, one
                 continue
-            if one.path.startswith(f"{API}/restore") or one.path.startswith("/restore"):
-                assert answer.status_code == 404, answer.text  # it is not forgotten
+            if one.path.removeprefix(API).startswith(("/restore", "/review/")):
+                assert answer.status_code == 404, answer.text  # not forgotten, no such item
             else:
                 assert answer.status_code < 400, (one, answer.text)
             world.mend()

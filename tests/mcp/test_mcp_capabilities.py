@@ -43,6 +43,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "memory_update": {"id": "kept", "severity": "warning"},
     "memory_forget": {"ids": ["kept"]},
     "memory_feedback": {"query": WORD, "id": "kept", "accepted": True},
+    "memory_review": {},
     "memory_list": {},
 }
 TEMPLATE = {"type": "ref/resource", "uri": "recollect://recipes/{name}"}

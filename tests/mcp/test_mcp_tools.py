@@ -1,4 +1,4 @@
-"""The nine tools, over stdio and over HTTP, by both ways to connect."""
+"""The ten tools, over stdio and over HTTP, by both ways to connect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from recollect.present.views import VIEWS
 from recollect.types import Memory
 
 READS = {"memory_search", "memory_deep_search", "memory_context", "memory_retrieve", "memory_list"}
-WRITES = {"memory_save", "memory_update", "memory_forget", "memory_feedback"}
+WRITES = {
+    "memory_save",
+    "memory_update",
+    "memory_forget",
+    "memory_feedback",
+    "memory_review",
+}
+CHANGING = {"memory_update", "memory_forget", "memory_review"}
 QUERY = "how do we refresh tokens"
 
 
@@ -27,13 +34,13 @@ def whole(door: Door, id: str) -> Any:
     return memory
 
 
-def test_there_are_nine_tools_and_each_says_what_it_may_do(door: Door) -> None:
+def test_there_are_ten_tools_and_each_says_what_it_may_do(door: Door) -> None:
     assert set(door.tools) == READS | WRITES
     for name, tool in door.tools.items():
         hints = tool.annotations
         assert hints is not None
         assert hints.read_only_hint is (name in READS)
-        assert hints.destructive_hint is (name in {"memory_update", "memory_forget"})
+        assert hints.destructive_hint is (name in CHANGING)
         assert hints.idempotent_hint is True
         assert hints.open_world_hint is False
         assert hints.title

@@ -304,8 +304,8 @@ class Recollect:
     # Review
 
     review = method(reviews.review, SEARCH)
-    decide = method(reviews.decide, SEARCH, WRITE, DELETE)
-    settle = method(reviews.settle, SEARCH, WRITE, DELETE)
+    decide = method(reviews.decide, SEARCH, DELETE)
+    settle = method(reviews.settle, SEARCH, DELETE)
     propose = method(reviews.propose, SEARCH, WRITE)
     decide_or_propose = method(reviews.decide_or_propose, SEARCH, WRITE)
 

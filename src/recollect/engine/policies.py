@@ -56,8 +56,7 @@ def tidy(
     session: Session, *, dry_run: bool = False, yes: bool = False, automatic: bool = False
 ) -> list[PolicyOutcome]:
     """Purge what is too long in the trash, and apply every policy of the settings, each in one
-    write; `dry_run` only says what each would
-    do. One that would touch more than half of the vault is applied only with `yes`."""
+    write; `dry_run` only says what each would do. One that would touch more than half of the vault is applied only with `yes`."""
     if not dry_run:
         empty_old_trash(session, automatic=automatic)
     return [
@@ -68,9 +67,9 @@ def tidy(
 
 def tidy_daily(session: Session) -> list[PolicyOutcome]:
     """The same without being asked, once a day for a vault, whichever server does it."""
-    keeps = session.settings.trash.keep
-    if not (session.settings.policies or keeps) or session.store.database.frozen:
-        return []
+    database, wanted = session.store.database, session.settings
+    if not (wanted.policies or wanted.trash.keep) or database.at_rest or database.frozen:
+        return []  # a locked vault that nobody uses stays closed
     now, reviews = session.clock(), session.store.reviews
     last = reviews.note(TIDIED)
     if last and now - from_micros(int(last)) < DAY:

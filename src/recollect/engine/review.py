@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from recollect.auth.capabilities import DELETE
+from recollect.auth.capabilities import DELETE, WRITE
 from recollect.checks import bounded
 from recollect.engine import lifecycle
 from recollect.engine.review_kinds import KINDS, Found
 from recollect.engine.session import Session
-from recollect.engine.writing import edit, forget
+from recollect.engine.writing import edit, forget, supersede
 from recollect.errors import NotFound, UserError
 from recollect.hashing import content_digest
 from recollect.memory_json import memory_json, revision
@@ -117,13 +117,15 @@ def _carried_out(
     session: Session, item: ReviewItem, decision: str, changes: Mapping[str, Any]
 ) -> str:
     ids = [memory.id for memory in item.memories]
+    if decision in ("merge", "supersede", "edit"):
+        session.require(WRITE, action="review")
     if decision == "merge":
         kept = lifecycle.merge(session, ids, into=ids[0])
         return f"Merged into {kept.id}."
     if decision == "supersede":
         *olds, new = ids if item.kind == "contradiction" else [*ids[1:], ids[0]]
         for old in olds:
-            lifecycle.supersede(session, old, new)
+            supersede(session, old, new)
         return f"{new} takes the place of {', '.join(olds)}."
     if decision == "forget":
         gone = ids[1:] if item.kind == "duplicate" else ids[:1]

@@ -131,7 +131,7 @@ def test_stats_tell_how_often_memories_were_of_use(vault: Path) -> None:
         memory.search("anchor")
         memory.save(title="A write that takes it into the vault")
         memory.show(["sail"])
-        used = {"memories": 1, "returned": 1, "opened": 1, "accepted": 0}
+        used = {"memories": 2, "returned": 1, "opened": 1, "accepted": 0}
         assert memory.stats()["used"] == used
 
 

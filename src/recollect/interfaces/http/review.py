@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 from starlette.responses import Response
 
-from recollect.auth.capabilities import DELETE, SEARCH, WRITE
+from recollect.auth.capabilities import DELETE, SEARCH
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.http.schemas import Id, MemoryChange, fields_of
 from recollect.interfaces.lanes import SEARCHES, WRITES
@@ -96,7 +96,7 @@ OPERATIONS = (
     Operation(
         "POST", f"{PREFIX}/review/{{id:path}}", decide, "Decide an item of the review",
         {200: ReplySpec("What was done.", Decided)}, body=DecisionBody,
-        example={"decision": "merge"}, problems=(404,), needs=(SEARCH, WRITE, DELETE), lane=WRITES,
+        example={"decision": "merge"}, problems=(404,), needs=(SEARCH, DELETE), lane=WRITES,
     ),
     Operation(
         "GET", f"{PREFIX}/duplicates", duplicates, "Memories that say the same",

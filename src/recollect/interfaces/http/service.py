@@ -55,7 +55,7 @@ class Service:
     def warm_up(self) -> None:
         """Load the models in the background, so that the first search does not wait."""
         threading.Thread(target=self._warm_up, name="recollect-warm-up", daemon=True).start()
-        if self.own.settings.policies:
+        if self.own.settings.policies or self.own.settings.trash.keep:
             threading.Thread(target=self._tidy, name="recollect-tidy", daemon=True).start()
 
     def _warm_up(self) -> None:
@@ -70,9 +70,8 @@ class Service:
         self.warm.wait()
         while not self._closed.is_set():
             try:
-                if not self.own.store.database.at_rest:
-                    for outcome in self.own.tidy_daily():
-                        LOG.info("%s", outcome.sentence)
+                for outcome in self.own.tidy_daily():
+                    LOG.info("%s", outcome.sentence)
             except RecollectError as error:  # the server goes on without it
                 LOG.error("Policies are not applied: %s", error)
             self._closed.wait(TIDY_S)

@@ -45,6 +45,9 @@ INSERT INTO usage SELECT key, ?2, ?3, max(?4, 0), ?5 FROM memories WHERE key = ?
 TOTALS = """
 SELECT count(*), coalesce(sum(returned), 0), coalesce(sum(opened), 0), coalesce(sum(accepted), 0)
   FROM usage u JOIN memories m ON m.key = u.memory AND m.forgotten_at IS NULL"""
+NEW = """
+SELECT count(*) FROM json_each(?) j JOIN memories m ON m.key = j.value AND m.forgotten_at IS NULL
+ WHERE m.key NOT IN (SELECT memory FROM usage)"""
 
 Counts = dict[int, list[int]]  # of a memory's key: returned, opened, accepted, when last
 
@@ -80,8 +83,11 @@ class SqliteUsage:
         """How many memories were used, and how often in all."""
         [row] = self._database.rows(TOTALS)
         counts = Counter(dict(zip(("memories", *KINDS), map(int, map(str, row)), strict=False)))
-        for number, _ in self._waiting():
+        waiting = list(self._waiting())
+        for number, _ in waiting:
             counts[KINDS[number % 4]] += 1
+        new = self._database.rows(NEW, as_json_list({number // 4 for number, _ in waiting}))
+        counts["memories"] += int(str(new[0][0]))
         accepted = counts["accepted"] - counts.pop("taken back", 0)
         return dict(counts) | {"accepted": max(accepted, 0)}
 
