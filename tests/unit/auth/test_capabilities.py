@@ -33,6 +33,7 @@ from recollect.auth.capabilities import (
 )
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import well_formed
+from recollect.engine.review import ReviewItem
 from recollect.errors import Forbidden, NotFound, StoreError, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import read_lines
@@ -55,6 +56,7 @@ FREE = {"acting_as", "require", "may", "close", "now", "models"}
 # A few files, and a folder that was never added.
 NOTES = Path(__file__).parents[1] / "importers/fixtures/basic-memory"
 NOWHERE = Folder(0, "/nowhere", "nowhere", redact=True, followed=False, files=0)
+NO_ITEM = ReviewItem("no-item", "policy", "", 1.0, "keep", ("keep",), (), "", "no-item:0")
 # Every other public name, as it is called here. One that is missing fails a test.
 CALLS: dict[str, Callable[[Recollect], Any]] = {
     "save": lambda memory: memory.save(title="Another one"),
@@ -93,6 +95,18 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "dates": lambda memory: memory.dates(),
     "expiring": lambda memory: memory.expiring(within=timedelta(days=1)),
     "expired": lambda memory: memory.expired(),
+    "usage": lambda memory: memory.usage(["kept"]),
+    "looked_up": lambda memory: memory.looked_up(["kept"]),
+    "duplicates": lambda memory: memory.duplicates(),
+    "review": lambda memory: memory.review(),
+    "decide": lambda memory: _tried(partial(memory.decide, decision="keep"), "no-item"),
+    "settle": lambda memory: memory.settle(NO_ITEM, "keep"),
+    "propose": lambda memory: _tried(partial(memory.propose, decision="keep"), "no-item"),
+    "decide_or_propose": lambda memory: _tried(
+        partial(memory.decide_or_propose, decision="keep"), "no-item"
+    ),
+    "tidy": lambda memory: memory.tidy(),
+    "tidy_daily": lambda memory: memory.tidy_daily(),
     "opinions": lambda memory: memory.opinions(),
     "learned": lambda memory: memory.learned(),
     "export": lambda memory: memory.export(),
