@@ -56,7 +56,8 @@ def tidy(
     session: Session, *, dry_run: bool = False, yes: bool = False, automatic: bool = False
 ) -> list[PolicyOutcome]:
     """Purge what is too long in the trash, and apply every policy of the settings, each in one
-    write; `dry_run` only says what each would do. One that would touch more than half of the vault is applied only with `yes`."""
+    write; `dry_run` only says what each would do. One that would touch more than half of the vault
+    is applied only with `yes`."""
     if not dry_run:
         empty_old_trash(session, automatic=automatic)
     return [
