@@ -60,6 +60,8 @@ FORMS: dict[str, dict[str, str]] = {
     "/lab/feedback": {"q": WORD, "accept": "kept"},
     "/lab/save": {"q": WORD, "save": "left", "left": "vault", "left.as": "m", "left.replace": "1"},
     "/new": {"title": "Another one"},
+    "/supersede/{id:path}": {"by": "newer"},
+    "/bulk": {"id": "kept", "action": "pin"},
     "/edit/{id:path}": {"title": "Changed"},
     "/review/{id:path}": {"decision": "keep"},
 }

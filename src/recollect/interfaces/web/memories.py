@@ -22,7 +22,7 @@ from recollect.interfaces.web.memory_text import heading, linked
 from recollect.interfaces.web.rendering import page, query_string
 from recollect.present import sentences
 from recollect.present.history import compared, version_line
-from recollect.types import Memory
+from recollect.types import NO_CHAIN, Memory
 
 FOLDED = 600  # characters of details that are shown without unfolding
 KEPT_TITLES = 100  # forgotten a moment ago; later ones are named by their id
@@ -37,6 +37,7 @@ DONE = {
     "unchanged": "The memory below says exactly this already; nothing was changed.",
     "pinned": "Pinned: this memory is core now, the most trusted tier.",
     "restored": "The memory is back.",
+    "superseded": "Another memory has taken its place; this one is valid until now.",
     "undone": "The change is taken back.",
 }
 
@@ -84,6 +85,7 @@ def routes(service: Service) -> list[BaseRoute]:
         ("POST", "/restore/{id:path}", restore),
         ("POST", "/pin/{id:path}", pin),
         ("POST", "/undo/{id:path}", undo),
+        ("POST", "/supersede/{id:path}", supersede),
     ]
     return [Route(path, partial(handler, service), methods=[how]) for how, path, handler in made]
 
@@ -98,11 +100,13 @@ async def show(service: Service, request: Request) -> Response:
     [memory] = await service.ask(service.engine.show, [memory_id(request)], as_of=then)
     values = described(memory, then or now)
     values["as_of"] = sentences.as_of(then)
+    values["asked"] = memory_id(request) if memory.id != memory_id(request) else ""
     values["done"] = DONE.get(request.query_params.get("done", ""), "")
     try:
         versions = await service.ask(service.engine.history, memory.id)
+        values["chain"] = await service.ask(service.engine.chain, memory.id)
     except NotFound:  # it is in another vault
-        versions = []
+        versions, values["chain"] = [], NO_CHAIN
     values["versions"] = [
         (version, version_line(version), differences) for version, differences in compared(versions)
     ]
@@ -195,3 +199,10 @@ async def pin(service: Service, request: Request) -> Response:
     id = memory_id(request)
     await service.ask(service.engine.pin, [id])
     return to_memory(id, "pinned")
+
+
+async def supersede(service: Service, request: Request) -> Response:
+    """Put the memory whose id was typed in the place of this one."""
+    id, form = memory_id(request), await submitted(request)
+    await service.ask(service.engine.supersede, id, form.get("by", [""])[-1].strip())
+    return to_memory(id, "superseded")

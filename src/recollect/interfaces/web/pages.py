@@ -13,10 +13,19 @@ from starlette.types import Scope
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.interfaces.http.service import INTERFACE, LANE, Service
 from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
-from recollect.interfaces.web import browse, lab, memories, review, search, timeline, upkeep
+from recollect.interfaces.web import (
+    browse,
+    lab,
+    memories,
+    review,
+    search,
+    timeline,
+    trash,
+    upkeep,
+)
 from recollect.interfaces.web.rendering import STATIC
 
-PAGES = (search, lab, memories, browse, timeline, review, upkeep)
+PAGES = (search, lab, memories, browse, trash, timeline, review, upkeep)
 # Every page shows memories, and so needs search:use; these need more.
 MORE = {
     "/feedback": WRITE,
@@ -28,6 +37,9 @@ MORE = {
     "/edit/{id:path}": WRITE,
     "/pin/{id:path}": WRITE,
     "/undo/{id:path}": WRITE,
+    "/supersede/{id:path}": WRITE,
+    "/bulk": WRITE,
+    "/trash": DELETE,
     "/forget/{id:path}": DELETE,
     "/restore/{id:path}": DELETE,
     "/review/{id:path}": DELETE,
@@ -38,7 +50,19 @@ MORE = {
 # These search, or read every memory to count something.
 SEARCHING = frozenset({
     "/", "/results", "/lab", "/lab/results", "/related/{id:path}", "/browse/filters", "/timeline",
-    "/timeline/filters", "/new/values", "/upkeep", "/review",
+from recollect.interfaces.web import (
+    browse,
+    lab,
+    memories,
+    review,
+    search,
+    timeline,
+    trash,
+    upkeep,
+)
+from recollect.interfaces.web.rendering import STATIC
+
+PAGES = (search, lab, memories, browse, trash, timeline, review, upkeep)
 })  # fmt: skip
 
 
