@@ -50,19 +50,7 @@ MORE = {
 # These search, or read every memory to count something.
 SEARCHING = frozenset({
     "/", "/results", "/lab", "/lab/results", "/related/{id:path}", "/browse/filters", "/timeline",
-from recollect.interfaces.web import (
-    browse,
-    lab,
-    memories,
-    review,
-    search,
-    timeline,
-    trash,
-    upkeep,
-)
-from recollect.interfaces.web.rendering import STATIC
-
-PAGES = (search, lab, memories, browse, trash, timeline, review, upkeep)
+    "/timeline/filters", "/new/values", "/upkeep", "/review", "/trash",
 })  # fmt: skip
 
 
