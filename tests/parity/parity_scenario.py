@@ -111,7 +111,7 @@ CHANGES = (
     search("as of a time", as_of=NOW),
     show("one as of a time", "sail-1", as_of=NOW),
     browse("a list as of a time", project="boat", as_of=NOW),
-    context("as of a time", "refresh tokens", as_of=NOW),
+    context("a context as of a time", "refresh tokens", as_of=NOW),
 )
 REFUSALS = (
     show("no such memory", "nobody"),
