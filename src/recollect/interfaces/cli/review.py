@@ -16,6 +16,7 @@ from recollect.engine import Recollect
 from recollect.engine.review import Review, ReviewItem, review_json
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import add_json, add_limit, wrong_call
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
@@ -58,7 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if (args.item is None) != (args.decision is None):
         raise wrong_call(ALL)
-    with Recollect() as memory:
+    with opened() as memory:
         if args.item is not None:
             changes = None if args.text is None else {"text": args.text}
             done = memory.decide(args.item, args.decision, changes=changes)
