@@ -26,7 +26,6 @@ from recollect.interfaces.hooks.protocols import (
     client_of,
     said,
 )
-from recollect.interfaces.hooks.recorded import recorded_event
 from recollect.interfaces.hooks.sessions import HookSession
 from recollect.present.visible import visible
 from recollect.settings import Embedding, Rerank, home_folder, load_settings
@@ -82,6 +81,8 @@ def _replayed(
 ) -> dict[str, Any]:
     """What the agent sees at this event, and what the hook prints for it; in a session of its own,
     which has come so far that the agent is asked."""
+    from recollect.interfaces.hooks.recorded import recorded_event  # noqa: PLC0415  start-up time
+
     values = recorded_event(protocol.client, event.name)
     if prompt and "prompt" in values:
         values |= {"prompt": prompt}
