@@ -38,9 +38,10 @@ def near_pairs(vectors: Floats, least: float) -> dict[tuple[int, int], float]:
         if len(others) > MOST:
             kept = np.partition(cosines, -MOST, axis=1)[:, -MOST]
             cosines[cosines < np.maximum(kept, least)[:, None]] = -1.0
-        for row, other in zip(*np.nonzero(cosines >= least), strict=True):
-            one, two = sorted((int(rows[row]), int(others[other])))
-            found[one, two] = float(cosines[row, other])
+        near = np.nonzero(cosines >= least)
+        ones, twos = rows[near[0]], others[near[1]]
+        lower, upper = np.minimum(ones, twos).tolist(), np.maximum(ones, twos).tolist()
+        found.update(zip(zip(lower, upper, strict=True), cosines[near].tolist(), strict=True))
     return found
 
 
