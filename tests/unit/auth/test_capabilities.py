@@ -130,6 +130,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "publish": lambda memory: memory.publish(["kept"], "shared"),
     "unpublish": lambda memory: memory.unpublish(["kept"], "shared"),
     "add_folder": lambda memory: memory.add_folder(NOTES),
+    "add_instructions": lambda memory: _tried(memory.add_instructions, NOTES),
     "folders": lambda memory: memory.folders(),
     "sync_folder": lambda memory: _tried(memory.sync_folder, NOWHERE),
     "remove_folder": lambda memory: _tried(memory.remove_folder, NOTES),

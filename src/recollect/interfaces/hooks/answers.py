@@ -140,7 +140,7 @@ def _fitted(
 
 
 def _mark(memory: Recollect, shown: Memory) -> str:
-    return memory.store.topics.hashed(shown.id).hex()[:16]
+    return memory.mark(shown.id)
 
 
 def _compact(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:

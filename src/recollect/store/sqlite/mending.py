@@ -39,7 +39,7 @@ class Mended(NamedTuple):
 def mend(database: Database, hashed: TopicHash, now: datetime | None) -> Mended:
     """Make everything anew that is derived, and check it; a memory that is not what was written is
     forgotten from `now` on. Where the file itself is damaged, make a new one. Without `now`,
-    Damaged where this would cost a memory."""
+    Damaged where this would cost anything that was saved."""
     with suppress(Damaged, NotAVault, Locked):  # what looks like a wrong key may be damage
         mended = _in_place(database, hashed, now)
         with database.translated():
@@ -89,10 +89,10 @@ def _rewritten(database: Database, now: datetime | None) -> Mended:
 
 
 def _check_costs(database: Database, costs: SalvageReport, now: datetime | None) -> None:
-    if now is None and costs.memories():
+    if now is None and (costs.memories() or costs.others):
         raise Damaged(
-            f"Memories in the vault {database.path} are damaged; `recollect doctor --fix` keeps "
-            "what can be read and says which."
+            f"The vault {database.path} is damaged; `recollect doctor --fix` keeps what can be "
+            "read and says what is lost."
         )
 
 
