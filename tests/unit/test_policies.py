@@ -11,6 +11,7 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.settings import (
     Embedding,
+    HistorySettings,
     PolicySettings,
     Rerank,
     Settings,
@@ -113,6 +114,24 @@ def test_more_than_half_of_the_vault_is_touched_only_if_somebody_says_yes(tmp_pa
         assert memory.tidy_daily()[0].done is False
         assert memory.tidy(yes=True)[0].done
         assert live(memory) == {"c"}
+
+
+def test_a_server_removes_what_is_too_old_in_history_without_a_write(tmp_path: Path) -> None:
+    last = NOW
+    settings = Settings(
+        embedding=Embedding(provider="none"),
+        rerank=Rerank(provider="none"),
+        history=HistorySettings(keep="90d"),
+    )
+    with Recollect(
+        tmp_path / "vault.db", home=tmp_path, settings=settings, environment={}, clock=lambda: last
+    ) as memory:
+        memory.save(id="a", title="One")
+        memory.edit("a", title="Two")
+        last = NOW + timedelta(days=100)
+        assert len(memory.history("a")) == 2
+        memory.tidy_daily()
+        assert len(memory.history("a")) == 1
 
 
 def test_a_server_tidies_once_a_day(tmp_path: Path) -> None:

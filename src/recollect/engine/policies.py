@@ -16,6 +16,7 @@ from recollect.errors import UserError
 from recollect.present.words import counted
 from recollect.settings import AGE, PolicySettings
 from recollect.store.base import Stored, Writing
+from recollect.store.history import parse_keep
 from recollect.times import from_micros, moved, to_micros
 from recollect.types import Filter
 
@@ -55,11 +56,14 @@ class PolicyOutcome(NamedTuple):
 def tidy(
     session: Session, *, dry_run: bool = False, yes: bool = False, automatic: bool = False
 ) -> list[PolicyOutcome]:
-    """Purge what is too long in the trash, and apply every policy of the settings, each in one
-    write; `dry_run` only says what each would do. One that would touch more than half of the vault
-    is applied only with `yes`."""
+    """Purge what is too long in the trash, remove what is too old in history, and apply every
+    policy of the settings, each in one write; `dry_run` only says what each would do. One that
+    would touch more than half of the vault is applied only with `yes`."""
     if not dry_run:
         empty_old_trash(session, automatic=automatic)
+        keep = parse_keep(session.settings.history.keep)
+        while session.store.history.compact(keep, session.clock(), whole=True):
+            pass
     return [
         _applied(session, name, dry_run=dry_run, yes=yes, automatic=automatic)
         for name in session.settings.policies
@@ -69,7 +73,8 @@ def tidy(
 def tidy_daily(session: Session) -> list[PolicyOutcome]:
     """The same without being asked, once a day for a vault, whichever server does it."""
     database, wanted = session.store.database, session.settings
-    if not (wanted.policies or wanted.trash.keep) or database.at_rest or database.frozen:
+    ages = wanted.policies or wanted.trash.keep or parse_keep(wanted.history.keep).days
+    if not ages or database.at_rest or database.frozen:
         return []  # a locked vault that nobody uses stays closed
     now, reviews = session.clock(), session.store.reviews
     last = reviews.note(TIDIED)

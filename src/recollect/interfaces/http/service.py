@@ -55,8 +55,7 @@ class Service:
     def warm_up(self) -> None:
         """Load the models in the background, so that the first search does not wait."""
         threading.Thread(target=self._warm_up, name="recollect-warm-up", daemon=True).start()
-        if self.own.settings.policies or self.own.settings.trash.keep:
-            threading.Thread(target=self._tidy, name="recollect-tidy", daemon=True).start()
+        threading.Thread(target=self._tidy, name="recollect-tidy", daemon=True).start()
 
     def _warm_up(self) -> None:
         try:
@@ -65,8 +64,8 @@ class Service:
             self.warm.set()
 
     def _tidy(self) -> None:
-        """Apply the policies once a day, as long as the server runs. A locked vault that nobody
-        uses stays closed."""
+        """Apply what the settings say of age once a day, as long as the server runs. A locked
+        vault that nobody uses stays closed."""
         self.warm.wait()
         while not self._closed.is_set():
             try:
