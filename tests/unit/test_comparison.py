@@ -64,12 +64,17 @@ def test_a_pinned_memory_is_the_one_to_keep(tmp_path: Path) -> None:
         assert group.ids == ("a", "b")
 
 
-def test_memories_of_different_projects_and_spaces_are_not_compared(tmp_path: Path) -> None:
+def test_of_two_projects_only_the_same_words_are_found_and_of_two_spaces_nothing(
+    tmp_path: Path,
+) -> None:
     with opened(tmp_path) as memory:
         save(memory, "a", LONG, project="one")
-        save(memory, "b", LONG, project="two")
-        save(memory, "c", LONG, project="two", space="s")
+        save(memory, "b", f"{LONG} again", project="two")
+        save(memory, "c", LONG, project="one", space="other")
         assert memory.duplicates() == []
+        save(memory, "d", LONG, project="three")
+        [group] = memory.duplicates()
+        assert (group.reason, group.sure, sorted(group.ids)) == ("same words", 0.5, ["a", "d"])
 
 
 def test_what_does_not_hold_any_more_is_not_compared(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ READ = 1000
 # Cosines of the bundled embedder; benchmarks/duplicates.py measures them on pairs written for it.
 SAME_MEANING = 0.9
 CERTAIN_MEANING = 0.97
+IN_TWO_PROJECTS = 0.5  # how sure it is that of the same words in two projects one can go
 CONTRADICTING = 0.67  # below it the rule for replacements asks for more than words can show
 RESTS = 20  # so many times as long as it took is waited before everything is compared again
 # So many words of a text are looked at: more tells nothing new.
@@ -146,7 +147,8 @@ def _cosines(session: Session, keys: Sequence[int]) -> dict[tuple[int, int], flo
 def _same(
     session: Session, memories: Sequence[Memory], cosines: dict[tuple[int, int], float]
 ) -> Iterator[tuple[tuple[int, int], Sameness, float]]:
-    """The pairs of one project and space that say the same, the surest first."""
+    """The pairs of one project and space that say the same, the surest first; last those that say
+    it word for word in two projects, which may be meant."""
     tokens = session.store.keyword.tokens
     wordings: dict[int, Wording] = {}
 
@@ -158,13 +160,17 @@ def _same(
         return wordings[place]
 
     first: dict[tuple[str, ...], int] = {}
-    distinct = []
+    anywhere: dict[tuple[str, str], int] = {}
+    distinct, apart = [], []
     for place, memory in enumerate(memories):
         known = first.setdefault((*_place(memory), _plain(memory)), place)
-        if known == place:
-            distinct.append(place)
-        else:
+        if known != place:
             yield (known, place), "same words", 1.0
+            continue
+        distinct.append(place)
+        other = anywhere.setdefault((memory.space, _plain(memory)), place)
+        if other != place:
+            apart.append((other, place))
     texts = [frozenset(_plain(memories[place]).split()) for place in distinct]
     for one, two in nearly_equal(texts, ALIKE - 0.1):  # stems are more alike than words
         pair = distinct[one], distinct[two]
@@ -179,6 +185,8 @@ def _same(
             _whole(memories[one]), _whole(memories[two])
         ):
             yield (one, two), "same meaning", sureness(cosine)
+    for pair in apart:
+        yield pair, "same words", IN_TWO_PROJECTS
 
 
 def sureness(cosine: float) -> float:
