@@ -267,14 +267,15 @@ def test_the_home_can_be_named(home: Home) -> None:
     assert "Friday" in home.call(*args, stdin=event(), using=elsewhere).out
 
 
-@pytest.mark.parametrize(("over", "agent", "what"), [(0.0, os.getppid(), "TooLate"),
-                                                     (1e12, -1, "AgentGone")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("over", "agent", "what"), [(0.0, None, "TooLate"), (1e12, -1, "AgentGone")]
+)
 def test_a_hook_ends_when_its_time_is_over_or_its_agent_has_gone(
-    home: Home, over: float, agent: int, what: str
+    home: Home, over: float, agent: int | None, what: str
 ) -> None:
     ended: list[int] = []
     with mock.patch.dict(os.environ, home.environment):
-        watch(["Stop", "--client", "codex"], over, agent, ended.append)
+        watch(["Stop", "--client", "codex"], over, agent or os.getppid(), ended.append)
     assert ended == [0]
     assert log(home).endswith(f" Stop --client codex: {what}\n")
 

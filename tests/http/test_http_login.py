@@ -397,7 +397,8 @@ def test_a_page_offers_exactly_what_the_token_allows(place: Place) -> None:
         browser = place.browser()
         browser.log_in(token)
         found[name] = {path for offers in offered(place, browser).values() for path in offers}
-    writing = {"/new", "/edit/kept", "/pin/kept", "/feedback", "/lab/feedback"}
+    writing = {"/new", "/edit/kept", "/pin/kept", "/feedback", "/lab/feedback", "/bulk"}
+    writing |= {"/undo/kept", "/supersede/kept"}
     assert found["reader"] == set()
     assert found["writer"] == writing
     assert found["deleter"] == {"/forget/kept"}

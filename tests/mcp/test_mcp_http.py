@@ -36,7 +36,7 @@ def test_an_answer_is_plain_json_and_opens_no_session(url: str) -> None:
     answer = posted(url, "tools/list")
     assert answer.headers["content-type"] == "application/json"
     assert "mcp-session-id" not in answer.headers
-    assert len(answer.json()["result"]["tools"]) == 9
+    assert len(answer.json()["result"]["tools"]) == 10
 
 
 def test_many_clients_may_ask_at_once(url: str) -> None:

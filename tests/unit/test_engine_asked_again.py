@@ -57,6 +57,7 @@ def models(server: ModelServer) -> Settings:
 
 def test_a_revision_differs_with_every_field_and_with_nothing_else(memory: Recollect) -> None:
     one = memory.save(id="a", title="A")
+    memory.save(id="B", title="What takes its place")
     seen = {revision(one)}
     assert revision(memory.show(["a"])[0]) in seen
     changes: list[dict[str, object]] = [

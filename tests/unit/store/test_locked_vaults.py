@@ -18,6 +18,7 @@ import apsw
 import numpy as np
 import pytest
 from locked_work import MODEL, NEW, OFF, OLD, PASSPHRASE, VECTOR, WORDS, fields, key_of
+from msgspec.structs import replace
 
 from recollect.engine import Recollect
 from recollect.errors import Locked, StoreError, UserError
@@ -322,7 +323,7 @@ def _told(vault: Recollect, query: str, recipe: str) -> object:
 def test_vectors_and_words_are_found(tmp_path: Path) -> None:
     path = locked(tmp_path / "vault.db", "a")
     store = opened(path)
-    save(store, full_memory())
+    save(store, replace(full_memory(), archived_at=None))
     put(store, MODEL, {"full": axis(0)})
     store.close()
     again = opened(path)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from own_disk import own_disk
 
 from recollect.errors import StoreError
@@ -30,6 +31,8 @@ from recollect.testing.stores.samples import (
 )
 
 assert matrix  # imported before another user's rights are taken on: who may not read our code
+
+FULL = replace(full_memory("full"), archived_at=None)
 
 if sys.platform == "win32":
     pytest.skip("rights work otherwise on Windows", allow_module_level=True)
@@ -67,14 +70,14 @@ def folder() -> Iterator[Path]:
 def path(folder: Path) -> Path:
     """A closed vault."""
     store = SqliteStore(folder / "vault.db")
-    save(store, full_memory("full"), memory("anchor", text="drop the anchor", tags=("deep",)))
+    save(store, FULL, memory("anchor", text="drop the anchor", tags=("deep",)))
     put(store, MODEL, {"full": axis(0), "anchor": axis(1)})
     store.close()
     return folder / "vault.db"
 
 
 def check_readable(store: SqliteStore) -> None:
-    assert store.memories.get(["full"]) == {"full": full_memory("full")}
+    assert store.memories.get(["full"]) == {"full": FULL}
     assert [one.id for one in store.memories.browse(EVERYTHING, 9)] == ["full", "anchor"]
     assert matches(store, "anchor") == matches(store, "anchor", "plain") == ["anchor"]
     assert [one.memory_id for one in store.topics.carrying(["deep"], 9, EVERYTHING)] == ["anchor"]
@@ -172,7 +175,7 @@ def mounted(folder: Path) -> Iterator[Path]:
 def test_a_vault_on_a_read_only_medium_is_read(mounted: Path) -> None:
     path = mounted / "vault.db"
     store = SqliteStore(path)
-    save(store, full_memory("full"), memory("anchor", text="drop the anchor", tags=("deep",)))
+    save(store, FULL, memory("anchor", text="drop the anchor", tags=("deep",)))
     put(store, MODEL, {"full": axis(0), "anchor": axis(1)})
     store.close()
     subprocess.run(["mount", "-o", "remount,ro", str(mounted)], check=True)
