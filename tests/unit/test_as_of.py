@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from recollect import Recollect, Response
+from recollect.engine import searching
 from recollect.errors import NotFound, StoreError, UserError
 from recollect.settings import (
     CollectionSettings,
@@ -240,3 +241,21 @@ def test_a_vault_whose_history_is_shorter_is_left_out_and_named(
             assert ids(found) == ["own"]
             [part] = [part for part in found.degraded if part.channel == "team"]
             assert "the vault's history begins later" in part.reason
+
+
+def test_what_somebody_writes_during_a_search_of_the_past_is_not_missed_in_it(
+    memory: Recollect, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.save(id="a", title="Anchor", text="Drop the anchor.")
+    then = clock.later()
+    run = searching.run
+
+    def writing_first(*args: Any, **more: Any) -> Response:
+        monkeypatch.setattr(searching, "run", run)
+        with opened(tmp_path / "home", clock) as another:
+            another.edit("a", text="Weigh the anchor.")
+        return run(*args, **more)
+
+    monkeypatch.setattr(searching, "run", writing_first)
+    [found] = memory.search("anchor", as_of=then)
+    assert found.memory.text == "Drop the anchor."

@@ -31,7 +31,9 @@ def browse(
     if isinstance(after, str):
         [memory] = looked_up(session, [after])
         after = place_of(memory)
-    return session.held().memories.browse(checked_filter(filter), bounded(limit), after)
+    return session.steadily(
+        lambda: session.held().memories.browse(checked_filter(filter), bounded(limit), after)
+    )
 
 
 def facets(

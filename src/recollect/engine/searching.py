@@ -132,7 +132,9 @@ def in_vault(
     deadline = Deadline(search.deadline_ms)
     session.background.settle(deadline)
     try:
-        return _searched(session, recipe, search, session.held(deadline), pool, deadline)
+        return session.steadily(
+            lambda: _searched(session, recipe, search, session.held(deadline), pool, deadline)
+        )
     except Damaged:
         store = readable(session)
         found = _searched(session, recipe, search, store, pool, deadline)

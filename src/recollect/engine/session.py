@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -43,6 +43,10 @@ NOT_LOCKED = (
     "The vault {path} is not locked, so a passphrase does not protect it; lock it with `recollect "
     "vault lock`, or leave the passphrase out."
 )
+
+
+READ_AGAIN = 3  # times; who writes that often is not waited for
+Found = TypeVar("Found")
 
 
 class Closable(Protocol):
@@ -153,6 +157,15 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         from recollect.vaults.past_store import past_store  # noqa: PLC0415  start-up time
 
         return past_store(self.store, self.as_of, self.models, deadline)
+
+    def steadily(self, read: Callable[[], Found]) -> Found:
+        """What `read` returns. To read the past takes several looks into the vault: where somebody
+        wrote between them, it is read again."""
+        for _ in range(READ_AGAIN if self.as_of is not None else 0):
+            before, found = self.store.changes(), read()
+            if self.store.changes() == before:
+                return found
+        return read()
 
     def fanned(self, store: Store) -> FannedStore | None:
         """The store with the collections that the caller belongs to behind it; None without any."""
