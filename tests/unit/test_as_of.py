@@ -13,6 +13,7 @@ import pytest
 from recollect import Recollect, Response
 from recollect.engine import searching
 from recollect.errors import NotFound, StoreError, UserError
+from recollect.pipeline import run
 from recollect.settings import (
     CollectionSettings,
     Embedding,
@@ -248,7 +249,6 @@ def test_what_somebody_writes_during_a_search_of_the_past_is_not_missed_in_it(
 ) -> None:
     memory.save(id="a", title="Anchor", text="Drop the anchor.")
     then = clock.later()
-    run = searching.run
 
     def writing_first(*args: Any, **more: Any) -> Response:
         monkeypatch.setattr(searching, "run", run)

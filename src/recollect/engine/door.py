@@ -19,7 +19,6 @@ from recollect.engine.session import Command, Session, open_session
 from recollect.errors import RecollectError
 from recollect.models.active import ActiveModels
 from recollect.settings import Settings
-from recollect.store.history import WriteOperation
 from recollect.types import Filter, Memory, Place
 from recollect.vaults.known import HOME
 
@@ -350,6 +349,8 @@ class Recollect:
     def _mirroring(self, *, automatic: bool = False) -> Recollect:
         """The same vault, whose next writes are one run of the mirror."""
         interface = "folder" if automatic else self.session.interface
+        from recollect.store.history import WriteOperation  # noqa: PLC0415  start-up time
+
         return self._view(command=Command("mirror", WriteOperation(), interface, automatic))
 
     # Upkeep

@@ -29,13 +29,13 @@ from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
 from recollect.settings import LockSettings, Settings, home_folder, load_settings
 from recollect.store.base import Store, UseKind, Writing
-from recollect.store.history import Author, Change, WriteOperation, parse_keep
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import in_utc, iso, parse_time
 from recollect.types import Memory
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
+    from recollect.store.history import WriteOperation
     from recollect.store.sqlite.cipher import KeySource
     from recollect.vaults.fanned_store import FannedStore
 
@@ -197,6 +197,8 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     ) -> Iterator[Writing]:
         """A write by this caller: what memories were before it is kept, and why it was made. Writes
         with the same `operation` are undone together. `store`: another one than the vault."""
+        from recollect.store.history import Author, Change  # noqa: PLC0415  start-up time
+
         interface = self.interface
         if self.command is not None:
             action, operation, interface, automatic = self.command
@@ -210,6 +212,8 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
 
     def _compact(self, store: SqliteStore) -> None:
         """Remove what need not be kept of history, where anything is due; nobody waits for it."""
+        from recollect.store.history import parse_keep  # noqa: PLC0415  start-up time
+
         keep = parse_keep(self.settings.history.keep)
         if store.history.due(keep, self.clock()):
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from msgspec import Struct
 
 from recollect.store.folders import FileWriting, Folders
-from recollect.store.history import Change, History
 from recollect.types import Filter, Memory, Place, Span, Use
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
     from numpy.typing import NDArray
 
+    from recollect.store.history import Change, History
     from recollect.store.prepared import PreparedMemories
 
     Vector = NDArray[np.float32]

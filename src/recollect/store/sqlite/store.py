@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import StoreError
 from recollect.store.base import Writing
-from recollect.store.history import Change
-from recollect.store.sqlite.aging import SqliteAging
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.feedback import SqliteFeedback
@@ -21,18 +19,20 @@ from recollect.store.sqlite.folders import SqliteFolders
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting, unscrubbed
 from recollect.store.sqlite.packed.indexes import PackedIndexes
-from recollect.store.sqlite.reviews import SqliteReviews
 from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.store.sqlite.trash import SqliteTrash
 from recollect.store.sqlite.usage import SqliteUsage
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 
 if TYPE_CHECKING:
+    from recollect.store.history import Change
+    from recollect.store.sqlite.aging import SqliteAging
     from recollect.store.sqlite.history.reading import SqliteHistory
     from recollect.store.sqlite.mending import Mended
+    from recollect.store.sqlite.reviews import SqliteReviews
     from recollect.store.sqlite.salvage import Salvage
+    from recollect.store.sqlite.trash import SqliteTrash
     from recollect.store.sqlite.upkeep import Finding
 
 
@@ -66,9 +66,6 @@ class SqliteStore:
         self.feedback = SqliteFeedback(database)
         self.folders = SqliteFolders(database)
         self.usage = SqliteUsage(database)
-        self.reviews = SqliteReviews(database)
-        self.aging = SqliteAging(database, self.topics)
-        self.trash = SqliteTrash(database, self.topics)
         self.kept = threading.local()  # what others have in memory of the vault, by thread
         self._merging = BackgroundMerging(database, brief=brief)
 
@@ -96,6 +93,24 @@ class SqliteStore:
         )
 
         return SqliteHistory(self.database)
+
+    @cached_property
+    def reviews(self) -> SqliteReviews:
+        from recollect.store.sqlite.reviews import SqliteReviews  # noqa: PLC0415  start-up time
+
+        return SqliteReviews(self.database)
+
+    @cached_property
+    def aging(self) -> SqliteAging:
+        from recollect.store.sqlite.aging import SqliteAging  # noqa: PLC0415  start-up time
+
+        return SqliteAging(self.database, self.topics)
+
+    @cached_property
+    def trash(self) -> SqliteTrash:
+        from recollect.store.sqlite.trash import SqliteTrash  # noqa: PLC0415  start-up time
+
+        return SqliteTrash(self.database, self.topics)
 
     def resume_merging(self) -> None:
         """For a process that stays: merge, beside everything else, what others have left."""
