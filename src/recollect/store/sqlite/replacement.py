@@ -27,6 +27,7 @@ from recollect.store.sqlite.rekey import (
     install,
 )
 from recollect.store.sqlite.snapshot import writing
+from recollect.store.sqlite.usage import SPOOL
 
 try:
     import fcntl
@@ -56,6 +57,7 @@ def replace_vault(path: Path, aside: Path, write: Callable[[Path], object]) -> P
             copy.replace(real + NEXT)
             sync_folder(copy.parent)
             install(vault, real, Path(real + NEXT))
+            Path(f"{path}{SPOOL}").unlink(missing_ok=True)  # its numbers are of other memories now
             return kept
     finally:
         if made and not Path(real).stat().st_size:
