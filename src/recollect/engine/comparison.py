@@ -33,7 +33,7 @@ CERTAIN_MEANING = 0.97
 IN_TWO_PROJECTS = 0.5  # how sure it is that of the same words in two projects one can go
 CONTRADICTING = 0.67  # below it the rule for replacements asks for more than words can show
 RESTS = 20  # so many times as long as it took is waited before everything is compared again
-# So many words of a text are looked at: more tells nothing new.
+# So many characters of a text are looked at: more tells nothing new.
 LONGEST = 20_000
 
 
@@ -161,17 +161,18 @@ def _same(
 
     first: dict[tuple[str, ...], int] = {}
     anywhere: dict[tuple[str, str], int] = {}
-    distinct, apart = [], []
+    distinct, texts, apart = [], [], []
     for place, memory in enumerate(memories):
-        known = first.setdefault((*_place(memory), _plain(memory)), place)
+        plain = _plain(memory)
+        known = first.setdefault((*_place(memory), plain), place)
         if known != place:
             yield (known, place), "same words", 1.0
             continue
         distinct.append(place)
-        other = anywhere.setdefault((memory.space, _plain(memory)), place)
+        texts.append(frozenset(plain.split()))
+        other = anywhere.setdefault((memory.space, plain), place)
         if other != place:
             apart.append((other, place))
-    texts = [frozenset(_plain(memories[place]).split()) for place in distinct]
     for one, two in nearly_equal(texts, ALIKE - 0.1):  # stems are more alike than words
         pair = distinct[one], distinct[two]
         together = _place(memories[pair[0]]) == _place(memories[pair[1]])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from recollect.auth.capabilities import DELETE, OWNER
+from recollect.auth.capabilities import DELETE
 from recollect.checks import named_ids, unknown_memory
 from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
@@ -72,8 +72,7 @@ def undo(
         return _undo_memory(session, id, to, if_version)
     if to is not None:
         raise UserError("Name the memory whose version it is: recollect undo ID --to VERSION")
-    user = "" if session.caller.name == OWNER.name else session.caller.name
-    for operation in session.store.history.operations(user, MOST_OPERATIONS):
+    for operation in session.store.history.operations(session.user, MOST_OPERATIONS):
         steps = [_step(session, operation, id) for id in operation.ids]
         left = [step for step in steps if not step.done]
         if left:

@@ -120,6 +120,11 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             self.audit.refused(self.caller, action, HOME, why)
             raise Forbidden(why)
 
+    @property
+    def user(self) -> str:
+        """The caller's name in history; empty for the owner."""
+        return "" if self.caller.name == OWNER.name else self.caller.name
+
     def require_restore(self) -> None:
         """Forbidden, unless the caller may bring back what was forgotten. Saving it does."""
         try:
@@ -202,8 +207,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         interface = self.interface
         if self.command is not None:
             action, operation, interface, automatic = self.command
-        user = "" if self.caller.name == OWNER.name else self.caller.name
-        author = Author(interface, self.client, user, automatic)
+        author = Author(interface, self.client, self.user, automatic)
         change = Change(action, author, self.clock, reason, target, operation, undoes)
         store = store or self.store
         with store.writing(change, bulk=bulk) as write:
