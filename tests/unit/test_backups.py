@@ -321,7 +321,7 @@ def test_a_missing_or_damaged_vault_is_restored(home: Path, vault: bytes | None)
     (home / "vault.db").unlink()
     if vault is not None:
         (home / "vault.db").write_bytes(vault)
-    for ending in ("-wal", "-shm", "-journal", "-usage"):
+    for ending in ("-wal", "-shm", "-journal", "-usage", "-usage-taken"):
         (home / f"vault.db{ending}").write_bytes(b"of another time" * 1000)
     done = restored(home, file)
     assert (done.replaced is None) == (not vault)

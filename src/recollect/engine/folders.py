@@ -16,7 +16,7 @@ from recollect.engine.session import Command, Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.store.folders import Folder
 from recollect.store.history import WriteOperation
-from recollect.store.sqlite.usage import SPOOL
+from recollect.store.sqlite.usage import SPOOLS
 from recollect.store.sqlite.vectors import LEASE
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def sync_folder(
 def _own_files(session: Session) -> Sequence[str]:
     """The files that every write changes: a folder that holds the vault must not index them."""
     files = (os.path.realpath(session.path), os.path.realpath(session.home / AUDIT))
-    ends = ("", "-wal", "-shm", "-journal", LEASE, SPOOL, ".1")
+    ends = ("", "-wal", "-shm", "-journal", LEASE, *SPOOLS, ".1")
     return [file + end for file in files for end in ends]
 
 

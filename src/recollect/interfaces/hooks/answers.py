@@ -116,7 +116,7 @@ def _strong(memory: Recollect, asked: AgentEvent, session: HookSession) -> Conte
                 if stands and result.score >= CLOSE * best:
                     kept.setdefault(result.id, result.memory)
     seen = set(session.shown)
-    new = [each for each in kept.values() if _mark(memory, each) not in seen]
+    new = [each for each in kept.values() if memory.mark(each.id) not in seen]
     memories = tuple(new[:PROMPT_MEMORIES])
     return Context(memories, None, {each.id: "matched" for each in memories})
 
@@ -135,12 +135,8 @@ def _fitted(
         return ""
     if not shown.memories:
         return ""
-    session.shown += [_mark(memory, each) for each in shown.memories]
+    session.shown += [memory.mark(each.id) for each in shown.memories]
     return form(shown)
-
-
-def _mark(memory: Recollect, shown: Memory) -> str:
-    return memory.mark(shown.id)
 
 
 def _compact(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:

@@ -27,7 +27,7 @@ from recollect.store.sqlite.rekey import (
     install,
 )
 from recollect.store.sqlite.snapshot import writing
-from recollect.store.sqlite.usage import SPOOL
+from recollect.store.sqlite.usage import SPOOLS
 
 try:
     import fcntl
@@ -57,7 +57,8 @@ def replace_vault(path: Path, aside: Path, write: Callable[[Path], object]) -> P
             copy.replace(real + NEXT)
             sync_folder(copy.parent)
             install(vault, real, Path(real + NEXT))
-            Path(f"{path}{SPOOL}").unlink(missing_ok=True)  # its numbers are of other memories now
+            for ending in SPOOLS:  # their numbers are of other memories now
+                Path(f"{path}{ending}").unlink(missing_ok=True)
             return kept
     finally:
         if made and not Path(real).stat().st_size:

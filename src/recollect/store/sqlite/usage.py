@@ -26,7 +26,8 @@ from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.times import from_micros, to_micros
 from recollect.types import Use
 
-SPOOL = "-usage"  # the end of the spool's name
+# The ends of the names of the spool, and of what was taken from it and is not yet in the vault.
+SPOOLS = ("-usage", "-usage-taken")
 KINDS: tuple[UseKind, ...] = ("returned", "opened", "accepted", "taken back")
 RECORD = Struct("<qq")  # 4 × the memory's key + the kind; microseconds
 SECONDS = 60.0  # between two writes
@@ -55,8 +56,7 @@ Counts = dict[int, list[int]]  # of a memory's key: returned, opened, accepted, 
 class SqliteUsage:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._spool = Path(f"{database.path}{SPOOL}")
-        self._taken = self._spool.with_name(f"{self._spool.name}-taken")
+        self._spool, self._taken = (Path(f"{database.path}{ending}") for ending in SPOOLS)
         self._guard = threading.Lock()
         self._pending: list[tuple[int, int]] = []
         self._added = -SECONDS
