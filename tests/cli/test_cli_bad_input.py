@@ -174,6 +174,11 @@ def test_a_limit_of_a_thousand_million(home: Home, recipe: str) -> None:
     assert found == ([] if recipe == "gnosis" else ["plain"])
 
 
+def test_a_port_that_is_none_is_refused_in_words(home: Home) -> None:
+    said = refused(home.call("serve", "--port", "99999"))
+    assert said == "The port must be a number from 0 to 65535, not 99999."
+
+
 def test_values_may_begin_with_a_dash_where_the_shell_custom_is_kept(home: Home) -> None:
     wrong_usage(home.call("search", "-refresh"), "usage:")
     printed = home.call("search", "--recipe", "router", "--json", "--", "-refresh").json()

@@ -232,6 +232,19 @@ def test_list_says_how_to_go_on(home: Home) -> None:
     assert "More: recollect list --after b" in home.call("list", "--limit", "2").out
 
 
+def test_a_list_in_which_nothing_matches_does_not_call_the_vault_empty(home: Home) -> None:
+    home.save("--title", "A", "--id", "a")
+    assert home.call("list", "--kind", "nosuch").out == "No memories match these filters.\n"
+    assert home.call("list", "--after", "a").out == "No memories found after a.\n"
+
+
+def test_a_field_cannot_be_set_and_emptied_at_once(home: Home) -> None:
+    home.save("--title", "A", "--text", "kept", "--id", "a")
+    refused(home.call("edit", "a", "--clear", "text", "--text", "abc"), "text", code=2)
+    refused(home.call("edit", "a", "--clear", "tags", "--add-tag", "abc"), "tags", code=2)
+    assert home.json("show", "a")[0]["text"] == "kept"
+
+
 def test_edit_changes_only_what_is_named(home: Home) -> None:
     home.save(
         "--id", "m", "--title", "Old", "--text", "kept", "--tag", "a", "--severity", "warning"

@@ -145,3 +145,24 @@ def test_the_log_can_be_narrowed(home: Home) -> None:
 def test_a_home_in_which_nothing_was_done_has_an_empty_log(home: Home) -> None:
     assert home.json("audit") == []
     assert home.call("audit").out == ""
+
+
+def test_the_log_names_the_memories_that_the_vault_still_has(home: Home) -> None:
+    home.save("--id", "wombats", "--title", "Wombats dig")
+    home.save("--id", "emus", "--title", "Emus run")
+    home.call("pin", "wombats", "emus")
+    home.call("forget", "wombats")
+    home.call("forget", "--purge", "emus")
+    shown = home.call("audit").out.splitlines()
+    assert [line.split()[3:] for line in shown] == [
+        ["wombats"], [], ["×", "2", "wombats"], ["wombats"], [],
+    ]  # fmt: skip
+    assert home.json("audit")[2]["memories"] == ["wombats"]
+    home.vault.unlink()
+    assert home.call("audit").out.splitlines()[0].split()[2:] == ["save"]
+    assert not home.vault.exists()
+
+
+def test_where_there_is_no_token_the_list_says_how_to_create_one(home: Home) -> None:
+    assert "To create one: recollect token create" in home.call("token", "list").out
+    assert home.json("token", "list") == []

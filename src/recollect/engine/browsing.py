@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from recollect.checks import bounded, checked_filter, named_ids
@@ -70,6 +70,18 @@ def usage(session: Session, ids: Sequence[str]) -> dict[str, Use]:
     """How often each of these memories was returned, opened and accepted; those that never were, or
     are in another vault, are left out."""
     return session.store.usage.of(named_ids(ids)) if session.settings.usage.keep else {}
+
+
+def marked(session: Session, marks: Collection[str]) -> dict[str, str]:
+    """The ids of memories, forgotten ones included, by their names in the audit log; those that
+    were purged have none."""
+    found: dict[str, str] = {}
+    for id in session.store.memories.ids(forgotten=True):
+        if len(found) == len(marks):
+            break
+        if (mark := session.mark(id)) in marks:
+            found[mark] = id
+    return found
 
 
 def export(session: Session) -> Iterator[Memory]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
 from itertools import islice
+from typing import get_args
 
 from msgspec.structs import replace
 
@@ -16,6 +17,7 @@ from recollect.present.agent_context import FORMS, Form, fitted
 from recollect.query.replacement import replaced_by
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
+from recollect.settings import SemanticMode
 from recollect.stages.supersede import Supersede
 from recollect.types import Context, Filter, Memory, Origin, Response
 from recollect.validity import validity
@@ -42,9 +44,10 @@ def context(
     With `as_of`, what it should have known then. Source: the `echovault` recipe, "Context"."""
     session = session.at(as_of)
     limit, filter = bounded(limit), checked_filter(filter)
+    semantic = _checked_mode(semantic or session.settings.context.semantic)
     response, recipe = None, session.context_recipe()
     if clean_query(query).strip():
-        recipe = _asking(session, recipe, semantic or session.settings.context.semantic)
+        recipe = _asking(session, recipe, semantic)
         asked = completed(session, query, limit=limit, filter=filter, as_of=session.as_of)
         response = federated(session, recipe, asked)
     results = [r for r in response or () if not r.validity and not r.superseded_by]
@@ -120,12 +123,15 @@ def _replaced(session: Session, recipe: Recipe, memories: Sequence[Memory]) -> S
     return replaced_by(statements, cosines, store.keyword.tokens, session.clock()).keys()
 
 
+def _checked_mode(semantic: str) -> str:
+    if semantic not in (allowed := get_args(SemanticMode)):
+        raise UserError(f"semantic cannot be {semantic!r}; allowed are: {', '.join(allowed)}.")
+    return semantic
+
+
 def _asking(session: Session, recipe: Recipe, semantic: str) -> Recipe:
     """`never`: keywords alone. `always`: vectors whenever a model is configured. `auto`: as the
     recipe declares, but only when the model would answer at once."""
-    modes = ("auto", "always", "never")
-    if semantic not in modes:
-        raise UserError(f"semantic cannot be {semantic!r}; allowed are: {', '.join(modes)}.")
     models = session.models
     if semantic == "never" or not models.embeds():
         return recipe.asking_vectors("never")

@@ -386,3 +386,4 @@ class Recollect:
     stats = method(upkeep.stats, SEARCH)
     save_recipe = method(upkeep.save_recipe, ADMIN)
     mark = method(Session.mark, ADMIN)
+    marked = method(browsing.marked, SEARCH, ADMIN)

@@ -187,6 +187,8 @@ def follow_folders(
             session.background.wake(session.store.vectors)
         return done
 
+    if session.models.embeds():  # what was read before this began may wait, too
+        session.background.wake(session.store.vectors)
     Follower(current, sync, tell, stop).run(ready)
 
 

@@ -16,6 +16,7 @@ from recollect.errors import UserError
 from recollect.files import exclusive
 
 BACKLOG = 128
+LARGEST_PORT = 65_535
 FILE = "server.json"
 
 
@@ -28,6 +29,8 @@ class RunningServer(Struct, frozen=True):
 
 def on_port(host: str, port: int) -> socket.socket:
     """A socket that listens on that address."""
+    if not 0 <= port <= LARGEST_PORT:
+        raise UserError(f"The port must be a number from 0 to {LARGEST_PORT}, not {port}.")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # asyncio switches Nagle's delay off only where the socket says that it is TCP; with it,
@@ -36,7 +39,7 @@ def on_port(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(BACKLOG)
-    except (OSError, OverflowError, UnicodeError) as error:
+    except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UserError(f"Cannot listen on {host}, port {port}: {reason}.") from error
     return listening

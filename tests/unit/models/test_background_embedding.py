@@ -295,6 +295,15 @@ def test_a_library_works_off_what_waits_once_it_saves(open_with: Opener, toy: To
     assert toy.read == ["one line", "left bef"]
 
 
+def test_who_follows_folders_works_off_what_waited_before(open_with: Opener, toy: Toy) -> None:
+    leave_waiting(open_with, {"left": "left before"})
+    stopped = threading.Event()
+    stopped.set()
+    with open_with(toy) as memory:
+        memory.follow_folders(stopped)
+        until(lambda: memory.waiting() == 0)
+
+
 def test_closing_waits_for_no_backlog_and_the_next_start_goes_on(
     open_with: Opener, toy: Toy
 ) -> None:

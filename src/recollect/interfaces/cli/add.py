@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
             )
         if not (args.no_embed or args.watch):
             embed(memory)
-        tell(done, memory.waiting(), as_json=args.json)
+        tell(done, memory.waiting(), as_json=args.json, watching=args.watch)
         if args.watch:
             return follow(memory)
     return 0

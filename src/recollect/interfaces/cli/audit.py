@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 from collections import deque
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from recollect.auth.audit import NAME, entries
 from recollect.auth.tokens import real_time
-from recollect.errors import UserError
+from recollect.engine import Recollect
+from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import add_json, add_limit
 from recollect.interfaces.cli.output import DIM, YELLOW, print_json, styled
 from recollect.present.visible import visible
@@ -41,12 +43,28 @@ def run(args: argparse.Namespace) -> int:
         ),
         maxlen=limit,
     )
+    named = _named({mark for entry in found for mark in entry.get("ids", ())})
     if args.json:
-        print_json([*found])
+        print_json([entry | _memories(entry, named) for entry in found])
         return 0
     for entry in found:
-        print(_line(entry))
+        print(_line(entry, _memories(entry, named).get("memories", [])))
     return 0
+
+
+def _named(marks: set[str]) -> dict[str, str]:
+    """The ids of the memories that the log has as hashes; none where the vault is not there, or
+    locked and its key not at hand."""
+    if not marks or not (home_folder(os.environ) / "vault.db").exists():
+        return {}
+    with suppress(RecollectError), Recollect(brief=True, at_rest=True) as memory:
+        return memory.marked(marks)
+    return {}
+
+
+def _memories(entry: dict[str, Any], named: dict[str, str]) -> dict[str, list[str]]:
+    ids = [named[mark] for mark in entry.get("ids", ()) if mark in named]
+    return {"memories": ids} if ids else {}
 
 
 def _wanted(entry: dict[str, Any], since: datetime | None, *, refused: bool) -> bool:
@@ -55,8 +73,8 @@ def _wanted(entry: dict[str, Any], since: datetime | None, *, refused: bool) -> 
     return since is None or parse_time(str(entry.get("time", "")), "time") >= since
 
 
-def _line(entry: dict[str, Any]) -> str:
-    """`2026-03-01T12:00:00Z  owner  save  1`."""
+def _line(entry: dict[str, Any], ids: list[str]) -> str:
+    """`2026-03-01T12:00:00Z  owner  save  auth-jwt-001`."""
     fields = {name: visible(str(value)) for name, value in entry.items()}
     who = fields.get("caller", "") + (f" ({fields['token']})" if fields.get("token") else "")
     parts = [styled(fields.get("time", ""), DIM), f"{who:<24}", fields.get("action", "")]
@@ -64,4 +82,5 @@ def _line(entry: dict[str, Any]) -> str:
         parts.append(styled(f"refused: {fields.get('why', '')}", YELLOW))
     if fields.get("count", "1") != "1":
         parts.append(f"× {fields['count']}")
+    parts += [visible(id) for id in ids]
     return "  ".join(parts)

@@ -41,7 +41,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    changes = fields_of(args) | {name.replace("-", "_"): None for name in args.clear}
+    changes, cleared = fields_of(args), {name.replace("-", "_") for name in args.clear}
+    if both := cleared & (changes.keys() | ({"tags"} if args.tag or args.add_tag else set())):
+        names = ", ".join(sorted(both))
+        raise WrongUsage(f"{names}: a field is either set or emptied by --clear, not both.")
+    changes |= dict.fromkeys(cleared)
     if args.tag is not None:
         if args.add_tag or args.remove_tag:
             raise WrongUsage("Use either --tag, or --add-tag and --remove-tag.")

@@ -38,11 +38,16 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     now = memory.now()
     then = as_of(args, now)
     limit = DEFAULT if args.limit is None else args.limit
-    found = memory.list(filter_of(args, then or now), limit, args.after, as_of=then)
+    filter = filter_of(args, then or now)
+    found = memory.list(filter, limit, args.after, as_of=then)
     if args.json:
         return json_text([memory_json(each) for each in found])
     if not found and then:
         return f"No memories found as of {minute(then)}."
+    if not found and args.after:
+        return f"No memories found after {visible(args.after)}."
+    if not found and filter.narrows():
+        return "No memories match these filters."
     if not found:
         return "No memories found. To save one: recollect save --title TITLE"
     lines = as_of_lines(then)

@@ -79,8 +79,9 @@ def advancing(what: str) -> Iterator[Advance]:
         yield advance
 
 
-def tell(done: Synced, waiting: int, *, as_json: bool) -> None:
-    """Report what happened to the files, and which were left out and why."""
+def tell(done: Synced, waiting: int, *, as_json: bool, watching: bool = False) -> None:
+    """Report what happened to the files, and which were left out and why. `watching`:
+    `follow` comes next, and tells of vectors."""
     if as_json:
         print_json(synced_json(done) | {"waiting": waiting})
     else:
@@ -93,7 +94,7 @@ def tell(done: Synced, waiting: int, *, as_json: bool) -> None:
             print(styled(f"  {one_line(path)}: {visible(why)}", DIM), file=sys.stderr)
         if (more := len(done.named) - MOST_NAMED) > 0:
             print(styled(f"  and {more:,} more; --json lists them", DIM), file=sys.stderr)
-        tell_waiting(waiting)
+        tell_waiting(0 if watching else waiting)
     tell_redacted(done.redacted)
 
 
@@ -128,9 +129,12 @@ def follow(memory: Recollect) -> int:
     with alone(memory.home) as first:
         if not first:
             print("Another process already follows the folders of this vault, this one included.")
+            tell_waiting(memory.waiting())
             return 0
+        waiting = memory.waiting()
+        later = f" {counted(waiting, 'memory')} will get a vector meanwhile." if waiting else ""
         memory.follow_folders(
-            stop, _say, lambda: _say("Watching for changes. Press Ctrl+C to stop.")
+            stop, _say, lambda: _say(f"Watching for changes. Press Ctrl+C to stop.{later}")
         )
     return 0
 

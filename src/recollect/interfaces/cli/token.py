@@ -83,6 +83,8 @@ def _list(access: TokenStore, args: argparse.Namespace) -> int:
     if args.json:
         print_json([_facts(token, now) for token in every])
         return 0
+    if not every:
+        print("No tokens yet. To create one: recollect token create --can search:use")
     for token in every:
         where = [*(token.vaults or ()), *(token.collections or ())]
         within = f" in {', '.join(where)}" if where else ""
