@@ -45,7 +45,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("context",),
     ("query.understanding", "verdicts"),
     ("query.corrections",),
-    ("documents", "secrets", "models"),
+    ("documents", "secrets", "models", "transcripts"),
     ("ingest",),
     ("store",),
     ("query",),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from recollect.errors import UserError
 from recollect.importers.base import ImportedRecord, Importer, refused
-from recollect.importers.chats import Chat, Turn, exchanges, left, text_of
+from recollect.importers.chats import Chat, ChatMessage, exchanges, left, text_of
 from recollect.importers.exports import ExportEntry, read_export
 from recollect.importers.files import json_list, json_object
 from recollect.importers.records import empty, plain
@@ -102,7 +102,7 @@ def _has_text(node: object) -> bool:
     return turn is not None and bool(turn.text.strip())
 
 
-def _turn(node: object) -> Turn | None:
+def _turn(node: object) -> ChatMessage | None:
     """The message as it was shown. One that was not shown is a turn without text, whose type is
     unmapped."""
     message = _message(node)
@@ -117,8 +117,8 @@ def _turn(node: object) -> Turn | None:
         rest = left(content, "content_type", "parts", "language")
         has_content = text.strip() or names or odd or rest
         hidden = (_unshown(message, role, sort),) if has_content else ()
-        return Turn("", False, "", unmapped=hidden)
-    return Turn(
+        return ChatMessage("", False, "", unmapped=hidden)
+    return ChatMessage(
         text_of(message.get("id")), role == "user", text, message.get("create_time"),
         _attached(about) or names, odd + _beside(about),
     )  # fmt: skip

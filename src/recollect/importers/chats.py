@@ -10,7 +10,7 @@ from recollect.importers.base import ImportedRecord, refused
 from recollect.importers.records import Record, clean_text, empty, foreign_id
 
 
-class Turn(NamedTuple):
+class ChatMessage(NamedTuple):
     """One message as a person sees it. `names`: those of attached files; `unmapped`: names of
     values that no field of a memory holds."""
 
@@ -29,7 +29,7 @@ class Chat(NamedTuple):
     speaker: str
     id: str
     title: object
-    turns: list[Turn]
+    turns: list[ChatMessage]
     project: object = None
     unmapped: tuple[str, ...] = ()
 
@@ -55,10 +55,10 @@ def exchanges(where: str, chat: Chat) -> Iterator[ImportedRecord]:
         yield record.imported()
 
 
-def _groups(turns: list[Turn]) -> list[list[Turn]]:
+def _groups(turns: list[ChatMessage]) -> list[list[ChatMessage]]:
     """The turns in groups, each a question and its answers. Several questions in a row are one;
     answers before the first question are a group of their own."""
-    groups: list[list[Turn]] = []
+    groups: list[list[ChatMessage]] = []
     for turn in turns:
         if not groups or (turn.asks and not groups[-1][-1].asks):
             groups.append([])
@@ -66,11 +66,11 @@ def _groups(turns: list[Turn]) -> list[list[Turn]]:
     return groups
 
 
-def _has_text(group: list[Turn]) -> bool:
+def _has_text(group: list[ChatMessage]) -> bool:
     return any(turn.text.strip() for turn in group)
 
 
-def _exchange(where: str, chat: Chat, id: str, group: list[Turn]) -> Record:
+def _exchange(where: str, chat: Chat, id: str, group: list[ChatMessage]) -> Record:
     record = Record(where, {}, id, chat.tool)
     record.put("kind", "exchange", "")
     record.put("title", chat.title, "title")
@@ -86,13 +86,13 @@ def _exchange(where: str, chat: Chat, id: str, group: list[Turn]) -> Record:
     return record
 
 
-def _attachments(record: Record, group: list[Turn]) -> None:
+def _attachments(record: Record, group: list[ChatMessage]) -> None:
     names = dict.fromkeys(name for turn in group for name in turn.names)
     if names:
         record.add("context", f"Attachments: {', '.join(names)}")
 
 
-def _id(chat: Chat, group: list[Turn], number: int, ids: set[str]) -> str:
+def _id(chat: Chat, group: list[ChatMessage], number: int, ids: set[str]) -> str:
     """An id from the first message with a text: a conversation that goes on keeps its messages. The
     number stands in for a missing id, and tells apart two that are the same."""
     name = next((turn.id for turn in group if turn.id and turn.text.strip()), str(number))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from recollect.errors import UserError
 from recollect.importers.base import ImportedRecord, Importer, refused
-from recollect.importers.chats import Chat, Turn, exchanges, left, text_of
+from recollect.importers.chats import Chat, ChatMessage, exchanges, left, text_of
 from recollect.importers.exports import ExportEntry, entries, export_files, read_export
 from recollect.importers.files import json_list, json_object
 from recollect.importers.records import Record, empty, foreign_id, plain
@@ -131,11 +131,11 @@ def _summary(
     return record.imported()
 
 
-def _turn(raw: object) -> Turn:
+def _turn(raw: object) -> ChatMessage:
     """A message. Chats have `sender`, and blocks in `content`; design chats have `role`, and blocks
     inside of `content`."""
     if not isinstance(raw, dict):
-        return Turn("", False, "", unmapped=("a message that is no object",))
+        return ChatMessage("", False, "", unmapped=("a message that is no object",))
     inner = json_object(raw.get("content"))
     blocks = json_list(inner.get("contentBlocks", raw.get("content"))) or []
     texts, odd = _blocks(blocks)
@@ -143,7 +143,7 @@ def _turn(raw: object) -> Turn:
         # Older exports have only this text; newer ones repeat the blocks there, with remarks.
         texts = [text_of(raw.get("text")) or text_of(inner.get("content"))]
     names, more = _files(raw, inner)
-    return Turn(
+    return ChatMessage(
         plain(raw.get("uuid")) or "",
         text_of(raw.get("sender") or raw.get("role")) in ("human", "user"),
         "\n\n".join(text.strip() for text in texts if text.strip()),

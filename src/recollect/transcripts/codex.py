@@ -1,0 +1,77 @@
+"""Codex: `sessions/**/rollout-*.jsonl` in ~/.codex, and `archived_sessions`.
+
+Source: codex-rs/history and codex-rs/protocol of https://github.com/openai/codex (August 2026).
+What people see of a session are the events `user_message` and `agent_message`, or, in newer files,
+`item_completed`. The `response_item` lines repeat them, with everything that Codex adds for the
+model. Sessions of a while ago are compressed (`.jsonl.zst`) and not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from recollect.transcripts.base import (
+    INJECTED,
+    OTHER,
+    SUBAGENT,
+    TOOL,
+    Message,
+    Transcript,
+    mapping,
+    text_of,
+    texts,
+)
+
+# The editors' extensions put what is open before it.
+REQUEST = "## My request for Codex:"
+OTHER_TYPES = frozenset(
+    "compacted world_state inter_agent_communication inter_agent_communication_metadata "
+    "security_risk_score".split()
+)
+
+
+class CodexTranscript(Transcript):
+    files = "**/rollout-*.jsonl"
+    subagent = False
+
+    def message(self, record: Mapping[str, Any]) -> Message | None:
+        type, payload = text_of(record, "type"), mapping(record.get("payload"))
+        if type in ("session_meta", "turn_context"):
+            self._about(type, payload)
+            return self.skip(OTHER)
+        if type == "response_item":
+            return self.skip(TOOL)
+        if type in OTHER_TYPES:
+            return self.skip(OTHER)
+        if type != "event_msg":
+            return self.skip_unknown(type)
+        if self.subagent:
+            return self.skip(SUBAGENT)
+        return self._event(payload)
+
+    def _about(self, type: str, payload: Mapping[str, Any]) -> None:
+        """A fork repeats the lines of the session that it comes from; the first are its own."""
+        if type == "session_meta":
+            if not self.session:
+                self.session = text_of(payload, "id") or text_of(payload, "session_id")
+                self.subagent = "subagent" in mapping(payload.get("source"))
+            elif self.folder:
+                return
+        self.folder = text_of(payload, "cwd") or self.folder
+
+    def _event(self, payload: Mapping[str, Any]) -> Message | None:
+        item = mapping(payload.get("item"))
+        if payload.get("type") == "item_completed":
+            text = texts(item.get("content"), "text", "Text")
+        else:
+            text = text_of(payload, "message")
+        match (payload.get("type"), item.get("type")):
+            case ("user_message", _) | ("item_completed", "UserMessage"):
+                bare = text[text.find(REQUEST) + len(REQUEST) :] if REQUEST in text else text
+                if bare.lstrip().startswith("<user_action>"):
+                    return self.skip(INJECTED)
+                return "user", bare
+            case ("agent_message", _) | ("item_completed", "AgentMessage"):
+                return "agent", text
+        return self.skip(OTHER)
