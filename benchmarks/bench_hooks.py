@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench_startup import RECOLLECT
+from bench_startup import RECOLLECT, compile_package
 from data import data_argument, median, passages
 from recollect import Recollect
 from recollect.ingest.draft import draft
@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=30)
     args = parser.parse_args()
+    compile_package()
     with tempfile.TemporaryDirectory(prefix="rc") as folder:
         served, alone = Path(folder, "served"), Path(folder, "alone")
         (project := Path(folder, "harbor")).mkdir()

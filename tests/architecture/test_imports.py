@@ -59,6 +59,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "hashing",
         "home",
         "maths",
+        "named_tuples",
         "recipes.ranges",
         "regex_safety",
         "files",

@@ -10,13 +10,13 @@ from recollect.checks import clean_query
 from recollect.hashing import content_digest
 from recollect.ingest.draft import Draft
 from recollect.settings import Secrets
-from recollect.store.folders import Folder
 from recollect.types import Memory
 from recollect.version import __version__
 
 if TYPE_CHECKING:
     from recollect.folders.file_reading import Cleaning
     from recollect.secrets.redaction import SecretPatterns
+    from recollect.store.folders import Folder
 
 
 # Where a secret may stand in a memory, beside its tags.

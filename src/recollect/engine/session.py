@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from recollect.errors import Forbidden, ProviderError, RecollectError, UserError
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.models.embedding_queue import embed_queries, embed_waiting
+from recollect.named_tuples import NamedTuple
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
 from recollect.settings import LockSettings, Settings, home_folder, load_settings

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import sqrt
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from msgspec import Struct, field
 
 from recollect.context import SearchContext, passages_of
 from recollect.depth import Depth
+from recollect.named_tuples import NamedTuple
 from recollect.recipes.ranges import Weight
 from recollect.types import Hit, Ranking, Term, combine, ranked, weighted
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from difflib import SequenceMatcher
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -341,6 +340,8 @@ def _begin_alike(older: Statement, newer: Statement) -> bool:
 
 def _compared(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
     """How many words both have in the same order, and in how many places they have others."""
+    from difflib import SequenceMatcher  # noqa: PLC0415  start-up time
+
     parts = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
     shared = sum(end - start for tag, start, end, _, _ in parts if tag == "equal")
     return shared, sum(tag == "replace" for tag, *_ in parts)

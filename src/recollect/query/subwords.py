@@ -12,8 +12,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import Literal
 
+from recollect.named_tuples import NamedTuple
 from recollect.query.fts5 import MOST_TERMS, any_phrase_of
 from recollect.query.terms import STOP_WORDS
 
@@ -83,7 +84,7 @@ def subwords(text: str) -> list[str]:
     pairs is a piece of the text.
     """
     found: list[str] = []
-    for stretch in _stretches(text if text.isascii() else _normal(text)):
+    for stretch in _stretches(_normal(text)):
         known = _tokens_of if len(stretch) <= LONGEST_KNOWN else _tokens_of.__wrapped__
         found += known(stretch)
     return found
@@ -163,23 +164,38 @@ def pairs(run: str) -> list[str]:
     return [folded[at : at + 2] for at in range(max(1, len(folded) - 1))]
 
 
-# The patterns are compiled when first used: those of all scripts take milliseconds.
+# The patterns are compiled when first used: those of all scripts take milliseconds, so a text that
+# cannot hold an unspaced script is read without them.
+
+
+def _letters(text: str) -> Literal["ascii", "spaced", "all"]:
+    """What there is to see in a text; `spaced` where nothing in it is of an unspaced script."""
+    if text.isascii():
+        return "ascii"
+    return "all" if any(map(_may_be_unspaced, set(text))) else "spaced"
+
+
+def _may_be_unspaced(sign: str) -> bool:
+    """Whether a character may be one of UNSPACED: not so letters, punctuation, arrows, emoji."""
+    if sign < UNSPACED[0] or "\u2000" <= sign < "\u2e80":
+        return False
+    return sign < "\U0001b170" or sign >= "\U00020000"
 
 
 @cache
-def _hint(ascii: bool) -> re.Pattern[str]:
+def _hint(letters: str) -> re.Pattern[str]:
     """Where there is something to see."""
-    if ascii:
-        return re.compile(rf"[A-Z0-9_.\-]{SIGN}", re.ASCII)
-    return re.compile(rf"[A-Z0-9_.\-{UNSPACED}](?:(?<![A-Z0-9_.\-])|{SIGN})")
+    if letters == "all":
+        return re.compile(rf"[A-Z0-9_.\-{UNSPACED}](?:(?<![A-Z0-9_.\-])|{SIGN})")
+    return re.compile(rf"[A-Z0-9_.\-]{SIGN}", re.ASCII if letters == "ascii" else 0)
 
 
 @cache
-def _piece(ascii: bool) -> re.Pattern[str]:
+def _piece(letters: str) -> re.Pattern[str]:
     """An unspaced run, which is group 1, or a word with what hyphens and dots join to it."""
-    if ascii:
-        return re.compile(r"((?!))|\w++(?:[.\-]\w++)*+", re.ASCII)
-    return re.compile(rf"([{UNSPACED}]++)|(?:[^\W{UNSPACED}]++(?:[.\-](?=\w))?+)++")
+    if letters == "all":
+        return re.compile(rf"([{UNSPACED}]++)|(?:[^\W{UNSPACED}]++(?:[.\-](?=\w))?+)++")
+    return re.compile(r"((?!))|\w++(?:[.\-]\w++)*+", re.ASCII if letters == "ascii" else 0)
 
 
 @cache
@@ -203,12 +219,15 @@ def _normal(text: str) -> str:
     some write between Thai or Khmer words and others do not, is left out. So is a blank between two
     characters of such scripts: a piece of a Korean text may begin in one word and end in the next.
     """
-    return _blank().sub("", unicodedata.normalize("NFKC", text.replace("\u200b", "")))
+    if text.isascii():
+        return text
+    normal = unicodedata.normalize("NFKC", text.replace("\u200b", ""))
+    return _blank().sub("", normal) if _letters(normal) == "all" else normal
 
 
 def _stretches(text: str) -> list[str]:
     """What stands between blanks, where there is something to see in it."""
-    hint = _hint(text.isascii())
+    hint = _hint(_letters(text))
     stretches: list[str] = []
     at = 0
     while found := hint.search(text, at):
@@ -221,7 +240,7 @@ def _stretches(text: str) -> list[str]:
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
     """Unspaced runs, and what else is a word or an identifier: one of both is empty."""
-    for found in _piece(text.isascii()).finditer(text):
+    for found in _piece(_letters(text)).finditer(text):
         if found[1]:
             yield found[1], ""
         elif len(found[0]) <= LONGEST:

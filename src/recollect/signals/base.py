@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from msgspec import Struct
 
 from recollect.context import ChannelRole, SearchContext
+from recollect.named_tuples import NamedTuple
 from recollect.recipes.ranges import Weight
 from recollect.types import Family, Term, combine
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from recollect.context import SearchContext
-from recollect.query.time.periods import understood, within
 from recollect.recipes.ranges import Share
 from recollect.signals.base import Signal, SignalValue
 
@@ -25,6 +24,8 @@ class TimeMatch(Signal, frozen=True, tag="time_match", kw_only=True):
         named = context.understanding.asked_periods
         if not named:
             return {}
+        from recollect.query.time.periods import understood, within  # noqa: PLC0415  start-up time
+
         raw = 1.0 if named[0].exact else self.hint
         how = "made in the time asked for: " + "; ".join(map(understood, named))
         return {

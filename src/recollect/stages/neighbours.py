@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from recollect.context import SearchContext
 from recollect.depth import Depth
 from recollect.stages.base import Stage
-from recollect.store.folders import ChunkPlace
 from recollect.types import FilePlace, Hit, Ranking
+
+if TYPE_CHECKING:  # start-up time
+    from recollect.store.folders import ChunkPlace
 
 
 class Neighbours(Stage, frozen=True, tag="neighbours"):

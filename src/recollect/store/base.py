@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
-from recollect.store.folders import FileWriting, Folders
+from recollect.named_tuples import NamedTuple
 from recollect.types import Filter, Memory, Place, Span, Use
 
 if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     import numpy as np
     from numpy.typing import NDArray
 
+    from recollect.store.folders import FileWriting, Folders
     from recollect.store.history import Change, History
     from recollect.store.prepared import PreparedMemories
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from recollect.named_tuples import NamedTuple
 
 
 class Folder(NamedTuple):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 import pytest
 
+from recollect.query import subwords as module
 from recollect.query.fts5 import MOST_TERMS
 from recollect.query.subwords import LONGEST, subwords, subwords_query
 
@@ -159,3 +163,28 @@ def test_what_is_too_long_to_be_typed_is_no_identifier() -> None:
     assert subwords(longest)[-1] == longest.lower()
     assert subwords(longest + "s") == []
     assert subwords_query(longest + "s") == ""
+
+
+def test_a_text_is_read_without_unspaced_scripts_only_where_it_holds_none() -> None:
+    every = "".join(map(chr, range(sys.maxunicode + 1)))
+    unspaced = re.findall(f"[{module.UNSPACED}]", every)
+    assert len(unspaced) > 100_000
+    assert all(map(module._may_be_unspaced, unspaced))
+    assert not any(map(module._may_be_unspaced, "é—“”→…😀Жλ"))
+
+
+@pytest.mark.parametrize("text", ["CaféService — “utf8”", "Größe_2 → v1.4.2…", "re-do ½ naïve.py"])
+def test_a_text_of_spaced_scripts_gives_the_same_by_the_patterns_of_all(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = subwords(text), subwords_query(text)
+    module._tokens_of.cache_clear()
+    monkeypatch.setattr(module, "_letters", lambda text: "all")
+    assert found == (subwords(text), subwords_query(text))
+
+
+def test_words_of_a_plain_query_compile_no_pattern_of_all_scripts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_blank", None)
+    assert "filesyncservice" in subwords_query("the FileSyncService — later")

@@ -153,7 +153,7 @@ def _run(name: str, argv: list[str]) -> int:
         def here(told: list[str]) -> str:
             from importlib import import_module  # noqa: PLC0415  start-up time
 
-            _import_msgspec()
+            _import_libraries()
             answer: str = import_module("recollect.interfaces.cli.hook").answer_here(told)
             return answer
 
@@ -167,7 +167,7 @@ def _run(name: str, argv: list[str]) -> int:
             return 0
     from importlib import import_module  # noqa: PLC0415  start-up time: `--version` needs none
 
-    _import_msgspec()
+    _import_libraries()
     from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415  start-up time
 
     module, about = COMMANDS[name]
@@ -176,9 +176,9 @@ def _run(name: str, argv: list[str]) -> int:
         parsed = parser_of(name, about, command).parse_args(argv)
     except SystemExit as leaving:  # argparse has printed the help or the error
         return int(leaving.code or 0)
-    gc.freeze()  # what was imported stays: nobody need look through it for garbage
-    gc.enable()
-    if name not in READING:
+    if name not in READING:  # those answer once, and leave no more garbage than they print
+        gc.freeze()  # what was imported stays: nobody need look through it for garbage
+        gc.enable()
         code: int = command.run(parsed)
         return code
     from recollect.engine import Recollect  # noqa: PLC0415  start-up time
@@ -189,8 +189,9 @@ def _run(name: str, argv: list[str]) -> int:
     return 0
 
 
-# What msgspec imports and hardly ever uses: to describe types, to indent the descriptions, other
-# formats; the module of UUIDs asks platform for the system's name.
+# What msgspec, pathlib and argparse import and hardly ever use: to describe types, to indent the
+# descriptions, other formats; the module of UUIDs asks platform for the system's name; paths as
+# addresses; translations.
 RARE = (
     "msgspec.inspect",
     "msgspec.msgpack",
@@ -199,13 +200,16 @@ RARE = (
     "platform",
     "textwrap",
 )
+# Of these they take functions by name.
+RARE_FUNCTIONS = ("msgspec._json_schema", "urllib.parse", "gettext")
 
 
-def _import_msgspec() -> None:
-    """Import msgspec without what it hardly needs: a tenth of what a search takes to start.
+def _import_libraries() -> None:
+    """Import msgspec, pathlib and argparse without what they hardly need: a tenth of what a search
+    takes to start.
 
-    It asks typing_extensions for names that `typing` has as well, and takes those where it is not
-    installed.
+    Msgspec asks typing_extensions for names that `typing` has as well, and takes those where it is
+    not installed.
     """
     if "msgspec" in sys.modules:
         return
@@ -220,12 +224,23 @@ def _import_msgspec() -> None:
             __import__(self.__name__)
             return getattr(sys.modules[self.__name__], name)
 
-    late: dict[str, Any] = {name: Late(name) for name in RARE if name not in sys.modules}
-    if "typing_extensions" not in sys.modules:
-        late["typing_extensions"] = None  # as if not installed
+    class LateFunctions(Late):
+        """The same for a module of which functions are taken, to be called later or never."""
+
+        def __getattr__(self, name: str) -> object:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            function = super().__getattr__
+            return lambda *args, **named: function(name)(*args, **named)  # type: ignore[operator]
+
+    late: dict[str, Any] = {name: Late(name) for name in RARE}
+    late |= {name: LateFunctions(name) for name in RARE_FUNCTIONS}
+    late["typing_extensions"] = None  # as if not installed
+    late = {name: module for name, module in late.items() if name not in sys.modules}
     sys.modules.update(late)
     try:
-        __import__("msgspec")
+        for name in ("msgspec", "pathlib", "argparse"):
+            __import__(name)
     finally:
         for name in late:
             del sys.modules[name]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
@@ -18,6 +18,7 @@ from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.interfaces.hooks import texts
 from recollect.interfaces.hooks.protocols import HookEvent, HookProtocol, Moment
 from recollect.interfaces.hooks.sessions import HookSession, SessionFile, remove_old
+from recollect.named_tuples import NamedTuple
 from recollect.present.agent_context import context_text, fitted
 from recollect.query.terms import keywords
 from recollect.types import Context, Filter, Memory

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from zlib import crc32
 
 import apsw
 import msgspec
 
 from recollect.hashing import bytes_digest, content_digest
+from recollect.named_tuples import NamedTuple
 from recollect.types import TIMES
 
 TEXTS = (

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 import msgspec
 
+from recollect.named_tuples import NamedTuple
 from recollect.store.sqlite.checksums import FIELDS, RAW_TAGS, STEP, TAGS, RawMemory
 from recollect.times import to_micros
 from recollect.types import Filter, Memory

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from recollect.named_tuples import NamedTuple
 from recollect.store.base import FeedbackEvent, FeedbackState, Verdict
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.feedback_rows import INSERT, row_of

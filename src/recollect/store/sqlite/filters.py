@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import apsw
 
+from recollect.named_tuples import NamedTuple
 from recollect.query.fts5 import all_of
 from recollect.store.base import KeywordIndexName
 from recollect.store.sqlite.connection import as_json_list

@@ -14,7 +14,7 @@ from recollect.retry import patiently
 from recollect.store.sqlite import cipher
 from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.errors import BUSY_SECONDS
-from recollect.store.sqlite.schema import VERSION, checked_version, migrate
+from recollect.store.sqlite.schema import VERSION, checked_version
 from recollect.store.sqlite.vault_files import (
     INDEX,
     LOG,
@@ -179,6 +179,8 @@ class Opener:
                 "open it once where it can be written."
             )
         if version < VERSION:
+            from recollect.store.sqlite.migration import migrate  # noqa: PLC0415  start-up time
+
             connection.execute("PRAGMA journal_mode = WAL")
             migrate(connection, self.path, self._keep_as_it_was)
         elif not self.frozen and connection.pragma("journal_mode") != "wal":

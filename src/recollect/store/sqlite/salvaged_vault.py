@@ -20,9 +20,9 @@ from recollect.store.sqlite.cipher import Sealed, give_key
 from recollect.store.sqlite.examination import examine
 from recollect.store.sqlite.feedback_rows import fill
 from recollect.store.sqlite.history.checks import repair
+from recollect.store.sqlite.migration import migrate
 from recollect.store.sqlite.pages import Record
 from recollect.store.sqlite.salvage import Salvage, SalvagedMemory
-from recollect.store.sqlite.schema import migrate
 from recollect.store.sqlite.upkeep import rebuild
 from recollect.times import to_micros
 

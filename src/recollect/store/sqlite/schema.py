@@ -1,45 +1,15 @@
-"""The version of a vault file: reading it, creating the tables, migrating older files."""
+"""The version of a vault file."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import apsw
 
 from recollect.errors import StoreError
-from recollect.hashing import topic_hash
-from recollect.store.sqlite import checksums, counts, feedback_rows, subwords
-from recollect.store.sqlite.vault_files import VAULT_ID, mark_write
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
 VERSION = 8
-
-
-def _count(connection: apsw.Connection) -> None:
-    key = str(connection.execute("SELECT value FROM meta WHERE key = 'topic_key'").get)
-    counts.fill(connection, partial(topic_hash, bytes.fromhex(key)))
-    words = connection.execute("SELECT token, documents FROM vocabulary")
-    checksum = checksums.table_checksum(words)
-    connection.execute("UPDATE corpus SET vocabulary = ?", (checksum,))
-
-
-def _leave_segments(connection: apsw.Connection) -> None:
-    """Complete what 0007.sql begins: words of a vault with segments are in FTS5 again."""
-    if connection.execute("SELECT EXISTS (SELECT 1 FROM segments)").get:
-        subwords.fill(connection)
-        for table in ("segments", "postings", "large_postings", "segment_changes"):
-            connection.execute(f"DELETE FROM {table}")
-
-
-# What SQL alone cannot migrate, by the version it belongs to.
-AFTERWARDS = {
-    5: (subwords.fill, feedback_rows.fill),
-    7: (_leave_segments, _count),
-    8: (checksums.fill,),
-}
 
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:
@@ -60,37 +30,3 @@ def checked_version(connection: apsw.Connection, path: Path) -> int:
             f"{VERSION}; install a newer Recollect to open it."
         )
     return version
-
-
-def migrate(
-    connection: apsw.Connection, path: Path, before: Callable[[int], None] = lambda version: None
-) -> None:
-    """Bring the file to VERSION in one transaction; a second process finds it done. `before` is
-    called with the version of an older file, once nobody else can write."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        version = checked_version(connection, path)
-        if version == 0:
-            connection.execute(_resource("schema.sql"))
-            key = os.urandom(32).hex()
-            connection.execute("INSERT INTO meta VALUES ('topic_key', ?)", (key,))
-        elif version < VERSION:
-            before(version)
-        for step in range(max(version, 1) + 1, VERSION + 1 if version else 0):
-            connection.execute(_resource(f"migrations/{step:04}.sql"))
-            for fill in AFTERWARDS.get(step, ()):
-                fill(connection)
-        new_id = os.urandom(16).hex()
-        connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (VAULT_ID, new_id))
-        mark_write(connection)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _resource(name: str) -> str:
-    return Path(__file__).parent.joinpath(name).read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import apsw
 from recollect.store.history import Author, Change
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.errors import as_store_errors
-from recollect.store.sqlite.schema import migrate
+from recollect.store.sqlite.migration import migrate
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import EPOCH
 

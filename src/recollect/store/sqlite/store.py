@@ -15,9 +15,8 @@ from recollect.store.base import Writing
 from recollect.store.sqlite.cipher import KeySource
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.feedback import SqliteFeedback
-from recollect.store.sqlite.folders import SqliteFolders
 from recollect.store.sqlite.keyword import SqliteKeyword
-from recollect.store.sqlite.memories import SqliteMemories, SqliteWriting, unscrubbed
+from recollect.store.sqlite.memories import SqliteMemories, unscrubbed
 from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.store.sqlite.segments.background import BackgroundMerging
 from recollect.store.sqlite.topics import SqliteTopics
@@ -28,6 +27,7 @@ from recollect.store.sqlite.vocabulary import SqliteVocabulary
 if TYPE_CHECKING:
     from recollect.store.history import Change
     from recollect.store.sqlite.aging import SqliteAging
+    from recollect.store.sqlite.folders import SqliteFolders
     from recollect.store.sqlite.history.reading import SqliteHistory
     from recollect.store.sqlite.mending import Mended
     from recollect.store.sqlite.reviews import SqliteReviews
@@ -64,7 +64,6 @@ class SqliteStore:
         self.vectors = SqliteVectors(database, self.topics, brief=brief)
         self.vocabulary = SqliteVocabulary(database)
         self.feedback = SqliteFeedback(database)
-        self.folders = SqliteFolders(database)
         self.usage = SqliteUsage(database)
         self.kept = threading.local()  # what others have in memory of the vault, by thread
         self._merging = BackgroundMerging(database, brief=brief)
@@ -73,6 +72,7 @@ class SqliteStore:
     def writing(self, change: Change, *, bulk: bool = False) -> Iterator[Writing]:
         with self.database.writing() as connection:
             from recollect.store.sqlite.history import recording  # noqa: PLC0415  start-up time
+            from recollect.store.sqlite.writing import SqliteWriting  # noqa: PLC0415  as above
 
             kept = recording.VersionsChange if self.keeps_history else recording.NoVersions
             versions = kept(connection, change)
@@ -85,6 +85,12 @@ class SqliteStore:
         if counted:
             self.usage.added()
         self._merging.wrote(segments=writing.added.in_segments)
+
+    @cached_property
+    def folders(self) -> SqliteFolders:
+        from recollect.store.sqlite.folders import SqliteFolders  # noqa: PLC0415  start-up time
+
+        return SqliteFolders(self.database)
 
     @cached_property
     def history(self) -> SqliteHistory:

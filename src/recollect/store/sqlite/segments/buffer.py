@@ -7,7 +7,6 @@ from collections.abc import Collection
 import apsw
 
 from recollect.store.base import COLUMNS
-from recollect.store.sqlite import subwords
 from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
@@ -50,6 +49,8 @@ def clear(connection: apsw.Connection) -> None:
 
 def fill(connection: apsw.Connection, among: Collection[int] | None = None) -> None:
     """Put every live memory, or those with these keys, into the buffer, which has none yet."""
+    from recollect.store.sqlite import subwords  # noqa: PLC0415  start-up time
+
     condition, values = ("true", ()) if among is None else (AMONG, (as_json_list(among),))
     for index, holds in OF_WORDS.items():
         columns = ", ".join(COLUMNS[index])
