@@ -1,4 +1,4 @@
--- version 8
+-- version 9
 
 -- index cuts_file
 CREATE INDEX cuts_file ON cuts (file, number);
@@ -184,4 +184,4 @@ CREATE TRIGGER vectors_delete AFTER DELETE ON vectors BEGIN INSERT INTO vectors_
 CREATE TRIGGER vectors_insert AFTER INSERT ON vectors BEGIN DELETE FROM waiting WHERE model = new.model AND memory = new.memory; END;
 
 -- view indexed
-CREATE VIEW indexed AS SELECT m.key, m.id, m.title, m.text, m.context, m.why, m.impact, m.kind, m.project, m.source, m.details, coalesce((SELECT group_concat(t.name, ' ' ORDER BY mt.position) FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key), '') AS tags FROM memories m WHERE m.forgotten_at IS NULL;
+CREATE VIEW indexed AS SELECT m.key, m.id, m.title, m.text, m.context, m.why, m.impact, m.kind, m.project, m.source, m.details, coalesce((SELECT group_concat(name, ' ') FROM (SELECT t.name FROM memory_tags mt JOIN tags t ON t.key = mt.tag WHERE mt.memory = m.key ORDER BY mt.position)), '') AS tags FROM memories m WHERE m.forgotten_at IS NULL;

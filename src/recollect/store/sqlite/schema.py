@@ -9,7 +9,7 @@ import apsw
 from recollect.errors import StoreError
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
-VERSION = 8
+VERSION = 9
 
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:

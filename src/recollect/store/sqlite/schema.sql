@@ -1,4 +1,4 @@
--- The vault, version 8. The memories are the truth; everything marked derived can be rebuilt from
+-- The vault, version 9. The memories are the truth; everything marked derived can be rebuilt from
 -- them by `recollect reindex` and is checked by `recollect doctor`.
 -- Times are whole microseconds since 1970-01-01 UTC. Texts never given are '' rather than NULL.
 
@@ -327,13 +327,14 @@ CREATE INDEX cuts_file ON cuts (file, number);
 
 -- What the word indexes hold of a memory. Inserting a key here (re-)indexes that memory in all, or
 -- takes it out of them when it is gone or forgotten: the one way in for every trigger below. What
--- `parts` holds of it goes.
+-- `parts` holds of it goes. SQLite before 3.44 must be able to read the schema, though not to write
+-- memories: hence no ORDER BY within group_concat().
 CREATE VIEW indexed AS
 SELECT m.key, m.id, m.title, m.text, m.context, m.why, m.impact, m.kind, m.project, m.source,
        m.details,
-       coalesce((SELECT group_concat(t.name, ' ' ORDER BY mt.position)
-                   FROM memory_tags mt JOIN tags t ON t.key = mt.tag
-                  WHERE mt.memory = m.key), '') AS tags
+       coalesce((SELECT group_concat(name, ' ')
+                   FROM (SELECT t.name FROM memory_tags mt JOIN tags t ON t.key = mt.tag
+                          WHERE mt.memory = m.key ORDER BY mt.position)), '') AS tags
   FROM memories m
  WHERE m.forgotten_at IS NULL;
 
