@@ -37,6 +37,39 @@ def test_save_prints_the_id_and_the_installed_command_finds_it(home: Home) -> No
     assert id in home.run("list").out
 
 
+def test_save_tells_on_stderr_what_the_memory_is_similar_to(home: Home) -> None:
+    home.save("--id", "old", "--title", "Deploys run on Jenkins")
+    again = home.call("save", "--id", "new", "--title", "deploys run on jenkins")
+    assert (again.code, again.out) == (0, "new\n")
+    assert again.err == "Same words as old: Deploys run on Jenkins\n"
+    assert home.json("save", "--id", "third", "--title", "Deploys run on Jenkins.")["similar"] == [
+        {"id": "new", "title": "deploys run on jenkins", "why": "same words"},
+        {"id": "old", "title": "Deploys run on Jenkins", "why": "same words"},
+    ]
+
+
+def test_save_tells_how_to_put_it_in_the_place_of_what_it_seems_to_replace(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home", RECOLLECT_NOW=NOW, RECOLLECT_EMBEDDING__PROVIDER="builtin")
+    home.save("--id", "old", "--title", "Deploys run on Jenkins")
+    told = home.call("save", "--id", "new", "--title", "Deploys run on Buildkite").err
+    assert told == (
+        "Seems to replace old: Deploys run on Jenkins\nIf it does: recollect supersede old new\n"
+    )
+
+
+def test_edit_appends_to_a_text_and_replaces_one_of_its_sections(home: Home) -> None:
+    home.save("--id", "gate", "--text", "# Gate\n\n## Keys\n\nAt the desk.")
+    assert home.call("edit", "gate", "--append", "## History\n\nBuilt in 1901.").code == 0
+    assert home.call("edit", "gate", "--section", "keys", "--text", "With Ada.").code == 0
+    assert shown(home, "gate")["text"] == (
+        "# Gate\n\n## Keys\n\nWith Ada.\n\n## History\n\nBuilt in 1901."
+    )
+    there = "no section 'Doors'; there are: Gate, Keys, History."
+    refused(home.call("edit", "gate", "--section", "Doors", "--text", "x"), there)
+    assert home.call("edit", "gate", "--section", "Keys").code == 2
+    assert home.call("edit", "gate", "--append", "x", "--text", "y").code == 2
+
+
 def test_save_takes_every_promised_option(home: Home, tmp_path: Path) -> None:
     details = tmp_path / "details.md"
     details.write_text("# The long version\n\nüber alles\n", encoding="utf-8")

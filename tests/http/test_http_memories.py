@@ -39,6 +39,14 @@ def test_a_new_memory_is_answered_with_201_its_place_and_its_state(server: Serve
     assert shown.headers["etag"] == answer.headers["etag"]
 
 
+def test_a_save_is_answered_with_what_it_is_similar_to(server: Server) -> None:
+    server.save(id="pilot-1", title="The pilot comes aboard at the buoy")
+    told = {"id": "pilot-2", "title": "the pilot comes aboard at the buoy"}
+    similar = {"id": "pilot-1", "title": "The pilot comes aboard at the buoy", "why": "same words"}
+    assert server.post(MEMORIES, told).json()["similar"] == [similar]
+    assert "similar" not in server.post(MEMORIES, [told]).json()[0]
+
+
 def test_the_same_id_again_updates_and_the_same_memory_again_changes_nothing(
     server: Server,
 ) -> None:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from recollect.engine.session import Session
-from recollect.query.replacement import Statement, replaces
+from recollect.ingest.saving import Sameness
+from recollect.query.replacement import Statement, Tokens, replaces
 from recollect.query.sameness import ALIKE, Wording, same_facts
 from recollect.query.word_pairs import nearly_equal
 from recollect.stages.supersede import Supersede
@@ -25,7 +27,6 @@ from recollect.validity import validity
 if TYPE_CHECKING:
     from recollect.store.sqlite.store import SqliteStore
 
-Sameness = Literal["same words", "nearly the same words", "same meaning", "same file"]
 READ = 1000
 # Cosines of the bundled embedder; benchmarks/duplicates.py measures them on pairs written for it.
 SAME_MEANING = 0.9
@@ -109,20 +110,23 @@ def _compared(session: Session, progress: Callable[[int], None]) -> Comparison:
 
 
 def _read(session: Session, progress: Callable[[int], None]) -> tuple[list[int], list[Memory]]:
-    """What is compared: no part of a file, since what a file says stands in the file; nothing that
-    is archived, has a successor, or does not hold any more."""
     keys, memories, now = [], [], session.clock()
     ids = session.store.memories.ids()
     for first in range(0, len(ids), READ):
         batch = ids[first : first + READ]
         for stored in session.store.memories.find(batch).values():
-            memory = stored.memory
-            gone = stored.forgotten or memory.archived_at or memory.superseded_by
-            if not gone and memory.tier != "file" and not validity(memory, now):
+            if not stored.forgotten and is_compared(stored.memory, now):
                 keys.append(stored.key)
-                memories.append(memory)
+                memories.append(stored.memory)
         progress(len(batch))
     return keys, memories
+
+
+def is_compared(memory: Memory, now: datetime) -> bool:
+    """Whether it says something now: no part of a file, since what a file says stands in the file;
+    nothing that is archived, has a successor, or does not hold any more."""
+    gone = memory.archived_at or memory.superseded_by or validity(memory, now)
+    return not gone and memory.tier != "file"
 
 
 def _cosines(session: Session, keys: Sequence[int]) -> dict[tuple[int, int], float]:
@@ -154,16 +158,14 @@ def _same(
 
     def wording(place: int) -> Wording:
         if place not in wordings:
-            memory = memories[place]
-            title, text = tokens(memory.title), tokens(memory.text[:LONGEST])
-            wordings[place] = Wording.of(title, text)
+            wordings[place] = wording_of(memories[place], tokens)
         return wordings[place]
 
     first: dict[tuple[str, ...], int] = {}
     anywhere: dict[tuple[str, str], int] = {}
     distinct, texts, apart = [], [], []
     for place, memory in enumerate(memories):
-        plain = _plain(memory)
+        plain = plain_words(memory)
         known = first.setdefault((*_place(memory), plain), place)
         if known != place:
             yield (known, place), "same words", 1.0
@@ -183,11 +185,16 @@ def _same(
         if cosine < SAME_MEANING:
             break
         if _place(memories[one]) == _place(memories[two]) and same_facts(
-            _whole(memories[one]), _whole(memories[two])
+            whole_text(memories[one]), whole_text(memories[two])
         ):
             yield (one, two), "same meaning", sureness(cosine)
     for pair in apart:
         yield pair, "same words", IN_TWO_PROJECTS
+
+
+def wording_of(memory: Memory, tokens: Tokens) -> Wording:
+    """What a person reads of it, as stems."""
+    return Wording.of(tokens(memory.title), tokens(memory.text[:LONGEST]))
 
 
 def sureness(cosine: float) -> float:
@@ -201,13 +208,14 @@ def _place(memory: Memory) -> tuple[str, str]:
     return memory.project, memory.space
 
 
-def _whole(memory: Memory) -> str:
+def whole_text(memory: Memory) -> str:
+    """Title and text, as far as they are compared."""
     return f"{memory.title}. {memory.text[:LONGEST]}" if memory.title else memory.text[:LONGEST]
 
 
-def _plain(memory: Memory) -> str:
+def plain_words(memory: Memory) -> str:
     """Its words in small letters, without the punctuation around them."""
-    return " ".join(word.strip(".,;:!?\"'()").lower() for word in _whole(memory).split())
+    return " ".join(word.strip(".,;:!?\"'()").lower() for word in whole_text(memory).split())
 
 
 class _Groups:

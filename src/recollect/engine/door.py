@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from recollect.engine import folders as file_folders
     from recollect.engine import history as past_versions
     from recollect.engine import review as reviews
+    from recollect.engine import similar as similar_memories
     from recollect.engine.backups import Backup
     from recollect.mirror.report import Mirrored
 
@@ -72,7 +73,7 @@ if not TYPE_CHECKING:
         ("browsing", "bulk", "importing", "lifecycle", "sharing", "upkeep", "writing"),
     )
     agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
-    past_versions = Later("history")
+    past_versions, similar_memories = map(Later, ("history", "similar"))
     comparison, policies, reviews = map(Later, ("comparison", "policies", "review"))
 
 
@@ -241,6 +242,7 @@ class Recollect:
 
     save = method(writing.save, WRITE)
     save_all = method(writing.save_all, WRITE)
+    similar = method(similar_memories.similar, WRITE)
     import_lines = method(importing.import_lines, WRITE)
     edit = method(writing.edit, WRITE)
     edited = method(writing.edited, WRITE)

@@ -20,6 +20,8 @@ from recollect.memory_json import revision
 from recollect.store.base import Stored, WriteOutcome, Writing
 from recollect.types import Memory
 
+Changes = Callable[[Memory], dict[str, object]]
+
 
 def save(session: Session, /, **fields: object) -> Memory:
     """Save one memory, or update the one that it repeats. It is on the disk when this returns.
@@ -82,28 +84,48 @@ def edit_all(
     *,
     add_tags: Sequence[str] = (),
     remove_tags: Sequence[str] = (),
+    append: str | None = None,
+    section: str | None = None,
     if_revision: str | None = None,
     redact: bool = True,
     keep_age: bool = False,
     **changes: object,
 ) -> list[Saved]:
-    """Change fields of memories, of all or none; None puts a field back to its default. With
-    `if_revision` (see `memory_json.revision`) only if they are still as they were then. `redact` as
-    for `save_all`. `keep_age` leaves `updated_at` as it is."""
+    """Change fields of memories, of all or none; None puts a field back to its default. `append`
+    adds a paragraph to the text; `section` is the heading below which `text` is put, in the place
+    of what is there. With `if_revision` (see `memory_json.revision`) only if they are still as they
+    were then. `redact` as for `save_all`. `keep_age` leaves `updated_at` as it is."""
     added, removed = several(add_tags, "add_tags"), several(remove_tags, "remove_tags")
     if "id" in changes:
         raise UserError("An id cannot be changed; save a new memory and forget this one.")
     if (added or removed) and "tags" in changes:
         raise UserError("Give either tags, or add_tags and remove_tags.")
+    part = _part_of_text(append, section, changes)
     return _edited(
         session,
         "edit",
         ids,
-        lambda memory: changes | _tagged(memory, added, removed),
+        lambda memory: changes | part(memory) | _tagged(memory, added, removed),
         if_revision=if_revision,
         redact=redact,
         keep_age=keep_age,
     )
+
+
+def _part_of_text(append: str | None, section: str | None, changes: dict[str, object]) -> Changes:
+    """What `append`, or `section` with the text among the changes, makes of a memory."""
+    if append is None and section is None:
+        return lambda memory: {}
+    from recollect.engine import long_notes  # noqa: PLC0415  start-up time
+
+    if section is None:
+        if not isinstance(append, str) or not append.strip() or "text" in changes:
+            raise UserError("append needs a text to add, and not another text beside it.")
+        return lambda memory: long_notes.appended(memory, append)
+    text = changes.pop("text", None)
+    if not isinstance(section, str) or not isinstance(text, str) or append is not None:
+        raise UserError("section needs its new text as text, and nothing to append.")
+    return lambda memory: long_notes.section_replaced(memory, section, text)
 
 
 def pin(session: Session, ids: Sequence[str]) -> list[Memory]:
@@ -137,7 +159,7 @@ def move(
 ) -> list[Memory]:
     """Move memories to a project, or to a space; '' is none. Their age stays as it is."""
     places = {"project": project, "space": space}
-    named = {name: place for name, place in places.items() if place is not None}
+    named: dict[str, object] = {name: place for name, place in places.items() if place is not None}
     if not named:
         raise UserError("Name the project or the space to move them to.")
     return _put(session, "move", ids, lambda memory: named)
@@ -148,9 +170,6 @@ def supersede(session: Session, old: str, new: str) -> Memory:
     until now. Both stay, and keep their age. Returns the old one."""
     [after] = _put(session, "supersede", [old], lambda memory: {"superseded_by": new}, target=new)
     return after
-
-
-Changes = Callable[[Memory], Mapping[str, object]]
 
 
 def _put(

@@ -30,14 +30,19 @@ def repeated(store: Store, draft: Draft) -> Memory | None:
     if draft.id is not None:
         return None
     place = Filter(project=fields.get("project", ""), space=fields.get("space", ""))
-    words = dict.fromkeys(keywords(f"{fields.get('title', '')} {fields.get('text', '')}"))
-    query = any_of(list(words)[:MOST_ASKED])
-    weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
-    found = store.keyword.match(KeywordQuery("stemmed", query, weights, MOST_READ, place)).matches
-    ids = (made_id(fields), *(match.memory_id for match in found))  # the same words first
+    words = f"{fields.get('title', '')} {fields.get('text', '')}"
+    ids = (made_id(fields), *sharing_words(store, words, place))  # the same words first
     stored = store.memories.get(ids)
     candidates = (stored[id] for id in ids if id in stored and _is_in_place(stored[id], fields))
     return next((memory for memory in candidates if repeats(memory, fields)), None)
+
+
+def sharing_words(store: Store, text: str, place: Filter) -> list[str]:
+    """The ids of the memories there that share the most words with a text, best first."""
+    query = any_of(list(dict.fromkeys(keywords(text)))[:MOST_ASKED])
+    weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
+    found = store.keyword.match(KeywordQuery("stemmed", query, weights, MOST_READ, place))
+    return [match.memory_id for match in found.matches]
 
 
 def _is_in_place(memory: Memory, fields: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from recollect.ingest.draft import Draft, complete
 from recollect.ingest.ids import CONTENT, LONG_SUFFIX, content_of, made_id
@@ -25,10 +25,27 @@ class Saved(NamedTuple):
     redacted: Mapping[str, int] = MappingProxyType({})
 
 
-def saved_json(saved: Saved) -> dict[str, object]:
-    """The outcome for programs; `redacted` only where there were secrets."""
+Sameness = Literal["same words", "nearly the same words", "same meaning", "same file"]
+SimilarReason = Sameness | Literal["seems to replace", "about the same thing"]
+REPLACES: SimilarReason = "seems to replace"
+ABOUT: SimilarReason = "about the same thing"
+
+
+class SimilarMemory(NamedTuple):
+    """A memory that was there before, and in what a saved one is similar to it."""
+
+    memory: Memory
+    why: SimilarReason
+
+
+def saved_json(saved: Saved, similar: Sequence[SimilarMemory] = ()) -> dict[str, object]:
+    """The outcome for programs; `redacted` and `similar` only where there is something."""
     facts = {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
-    return facts | ({"redacted": dict(saved.redacted)} if saved.redacted else {})
+    others = [
+        {"id": each.memory.id, "title": each.memory.title, "why": each.why} for each in similar
+    ]
+    rest = {"redacted": dict(saved.redacted), "similar": others}
+    return facts | {name: value for name, value in rest.items() if value}
 
 
 def save_drafts(

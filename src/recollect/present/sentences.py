@@ -8,7 +8,7 @@ from datetime import datetime
 
 from recollect.present.words import title_of
 from recollect.times import minute
-from recollect.types import Chain, Degraded, Response, Result
+from recollect.types import Chain, Degraded, Memory, Response, Result
 
 EVIDENCE = {
     "strong": "Strong evidence",
@@ -21,6 +21,14 @@ PARTS = {
     "vector": "search by meaning",
     "keyword": "search by words",
     "rerank": "reranking",
+}
+# In what a saved memory is similar to another → the beginning of the sentence.
+SIMILAR = {
+    "seems to replace": "Seems to replace",
+    "same words": "Same words as",
+    "nearly the same words": "Nearly the same words as",
+    "same meaning": "Same meaning as",
+    "about the same thing": "About the same thing as",
 }
 LONGEST_SAID = 100  # characters of another memory's heading
 CUT_SHORT = r"reranked (\d+) of (\d+) within the deadline(?: of (\d+) ms)?"
@@ -72,8 +80,16 @@ def chain(chain: Chain) -> Iterator[str]:
     from this one, and `Replaces …` for each that leads here."""
     for verb, memories in (("Replaced by", chain.replaced_by), ("Replaces", chain.replaces)):
         for memory in memories:
-            said = " ".join((title_of(memory) or memory.text).split())[:LONGEST_SAID]
-            yield f"{verb} {memory.id} ({memory.updated_at:%Y-%m-%d}): {said}"
+            yield f"{verb} {memory.id} ({memory.updated_at:%Y-%m-%d}): {_heading(memory)}"
+
+
+def similar(memory: Memory, why: str) -> str:
+    """`Seems to replace deploy-1: Deploys run on Jenkins`, of what was saved and another memory."""
+    return f"{SIMILAR[why]} {memory.id}: {_heading(memory)}"
+
+
+def _heading(memory: Memory) -> str:
+    return " ".join((title_of(memory) or memory.text).split())[:LONGEST_SAID]
 
 
 def took_part(part: Degraded, response: Response) -> bool:

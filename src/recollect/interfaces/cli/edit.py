@@ -23,6 +23,7 @@ from recollect.present.words import counted
 
 EXAMPLE = (
     '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security\n'
+    '  recollect edit auth-notes --section "Open questions" --text "None left."\n'
     "  recollect edit --where project=harbor-api --where kind=note --severity suggestion"
 )
 
@@ -36,6 +37,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_repeatable(parser, "--add-tag", "TAG", "add a tag")
     add_repeatable(parser, "--remove-tag", "TAG", "remove a tag")
     add_repeatable(parser, "--clear", "FIELD", "empty a field")
+    parser.add_argument("--append", metavar="TEXT", help="add a paragraph to the text")
+    parser.add_argument(
+        "--section", metavar="HEADING", help="replace what stands below this heading by --text"
+    )
     add_redact(parser)
     add_json(parser)
 
@@ -50,14 +55,19 @@ def run(args: argparse.Namespace) -> int:
         if args.add_tag or args.remove_tag:
             raise WrongUsage("Use either --tag, or --add-tag and --remove-tag.")
         changes["tags"] = args.tag
-    if not (changes or args.add_tag or args.remove_tag):
+    if args.section is not None and args.text is None:
+        raise WrongUsage("--section needs --text, the section's new text.")
+    if args.append is not None and args.text is not None:
+        raise WrongUsage("Use either --append or --text.")
+    if not (changes or args.add_tag or args.remove_tag or args.append):
         raise WrongUsage("Nothing to change. Name a field, such as --title.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
     with opened(brief=True) as memory:
         ids = chosen(memory, args, "changed")
         done = memory.edit_all(
-            ids, add_tags=args.add_tag, remove_tags=args.remove_tag, redact=args.redact, **changes
-        )
+            ids, add_tags=args.add_tag, remove_tags=args.remove_tag, append=args.append,
+            section=args.section, redact=args.redact, **changes,
+        )  # fmt: skip
         one = done[0].memory if len(args.ids) == 1 else None
         if one is None:
             changed = [saved.memory.id for saved in done if saved.outcome == "updated"]

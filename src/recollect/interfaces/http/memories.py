@@ -58,7 +58,7 @@ def _draft(fields: dict[str, Any]) -> Draft:
 
 def refuse_change(body: object) -> None:
     fields = dict(body) if isinstance(body, dict) else {}
-    others = ("add_tags", "remove_tags")
+    others = ("add_tags", "remove_tags", "append", "section")
     draft({name: fields[name] for name in fields if name not in others}, change=True)
 
 
@@ -69,9 +69,12 @@ async def save(call: Call) -> Response:
     if many:
         return json_response([saved_json(saved) for saved in outcomes])
     [saved] = outcomes
+    similar = await call.service.ask(call.engine.similar, saved.memory)
     place = quote(saved.memory.id, safe="")
     headers = {"Location": f"{PREFIX}/memories/{place}", **etag(saved.memory)}
-    return json_response(saved_json(saved), 201 if saved.outcome == "added" else 200, headers)
+    return json_response(
+        saved_json(saved, similar), 201 if saved.outcome == "added" else 200, headers
+    )
 
 
 async def browse(call: Call) -> Response:

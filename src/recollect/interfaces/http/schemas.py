@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
+from recollect.ingest.saving import SimilarReason
 from recollect.interfaces.http.parameters import (
     MOST_NAMES,
     AsOf,
@@ -65,7 +66,8 @@ NewMemories = Annotated[list[NewMemory], Meta(min_length=1, max_length=MOST_SAVE
 
 
 class MemoryChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What is to change; null puts a field back to its default, what is not named stays."""
+    """What is to change; null puts a field back to its default, what is not named stays. `append`
+    adds a paragraph to the text. `section`: the heading below which `text` is put."""
 
     title: FieldText | UnsetType | None = UNSET
     text: LongText | UnsetType | None = UNSET
@@ -90,6 +92,8 @@ class MemoryChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
     archived_at: Time | UnsetType | None = UNSET
     add_tags: Tags | UnsetType = UNSET
     remove_tags: Tags | UnsetType = UNSET
+    append: LongText | UnsetType = UNSET
+    section: FieldText | UnsetType = UNSET
 
 
 def fields_of(body: Struct) -> dict[str, Any]:
@@ -98,14 +102,24 @@ def fields_of(body: Struct) -> dict[str, Any]:
     return {name: value for name, value in pairs if value is not UNSET}
 
 
+class SimilarJson(Struct):
+    """A memory that was there before, and in what the saved one is similar to it."""
+
+    id: str
+    title: str
+    why: SimilarReason
+
+
 class SaveOutcome(Struct):
     """What became of one memory. `repeated`: a memory of its project says the same; that one was
-    updated. `redacted`: how many secrets of each kind were replaced, if any."""
+    updated. `redacted`: how many secrets of each kind were replaced, if any. `similar`: what it is
+    similar to, if anything, where one memory is saved."""
 
     id: str
     outcome: WriteOutcome
     repeated: bool
     redacted: dict[str, int] | UnsetType = UNSET
+    similar: list[SimilarJson] | UnsetType = UNSET
 
 
 class BrowseParameters(PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,105 @@
+"""What a memory that was just saved is similar to: what says the same, what it seems to replace."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from recollect.auth.capabilities import SEARCH
+from recollect.deadline import NO_DEADLINE
+from recollect.engine.comparison import (
+    CONTRADICTING,
+    SAME_MEANING,
+    is_compared,
+    plain_words,
+    whole_text,
+    wording_of,
+)
+from recollect.engine.session import Session
+from recollect.errors import ProviderError, StoreError
+from recollect.ingest.repeats import MOST_READ, sharing_words
+from recollect.ingest.saving import ABOUT, REPLACES, SimilarMemory, SimilarReason
+from recollect.query.replacement import Statement, Tokens, replaces
+from recollect.query.sameness import ALIKE, same_facts
+from recollect.stages.supersede import Supersede
+from recollect.times import moved
+from recollect.types import Filter, Memory
+
+MOST = 3  # whoever saves reads them: the best few
+A_DAY = timedelta(days=1)
+RULE = Supersede()
+
+
+def similar(session: Session, memory: Memory, *, wait: bool = False) -> list[SimilarMemory]:
+    """The memories of the same project and space that a saved one is similar to: what it seems to
+    replace, then what says the same, then what is about the same thing.
+
+    One look at the vectors, or into the index of words where its own vector is not made yet; `wait`
+    waits for that. Nothing for a caller who may not read. A failure here is no failure of the save:
+    it only leaves memories out.
+    """
+    found: list[SimilarMemory] = []
+    if session.caller.may(SEARCH):
+        with suppress(StoreError, ProviderError):
+            if wait:
+                session.background.settle(NO_DEADLINE)
+            found = _found(session, memory)
+    found.sort(key=lambda each: (each.why == ABOUT, each.why != REPLACES))
+    return found[:MOST]
+
+
+def _found(session: Session, memory: Memory) -> list[SimilarMemory]:
+    store, now = session.store, session.clock()
+    place = Filter(project=memory.project, space=memory.space)
+    cosines = _nearest(session, memory, place)
+    if not cosines:
+        cosines = dict.fromkeys(sharing_words(store, whole_text(memory), place), 0.0)
+    others = store.memories.get([id for id in cosines if id != memory.id])
+    compared = _Compared(memory, store.keyword.tokens)
+    ranked = sorted(others.values(), key=lambda each: (-cosines[each.id], each.id))
+    reasons = (
+        (other, compared.reason(other, cosines[other.id]))
+        for other in ranked
+        if is_compared(other, now)
+    )
+    return [SimilarMemory(other, why) for other, why in reasons if why is not None]
+
+
+def _nearest(session: Session, memory: Memory, place: Filter) -> dict[str, float]:
+    """The cosines of the nearest memories; none where its own vector is not made yet."""
+    if not session.models.embeds():
+        return {}
+    vectors, identity = session.store.vectors, session.models.embedder().identity
+    own = vectors.stored(identity, [memory.id]).get(memory.id)
+    found = vectors.nearest(identity, own[0].vector, MOST_READ, place) if own else []
+    return {match.memory_id: match.score for match in found}
+
+
+class _Compared:
+    """A saved memory as others are compared with it; its words are read once."""
+
+    def __init__(self, memory: Memory, tokens: Tokens) -> None:
+        self._memory, self._tokens = memory, tokens
+        self._plain, self._wording = plain_words(memory), wording_of(memory, tokens)
+        # Who saves it now says it later, on the same day as well, which dates alone do not tell.
+        later = replace(memory, updated_at=moved(memory.updated_at, A_DAY))
+        self._statement = Statement(later, tokens) if RULE.is_statement(memory) else None
+
+    def reason(self, other: Memory, cosine: float) -> SimilarReason | None:
+        if self._plain == plain_words(other):
+            return "same words"
+        if self._wording.says(wording_of(other, self._tokens), ALIKE):
+            return "nearly the same words"
+        if cosine >= SAME_MEANING and same_facts(whole_text(self._memory), whole_text(other)):
+            return "same meaning"
+        if self._replaces(other, cosine):
+            return REPLACES
+        return ABOUT if cosine >= CONTRADICTING else None
+
+    def _replaces(self, other: Memory, cosine: float) -> bool:
+        older = other.updated_at <= self._memory.updated_at and RULE.is_statement(other)
+        if not older or self._statement is None:
+            return False
+        return replaces(Statement(other, self._tokens), self._statement, cosine)
