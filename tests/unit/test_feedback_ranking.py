@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +238,46 @@ def test_ten_thousand_rows_of_feedback_are_not_read_for_each_search(
     reads = Reads(monkeypatch)
     assert "garage" in ids(memory, "how are tokens refreshed")
     assert sum(reads.rows) <= 4
+
+
+def test_what_was_said_of_a_merged_memory_holds_for_the_one_it_was_merged_into(
+    wordy: Recollect,
+) -> None:
+    wordy.feedback(QUESTION, "garage", accept=True)
+    before, ranked = wordy.opinions(), scores(wordy.search(QUESTION))
+    wordy.merge(["sign", "garage"])
+    assert wordy.judged(QUESTION, ["sign"]) == {"sign": True}
+    assert ids(wordy, QUESTION)[0] == "sign"
+    assert wordy.opinions() == before
+    wordy.undo()
+    assert wordy.judged(QUESTION, ["sign", "garage"]) == {"garage": True}
+    assert scores(wordy.search(QUESTION)) == ranked
+
+
+def test_of_two_merged_memories_what_was_said_last_counts_and_is_taken_back_as_one(
+    wordy: Recollect,
+) -> None:
+    wordy.feedback(QUESTION, "sign", accept=True)
+    wordy.feedback(QUESTION, "garage", accept=False)
+    wordy.merge(["sign", "garage"])
+    wordy.merge(["rotate", "sign"])
+    assert wordy.judged(QUESTION, ["rotate"]) == {"rotate": False}
+    wordy.feedback(QUESTION, "rotate", undo=True)
+    assert wordy.judged(QUESTION, ["rotate", "sign", "garage"]) == {}
+    assert wordy.opinions() == (0, 0)
+
+
+def test_as_of_a_moment_what_was_said_holds_for_what_was_merged_by_then(tmp_path: Path) -> None:
+    clock = iter(NOW + timedelta(minutes=minute) for minute in range(1000))
+    with Recollect(home=tmp_path, settings=WORDS, clock=lambda: next(clock)) as memory:
+        for id, text in NOTES.items():
+            memory.save(id=id, text=text)
+        memory.feedback(QUESTION, "garage", accept=True)
+        apart = memory.now()
+        memory.merge(["sign", "garage"])
+        merged = memory.now()
+        memory.merge(["app", "sign"])
+        for then, right in ((apart, "garage"), (merged, "sign"), (None, "app")):
+            found = memory.search(QUESTION, as_of=then)
+            told = [one.id for one in found if "you accepted this" in str(one.explain)]
+            assert told == [right]

@@ -253,21 +253,11 @@ def _located(session: Session, ids: Sequence[str], *, federate: bool) -> list[Fo
 
 def _merged(session: Session, ids: Sequence[str]) -> dict[str, str]:
     """The memories that these were merged into, by the moment that the session reads."""
-    then = session.as_of
-    if then is None:
+    if session.as_of is None:
         return session.store.trash.merged(ids)
-    into: dict[str, str] = {}
-    for id in ids:
-        kept, seen = id, set[str]()
-        while kept not in seen:
-            seen.add(kept)
-            past = (one for one in session.store.history.of(kept) if one.at <= then)
-            last = next(past, None)
-            if last is not None and last.action == "merge" and last.forgotten_at is not None:
-                kept = last.target
-        if kept != id:
-            into[id] = kept
-    return into
+    from recollect.store.history import merged_then  # noqa: PLC0415  start-up time
+
+    return merged_then(session.store.history, ids, session.as_of)
 
 
 def chain(session: Session, id: str) -> Chain:

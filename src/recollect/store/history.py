@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -128,6 +128,22 @@ class History(Protocol):
     ) -> int:
         """Remove versions that need not be kept, oldest first, at most so many; returns how many
         were removed. `whole` as for `due`."""
+
+
+def merged_then(history: History, ids: Iterable[str], then: datetime) -> dict[str, str]:
+    """Those of these ids that were merged into another memory by that moment, with its id."""
+    into: dict[str, str] = {}
+    for id in ids:
+        kept, seen = id, set[str]()
+        while kept not in seen:
+            seen.add(kept)
+            past = (one for one in history.of(kept) if one.at <= then)
+            last = next(past, None)
+            if last is not None and last.action == "merge" and last.forgotten_at is not None:
+                kept = last.target
+        if kept != id:
+            into[id] = kept
+    return into
 
 
 def parse_keep(text: str) -> Keep:

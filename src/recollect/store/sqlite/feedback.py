@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recollect.named_tuples import NamedTuple
 from recollect.store.base import FeedbackEvent, FeedbackState, Verdict
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.feedback_rows import INSERT, row_of
+from recollect.store.sqlite.trash import merged
 from recollect.store.sqlite.vault_files import SET
 from recollect.times import from_micros
 
@@ -49,6 +50,17 @@ class Queries(NamedTuple):
     unembedded: list[str]
 
 
+class Said(NamedTuple):
+    """What was said of a memory for a query. `of`: the memory that it was merged into, if it was:
+    whatever was said of one holds for the other."""
+
+    words: str
+    query: str
+    memory_id: str
+    of: str
+    accepted: bool
+
+
 class SqliteFeedback:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -60,12 +72,12 @@ class SqliteFeedback:
 
     def take_back(self, words: str, memory_id: str, accepted: bool | None = None) -> bool:
         with self._database.writing() as connection:
-            standing = f"{STANDING} WHERE words = ? AND memory_id = ? {BY_RESULT}"
-            said = connection.execute(standing, (words, memory_id)).fetchall()
-            if not said or accepted not in (None, bool(said[0][3])):
+            said = [row for row in self._standing([words]) if row.of == memory_id]
+            if not said or accepted not in (None, said[-1].accepted):
                 return False
-            connection.execute(
-                "DELETE FROM feedback WHERE words = ? AND memory_id = ?", (words, memory_id)
+            connection.executemany(
+                "DELETE FROM feedback WHERE words = ? AND memory_id = ?",
+                [(words, row.memory_id) for row in said],
             )
             connection.execute(
                 "DELETE FROM feedback_vectors WHERE words = ?1 "
@@ -128,13 +140,20 @@ class SqliteFeedback:
     # Queries like another
 
     def on(self, words: Sequence[str]) -> list[Verdict]:
-        rows = self._database.rows(
-            f"{STANDING} WHERE words IN (SELECT value FROM json_each(?)) {BY_RESULT}",
-            as_json_list(words),
-        )
+        standing = {
+            (row.words, row.of): Verdict(row.words, row.query, row.of, row.accepted)
+            for row in self._standing(words)
+        }
+        return list(standing.values())
+
+    def _standing(self, words: Sequence[str]) -> list[Said]:
+        """What stands for these queries, in the order in which it was said."""
+        sql = f"{STANDING} WHERE words IN (SELECT value FROM json_each(?)) {BY_RESULT} ORDER BY key"
+        rows: list[Any] = self._database.rows(sql, as_json_list(words))
+        into = merged(self._database, [row[2] for row in rows]) if rows else {}
         return [
-            Verdict(str(key), str(query), str(id), bool(accepted))
-            for key, query, id, accepted, *_ in rows
+            Said(words, query, id, into.get(id, id), bool(accepted))
+            for words, query, id, accepted, *_ in rows
         ]
 
     def near(

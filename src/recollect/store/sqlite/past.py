@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from recollect.store.base import Stored, StoredVector
+from recollect.store.history import merged_then
 from recollect.store.sqlite.feedback_rows import INSERT, row_of
 from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
 from recollect.store.sqlite.store import SqliteStore
@@ -88,7 +89,14 @@ class PastVault:
     def _read_feedback(self) -> None:
         """What was said by then, and what was learned by then, if nothing was learned since."""
         log = self.vault.feedback
-        rows = [row_of(event) for event in log.every() if event.at <= self.at]
+        events = [event for event in log.every() if event.at <= self.at]
+        ids = {event.memory_id for event in events}
+        gone = (ids & self.changed).difference(self._held).union(self.vault.trash.merged([*ids]))
+        into = merged_then(self.vault.history, gone, self.at)
+        rows = [
+            row_of(event._replace(memory_id=into.get(event.memory_id, event.memory_id)))
+            for event in events
+        ]
         vectors = self.vault.database.rows(QUERY_VECTORS) if rows else []
         lesson = log.state().lesson
         with self.then.database.writing() as connection:

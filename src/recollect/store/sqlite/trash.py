@@ -35,7 +35,7 @@ class SqliteTrash:
         sql = f"{READ} WHERE {condition} ORDER BY m.forgotten_at DESC, m.id LIMIT ?"
         with self._database.reading():
             found = [from_row(row) for row in self._database.rows(sql, *values, limit)]
-            written = self._written([stored.memory.id for stored in found])
+            written = _written(self._database, [stored.memory.id for stored in found])
         return [
             Trashed(stored.memory, stored.forgotten_at, *written.get(stored.memory.id, ()))
             for stored in found
@@ -43,22 +43,26 @@ class SqliteTrash:
         ]
 
     def merged(self, ids: Sequence[str]) -> dict[str, str]:
-        into: dict[str, str] = {}
-        asked = list(ids)
-        for _ in range(MOST_MERGES):
-            written = self._written(asked)
-            found = {id: write[2] for id, write in written.items() if write[0] == "merge"}
-            into |= found
-            asked = [target for target in found.values() if target not in into]
-            if not asked:
-                break
-        return {id: _last(into, id) for id in ids if id in into}
+        return merged(self._database, ids)
 
-    def _written(self, ids: Sequence[str]) -> dict[str, list[Any]]:
-        """What was last written of each of these that is forgotten."""
-        return {
-            str(id): list(write) for id, *write in self._database.rows(WRITES, as_json_list(ids))
-        }
+
+def merged(database: Database, ids: Sequence[str]) -> dict[str, str]:
+    """Those of these ids that were merged into another memory, with its id."""
+    into: dict[str, str] = {}
+    asked = list(ids)
+    for _ in range(MOST_MERGES):
+        written = _written(database, asked)
+        found = {id: write[2] for id, write in written.items() if write[0] == "merge"}
+        into |= found
+        asked = [target for target in found.values() if target not in into]
+        if not asked:
+            break
+    return {id: _last(into, id) for id in ids if id in into}
+
+
+def _written(database: Database, ids: Sequence[str]) -> dict[str, list[Any]]:
+    """What was last written of each of these that is forgotten."""
+    return {str(id): list(write) for id, *write in database.rows(WRITES, as_json_list(ids))}
 
 
 def _last(into: dict[str, str], id: str) -> str:
