@@ -36,7 +36,6 @@ EVERY = [
 ]
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "memory_search": {"query": WORD},
-    "memory_deep_search": {"query": "quokkas sleep at noon"},
     "memory_context": {"query": WORD},
     "memory_save": {"title": "Another one"},
     "memory_retrieve": {"ids": ["kept"]},

@@ -36,26 +36,25 @@ def files(request: pytest.FixtureRequest, home: Path) -> Iterator[Door]:
 def test_a_result_says_where_it_stands(files: Door, home: Path) -> None:
     [found] = files.answer("memory_search", query="cranes")["results"]
     path = str(home / "notes/gate.md")
-    assert found["file"] == {"path": path, "heading": "Gateway > Cranes", "lines": [7, 9]}
+    assert (found["file"], found["title"]) == (f"{path}:7-9", "Gateway › Cranes")
     assert "joined" not in found
     told = text_of(files.call("memory_search", query="cranes"))
-    assert f"   in {path}:7-9, Gateway > Cranes\n" in told
+    assert f"\nin {path}:7-9\n" in told
 
 
 def test_neighbours_are_named(files: Door) -> None:
     [found] = files.answer("memory_search", query="what is known stands here")["results"]
     [other] = found["joined"]
     [memory] = files.answer("memory_retrieve", ids=[other])["memories"]
-    assert memory["path"] == found["file"]["path"]
-    assert found["file"]["lines"] == [1, 9]
+    assert found["file"] == f"{memory['path']}:1-9"
 
 
 def test_a_name_of_two_lines_is_shown_in_one(files: Door, home: Path) -> None:
     told = text_of(files.call("memory_search", query="quokka"))
-    assert f"   in {home}/notes/two lines.md:1\n" in told
+    assert f"\nin {home}/notes/two lines.md:1\n" in told
 
 
 def test_a_memory_of_no_file_has_no_place(files: Door) -> None:
     [found] = files.answer("memory_search", query="wombat")["results"]
     assert not {"file", "joined"} & found.keys()
-    assert "   in " not in text_of(files.call("memory_search", query="wombat"))
+    assert "\nin " not in text_of(files.call("memory_search", query="wombat"))

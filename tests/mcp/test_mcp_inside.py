@@ -54,8 +54,9 @@ def test_a_search_answers_what_the_library_answers(
 
 
 def test_a_deep_search_answers_what_the_library_answers(engine: Recollect, door: Door) -> None:
-    found = door.answer("memory_deep_search", query="auth tokens", explain=True)
-    wanted = engine.search("auth tokens", recipe="gnosis", deep=True, limit=20, view="preview")
+    asked = {"query": "auth tokens", "depth": "deep", "view": "preview", "explain": True}
+    found = door.answer("memory_search", **asked)
+    wanted = engine.search("auth tokens", recipe="gnosis", deep=True, limit=10, view="preview")
     assert bare(found) == bare(as_json(wanted, explain=True))
 
 
@@ -102,7 +103,7 @@ def test_a_project_of_the_servers_own_is_meant_where_none_is_named(engine: Recol
     assert engine.show([saved["id"]])[0].project == "ledger"
     assert engine.show([other["id"]])[0].project == "lantern-web"
     assert own == {"ledger"}
-    assert {row["project"] for row in every} > {"ledger", "lantern-web"}
+    assert {row.get("project") for row in every} > {"ledger", "lantern-web"}
     assert other["id"] not in [result["id"] for result in found]
     core = [memory["project"] for memory in context if memory["tier"] == "core"]
     assert core == ["ledger", "", "", ""], "Core memories of no project are for every project."

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import pytest
 from mcp_doors import Door, door_to, fill, opened, text_of
+from mcp_tokens import tokens
+from msgspec import NODEFAULT, UNSET
 
 from recollect.ingest.draft import FIELDS
 from recollect.interfaces.mcp import guidance
-from recollect.interfaces.mcp.arguments import FILTERS, input_schema
+from recollect.interfaces.mcp.arguments import FILTERS, FilterArguments, rare
 from recollect.interfaces.mcp.calls import Served
 from recollect.interfaces.mcp.resources import FAMILIES
 from recollect.interfaces.mcp.server import build
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Tool
 
 PAGE = Path(__file__).parents[2].joinpath("docs", "mcp.md").read_text(encoding="utf-8")
-ROW = re.compile(r"^\| `(?P<name>\w+)` \| (?P<default>[^|]*?) ?\|", re.MULTILINE)
+ROW = re.compile(r"^\| `(?P<rare>more\.)?(?P<name>\w+)` \| (?P<default>[^|]*?) ?\|", re.MULTILINE)
 SIZE = re.compile(r"^\| (?P<what>[^|]+?) \| (?P<text>\d*) ?\| (?P<data>\d+) \|$", re.MULTILINE)
 # So far an answer may be from what the page says of it before the page must be changed.
 NEAR = 0.15
 CALLS: dict[str, dict[str, object]] = {
     "`memory_search`": {"query": "how do we refresh tokens"},
-    "`memory_deep_search`": {"query": "how do we refresh tokens"},
     "`memory_context`": {"query": "auth"},
     "`memory_retrieve`, one memory": {"ids": ["auth-jwt-000"]},
     "`memory_list`": {},
@@ -47,21 +47,24 @@ def test_every_tool_has_a_section_and_no_other_has_one() -> None:
 @pytest.mark.parametrize("tool", TOOLS, ids=[*BY_NAME])
 def test_a_section_lists_the_arguments_and_their_defaults(tool: Tool) -> None:
     text = section(f"`{tool.name}`")
-    properties = input_schema(tool.arguments)["properties"]
+    known = {field.name: field for field in msgspec.structs.fields(tool.arguments)}
     shared: set[str] = set()
     shared |= set(FILTERS) if "(#filters)" in text else set()
     shared |= set(FIELDS) if "(memory-format.md)" in text else set()
-    rows = {row["name"]: row["default"] for row in ROW.finditer(text)}
-    assert set(rows) | (shared & set(properties)) == set(properties)
-    for name, default in rows.items():
-        if name in input_schema(tool.arguments)["required"]:
-            assert default == "required"
-        elif properties[name].get("default"):
-            assert default == str(properties[name]["default"])
+    rows = {row["name"]: row for row in ROW.finditer(text)}
+    assert set(rows) | (shared & set(known)) == set(known)
+    for name, row in rows.items():
+        assert bool(row["rare"]) is (name in rare(tool.arguments))
+        default = known[name].default
+        if known[name].required:
+            assert row["default"] == "required"
+        elif default is not UNSET and default != NODEFAULT and default:
+            assert row["default"] == str(default)
 
 
 def test_the_filters_are_those_there_are() -> None:
-    assert {row["name"] for row in ROW.finditer(section("Filters"))} == set(FILTERS)
+    rows = {row["name"]: bool(row["rare"]) for row in ROW.finditer(section("Filters"))}
+    assert rows == {name: name in rare(FilterArguments) for name in FILTERS}
 
 
 def test_resources_and_the_prompt_are_named() -> None:
@@ -78,11 +81,6 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         yield held
 
 
-def tokens(value: Any) -> int:
-    written = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-    return round(len(written) / 4)
-
-
 def near(measured: int, told: str) -> bool:
     return abs(measured - int(told)) <= max(NEAR * int(told), 15)
 
@@ -92,6 +90,8 @@ def test_answers_are_as_large_as_the_page_says(door: Door) -> None:
     told = rows.pop("the tools' names, descriptions and input schemas")
     offered = [[tool.name, tool.description, tool.input_schema] for tool in door.tools.values()]
     assert near(tokens(offered), told["data"]), tokens(offered)
+    schemas = [tool.output_schema for tool in door.tools.values()]
+    assert near(tokens(schemas), rows.pop("the tools' output schemas")["data"]), tokens(schemas)
     assert set(rows) == set(CALLS)
     for what, row in rows.items():
         result = door.call(re.findall(r"`(\w+)`", what)[0], **CALLS[what])

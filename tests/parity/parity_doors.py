@@ -248,11 +248,13 @@ class Mcp:
         return saved
 
     def search(self, query: str, asked: dict[str, Any]) -> Any:
-        if not asked.get("deep"):
-            return self._call("memory_search", query=query, **asked)
-        assert asked["recipe"] == "gnosis", "the tool's own"
-        told = {name: value for name, value in asked.items() if name not in ("deep", "recipe")}
-        return self._call("memory_deep_search", query=query, **told)
+        """With `explain`, the tool answers what the others do; without, in brief."""
+        given = {name: value for name, value in asked.items() if name not in ("deep", "explain")}
+        given["depth"] = "deep" if asked.get("deep") else "normal"
+        found = self._call("memory_search", query=query, **given, explain=True)
+        for result in found["results"] if not asked["explain"] else ():
+            del result["explain"]
+        return found
 
     def show(self, id: str, **asked: Any) -> Any:
         [memory] = self._call("memory_retrieve", ids=[id], **asked)["memories"]

@@ -69,7 +69,7 @@ def test_a_query_is_at_most_ten_thousand_characters_long(memory: Recollect, tmp_
 def test_the_schemas_state_the_longest_query() -> None:
     kinds = (
         SearchParameters, ContextParameters, FeedbackBody, arguments.SearchArguments,
-        arguments.DeepSearchArguments, arguments.ContextArguments, arguments.FeedbackArguments,
+        arguments.ContextArguments, arguments.FeedbackArguments,
     )  # fmt: skip
     for kind in kinds:
         [(_, schema)] = msgspec.json.schema_components([kind])[1].items()

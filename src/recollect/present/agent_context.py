@@ -16,7 +16,7 @@ from recollect.present.response import degraded_json
 from recollect.present.snippet import PASSAGE_CHARACTERS
 from recollect.present.views import CHARACTERS_PER_TOKEN
 from recollect.present.visible import one_line, quoted, visible_json
-from recollect.present.words import HEADING, counted, heading_line, title_of
+from recollect.present.words import HEADING, counted, title_of, two_lines
 from recollect.query.passages import passage
 from recollect.times import iso
 from recollect.types import Context, Memory
@@ -87,15 +87,13 @@ def context_text(found: Context) -> str:
 
 def _memory_text(memory: Memory, found: Context) -> str:
     """The heading; the text, unless the heading is the whole of it; and why it is so."""
-    about = (heading_line(memory), memory.kind, memory.project, f"{memory.updated_at:%Y-%m-%d}")
-    head = f"[{one_line(memory.id)}] > {one_line(' · '.join(filter(None, about)))}"
     whole = memory.text if title_of(memory) or len(memory.text) > HEADING else ""
     shown = {"": whole, "Context: ": memory.context, "Why: ": memory.why, "Impact: ": memory.impact}
     if memory.tier == "file":
         del shown["Context: "]  # it is the heading
     shown["Details: "] = found.snippets.get(memory.id, "")
     body = "\n".join(f"{name}{text}" for name, text in shown.items() if text)
-    return "\n".join(part for part in (head, quoted(body)) if part)
+    return "\n".join(part for part in (two_lines(memory), quoted(body)) if part)
 
 
 FORMS: tuple[Form, ...] = (context_text, context_line)

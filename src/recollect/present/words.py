@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from recollect.present.visible import visible
+from recollect.present.visible import one_line, visible
 from recollect.types import FilePlace, Memory, Use
 
 # As long as a scan's first words: enough to distinguish memories without a title.
@@ -57,6 +57,24 @@ def heading_line(memory: Memory) -> str:
     """What it is called, or how its text begins, in one line that is safe to show."""
     line = " ".join(visible(title_of(memory) or memory.text).split())
     return line if len(line) <= HEADING else f"{line[:HEADING]}…"
+
+
+def about_line(memory: Memory, validity: str = "", vault: str = "") -> str:
+    """`decision · harbor-api · 2026-10-12 · expired 2026-11-01 · tokens-live-k3f9`. `vault`: where
+    it is, unless in the home's own."""
+    named = (_label(memory.kind), _label(memory.project), f"{memory.updated_at:%Y-%m-%d}")
+    where = f"vault {_label(vault)}" if vault else ""
+    return " · ".join(filter(None, (*named, validity, where, one_line(memory.id))))
+
+
+def _label(name: str) -> str:
+    """A kind or a project, which cannot pass for another part of the line or for a quote."""
+    return one_line(name[:HEADING]).translate({ord(sign): "-" for sign in "·>"})
+
+
+def two_lines(memory: Memory) -> str:
+    """The title, quoted, and the line about it, as a model reads them."""
+    return f"> {heading_line(memory)}\n{about_line(memory)}"
 
 
 def place_in_file(place: FilePlace) -> str:

@@ -11,7 +11,8 @@ from recollect.errors import UserError
 from recollect.ingest.draft import FIELDS, draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import encode_place
-from recollect.interfaces.mcp import arguments, schemas
+from recollect.interfaces.mcp import arguments
+from recollect.interfaces.mcp.brief import response_json, row_json
 from recollect.interfaces.mcp.texts import (
     list_text,
     memories_text,
@@ -25,10 +26,9 @@ from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
 from recollect.present.history import history_json, history_text
 from recollect.present.response import as_json
-from recollect.present.views import token_estimate
 from recollect.recipes.registry import with_deep_search
 from recollect.times import iso
-from recollect.types import Memory, place_of
+from recollect.types import place_of
 
 
 class Served(NamedTuple):
@@ -46,17 +46,15 @@ class ToolAnswer(NamedTuple):
 
 
 def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
-    response = served.engine.search(search_of(args.within(served.project), served.engine.now()))
-    text = response_text(response, explain=args.explain)
-    return ToolAnswer(as_json(response, args.explain), text)
-
-
-def deep_search(served: Served, args: arguments.DeepSearchArguments) -> ToolAnswer:
-    search = search_of(args.within(served.project), served.engine.now())
-    recipe, *_ = with_deep_search()
-    response = served.engine.search(search, recipe=recipe, deep=True)
-    text = response_text(response, explain=args.explain)
-    return ToolAnswer(as_json(response, args.explain), text)
+    asked = args.within(served.project) | {"deep": args.depth == "deep"}
+    if asked["deep"]:
+        asked = {"recipe": with_deep_search()[0]} | asked
+    brief = args.view is UNSET and not args.explain
+    response = served.engine.search(search_of({"view": "scan"} | asked, served.engine.now()))
+    text = response_text(response, explain=args.explain, brief=brief)
+    if args.explain:
+        return ToolAnswer(as_json(response, explain=True), text)
+    return ToolAnswer(response_json(response, brief=brief), text)
 
 
 def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
@@ -165,11 +163,6 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
     page = found[: args.limit]
     following = encode_place(place_of(page[-1])) if len(found) > args.limit else None
     return ToolAnswer(
-        {"memories": [_row(memory) for memory in page], "next": following},
+        {"memories": [row_json(memory) for memory in page], "next": following},
         list_text(page, following, then),
     )
-
-
-def _row(memory: Memory) -> dict[str, Any]:
-    whole = memory_json(memory) | {"token_estimate": token_estimate(memory)}
-    return {name: whole[name] for name in schemas.ROW["required"]}

@@ -24,7 +24,7 @@ RECALL_TEXT = """\
 Recall what is known about: {topic}
 
 1. Call memory_search with this topic as the query. If the evidence is weak or none, try once more
-   with other words, or memory_deep_search.
+   with other words, or with depth=deep.
 2. Call memory_retrieve for the few results that matter. Where two contradict each other, the newer
    one counts.
 3. Say in a few sentences what is known, with the ids in brackets, and what is not known. Nothing

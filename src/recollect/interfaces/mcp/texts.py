@@ -11,13 +11,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from recollect.ingest.saving import Saved
+from recollect.interfaces.mcp.brief import (
+    FEWEST,
+    TEXT_TOKENS,
+    estimated_tokens,
+    fitted,
+    full_title,
+    place_of,
+)
 from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.explain import as_lines
 from recollect.present.snippet import flowed
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
-from recollect.present.visible import one_line, quoted
-from recollect.present.words import HEADING, heading_line, place_in_file
+from recollect.present.visible import one_line, quoted, visible
+from recollect.present.words import HEADING, about_line, heading_line, two_lines
 from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME, FoundMemory
 
@@ -27,31 +35,46 @@ if TYPE_CHECKING:
 OWN = f"In vault {HOME}:"
 
 
-def response_text(response: Response, *, explain: bool) -> str:
-    """Each result in a few lines, then what limits their worth."""
-    lines: list[str] = []
-    for place, result in enumerate(response, start=1):
-        lines += _result(place, result, response, explain=explain)
-    if not lines:
+def response_text(response: Response, *, explain: bool = False, brief: bool = False) -> str:
+    """Each result in a few lines, then what limits their worth. `brief`: ten results take at most
+    600 tokens."""
+    titles = [full_title(result) for result in response]
+    bodies = [shown_text(result) for result in response]
+    about = [[*_about(result, explain)] for result in response]
+    remarks = [*_remarks(response)]
+    if then := sentences.as_of(response.as_of):
+        remarks.insert(0, f"{then}.")
+    if brief:
+        lines = [line for lines in about for line in ("1. >", *lines, ">")]
+        taken = estimated_tokens("\n".join([*lines, *remarks]))
+        room = TEXT_TOKENS * max(len(titles), FEWEST) - taken
+        titles, bodies = fitted(titles, bodies, response.query, room)
+    parts = zip(titles, about, bodies, strict=True)
+    results = [_result(rank, *each) for rank, each in enumerate(parts, start=1)]
+    if not results:
         empty = "The query is empty; memory_list browses."
-        lines = ["No memory matches." if response.query.strip() else empty]
-    head = sentences.as_of(response.as_of)
-    return "\n".join([*([f"{head}:"] if head else []), *lines, *_remarks(response)])
+        results = ["No memory matches." if response.query.strip() else empty]
+    return "\n".join([*results, *remarks])
 
 
-def _result(place: int, result: Result, response: Response, *, explain: bool) -> Iterator[str]:
-    memory = result.memory
-    expired = f", {result.validity}" if result.validity else ""
-    yield f"{place}. {_named(memory, result.vault)}{expired} > {heading_line(memory)}"
-    body = _shown(result)
-    if body and (memory.title or response.view == "full"):
-        yield quoted(body)
-    if result.file is not None:
-        yield f"   in {one_line(place_in_file(result.file))}"
-    yield from (f"   {one_line(sentence)}" for sentence in sentences.others(result))
+def _about(result: Result, explain: bool) -> Iterator[str]:
+    """The line below the title, and what else is to be said of a result."""
+    elsewhere = result.vault if result.vault != HOME else ""
+    yield about_line(result.memory, result.validity, elsewhere)
+    if place := place_of(result):
+        yield f"in {one_line(place)}"
+    yield from map(one_line, sentences.others(result))
     if explain:
-        yield from (f"   {name} {value:.6g} = {one_line(how)}" for name, value, how in
+        yield from (f"{name} {value:.6g} = {one_line(how)}" for name, value, how in
                     as_lines(result.explain))  # fmt: skip
+
+
+def _result(rank: int, title: str, about: Sequence[str], body: str) -> str:
+    """What matched stands in the place of a title that it does not have."""
+    if not title:
+        title, _, body = body.partition("\n")
+    lines = [f"{rank}. > {visible(title)}", *about, *([quoted(body)] if body else [])]
+    return "\n".join(lines)
 
 
 def _remarks(response: Response) -> Iterator[str]:
@@ -62,7 +85,7 @@ def _remarks(response: Response) -> Iterator[str]:
     yield from (one_line(sentences.degraded(part, response)) for part in response.degraded)
 
 
-def _shown(result: Result) -> str:
+def shown_text(result: Result) -> str:
     """What the view shows of a result below its heading."""
     match result.shown:
         case ScanView(snippet=snippet):
@@ -112,13 +135,13 @@ def review_text(found: Review) -> str:
     for item in found.items:
         said = f"; proposed: {item.proposed}" if item.proposed else ""
         lines.append(f"{item.id}: {item.why} Choices: {', '.join(item.choices)}{said}")
-        lines += (f"  {_listed(memory)}" for memory in item.memories)
+        lines += map(two_lines, item.memories)
     more = sum(found.counts.values()) - len(found.items)
     return "\n".join([*lines, *([f"{more} more not shown"] if more else [])])
 
 
 def list_text(memories: Sequence[Memory], following: str | None, then: datetime | None) -> str:
-    lines = [OWN, *map(_listed, memories)] if memories else ["No memory here."]
+    lines = [OWN, *map(two_lines, memories)] if memories else ["No memory here."]
     lines[0] = f"{sentences.as_of(then)}. {lines[0]}" if then else lines[0]
     return "\n".join([*lines, *([f"More: after={following}"] if following else [])])
 
@@ -148,10 +171,6 @@ def redacted_text(saved: Saved) -> str:
     from recollect.secrets.redaction import summary  # noqa: PLC0415  start-up time: rarely needed
 
     return f" {summary(saved.redacted)}."
-
-
-def _listed(memory: Memory) -> str:
-    return f"[{one_line(memory.id)}] > {heading_line(memory)}"
 
 
 def _named(memory: Memory, vault: str) -> str:

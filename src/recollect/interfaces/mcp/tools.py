@@ -1,4 +1,4 @@
-"""The ten tools as they are offered: what a model reads of each, and the function that runs it.
+"""The tools as they are offered: what a model reads of each, and the function that runs it.
 
 A model reads the descriptions in every conversation, so each word of them costs.
 """
@@ -35,33 +35,19 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "memory_search",
         "Search memories",
-        "Find memories that answer a question or hold given words. Use it before you decide, "
-        "answer or ask: earlier decisions, bugs, preferences and facts may be there. Gives titles, "
-        "first words and ids, best first, and whether the evidence is strong, weak or none; "
-        "memory_retrieve then gives whole ones. Not for browsing (memory_list).",
+        "Find earlier decisions, bugs, preferences and facts. Use it before you decide, answer or "
+        "ask. Gives titles, matching passages and ids, best first.",
         arguments.SearchArguments,
-        schemas.RESPONSE,
+        schemas.RESULTS,
         calls.search,
-        reads=True,
-        anywhere=True,
-    ),
-    Tool(
-        "memory_deep_search",
-        "Search memories thoroughly",
-        "Slower and wider than memory_search: up to 256 candidates by meaning and topic, each read "
-        "by a second model. Use it when memory_search found too little, or when everything about a "
-        "subject is needed. Gives previews.",
-        arguments.DeepSearchArguments,
-        schemas.RESPONSE,
-        calls.deep_search,
         reads=True,
         anywhere=True,
     ),
     Tool(
         "memory_context",
         "What to know at the start",
-        "What to know when a task begins: what is pinned, memories about a subject, then the "
-        "newest, within max_tokens. Call it once at the start; for a question use memory_search.",
+        "What to know when a task begins: pinned memories, those about a subject, the newest. Call "
+        "it once.",
         arguments.ContextArguments,
         schemas.CONTEXT,
         calls.context,
@@ -70,10 +56,9 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "memory_save",
         "Save a memory",
-        "Keep one thing worth knowing later: a decision and its reason, a bug and its fix, a "
-        "preference, a fact that was hard to find. One thing a memory; title or text is required. "
-        "No secrets, and nothing the code or its history says anyway. What is there already is "
-        "updated, not doubled. Gives the id. To change one you know by id: memory_update.",
+        "Keep one thing worth knowing later: a decision and why, a bug and its fix, a preference. "
+        "title or text is required. No secrets, nothing the code says anyway. What is there "
+        "already is updated.",
         arguments.SaveArguments,
         schemas.SAVED,
         calls.save,
@@ -84,8 +69,7 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "memory_retrieve",
         "Read whole memories",
-        "Whole memories by id, details included. Use it after a search or a list, for the few that "
-        "matter.",
+        "Whole memories by id.",
         arguments.RetrieveArguments,
         schemas.MEMORIES,
         calls.retrieve,
@@ -96,8 +80,7 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "memory_update",
         "Change a memory",
-        "Change fields of a memory that is wrong or out of date; the others stay. Gives what "
-        "changed.",
+        "Correct a memory; fields not given stay.",
         arguments.UpdateArguments,
         schemas.UPDATED,
         calls.update,
@@ -107,9 +90,7 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "memory_forget",
         "Forget memories",
-        "Take memories out of every answer, by id; undo=true brings them back. For what is wrong "
-        "and not worth correcting, or when the user asks. Prefer memory_update where something "
-        "true remains.",
+        "Take memories out of every answer. Where something true remains: memory_update.",
         arguments.ForgetArguments,
         schemas.FORGOTTEN,
         calls.forget,
@@ -119,8 +100,7 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "memory_feedback",
         "Judge a search result",
-        "Say whether a result was what the query needed; later searches rank by it. Use it after "
-        "you relied on a result, or when a high one was wrong. undo=true takes it back.",
+        "Say whether a result was what the query needed; later searches rank by it.",
         arguments.FeedbackArguments,
         schemas.NOTED,
         calls.feedback,
@@ -131,9 +111,8 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "memory_review",
         "Review memories",
-        "What wants a decision: contradictions, duplicates, what expires, secrets. Without "
-        "arguments it lists items; with an item and a decision it proposes that, and a person "
-        "decides.",
+        "List what wants a decision (contradictions, duplicates, what expires, secrets), or "
+        "propose one; a person decides.",
         arguments.ReviewArguments,
         schemas.REVIEW,
         calls.review,
@@ -143,8 +122,7 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "memory_list",
         "Browse memories",
-        "Browse titles and ids page by page: core, then captures, then files; newest first. To see "
-        "what there is; to find something, memory_search.",
+        "Browse titles and ids, newest first.",
         arguments.ListArguments,
         schemas.LIST,
         calls.listing,

@@ -1,0 +1,145 @@
+"""Memories in few tokens, for models: two lines each, then the passage that matched.
+
+    1. > Tokens live 15 minutes
+    decision · harbor-api · 2026-10-12 · expired 2026-11-01 · tokens-live-k3f9
+    > …a refresh token is good for thirty days…
+
+Ten results take at most 600 tokens as text and 700 as data: their passages are cut to what fits.
+What stands behind a `>` is a memory's own text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import ceil
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from recollect.present.response import degraded_json, result_json
+from recollect.present.visible import one_line
+from recollect.present.words import heading_line, place_in_file, title_of
+from recollect.query.passages import CUT, window
+from recollect.query.terms import keywords
+from recollect.times import iso
+from recollect.types import Memory, Response, Result
+from recollect.vaults.known import HOME
+
+# What is cut to what fits; and what the two keys take.
+KEYS, KEY_TOKENS = ("title", "passage"), 6
+# Tokens of a result where ten are asked for; of fewer, each may have more. A little below the 60
+# and 70 that are promised: the estimate may be 5 % too low.
+TEXT_TOKENS, DATA_TOKENS = 57, 66
+FEWEST = 10
+LEAST = 5  # tokens of a passage that are worth showing
+SCORE_DIGITS = 3
+# What tokenizers cut text into: a word with the sign before it, three digits, signs in a row.
+PIECES = re.compile(r"[^\w\s]?[^\W\d_]+|\d{1,3}|(?:[^\w\s]|_)+(?![^\W\d_])|[^\w\s]+|_|\n+")
+WORD, SIGNS = 6, 3  # characters of a token
+
+
+def estimated_tokens(text: str) -> int:
+    """About as many tokens as chat models make of a text: within 8 % of `o200k_base` on answers in
+    English, more in other languages."""
+    return sum(_piece_tokens(piece) for piece in PIECES.findall(text))
+
+
+def _piece_tokens(piece: str) -> int:
+    if piece[-1].isalpha() and piece.isascii():
+        return ceil((len(piece) - (not piece[0].isalpha())) / WORD)
+    return 1 if piece[0].isdigit() or piece[0] == "\n" else ceil(len(piece.encode()) / SIGNS)
+
+
+def row_json(memory: Memory) -> dict[str, Any]:
+    """The two lines of a memory as data."""
+    named = {"title": heading_line(memory), "kind": memory.kind, "project": memory.project}
+    date = {"date": f"{memory.updated_at:%Y-%m-%d}"}
+    return {"id": memory.id, **{name: value for name, value in named.items() if value}, **date}
+
+
+def full_title(result: Result) -> str:
+    """The title in one line; empty where it has none, so that what matched takes its place."""
+    return " ".join(one_line(title_of(result.memory)).split())
+
+
+def place_of(result: Result) -> str:
+    """`notes/setup.md:12-40`; empty where it stands in no file. The title has the headings."""
+    return place_in_file(replace(result.file, heading="")) if result.file else ""
+
+
+def fitted(
+    titles: Sequence[str], passages: Sequence[str], query: str, room: int
+) -> tuple[list[str], list[str]]:
+    """Titles and passages, the longest of them cut until all take no more than `room` tokens
+    together. Of a passage, the part with the query's words stays."""
+    most = _longest(sorted(map(estimated_tokens, (*titles, *passages))), room)
+    words = keywords(query)
+    kept = [_cut(title, (), max(most, LEAST)) for title in titles]
+    return kept, [_cut(text, words, most if most >= LEAST else 0) for text in passages]
+
+
+def _longest(sizes: Sequence[int], room: int) -> int:
+    """The largest size that all may have so that they fit; `sizes` is sorted."""
+    for place, size in enumerate(sizes):
+        share = room // (len(sizes) - place)
+        if size >= share:
+            return share
+        room -= size
+    return max(sizes, default=0)
+
+
+def _cut(text: str, words: Sequence[str], most: int) -> str:
+    size = estimated_tokens(text)
+    if size <= most:
+        return text
+    characters = most * len(text) // size
+    return f"{window(text, words, characters).rstrip(CUT)}{CUT}" if characters else ""
+
+
+def response_json(response: Response, *, brief: bool) -> dict[str, Any]:
+    """The response as data: what the text says of each result, and no more. Not `brief`: every
+    field that the view has."""
+    answer: dict[str, Any] = {}
+    answer["results"] = results = [_result(result, brief) for result in response]
+    if response.as_of:
+        answer["as_of"] = iso(response.as_of)
+    if response.evidence:
+        answer["evidence"] = response.evidence
+    for name in ("understood", "notes"):
+        if found := getattr(response, name):
+            answer[name] = list(found)
+    if response.degraded:
+        answer["degraded"] = degraded_json(response)
+    if brief:
+        titles = [full_title(result) for result in response]
+        passages = [" ".join(str(result.fields["snippet"]).split()) for result in response]
+        taken = estimated_tokens(msgspec.json.encode(answer).decode()) + KEY_TOKENS * len(results)
+        room = DATA_TOKENS * max(len(results), FEWEST) - taken
+        cut = zip(results, *fitted(titles, passages, response.query, room), strict=True)
+        for result, *texts in cut:
+            result |= {key: text for key, text in zip(KEYS, texts, strict=True) if text}
+    return answer
+
+
+def _result(result: Result, brief: bool) -> dict[str, Any]:
+    score = {"score": round(result.score, SCORE_DIGITS)}
+    if not brief:
+        return result_json(result, explain=False, whole=False) | score
+    shown = row_json(result.memory) | score
+    shown.pop("title", None)  # it comes with the passage, cut to what fits
+    if result.vault != HOME:
+        shown["vault"] = result.vault
+    if result.validity.startswith("expired"):
+        shown["expired"] = True
+    elif result.validity:
+        shown["validity"] = result.validity
+    for name in ("same", "replaces", "joined"):
+        if others := getattr(result, name):
+            shown[name] = [other.id for other in others]
+    if result.superseded_by:
+        shown["superseded_by"] = result.superseded_by.id
+    if place := place_of(result):
+        shown["file"] = place
+    return shown
