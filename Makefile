@@ -10,7 +10,7 @@ SEED   ?= 1
 # Without bytecode each run reads all tests anew, and each process all modules changed since setup.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test pytest soak lint bench bench-million eval lock clean
+.PHONY: setup demo test pytest soak clients lint bench bench-million eval lock clean
 
 setup: $(VENV)/.ready
 
@@ -36,6 +36,16 @@ pytest: setup
 soak: setup
 	PYTHONPATH=tests:tests/http:tests/properties:tests/soak:tests/unit/store \
 	    $(BIN)/python tests/soak/soak.py --minutes $(MINUTES) --seed $(SEED)
+
+# The real clients, from npm: what package-lock.json pins, checked by its hashes.
+clients: setup .clients/.ready
+	PYTHONPATH=tests/clients $(BIN)/python tests/clients/run.py $(ARGS)
+
+.clients/.ready: tests/clients/package.json tests/clients/package-lock.json tests/clients/driver.mjs
+	mkdir -p .clients
+	cp $^ .clients
+	cd .clients && npm ci --no-audit --no-fund
+	touch $@
 
 lint: setup
 	$(BIN)/ruff check .
@@ -76,4 +86,4 @@ lock:
 	    --generate-hashes --no-header --no-emit-index-url --output-file requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .clients .mypy_cache .ruff_cache .pytest_cache

@@ -180,8 +180,19 @@ def test_wrong_calls_are_told_how(home: Home) -> None:
     refused(home.call("setup", "--remove"), "Name a client", code=2)
     refused(home.call("setup", "--list", "zed"), "--list", code=2)
     refused(home.call("setup", "zed", "--remove", "--home", "/v"), "--home", code=2)
+    refused(home.call("setup", "codex", "--url", "http://h", "--hooks"), "--url", code=2)
+    refused(home.call("setup", "codex", "--token-env", "T"), "--url", code=2)
     wrong_usage(home.call("setup", "zed", "--list", "--remove"), "not allowed with")
     refused(home.call("setup", "zed", using={"HOME": ""}), "HOME is not set")
+
+
+def test_a_server_that_runs_already_is_registered_by_its_address(home: Home) -> None:
+    args = ("setup", "claude-code", "--url", "http://127.0.0.1:7117", "--token-env", "T")
+    file = Path(home.json(*args)["file"])
+    headers = {"Authorization": "Bearer ${T}"}
+    entry = {"type": "http", "url": "http://127.0.0.1:7117/mcp", "headers": headers}
+    assert parsed(file) == {"mcpServers": {"recollect": entry}}
+    assert "already registered" in home.call(*args).out
 
 
 def test_colour_is_for_terminals(home: Home) -> None:

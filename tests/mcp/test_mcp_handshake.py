@@ -6,19 +6,30 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp.shared.message import SessionMessage
-from mcp_doors import opened
+from mcp_doors import door_to, opened
 from mcp_types import JSONRPCRequest, JSONRPCResponse
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
+from recollect.interfaces.mcp import handshake
 from recollect.interfaces.mcp.calls import Served
-from recollect.interfaces.mcp.handshake import META, REVISIONS, STATELESS, result_of
+from recollect.interfaces.mcp.handshake import (
+    META,
+    REVISIONS,
+    STATELESS,
+    Opening,
+    answer_first,
+    answer_tools,
+    result_of,
+)
 from recollect.interfaces.mcp.server import build
+from recollect.interfaces.mcp.tools import offered
 
 CLIENT = {"name": "test", "version": "1"}
 
@@ -108,3 +119,59 @@ def test_the_sdk_is_not_imported_before_the_first_answer() -> None:
     imported = set(done.stdout.decode().split())
     assert "recollect.interfaces.mcp.handshake" in imported
     assert not imported & {"mcp", "mcp_types", "pydantic", "anyio", "asyncio", "httpx", "starlette"}
+
+
+def test_the_tools_are_listed_before_the_sdk_is_there_and_as_it_lists_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Codex begins its first turn without the tools of a server that takes longer."""
+    first = initialize("2025-11-25", 1)
+    done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    asked |= {"params": {"_meta": {"progressToken": 0}}}  # as Codex sends it
+    later = {"jsonrpc": "2.0", "id": 3, "method": "ping"}
+    lines = [json.dumps(each).encode() + b"\n" for each in (first, done, asked, later)]
+    written: list[bytes] = []
+    reads = [b"".join(lines[:2]), lines[2] + lines[3]]
+
+    def write(descriptor: int, line: bytes) -> int:
+        written.append(line)
+        return len(line)
+
+    with opened(tmp_path) as memory:
+        served = Served(memory, None)
+        tools = offered(served)
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                handshake, "os", SimpleNamespace(read=lambda *_: reads.pop(0), write=write)
+            )
+            ready = SimpleNamespace(select=lambda *_: ([0], [], []))
+            patched.setattr(handshake, "select", ready)
+            opening = answer_tools(answer_first(), tools)
+        with door_to(build(served, warm=False), "legacy") as door:
+            listed = door.ask(door.client.list_tools)
+    assert [json.loads(line)["id"] for line in written] == [1, 2]
+    by_sdk = listed.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    assert json.loads(written[1])["result"]["tools"] == by_sdk["tools"]
+    assert opening == (json.dumps(first), lines[3])
+
+
+@pytest.mark.parametrize(
+    "next_",
+    [
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {"cursor": "x"}},
+        {"jsonrpc": "2.0", "id": 2, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 2, "method": "resources/list"},
+    ],
+    ids=repr,
+)
+def test_what_is_not_plainly_a_request_for_the_tools_is_left_to_the_sdk(next_: object) -> None:
+    line = json.dumps(next_).encode() + b"\n"
+    opening = Opening(json.dumps(initialize("2025-11-25")), line)
+    assert answer_tools(opening, []) == opening
+
+
+def test_the_tools_of_the_later_revision_are_left_to_the_sdk() -> None:
+    asked = b'{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}\n'
+    for answered in (json.dumps(discover()), ""):
+        assert answer_tools(Opening(answered, asked), []) == (answered, asked)

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from recollect.engine import Recollect
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import here
-from recollect.interfaces.mcp.handshake import Opening, StoppedEarly, answer_first
+from recollect.interfaces.mcp.handshake import Opening, StoppedEarly, answer_first, answer_tools
 from recollect.interfaces.mcp.stop_signals import on_stop
 
 EXAMPLE = "  recollect mcp\n  recollect mcp --project harbor-api"
@@ -40,12 +40,17 @@ def run(args: argparse.Namespace) -> int:
                 opening = answer_first()
             except StoppedEarly:
                 return 0
+        from recollect.interfaces.mcp.calls import Served  # noqa: PLC0415  start-up time: the client has its first answer
+        from recollect.interfaces.mcp.tools import offered  # noqa: PLC0415  as above
+
+        served = Served(memory, here() if args.here else args.project)
+        if handed_on is None:
+            opening = answer_tools(opening, offered(served))
         gc.disable()  # the SDK makes a thousand classes; collecting garbage among them takes longer
         from recollect.interfaces.cli.command_socket import answering_commands  # noqa: PLC0415  start-up time: the client has its first answer
-        from recollect.interfaces.mcp.calls import Served  # noqa: PLC0415  as above
         from recollect.interfaces.mcp.stdio import serve  # noqa: PLC0415  as above
 
         gc.freeze()
         gc.enable()
         with answering_commands(memory):
-            return serve(Served(memory, here() if args.here else args.project), ended, opening)
+            return serve(served, ended, opening)

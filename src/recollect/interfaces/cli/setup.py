@@ -19,6 +19,7 @@ from recollect.interfaces.setup.hook_entries import (
 from recollect.interfaces.setup.instruction_block import BLOCK, instruction_file, with_block
 from recollect.interfaces.setup.registration import (
     FileChange,
+    address,
     checked_name,
     planned,
     server,
@@ -32,6 +33,7 @@ EXAMPLE = """\
   recollect setup claude-code --dry-run
   recollect setup cursor --project
   recollect setup claude-code --hooks
+  recollect setup codex --url http://127.0.0.1:7117/mcp --token-env RECOLLECT_TOKEN
   recollect setup codex --instructions --project
   recollect setup codex --remove"""
 RED = "31"
@@ -115,6 +117,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--home", metavar="FOLDER", help="the vault's folder for this client (RECOLLECT_HOME)"
     )
+    parser.add_argument(
+        "--url", metavar="URL", help="register a server that runs already: `recollect serve`"
+    )
+    parser.add_argument(
+        "--token-env",
+        metavar="NAME",
+        help="with --url: the variable in the client's environment that holds the token",
+    )
     parser.add_argument("--dry-run", action="store_true", help="show the change; write nothing")
     add_json(parser)
 
@@ -124,13 +134,17 @@ def run(args: argparse.Namespace) -> int:
     machine = Machine(os.environ)
     project = _project() if args.project else None
     if args.client is None:
-        if args.remove or args.home or args.dry_run or args.hooks or args.instructions:
+        if args.remove or args.home or args.dry_run or args.hooks or args.instructions or args.url:
             raise WrongUsage("Name a client; `recollect setup --list` lists them.")
         return _list(machine, name, project, as_json=args.json)
     if args.list:
         raise WrongUsage("--list lists every client. Leave CLIENT out.")
     if args.remove and args.home:
         raise WrongUsage("--home and --remove cannot be combined.")
+    if args.url and (args.remove or args.home or args.hooks or args.instructions):
+        raise WrongUsage("--url cannot be combined with --remove, --home, --hooks, --instructions.")
+    if args.token_env and not args.url:
+        raise WrongUsage("--token-env needs --url.")
     chosen = known_client(args.client)
     change, after = _planned(chosen, machine, project, name, args)
     fresh = not change.file.parent.exists()
@@ -161,7 +175,8 @@ def _planned(
     file = client.file(machine, project)
     if args.remove:
         return unplanned(client, file, name), client.next
-    return planned(client, file, name, started), client.next
+    reached = started if args.url is None else address(args.url, args.token_env or "")
+    return planned(client, file, name, reached), client.next
 
 
 def _project() -> Path:
@@ -247,7 +262,7 @@ def _notes(
 ) -> list[str]:
     """What else to know, and what to do next."""
     notes = []
-    starts = not args.remove and not args.instructions  # the change holds a command
+    starts = not (args.remove or args.instructions or args.url)  # the change holds a command
     if starts and not args.home and os.environ.get("RECOLLECT_HOME"):
         notes.append(
             f"RECOLLECT_HOME is set here, so the entry sets it too: {client.title} may not see "

@@ -1,14 +1,16 @@
-"""The answer to the request that opens a connection, given before the SDK is imported.
+"""The answers to the requests that open a connection, given before the SDK is imported.
 
-The import takes several times as long as everything else, and a client waits for this answer
-before it shows its tools. The SDK gets the same request afterwards, as it does in a fresh process
-after the idle lock, so that it knows the client; its own answer, which is the same, is dropped.
-Whatever is not plainly such a request, the SDK answers.
+The import takes several times as long as everything else. A client waits for the first answer, and
+some begin their first turn without the tools of a server that has not listed them by then. The SDK
+gets the first request afterwards, as it does in a fresh process after the idle lock, so that it
+knows the client; its own answer, which is the same, is dropped. Whatever is not plainly such a
+request, the SDK answers.
 """
 
 from __future__ import annotations
 
 import os
+import select
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import msgspec
@@ -19,6 +21,7 @@ from recollect.interfaces.mcp.stop_signals import on_stop
 from recollect.version import __version__
 
 AT_ONCE = 65536  # bytes, as much as a pipe holds
+NEXT_S = 0.05  # a client that wants the tools first asks for them at once
 # The revisions of the protocol that begin with `initialize`; a client of another one gets the last.
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 # The one that begins without it: each request says who asks.
@@ -96,6 +99,22 @@ class Discover(Struct, tag_field="method", tag="server/discover"):
         }
 
 
+class FirstPage(Struct):
+    cursor: None = None
+
+
+class ListTools(Struct, tag_field="method", tag="tools/list"):
+    """The request for the tools, as it follows `initialize`."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str
+    params: FirstPage | None = None
+
+
+class Initialized(Struct, tag_field="method", tag="notifications/initialized"):
+    jsonrpc: Literal["2.0"]
+
+
 class Opening(NamedTuple):
     """What the client has sent: `answered` is the request that has its answer already, as JSON, and
     `unread` the bytes that nobody has looked at."""
@@ -118,10 +137,37 @@ def answer_first() -> Opening:
     result = result_of(line)
     if result is None:
         return Opening(unread=raw)
-    answer = msgspec.json.encode(result) + b"\n"
-    while answer:
-        answer = answer[os.write(1, answer) :]
+    _write(result)
     return Opening(line.decode(), rest)
+
+
+def answer_tools(opening: Opening, tools: list[dict[str, Any]]) -> Opening:
+    """Answer the request for the tools, where the client has sent it by now as what is next."""
+    if not isinstance(_opening_request(opening.answered.encode()), Initialize):
+        return opening  # in the later revision each answer has more, and the SDK knows what
+    unread = opening.unread
+    while b"\n" in unread or select.select([0], [], [], NEXT_S)[0]:
+        if b"\n" not in unread:
+            piece = os.read(0, AT_ONCE)
+            unread += piece
+            if not piece or b"\n" not in unread:
+                break
+        line, _, rest = unread.partition(b"\n")
+        try:
+            message = msgspec.json.decode(line, type=Initialized | ListTools)
+        except msgspec.DecodeError:
+            break
+        unread = rest
+        if isinstance(message, ListTools):
+            _write({"jsonrpc": "2.0", "id": message.id, "result": {"tools": tools}})
+            break
+    return opening._replace(unread=unread)
+
+
+def _write(message: dict[str, object]) -> None:
+    line = msgspec.json.encode(message) + b"\n"
+    while line:
+        line = line[os.write(1, line) :]
 
 
 def _stop() -> NoReturn:
@@ -130,8 +176,14 @@ def _stop() -> NoReturn:
 
 def result_of(line: bytes) -> dict[str, object] | None:
     """The answer to a request that opens a connection; None to anything else."""
-    try:
-        request = msgspec.json.decode(line, type=Initialize | Discover)
-    except msgspec.DecodeError:
+    request = _opening_request(line)
+    if request is None:
         return None
     return {"jsonrpc": "2.0", "id": request.id, "result": request.result()}
+
+
+def _opening_request(line: bytes) -> Initialize | Discover | None:
+    try:
+        return msgspec.json.decode(line, type=Initialize | Discover)
+    except msgspec.DecodeError:
+        return None

@@ -28,7 +28,7 @@ from recollect.interfaces.lanes import READS, Lanes
 from recollect.interfaces.mcp import guidance, resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
-from recollect.interfaces.mcp.tools import BY_NAME, TOOLS, Tool, call
+from recollect.interfaces.mcp.tools import BY_NAME, call, offered
 from recollect.version import __version__
 
 # Loading the models begins this long after the first answer, so that it does not delay that one.
@@ -120,32 +120,14 @@ class Handlers:
     async def list_tools(
         self, ctx: Context, params: mcp.PaginatedRequestParams | None
     ) -> mcp.ListToolsResult:
-        """The tools that the caller may use: the others would cost a model tokens for nothing."""
-        engine = self._asking(ctx)
-        may = engine.may
-        found = [self._offered(tool) for tool in TOOLS if may(*tool.needs, anywhere=tool.anywhere)]
-        return mcp.ListToolsResult(tools=found)
+        return mcp.ListToolsResult.model_validate(
+            {"tools": offered(self._served._replace(engine=self._asking(ctx)))}
+        )
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
         if name not in BY_NAME:
             return None
         return input_schema(BY_NAME[name].arguments, self._served.project)
-
-    def _offered(self, tool: Tool) -> mcp.Tool:
-        return mcp.Tool(
-            name=tool.name,
-            title=tool.title,
-            description=tool.about,
-            input_schema=input_schema(tool.arguments, self._served.project),
-            output_schema=tool.output,
-            annotations=mcp.ToolAnnotations(
-                title=tool.title,
-                read_only_hint=tool.reads,
-                destructive_hint=not (tool.reads or tool.adds),
-                idempotent_hint=True,
-                open_world_hint=False,
-            ),
-        )
 
     async def call_tool(
         self, ctx: Context, params: mcp.CallToolRequestParams

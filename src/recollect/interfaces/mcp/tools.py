@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.mcp import arguments, calls, schemas
-from recollect.interfaces.mcp.arguments import Arguments, checked
+from recollect.interfaces.mcp.arguments import Arguments, checked, input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
 
 
@@ -131,6 +131,30 @@ TOOLS: Sequence[Tool] = (
     ),
 )
 BY_NAME = {tool.name: tool for tool in TOOLS}
+
+
+def offered(served: Served) -> list[dict[str, Any]]:
+    """The tools that the caller may use, as the protocol lists them: the others would cost a model
+    tokens for nothing."""
+    may = served.engine.may
+    return [
+        {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.about,
+            "inputSchema": input_schema(tool.arguments, served.project),
+            "outputSchema": tool.output,
+            "annotations": {
+                "title": tool.title,
+                "readOnlyHint": tool.reads,
+                "destructiveHint": not (tool.reads or tool.adds),
+                "idempotentHint": True,
+                "openWorldHint": False,
+            },
+        }
+        for tool in TOOLS
+        if may(*tool.needs, anywhere=tool.anywhere)
+    ]
 
 
 def call(served: Served, name: str, raw: dict[str, object]) -> ToolAnswer:

@@ -28,6 +28,14 @@ class ServerCommand(Struct, frozen=True):
     env: dict[str, str] = {}
 
 
+class ServerAddress(Struct, frozen=True):
+    """Where a server runs already, and the variable in the client's environment that holds the
+    token for it; none where it asks for none."""
+
+    url: str
+    token_env: str = ""
+
+
 class Machine(Struct, frozen=True):
     """The machine as its environment describes it; nothing here asks the machine itself."""
 
@@ -96,13 +104,39 @@ def one_list(server: ServerCommand) -> dict[str, Any]:
     return entry | ({"environment": dict(server.env)} if server.env else {})
 
 
+RemoteEntry = Callable[[ServerAddress], dict[str, Any]]
+
+
+def remote(key: str = "url", variable: str = "${{{}}}", **more: Any) -> RemoteEntry:
+    """The entry of a server that runs already, for a client that calls its address `key` and writes
+    a variable of its environment like that; empty where it reads none."""
+
+    def entry(server: ServerAddress) -> dict[str, Any]:
+        if server.token_env and not variable:
+            raise UserError(
+                "This client reads no variables in its file, so leave --token-env out; serve with "
+                "--no-auth, or write the header with the token into the file by hand."
+            )
+        token = f"Bearer {variable.format(server.token_env)}"
+        headers = {"headers": {"Authorization": token}} if server.token_env else {}
+        return more | {key: server.url} | headers
+
+    return entry
+
+
+def with_bearer(server: ServerAddress) -> dict[str, Any]:
+    """Codex's: it names the variable."""
+    token = {"bearer_token_env_var": server.token_env} if server.token_env else {}
+    return {"url": server.url, **token}
+
+
 class Client(Struct, frozen=True):
     """One client.
 
     `files` are its own, for the user; of several the first that is there counts, else the last. One
     with a star counts where the starred folder is there. `project` is the file in a project, empty
-    where there is none. `sign` is a folder that shows the client is installed; without it, the
-    folder of its file does.
+    where there is none. `remote` makes the entry of a server that runs already. `sign` is a folder
+    that shows the client is installed; without it, the folder of its file does.
     """
 
     name: str
@@ -111,6 +145,7 @@ class Client(Struct, frozen=True):
     next: str
     container: str = "mcpServers"
     entry: Callable[[ServerCommand], dict[str, Any]] = plain
+    remote: RemoteEntry | None = None
     format: Literal["json", "toml"] = "json"
     project: str = ""
     sign: str = ""
@@ -165,6 +200,7 @@ _ALL = (
         files=everywhere("{claude_state}/.claude.json"),
         project=".mcp.json",
         entry=typed,
+        remote=remote(type="http"),
         sign="{claude}",
         next="Start a new session; `/mcp` in it, or `claude mcp list`, shows the server.",
     ),
@@ -188,6 +224,7 @@ _ALL = (
         title="Cursor",
         files=everywhere("{home}/.cursor/mcp.json"),
         project=".cursor/mcp.json",
+        remote=remote(variable="${{env:{}}}"),
         next="Restart Cursor, and switch the server on in its settings under MCP.",
     ),
     Client(
@@ -196,6 +233,7 @@ _ALL = (
         files=everywhere("{codex}/config.toml"),
         project=".codex/config.toml",
         container="mcp_servers",
+        remote=with_bearer,
         format="toml",
         next="Start a new session; `/mcp` in it, or `codex mcp list`, shows the server.",
     ),
@@ -210,6 +248,7 @@ _ALL = (
         project=".vscode/mcp.json",
         container="servers",
         entry=typed,
+        remote=remote(variable="${{env:{}}}", type="http"),
         next="Run `MCP: List Servers` from the command palette, and start the server there.",
     ),
     Client(
@@ -246,7 +285,16 @@ _ALL = (
         title="Gemini CLI",
         files=everywhere("{home}/.gemini/settings.json"),
         project=".gemini/settings.json",
+        remote=remote("httpUrl"),
         next="Restart Gemini CLI; `/mcp` in it shows the server.",
+    ),
+    Client(
+        name="qwen-code",
+        title="Qwen Code",
+        files=everywhere("{home}/.qwen/settings.json"),
+        project=".qwen/settings.json",
+        remote=remote("httpUrl"),
+        next="Restart Qwen Code; `/mcp` in it shows the server.",
     ),
     Client(
         name="copilot-cli",
@@ -254,6 +302,7 @@ _ALL = (
         files=everywhere("{copilot}/mcp-config.json"),
         project=".github/mcp.json",
         entry=with_tools,
+        remote=remote(type="http", tools=["*"]),
         next="Start a new session; `/mcp show` in it shows the server.",
     ),
     Client(
@@ -263,6 +312,7 @@ _ALL = (
         project="opencode.json",
         container="mcp",
         entry=one_list,
+        remote=remote(variable="{{env:{}}}", type="remote"),
         next="Restart OpenCode; `opencode mcp list` shows the server.",
     ),
     Client(
@@ -277,6 +327,7 @@ _ALL = (
         name="cline",
         title="Cline",
         files=everywhere("{cline}/settings/cline_mcp_settings.json"),
+        remote=remote(variable="", type="streamableHttp"),
         sign="{cline}",
         next="Open Cline's MCP servers, and switch the server on there if it is off.",
     ),

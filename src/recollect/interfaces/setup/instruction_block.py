@@ -36,6 +36,7 @@ INSTRUCTION_FILES: Mapping[str, tuple[str, str]] = {
     "claude-code": ("{claude}/CLAUDE.md", "CLAUDE.md"),
     "codex": ("{codex}/AGENTS.md", "AGENTS.md"),
     "gemini-cli": ("{home}/.gemini/GEMINI.md", "GEMINI.md"),
+    "qwen-code": ("{home}/.qwen/QWEN.md", "QWEN.md"),
     "cursor": ("", "AGENTS.md"),
     "copilot-cli": ("{copilot}/copilot-instructions.md", ".github/copilot-instructions.md"),
     "opencode": ("{config}/opencode/AGENTS.md", "AGENTS.md"),

@@ -13,19 +13,23 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace as changed
 
 from recollect.errors import UserError
 from recollect.interfaces.setup import files, json_edit, toml_edit
-from recollect.interfaces.setup.clients import Client, ServerCommand
+from recollect.interfaces.setup.clients import CLIENTS, Client, ServerAddress, ServerCommand
 from recollect.interfaces.setup.malformed import Malformed
 from recollect.interfaces.setup.nested import Keys, leaves, value_at, with_value_at
 
 Action = Literal["added", "updated", "removed", "none"]
 State = Literal["yes", "no", "differs", "unreadable"]
 T = TypeVar("T")
+# An entry has one of these keys: what starts the server, or where it runs.
+REACHED_BY = ("command", "url", "httpUrl")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # what every client takes; Codex takes no other
 AROUND = 1  # lines shown around a change: beside our entry stand others, and their keys
 WIDEST = 400  # a file that is one line would be shown whole, with all that is in it
@@ -85,17 +89,48 @@ def checked_name(name: str) -> str:
     return name
 
 
-def planned(client: Client, file: Path, name: str, started: ServerCommand) -> FileChange:
+def address(url: str, token_env: str) -> ServerAddress:
+    """Where a server runs, checked; `/mcp` is added to an address without a path."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https") or parts.username is not None:
+        raise UserError(
+            f"--url {url!r}: the address begins with http:// or https:// and a host, and holds no "
+            "password; `recollect serve` prints it."
+        )
+    if token_env and not VARIABLE.fullmatch(token_env):
+        raise UserError("--token-env takes the name of an environment variable, not the token.")
+    return ServerAddress(url.rstrip("/") + "/mcp" if parts.path in ("", "/") else url, token_env)
+
+
+def _entry(client: Client, server: ServerCommand | ServerAddress) -> dict[str, Any]:
+    if isinstance(server, ServerCommand):
+        return client.entry(server)
+    if client.remote is None:
+        having = ", ".join(known.name for known in CLIENTS.values() if known.remote)
+        raise UserError(
+            f"{client.title} has no entry for an address that is documented, so leave --url out; "
+            f"these have: {having}."
+        )
+    return client.remote(server)
+
+
+def planned(
+    client: Client, file: Path, name: str, server: ServerCommand | ServerAddress
+) -> FileChange:
     """The change that adds our entry to the file, or updates it.
 
-    Only what says how to start the server is ours: whatever else the entry holds stays. An entry of
-    our name that starts no command is replaced.
+    Only what says how to reach the server is ours: whatever else the entry holds stays. An entry of
+    our name that reaches it in another way is replaced.
     """
     before, data = _read(client, file)
     path = (client.container, name)
-    wanted = client.entry(started)
+    wanted = _entry(client, server)
     entry = value_at(data, path)
-    if not isinstance(entry, dict) or "command" not in entry:
+    if not isinstance(entry, dict) or not any(key in entry for key in REACHED_BY if key in wanted):
         parts: list[tuple[Keys, Any]] = [(path, wanted)]
     else:
         parts = [

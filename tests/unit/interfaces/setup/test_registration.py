@@ -11,7 +11,14 @@ import pytest
 from recollect.errors import UserError
 from recollect.interfaces.setup import files, registration
 from recollect.interfaces.setup.clients import Client, ServerCommand, known_client
-from recollect.interfaces.setup.registration import FileChange, planned, server, state, unplanned
+from recollect.interfaces.setup.registration import (
+    FileChange,
+    address,
+    planned,
+    server,
+    state,
+    unplanned,
+)
 
 SERVER = ServerCommand("/x/recollect", ("mcp",))
 PINNED = ServerCommand("/x/recollect", ("mcp",), {"RECOLLECT_HOME": "/v"})
@@ -83,6 +90,43 @@ def test_an_entry_that_starts_no_command_is_replaced(
     assert change.action == "updated"
     after = registration.FORMATS[one.format].parsed(done(change))
     assert after[one.container] == {"recollect": one.entry(SERVER), "b": {}}
+
+
+@pytest.mark.parametrize("one", [CURSOR, CODEX])
+def test_a_command_gives_way_to_an_address_and_what_was_added_to_that_stays(
+    tmp_path: Path, one: Client
+) -> None:
+    file = tmp_path / "config"
+    planned(one, file, "recollect", SERVER).carry_out()
+    planned(one, file, "recollect", address("http://h", "T")).carry_out()
+    editor = registration.FORMATS[one.format]
+    entry = editor.parsed(file.read_text())[one.container]["recollect"]
+    assert "command" not in entry
+    assert entry["url"] == "http://h/mcp"
+    added = editor.with_value(file.read_text(), (one.container, "recollect", "disabled"), True)
+    written(file, added)
+    change = planned(one, file, "recollect", address("https://other/x", "T"))
+    after = editor.parsed(done(change))[one.container]["recollect"]
+    assert after == entry | {"url": "https://other/x", "disabled": True}
+
+
+@pytest.mark.parametrize(
+    "url", ["", "127.0.0.1:7117", "ftp://h", "http://", "http://a:b@h/mcp", "http://[x"]
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(UserError, match="--url"):
+        address(url, "")
+
+
+def test_a_token_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
+    with pytest.raises(UserError) as caught:
+        address("http://h", "s3cr-t")
+    assert "s3cr-t" not in str(caught.value)
+
+
+def test_a_client_without_a_form_for_addresses_says_who_has_one(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"Zed has no entry.*claude-code"):
+        planned(known_client("zed"), tmp_path / "x", "recollect", address("http://h", ""))
 
 
 def test_the_state_of_a_registration(tmp_path: Path) -> None:

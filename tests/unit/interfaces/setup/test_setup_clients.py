@@ -8,7 +8,14 @@ from typing import Any, get_args
 import pytest
 
 from recollect.errors import UserError
-from recollect.interfaces.setup.clients import CLIENTS, Machine, ServerCommand, System, known_client
+from recollect.interfaces.setup.clients import (
+    CLIENTS,
+    Machine,
+    ServerAddress,
+    ServerCommand,
+    System,
+    known_client,
+)
 
 HOME = Path("/people/ada")
 SERVER = ServerCommand("/x/recollect", ("mcp",), {"RECOLLECT_HOME": "/v"})
@@ -140,6 +147,7 @@ def test_opencode_keeps_the_file_that_is_there(tmp_path: Path) -> None:
         ("windsurf", "mcpServers", PLAIN),
         ("devin", "mcpServers", PLAIN),
         ("gemini-cli", "mcpServers", PLAIN),
+        ("qwen-code", "mcpServers", PLAIN),
         ("copilot-cli", "mcpServers", {"type": "stdio"} | PLAIN | {"tools": ["*"]}),
         (
             "opencode",
@@ -159,6 +167,51 @@ def test_the_entry_of_each_client(name: str, container: str, entry: dict[str, An
     assert known_client(name).entry(SERVER) == entry
 
 
+ADDRESS = ServerAddress("http://h/mcp", "T")
+HEADERS = {"headers": {"Authorization": "Bearer ${T}"}}
+ENV_HEADERS = {"headers": {"Authorization": "Bearer ${env:T}"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        ("claude-code", {"type": "http", "url": "http://h/mcp"} | HEADERS),
+        ("cursor", {"url": "http://h/mcp"} | ENV_HEADERS),
+        ("codex", {"url": "http://h/mcp", "bearer_token_env_var": "T"}),
+        ("vscode", {"type": "http", "url": "http://h/mcp"} | ENV_HEADERS),
+        ("gemini-cli", {"httpUrl": "http://h/mcp"} | HEADERS),
+        ("qwen-code", {"httpUrl": "http://h/mcp"} | HEADERS),
+        ("copilot-cli", {"type": "http", "tools": ["*"], "url": "http://h/mcp"} | HEADERS),
+        (
+            "opencode",
+            {
+                "type": "remote",
+                "url": "http://h/mcp",
+                "headers": {"Authorization": "Bearer {env:T}"},
+            },
+        ),
+    ],
+)
+def test_the_entry_of_a_server_that_runs_already(name: str, entry: dict[str, Any]) -> None:
+    remote = known_client(name).remote
+    assert remote is not None
+    assert remote(ADDRESS) == entry
+    for key in ("headers", "bearer_token_env_var"):
+        entry.pop(key, None)
+    assert remote(ServerAddress("http://h/mcp")) == entry
+
+
+def test_a_client_that_reads_no_variables_takes_an_address_without_a_token() -> None:
+    remote = known_client("cline").remote
+    assert remote is not None
+    assert remote(ServerAddress("http://h/mcp")) == {
+        "type": "streamableHttp",
+        "url": "http://h/mcp",
+    }
+    with pytest.raises(UserError, match="no variables"):
+        remote(ADDRESS)
+
+
 def test_the_files_of_a_project() -> None:
     found = {one.name: one.project for one in CLIENTS.values() if one.project}
     assert found == {
@@ -169,6 +222,7 @@ def test_the_files_of_a_project() -> None:
         "zed": ".zed/settings.json",
         "devin": ".devin/mcp_config.json",
         "gemini-cli": ".gemini/settings.json",
+        "qwen-code": ".qwen/settings.json",
         "copilot-cli": ".github/mcp.json",
         "opencode": "opencode.json",
         "kiro": ".kiro/settings/mcp.json",
