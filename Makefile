@@ -64,6 +64,7 @@ bench: setup
 	$(BIN)/python benchmarks/bench_locked.py
 	$(BIN)/python benchmarks/bench_history.py
 	$(BIN)/python benchmarks/bench_secrets.py
+	$(BIN)/python benchmarks/bench_capture.py
 	$(BIN)/python benchmarks/bench_folders.py
 	$(BIN)/python benchmarks/bench_counts.py
 	$(BIN)/python benchmarks/bench_duplicates.py --data $(DATA)

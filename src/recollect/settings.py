@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 
 from recollect.errors import UserError
 from recollect.home import home_path
+from recollect.types import CaptureForm
 
 EmbeddingProvider = Literal["builtin", "onnx", "openai", "ollama", "none"]
 RerankProvider = Literal["builtin", "onnx", "http", "none"]
@@ -76,6 +77,15 @@ Age = Annotated[
     ),
 ]
 AtMost = Annotated[int, Meta(ge=0, le=10_000_000, description="a whole number from 0 to 10000000")]
+
+_FORM = f"({'|'.join(get_args(CaptureForm))})"
+Trusted = Annotated[
+    str,
+    Meta(
+        pattern=rf"^(|all|{_FORM}( *, *{_FORM})*)\Z",
+        description=f"all, or names with commas between them: {', '.join(get_args(CaptureForm))}",
+    ),
+]
 
 PREFIX = "RECOLLECT_"
 RESERVED = {"RECOLLECT_HOME", "RECOLLECT_NOW"}
@@ -164,6 +174,14 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
     ask_every: Turns = 8
 
 
+class CaptureSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether hooks keep what a user says outright, and which forms of that need no review: names
+    with commas between them, or `all`."""
+
+    enabled: bool = True
+    trust: Trusted = ""
+
+
 class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
     """Which secrets are replaced before a memory is written; `patterns` adds some, by name."""
 
@@ -225,6 +243,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     vault: LockSettings = LockSettings()
     mirror: Mirror = Mirror()
     hooks: Hooks = Hooks()
+    capture: CaptureSettings = CaptureSettings()
     secrets: Secrets = Secrets()
     history: HistorySettings = HistorySettings()
     trash: TrashSettings = TrashSettings()

@@ -21,9 +21,12 @@ Family = Literal["meaning", "words", "structure", "literal", "rarity", "rerankin
 
 # What may want a decision, and what can be decided.
 ReviewKind = Literal[
-    "secret", "contradiction", "duplicate", "expired", "expiring", "unused", "policy"
+    "candidate", "secret", "contradiction", "duplicate", "expired", "expiring", "unused", "policy"
 ]
 Choice = Literal["keep", "edit", "merge", "supersede", "forget", "later"]
+
+# How a user says what shall last; see `capture.forms`.
+CaptureForm = Literal["correction", "remember", "from-now-on", "prefer", "never", "always"]
 
 # How a memory came into the context of an agent.
 Origin = Literal["pinned", "matched", "newest"]

@@ -46,7 +46,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("query.understanding", "verdicts"),
     ("query.corrections",),
     ("documents", "secrets", "models", "transcripts"),
-    ("ingest",),
+    ("ingest", "capture"),
     ("store",),
     ("query",),
     ("settings", "memory_json", "checks", "auth"),

@@ -12,6 +12,7 @@ def test_nothing_is_lost_and_other_tools_can_open_it(tmp_path: Path) -> None:
     with opened(8, tmp_path) as memory:
         check_nothing_is_lost(memory, 8)
         assert len(memory.history("jwt")) == 2
+        assert memory.store.candidates.waiting() == []
         assert [result.id for result in memory.search("sessions")] == ["jwt"]
         memory.save(id="new", title="Indexed by the new view", tags=["z", "a"])
         assert [result.id for result in memory.search("z a", recipe="router")] == ["new"]

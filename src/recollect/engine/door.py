@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         upkeep,
         writing,
     )
+    from recollect.engine import capture as captures
     from recollect.engine import context as agent_context
     from recollect.engine import feedback as result_feedback
     from recollect.engine import folders as file_folders
@@ -75,6 +76,7 @@ if not TYPE_CHECKING:
     agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
     past_versions, similar_memories = map(Later, ("history", "similar"))
     comparison, policies, reviews = map(Later, ("comparison", "policies", "review"))
+    captures = Later("capture")
 
 
 class LaterMethod:
@@ -304,6 +306,7 @@ class Recollect:
 
     # Review
 
+    capture = method(captures.capture, WRITE)
     review = method(reviews.review, SEARCH)
     decide = method(reviews.decide, SEARCH, DELETE)
     settle = method(reviews.settle, SEARCH, DELETE)

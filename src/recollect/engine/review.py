@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from recollect.auth.capabilities import DELETE, WRITE
 from recollect.checks import bounded
 from recollect.engine import lifecycle
-from recollect.engine.review_kinds import KINDS, Found
+from recollect.engine.capture import accept
+from recollect.engine.review_kinds import KINDS, Found, candidates
 from recollect.engine.session import Session
 from recollect.engine.writing import edit, forget, supersede
 from recollect.errors import NotFound, UserError
@@ -27,6 +28,7 @@ from recollect.types import Choice, Memory, ReviewKind
 
 LIMIT = 20
 LATER = timedelta(days=7)
+LATER_SAID = "It comes back in a week."
 PROPOSED = "proposed "  # before a decision that nobody has made yet
 
 
@@ -116,6 +118,8 @@ def _check(item: ReviewItem, decision: str) -> None:
 def _carried_out(
     session: Session, item: ReviewItem, decision: str, changes: Mapping[str, Any]
 ) -> str:
+    if item.kind == "candidate":
+        return _captured(session, item, decision, changes)
     ids = [memory.id for memory in item.memories]
     if decision in ("merge", "supersede", "edit"):
         session.require(WRITE, action="review")
@@ -133,7 +137,23 @@ def _carried_out(
         return f"Forgotten: {', '.join(gone)}."
     if decision == "edit":
         return _edited(session, item, dict(changes))
-    return "Kept." if decision == "keep" else "It comes back in a week."
+    return "Kept." if decision == "keep" else LATER_SAID
+
+
+def _captured(session: Session, item: ReviewItem, decision: str, changes: Mapping[str, Any]) -> str:
+    """What becomes of something that a user said: a memory, as it is or edited, or nothing."""
+    if decision == "later":
+        return LATER_SAID
+    if decision == "edit" and not any(name != "id" for name in changes):
+        raise UserError(f"Say what to change: recollect review {item.id} edit --text TEXT")
+    marks = [bytes.fromhex(one.name) for one in candidates(session) if one.id == item.id]
+    mark = marks[0] if marks else b""  # somebody else has decided
+    if decision == "forget":
+        session.store.candidates.settle(mark, session.clock())
+        return "Not kept, and removed from the review."
+    session.require(WRITE, action="review")
+    kept = accept(session, mark, {} if decision == "keep" else changes)
+    return f"Kept as {kept.id}."
 
 
 def _edited(session: Session, item: ReviewItem, changes: dict[str, Any]) -> str:
@@ -165,15 +185,15 @@ def _items(session: Session, kind: str | None, wanted: str | None = None) -> Ite
     decided = session.store.reviews.all()
     now = session.clock()
     for found in (found for each in kinds for found in each(session)):
-        id = _id(found)
+        id = found.id
         if wanted not in (None, id):
             continue
-        memories = session.store.memories.get(found.ids)
+        memories = session.store.memories.get(found.ids) if found.ids else {}
         if len(memories) < len(found.ids) or (
             found.kind == "contradiction" and memories[found.ids[0]].superseded_by
         ):
             continue
-        every = tuple(memories[each] for each in found.ids)
+        every = found.memories or tuple(memories[each] for each in found.ids)
         key = f"{id}:{_stamp(every, found)}"
         decision = decided.get(key)
         proposed = _proposed(decision)
@@ -188,11 +208,6 @@ def _items(session: Session, kind: str | None, wanted: str | None = None) -> Ite
 def _kind_of(name: str) -> str:
     """The kind that a function of KINDS finds: `policies` finds `policy`."""
     return {"policies": "policy"}.get(name, name.removesuffix("s") if name != "unused" else name)
-
-
-def _id(found: Found) -> str:
-    named = "\0".join((found.kind, found.name, *sorted(found.ids)))
-    return f"{found.kind}-{content_digest(named, 5).hex()}"
 
 
 def _stamp(memories: Sequence[Memory], found: Found) -> str:

@@ -12,13 +12,16 @@ from typing import NamedTuple
 
 from recollect.engine.browsing import expired as expired_memories
 from recollect.engine.browsing import expiring as expiring_memories
+from recollect.engine.capture import candidate_draft
 from recollect.engine.comparison import compared
 from recollect.engine.late_secrets import late_secrets
 from recollect.engine.policies import tidy
 from recollect.engine.session import Session
 from recollect.errors import UserError
+from recollect.hashing import content_digest
+from recollect.ingest.draft import complete
 from recollect.times import moved
-from recollect.types import Choice, ReviewKind
+from recollect.types import Choice, Memory, ReviewKind
 
 SOON = timedelta(days=7)
 UNUSED = timedelta(days=90)
@@ -36,6 +39,22 @@ class Found(NamedTuple):
     choices: tuple[Choice, ...]
     sure: float = 1.0
     name: str = ""  # what it is about, where that is no memory
+    memories: tuple[Memory, ...] = ()  # what would become one
+
+    @property
+    def id(self) -> str:
+        named = "\0".join((self.kind, self.name, *sorted(self.ids)))
+        return f"{self.kind}-{content_digest(named, 5).hex()}"
+
+
+def candidates(session: Session) -> Iterator[Found]:
+    """What a user said in a session that may be worth keeping."""
+    choices: tuple[Choice, ...] = ("keep", "edit", "forget", "later")
+    for each in session.store.candidates.waiting():
+        why = f'Said in {each.client}, in the form "{each.form}": {each.place or each.session}.'
+        found = Found("candidate", (), why, "keep", choices, name=each.mark.hex())
+        said = candidate_draft(each)
+        yield found._replace(memories=(complete(said, found.id, None, each.at),))
 
 
 def secrets(session: Session) -> Iterator[Found]:
@@ -100,6 +119,7 @@ def policies(session: Session) -> Iterator[Found]:
 
 
 KINDS: tuple[Callable[[Session], Iterator[Found]], ...] = (
+    candidates,
     secrets,
     contradictions,
     duplicates,

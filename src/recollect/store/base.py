@@ -153,6 +153,21 @@ class ReviewDecision(NamedTuple):
     until: datetime | None
 
 
+class CapturedRemark(NamedTuple):
+    """What a user said that may be worth keeping: when and where, in which form (see
+    `capture.forms`), and the fields of the memory that it would be. `mark`: the same for the same
+    sentence in the same session."""
+
+    mark: bytes
+    at: datetime
+    client: str
+    session: str
+    user: str
+    form: str
+    place: str
+    fields: Mapping[str, str]
+
+
 class FeedbackState(NamedTuple):
     """Whether there is any feedback, and what was learned from it; '' for nothing."""
 

@@ -33,6 +33,7 @@ from recollect.auth.capabilities import (
 )
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import well_formed
+from recollect.engine.capture import AgentSession
 from recollect.engine.review import ReviewItem
 from recollect.errors import Forbidden, NotFound, StoreError, UserError
 from recollect.ingest.draft import draft
@@ -61,6 +62,7 @@ NO_ITEM = ReviewItem("no-item", "policy", "", 1.0, "keep", ("keep",), (), "", "n
 CALLS: dict[str, Callable[[Recollect], Any]] = {
     "save": lambda memory: memory.save(title="Another one"),
     "save_all": lambda memory: memory.save_all([draft({"title": "Another one"})]),
+    "capture": lambda memory: memory.capture([], AgentSession("codex", "s1", "")),
     "import_lines": lambda memory: memory.import_lines(read_lines([b'{"title": "Imported"}\n'])),
     "edit": lambda memory: memory.edit("kept", severity="warning"),
     "edited": lambda memory: memory.edited("kept", severity="warning"),

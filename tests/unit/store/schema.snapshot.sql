@@ -57,6 +57,9 @@ CREATE INDEX writes_at ON writes (at);
 -- index writes_undoes
 CREATE INDEX writes_undoes ON writes (undoes) WHERE undoes IS NOT NULL;
 
+-- table candidates
+CREATE TABLE candidates (mark BLOB PRIMARY KEY, at INTEGER NOT NULL, client TEXT NOT NULL, session TEXT NOT NULL, user TEXT NOT NULL, form TEXT NOT NULL, place TEXT NOT NULL, fields TEXT NOT NULL) WITHOUT ROWID, STRICT;
+
 -- table codebooks
 CREATE TABLE codebooks (key INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL UNIQUE REFERENCES models ON DELETE CASCADE, points BLOB NOT NULL) STRICT;
 

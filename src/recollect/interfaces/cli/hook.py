@@ -14,13 +14,14 @@ from msgspec.structs import replace
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import add_json, parser_of, project_of, wrong_call
-from recollect.interfaces.cli.hook_process import folder_of, home_of
+from recollect.interfaces.cli.hook_process import folder_of, home_of, note
 from recollect.interfaces.cli.main import COMMANDS
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled
-from recollect.interfaces.hooks.answers import AgentEvent, answered, answered_in
+from recollect.interfaces.hooks.answers import answered, answered_in
 from recollect.interfaces.hooks.protocols import (
     PROTOCOLS,
+    AgentEvent,
     HookEvent,
     HookProtocol,
     client_of,
@@ -81,6 +82,7 @@ def _replayed(
 ) -> dict[str, Any]:
     """What the agent sees at this event, and what the hook prints for it; in a session of its own,
     which has come so far that the agent is asked."""
+    from recollect.capture.forms import remarks  # noqa: PLC0415  start-up time
     from recollect.interfaces.hooks.recorded import recorded_event  # noqa: PLC0415  start-up time
 
     values = recorded_event(protocol.client, event.name)
@@ -91,12 +93,19 @@ def _replayed(
     session = HookSession(turns=max(0, memory.settings.hooks.ask_every - 1))
     text = answered_in(session, memory, asked)
     printed = said(event, text)
-    return {"event": event.name, "seen": text if printed else "", "printed": printed}
+    said_outright = [each.text for each in remarks(asked.text("prompt"))]
+    return {
+        "event": event.name,
+        "seen": text if printed else "",
+        "printed": printed,
+        "captured": said_outright if memory.settings.capture.enabled else [],
+    }
 
 
 def _shown(row: dict[str, Any]) -> str:
     seen = visible(row["seen"]) or styled("(the agent sees nothing)", DIM)
-    return f"{styled(row['event'], BOLD)}\n{seen}"
+    kept = [f"Kept for your review: {visible(text)}" for text in row["captured"]]
+    return "\n".join([styled(row["event"], BOLD), seen, *kept])
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
@@ -108,7 +117,12 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
         raise UserError("There is no such event.")
     folder = folder_of(values)
     project = project_of(Path(folder) if folder else Path.cwd())
-    printed = said(event, answered(memory, AgentEvent(PROTOCOLS[client], event, project, values)))
+
+    def failed(error: Exception) -> None:
+        note(["hook", event.name, client], f"Not captured: {type(error).__name__}")
+
+    asked = AgentEvent(PROTOCOLS[client], event, project, values)
+    printed = said(event, answered(memory, asked, failed))
     return printed if isinstance(printed, str) else msgspec.json.encode(printed).decode()
 
 

@@ -9,16 +9,14 @@ finds repetitions as for any save.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
 
 from recollect.engine import Recollect
-from recollect.errors import UserError
+from recollect.errors import RecollectError, UserError
 from recollect.folders.instructions import SOURCE as INSTRUCTIONS
 from recollect.interfaces.hooks import texts
-from recollect.interfaces.hooks.protocols import HookEvent, HookProtocol, Moment
+from recollect.interfaces.hooks.protocols import AgentEvent, HookProtocol, Moment
 from recollect.interfaces.hooks.sessions import HookSession, SessionFile, remove_old
-from recollect.named_tuples import NamedTuple
+from recollect.interfaces.hooks.user_turns import capture_said, place_at_end
 from recollect.present.agent_context import context_text, fitted
 from recollect.query.terms import keywords
 from recollect.types import Context, Filter, Memory
@@ -35,32 +33,20 @@ SEARCH_MS = 120  # of the 300 that a prompt's hook has
 CLOSE = 0.6
 # More than fit: what the client reads by itself is left out of them.
 START_MEMORIES = 30
-# Longer transcripts are not read to count their lines.
-LARGEST_COUNTED = 20_000_000
 
 
-class AgentEvent(NamedTuple):
-    """An event of an agent: which, and what its input says."""
-
-    protocol: HookProtocol
-    event: HookEvent
-    project: str
-    values: Mapping[str, Any]
-
-    def text(self, name: str) -> str:
-        """A value of the input that is a text, by our name for it; else empty."""
-        value = self.values.get(self.protocol.names[name])
-        return value if isinstance(value, str) else ""
-
-    def is_set(self, name: str) -> bool:
-        return self.values.get(self.protocol.names[name]) is True
-
-
-def answered(memory: Recollect, asked: AgentEvent) -> str:
-    """What the agent is told, empty for nothing; what was shown and asked is remembered."""
+def answered(
+    memory: Recollect, asked: AgentEvent, failed: Callable[[Exception], None] = lambda error: None
+) -> str:
+    """What the agent is told, empty for nothing; what was shown and asked is remembered. `failed`
+    is called with what kept the user's own words from being captured, which changes no answer."""
     file = SessionFile(memory.home, asked.protocol.client, asked.text("session"))
     session = file.read()
     text = answered_in(session, memory, asked)
+    try:
+        capture_said(memory, asked, session)
+    except (RecollectError, OSError) as error:
+        failed(error)
     file.write(session)
     return text
 
@@ -158,21 +144,8 @@ def _stop(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
 
 def _asking(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
     session.compacted, session.asked = False, session.turns
-    return texts.ASKING.format(
-        project=asked.project, client=asked.protocol.client, path=_place(asked.text("transcript"))
-    )
-
-
-def _place(transcript: str) -> str:
-    """The transcript, and the line that it has come to where that is quickly counted."""
-    if not transcript:
-        return ""
-    try:
-        with Path(transcript).open("rb") as stream:
-            read = stream.read(LARGEST_COUNTED + 1)
-    except (OSError, ValueError):
-        return transcript
-    return transcript if len(read) > LARGEST_COUNTED else f"{transcript}:{read.count(10)}"
+    path = place_at_end(asked.text("transcript"))
+    return texts.ASKING.format(project=asked.project, client=asked.protocol.client, path=path)
 
 
 def _end(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:

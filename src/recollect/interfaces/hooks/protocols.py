@@ -66,6 +66,23 @@ class HookProtocol(NamedTuple):
         return next((event for event in self.events if event.name == name), None)
 
 
+class AgentEvent(NamedTuple):
+    """An event of an agent: which, and what its input says."""
+
+    protocol: HookProtocol
+    event: HookEvent
+    project: str
+    values: Mapping[str, Any]
+
+    def text(self, name: str) -> str:
+        """A value of the input that is a text, by our name for it; else empty."""
+        value = self.values.get(self.protocol.names[name])
+        return value if isinstance(value, str) else ""
+
+    def is_set(self, name: str) -> bool:
+        return self.values.get(self.protocol.names[name]) is True
+
+
 SNAKE = {
     "session": "session_id", "folder": "cwd", "prompt": "prompt", "source": "source",
     "transcript": "transcript_path", "again": "stop_hook_active",

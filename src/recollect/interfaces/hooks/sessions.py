@@ -23,12 +23,14 @@ KEPT_S = 7 * 24 * 3600  # a session that nobody has gone on with for so long is 
 class HookSession(Struct):
     """`shown`: hashes of the memories that the agent has seen. `turns`: how many it has finished;
     `asked`: how many it had when it was last asked what is worth keeping. `compacted`: its
-    conversation was summarised, and it has not been asked since."""
+    conversation was summarised, and it has not been asked since. `read`: how far its transcript was
+    read, as the bytes before and the number of the next line."""
 
     shown: list[str] = []
     turns: int = 0
     asked: int = 0
     compacted: bool = False
+    read: tuple[int, int] = (0, 1)
 
 
 class SessionFile:

@@ -48,8 +48,11 @@ async def inbox(service: Service, request: Request) -> Response:
 
 
 async def decide(service: Service, request: Request) -> Response:
-    """Carry it out, and go on with the rest. To edit a memory its own page is better."""
+    """Carry it out, and go on with the rest. To edit a memory its own page is better;
+    what would become one has its text here."""
     fields = await submitted(request)
     decision = fields.get("decision", [""])[0]
-    done = await service.ask(service.engine.decide, memory_id(request), decision)
+    text = fields.get("text", [""])[0] if decision == "edit" else ""
+    changes = {"text": text} if text else None
+    done = await service.ask(service.engine.decide, memory_id(request), decision, changes=changes)
     return redirect(f"/review?{query_string(done=done)}")

@@ -43,6 +43,7 @@ ENTRIES = {
     "memory_tags": "iii",
     "versions": "iib",
     "reviews": "tti[in]",
+    "candidates": "bit{6}",
     "memory_tags_tag": "ii",
     "sqlite_autoindex_tags_1": "ti",
     "sqlite_autoindex_memories_1": "ti",
@@ -54,7 +55,7 @@ COLUMNS = (
     *(name for name in FIELDS[:-1] if name not in LATER),
     "content_hash", "forgotten_at", "checksum", *LATER,
 )  # fmt: skip
-NEW = ("writes", "versions", "usage", "reviews")  # since version 8
+SINCE = {"writes": 8, "versions": 8, "usage": 8, "reviews": 8, "candidates": 9}  # versions
 KINDS = {int: "i", str: "t", bytes: "b"}
 # So many ways to order the tags of a memory are compared with its checksum: seven tags at most.
 MOST_ORDERS = 5040
@@ -97,7 +98,7 @@ class Salvage:
         for name, shape in (ROWS | ENTRIES).items():
             kind = TABLE_LEAF if name in ROWS else INDEX_LEAF
             holding, complete = trees.get(name, ([], False))
-            if not complete and not (name in NEW and 0 < self.version < 8):
+            if not complete and not 0 < self.version < SINCE.get(name, 0):
                 self.incomplete.add(name)
                 holding += self._like(shape, kind, visited)
             self._rows[name] = self._fitting(name, re.compile(shape), holding)

@@ -31,6 +31,7 @@ HEXADECIMAL = re.compile("[0-9a-f]{64}")
 # The tables that are taken over as they are, each after those that its rows refer to.
 COPIED = (
     "folders", "files", "cuts", "models", "vectors", "writes", "versions", "usage", "reviews",
+    "candidates",
 )  # fmt: skip
 INSERT = (
     f"INSERT OR IGNORE INTO memories ({', '.join(FIELDS)}, content_hash, checksum) "
@@ -61,6 +62,7 @@ LOSSES = {
     "versions": HISTORY,
     "usage": "How often some memories were used may be missing.",
     "reviews": "Some decisions of reviews may be missing.",
+    "candidates": "Some of what was captured and waits in the review may be missing.",
 }
 
 

@@ -270,6 +270,19 @@ CREATE TABLE reviews (
     until    INTEGER
 ) WITHOUT ROWID, STRICT;
 
+-- What a user said that may be worth keeping, until somebody has decided. Once decided the fields are
+-- '', and the row is there so that the same turn is not captured again.
+CREATE TABLE candidates (
+    mark    BLOB PRIMARY KEY,       -- HMAC-SHA-256 of client, session and sentence under the vault's key
+    at      INTEGER NOT NULL,
+    client  TEXT NOT NULL,          -- the agent in which it was said
+    session TEXT NOT NULL,
+    user    TEXT NOT NULL,          -- the name of the caller's token; '' for the owner
+    form    TEXT NOT NULL,          -- see capture/forms.py
+    place   TEXT NOT NULL,          -- transcript:line
+    fields  TEXT NOT NULL           -- of the memory, as JSON, without secrets
+) WITHOUT ROWID, STRICT;
+
 CREATE TABLE feedback (
     key       INTEGER PRIMARY KEY,
     query     TEXT NOT NULL,

@@ -27,6 +27,7 @@ from recollect.store.sqlite.vocabulary import SqliteVocabulary
 if TYPE_CHECKING:
     from recollect.store.history import Change
     from recollect.store.sqlite.aging import SqliteAging
+    from recollect.store.sqlite.candidates import SqliteCandidates
     from recollect.store.sqlite.folders import SqliteFolders
     from recollect.store.sqlite.history.reading import SqliteHistory
     from recollect.store.sqlite.mending import Mended
@@ -105,6 +106,14 @@ class SqliteStore:
         from recollect.store.sqlite.reviews import SqliteReviews  # noqa: PLC0415  start-up time
 
         return SqliteReviews(self.database)
+
+    @cached_property
+    def candidates(self) -> SqliteCandidates:
+        from recollect.store.sqlite.candidates import (  # noqa: PLC0415  start-up time
+            SqliteCandidates,
+        )
+
+        return SqliteCandidates(self.database)
 
     @cached_property
     def aging(self) -> SqliteAging:

@@ -1,5 +1,5 @@
 -- Version 9: a schema that SQLite 3.40 can read, so that other tools open a vault: before, the view had
--- an ORDER BY within group_concat().
+-- an ORDER BY within group_concat(). And what users said that may be worth keeping waits for a decision.
 
 DROP VIEW indexed;
 CREATE VIEW indexed AS
@@ -26,3 +26,16 @@ CREATE TRIGGER indexed_write INSTEAD OF INSERT ON indexed BEGIN
     INSERT INTO details_words (rowid, details)
         SELECT key, details FROM indexed WHERE key = new.key AND details <> '';
 END;
+
+-- What a user said that may be worth keeping, until somebody has decided. Once decided the fields are
+-- '', and the row is there so that the same turn is not captured again.
+CREATE TABLE candidates (
+    mark    BLOB PRIMARY KEY,       -- HMAC-SHA-256 of client, session and sentence under the vault's key
+    at      INTEGER NOT NULL,
+    client  TEXT NOT NULL,          -- the agent in which it was said
+    session TEXT NOT NULL,
+    user    TEXT NOT NULL,          -- the name of the caller's token; '' for the owner
+    form    TEXT NOT NULL,          -- see capture/forms.py
+    place   TEXT NOT NULL,          -- transcript:line
+    fields  TEXT NOT NULL           -- of the memory, as JSON, without secrets
+) WITHOUT ROWID, STRICT;

@@ -1,0 +1,250 @@
+"""The forms in which a user says outright what shall outlast the task, as data.
+
+Few and precise: what is kept unasked must be worth keeping. So a form asks for its words at the
+start of a sentence, for a verb of the agent's work where it gives an order, and for a word that
+says "in general" where it corrects or prefers. Everything here is English. Another language needs
+its own words in `TRIGGERS`, `VERBS`, `ASIDE`, `REFUSED` and the patterns; how quotations and
+pastes are left out, the limits, and what is done with a match stay.
+`benchmarks/bench_capture.py` measures each form on judged sessions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from recollect.capture import triggered
+from recollect.capture.prose import sentences
+from recollect.types import CaptureForm
+
+# More of them in one turn are a document that was pasted, not what a person says.
+MOST_IN_A_TURN = 3
+LONGEST_TITLE = 120
+# "Never do that" says nothing without its task.
+FEWEST_WORDS = 4
+
+# What an agent does, in contrast to what the program under work does ("always return 200").
+VERBS = (
+    r"(?:add|amend|answer|apply|ask|assume|avoid|base|branch|build|bump|change|check|cherry-pick|"
+    r"comment|commit|create|delete|deploy|disable|document|edit|explain|fix|follow|force[- ]push|"
+    r"format|generate|guess|hard-?code|import|install|introduce|leave|lint|make sure|merge|mock|"
+    r"modify|move|name|open|pin|prefix|prefer|push|put|rebase|refactor|release|rely|remove|rename|"
+    r"reply|rewrite|run|ship|show me|sign|skip|squash|stage|stick|suggest|switch|tag|talk|tell|"
+    r"test|touch|translate|trust|try|update|upgrade|use|verify|wait|wrap|write)\b"
+)
+# What a team does by habit, after "we" or "this project".
+HABITS = (
+    r"(?:use|uses|run|deploy|write|keep|store|support|supports|target|build|ship|follow|name|put|"
+    r"merge|squash|test|wrap|report|release|sign|pin|avoid|agreed|decided|moved|migrated|switched|"
+    r"standardi[sz]ed)\b"
+)
+# What holds of things: "strings always go through …".
+THINGS = r"(?:goe?s?|comes?|lives?|belongs?|have to|has to)\b"
+MUST = r"(?:must|should|shall|have to|has to|needs? to|ought to)"
+NOT = r"do(?:n't| not)"
+ORDER = rf"(?:(?:please|always|never|{NOT}(?: ever)?) )*{VERBS}"
+LATER = r"(?:from (?:now|here) on(?: out)?|going forward)"
+SCOPED = r"(?:all|our|every|any|new)\b"
+
+# What makes a correction one of general use.
+HERE = (
+    r"(?:in|for|across) (?:this|our|the (?:whole|entire)) (?:\w+ )?(?:repo|repository|project|"
+    r"code ?base|crate|package|team|company|organi[sz]ation|monorepo)\b"
+)
+WE = (
+    r"\b(?:we|this (?:repo|project|code ?base|crate|team)) "
+    rf"(?:{NOT} (?:ever )?|never |always |only |all )*{HABITS}"
+)
+OUR = (
+    r"\bour (?:\S+ ){1,4}(?:is|are|lives?|comes?|goes) "
+    r"(?:in|at|on|from|under|called|named|built|through|via)\b"
+)
+SINCE = (
+    r"\b(?:since|as of) (?:january|february|march|april|may|june|july|august|september|october|"
+    r"november|december|version|v?\d|last (?:week|month|year))\b"
+)
+RULE = (
+    rf"\b(?:always|never|ever|must not|mustn't) (?:{VERBS}|{THINGS})|"
+    rf"\b{THINGS}[^,;]* (?:never|always)\b|, never (?!mind|again|seen|had|happened)\w"
+)
+GENERAL = rf"(?:{WE}|{OUR}|{SINCE}|{RULE}|{HERE}|\beverywhere\b)"
+WRONG = (
+    r"(?:actually,? )?(?:no|nope|wrong|incorrect|that(?:'s| is| was) "
+    r"(?:wrong|incorrect|not (?:right|correct|how we do (?:it|that|this))))(?:,? no)?"
+)
+
+
+class Form(NamedTuple):
+    """`about`: what it takes and what it leaves. `kind`: of the memory. `patterns`: one of them
+    matches at the start of a sentence in small letters, behind what may precede it."""
+
+    name: CaptureForm
+    kind: str
+    about: str
+    patterns: tuple[str, ...]
+
+
+FORMS = (
+    Form(
+        "correction",
+        "fact",
+        "The agent did it wrong, and the user says how it is done in general: 'no, we use pytest "
+        "in this repo', 'I told you not to …'. Not which of two things is meant this time.",
+        (
+            rf"{WRONG}\b[\s,.:;!–-]+(?!.*\bi meant\b).*{GENERAL}",
+            r"i(?:'ve| have)? (?:already )?(?:told|asked) you (?:(?:not|never) to|"
+            rf"to (?:never|always|not)) {VERBS}",
+            rf"i (?:already )?said .*(?:{GENERAL}|\bthis code ?base\b)",
+        ),
+    ),
+    Form(
+        "remember",
+        "fact",
+        "The user asks to remember a statement: 'remember that …', 'keep in mind: …'. No errand "
+        "('remember to push'), and no question.",
+        (
+            r"(?:always )?remember (?:to (?:always|never) |that\b|this\b.*:|for [^:]*:)",
+            r"(?:remember|keep in mind)\s*[:–-]",
+            r"keep in mind (?:that\b|for .*:)",
+            r"for (?:the record|future reference)\b",
+            r"note for (?:the future|later)\b",
+        ),
+    ),
+    Form(
+        "from-now-on",
+        "preference",
+        "An order for the time to come: 'from now on …', 'in future, never …'. Not what something "
+        "is called from now on.",
+        (
+            rf"(?:{LATER}|henceforth|in (?:the )?future|next time)[\s,:–-]+(?:{ORDER}|"
+            rf"(?:you|we) (?:{MUST}|{HABITS}|always|never|only)|i (?:want|expect|prefer)|"
+            r"(?:every|all|any|each|new)\b.* (?:needs?|must|should|ha(?:s|ve) to|gets?|goes?)\b)",
+            rf"{ORDER}.*\b{LATER}\W*$",
+            rf"{NOT} {VERBS}.*\bnext time\W*$",
+        ),
+    ),
+    Form(
+        "prefer",
+        "preference",
+        "What the user prefers in general: 'I prefer short answers', 'I prefer A over B'. Not "
+        "which of the variants at hand.",
+        (
+            r"i (?:(?:always|generally|usually|strongly|much|really) )*prefer (?!(?:the|this|that|"
+            r"these|those|it|a|an|your|his|her|to|not|if|when|option|approach|variant|version|"
+            r"number|solution|plan)\b)(?!.*\b(?:here|instead)\W*$|.*\bas (?:the|a)\b)"
+            r"(?:\S+ \S|\S+s\W*$)",
+            r"i(?:'d| would) (?:always|generally|usually) prefer\b",
+            rf"i(?:'d| would)? prefer .*(?:{HERE}|"
+            r"\b(?:everywhere|in general|by default|whenever|for all)\b)",
+        ),
+    ),
+    Form(
+        "never",
+        "preference",
+        "An order not to do something of the agent's work, ever: 'never commit to main', 'we never "
+        "use …'. Not 'never mind', nor what never happens.",
+        (
+            rf"(?:never(?: ever)?|{NOT} ever) {VERBS}",
+            rf"(?:you|we|i|agents) {MUST} never {VERBS}",
+            rf"you (?:must not|mustn't|may never|are never to) {VERBS}",
+            rf"we (?:never|{NOT} ever) {HABITS}",
+            rf"i (?:never|{NOT} ever) want (?:you|to see)\b",
+            r"(?:\S+ ){1,4}never (?:go|come|live|belong)\b",
+            rf"{SCOPED}.* {MUST} never\b",
+        ),
+    ),
+    Form(
+        "always",
+        "preference",
+        "An order to do something of the agent's work each time, or a habit of the team: 'always "
+        "run the tests before …', 'whenever you add a page, …'. Not what always happens.",
+        (
+            rf"always (?!.*\bjust\b){VERBS}",
+            rf"(?:you|we|agents) (?:{MUST} always|always {MUST}) ",
+            rf"we (?:always|only) {HABITS}",
+            r"i always want (?:you|the|every|all)\b",
+            rf"(?:whenever|every time|each time) you {VERBS}.*, ",
+            rf"{ORDER}.* (?:whenever|every time|each time) you\b",
+            rf"(?!(?:i|it|he|she|they|you|this|that|there)\b)(?:\S+ ){{1,6}}always {THINGS}",
+            rf"{SCOPED}.* {MUST} always\b",
+        ),
+    ),
+)
+
+# What may stand before a form: "ok then, please …".
+ASIDE = (
+    r"(?:(?:ok(?:ay)?|and|also|so|but|then|well|hey|oh|ah|hm+|yes|yeah|yep|good|great|fine|nice|"
+    r"thanks|thank you|cool|perfect|btw|by the way|please|pls|plz|in general|generally|as a rule|"
+    r"one (?:more )?thing(?: in general)?|important|quick note|side note|fyi|i want you to|"
+    r"i'?d like you to|you keep [^.]*[.,])[\s,:;.!–-]+)+"
+)
+# In these sentences no form counts.
+REFUSED = (
+    # A question, also without its mark.
+    r"(?:what|why|how|who|which|where|can|could|would|should|shall|will|does|did|is|are|am|was|"
+    r"were|has|may|might|isn't|aren't|doesn't|didn't|won't|can't|couldn't|wouldn't|shouldn't|"
+    r"(?:do|have|when do|when did|when does|when is) (?:you|we|i|they|it|the))\b|.*\?\W*$",
+    # What is only supposed, or what somebody else says.
+    r"(?:if|suppose|supposing|imagine|assume|assuming|let's say|say|unless|even if|in case|maybe|"
+    r"perhaps|i think|i guess|i wonder|not sure)\b|.*\b(?:if i (?:said|say|told)|would be|"
+    r"(?:he|she|they|docs?|readme|manual|spec|someone) (?:says?|said|told)|says the|"
+    r"according to)\b",
+    # What is about the task at hand alone.
+    r".*\b(?:for now|right now|(?<!from )now\b(?! on)|this time|today|tonight|tomorrow|once|"
+    r"at the moment|temporarily|for a (?:second|minute|moment)|in this (?:function|file|case|test|"
+    r"method|class|branch|pr|commit|loop|query|component|page|script|endpoint|example|run|task|"
+    r"session)|for this (?:one|task|change|test|file|function|case|pr|run|session))\b",
+)
+
+
+class Remark(NamedTuple):
+    """What a user said in one of the forms: a memory's kind, title and text, and the form's name.
+    The text is the sentence as it was said."""
+
+    kind: str
+    title: str
+    text: str
+    form: CaptureForm
+
+
+@cache
+def _compiled(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+
+
+def remarks(turn: str) -> list[Remark]:
+    """What of a user's turn is in one of the forms; nothing where there is so much of it that it
+    was pasted."""
+    names = triggered(turn)
+    forms = [form for form in FORMS if form.name in names]
+    found = list(_remarks(turn, forms)) if forms else []
+    return found if len(found) <= MOST_IN_A_TURN else []
+
+
+def _remarks(turn: str, forms: Sequence[Form]) -> Iterator[Remark]:
+    before = ""  # a sentence that says no more than that the next one is a correction
+    for said, masked in sentences(turn):
+        plain = before + masked.casefold().replace("’", "'")
+        bare = plain[_aside(plain) :]
+        before = f"{bare} " if _compiled(WRONG).fullmatch(bare.rstrip(".!")) else ""
+        if len(bare.split()) >= FEWEST_WORDS and not _compiled(*REFUSED).match(bare):
+            form = next((form for form in forms if _compiled(*form.patterns).match(bare)), None)
+            if form is not None:
+                yield Remark(form.kind, title_of(said), said, form.name)
+
+
+def _aside(text: str) -> int:
+    """How many characters precede what is said."""
+    start = _compiled(ASIDE).match(text.casefold())
+    return start.end() if start else 0
+
+
+def title_of(said: str) -> str:
+    """The sentence without what precedes it, as a heading."""
+    title = said[_aside(said) :]
+    title = (title[:1].upper() + title[1:]).rstrip(" .!")
+    if len(title) <= LONGEST_TITLE:
+        return title
+    return f"{title[:LONGEST_TITLE].rpartition(' ')[0]} …"

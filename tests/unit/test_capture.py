@@ -1,0 +1,207 @@
+"""Capture: what a user said waits in the review, once, and becomes a memory when it is accepted."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from recollect.engine import Recollect
+from recollect.engine.capture import AgentSession, UserTurn
+from recollect.engine.review import ReviewItem, review_json
+from recollect.errors import NotFound, UserError
+from recollect.interfaces.cli.review import walk
+from recollect.interfaces.hooks.protocols import PROTOCOLS, AgentEvent, HookEvent
+from recollect.interfaces.hooks.sessions import HookSession
+from recollect.interfaces.hooks.user_turns import capture_said
+from recollect.settings import CaptureSettings, Embedding, Rerank, Settings, load_settings
+from recollect.store.sqlite.mending import salvaging
+from recollect.store.sqlite.salvaged_vault import write_vault
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+SESSION = AgentSession("claude-code", "s1", "harbor-api")
+RULE = "Always run `make lint` before you commit anything."
+PLACE = "/home/dev/.claude/s1.jsonl:7"
+TURN = UserTurn(f"ok. {RULE}", PLACE, NOW - timedelta(days=1))
+
+
+def opened(folder: Path, settings: Settings = OFF, **more: Any) -> Recollect:
+    return Recollect(
+        folder / "vault.db", home=folder, settings=settings, environment={}, clock=lambda: NOW,
+        **more,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Any:
+    with opened(tmp_path) as held:
+        yield held
+
+
+def waiting(memory: Recollect) -> list[ReviewItem]:
+    return list(memory.review(kind="candidate").items)
+
+
+def test_what_was_said_waits_first_in_the_review_and_is_not_found(memory: Recollect) -> None:
+    memory.save(id="gone", title="Old", valid_until="2026-05-01T00:00:00Z")
+    memory.capture([TURN], SESSION)
+    candidate, expired = memory.review().items
+    assert (candidate.kind, expired.kind) == ("candidate", "expired")
+    assert candidate.choices == ("keep", "edit", "forget", "later")
+    assert 'the form "always"' in candidate.why
+    assert PLACE in candidate.why
+    [said] = candidate.memories
+    assert (said.text, said.kind, said.project) == (RULE, "preference", "harbor-api")
+    assert [result.id for result in memory.search("make lint commit")] == []
+    assert [one.id for one in memory.list()] == ["gone"]
+    assert [one.id for one in memory.export()] == ["gone"]
+
+
+def test_keeping_it_makes_a_memory_with_its_source(memory: Recollect) -> None:
+    memory.capture([TURN], SESSION)
+    [item] = waiting(memory)
+    done = memory.decide(item.id, "keep")
+    [kept] = memory.list()
+    assert done == f"Kept as {kept.id}."
+    assert (kept.title, kept.text) == (RULE.rstrip("."), RULE)
+    assert (kept.source, kept.path, kept.created_at) == ("claude-code", PLACE, TURN.at)
+    assert waiting(memory) == []
+    with pytest.raises(NotFound):
+        memory.decide(item.id, "keep")
+
+
+def test_an_edited_text_brings_its_own_title(memory: Recollect) -> None:
+    memory.capture([TURN], SESSION)
+    [item] = waiting(memory)
+    with pytest.raises(UserError, match="edit --text TEXT"):
+        memory.decide(item.id, "edit")
+    memory.decide(item.id, "edit", changes={"text": "run make lint before a commit."})
+    [kept] = memory.list()
+    assert (kept.title, kept.text) == (
+        "Run make lint before a commit", "run make lint before a commit.",
+    )  # fmt: skip
+
+
+def test_what_is_forgotten_leaves_no_word_and_does_not_come_back(
+    memory: Recollect, tmp_path: Path
+) -> None:
+    memory.capture([TURN], SESSION)
+    memory.decide(waiting(memory)[0].id, "forget")
+    memory.capture([TURN], SESSION)
+    assert waiting(memory) == []
+    assert memory.store.database.rows("SELECT fields, place FROM candidates") == [("", "")]
+    memory.capture([TURN], SESSION._replace(id="s2"))
+    assert len(waiting(memory)) == 1, "Who says it again in another session means it."
+
+
+def test_later_is_a_week_and_an_agent_only_proposes(memory: Recollect) -> None:
+    memory.capture([TURN], SESSION)
+    memory.propose(waiting(memory)[0].id, "forget")
+    [item] = waiting(memory)
+    assert item.proposed == "forget"
+    memory.decide(item.id, "later")
+    assert waiting(memory) == []
+
+
+def test_a_key_decides_on_the_terminal(
+    memory: Recollect, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory.capture([TURN], SESSION)
+    walk(memory, memory.review(), lambda question: "e", lambda text: f"{text} Always.")
+    assert [one.text for one in memory.list()] == [f"{RULE} Always."]
+    assert "Said in claude-code" in capsys.readouterr().out
+
+
+def test_a_turn_is_captured_once_and_gets_the_line_where_it_really_stands(
+    memory: Recollect,
+) -> None:
+    """At the prompt it is not in the transcript yet, and afterwards it is read from there."""
+    memory.capture([UserTurn(TURN.text, "s1.jsonl:5")], SESSION)
+    before = memory.store.changes()
+    memory.capture([UserTurn(TURN.text, "s1.jsonl:5")], SESSION)
+    assert memory.store.changes() == before, "Nothing is written where nothing is new."
+    memory.capture([UserTurn(TURN.text, "s1.jsonl:6"), UserTurn(TURN.text, "s1.jsonl:6")], SESSION)
+    [item] = waiting(memory)
+    assert item.memories[0].path == "s1.jsonl:6"
+
+
+def test_what_the_review_or_the_vault_says_already_is_left_out(memory: Recollect) -> None:
+    memory.save(text="Never commit directly to main.", project="harbor-api")
+    memory.save(title="I prefer short answers, no lists")
+    other = AgentSession("codex", "s9", "harbor-api")
+    memory.capture([TURN], SESSION)
+    memory.capture([UserTurn("please always run `make lint` before you commit anything")], other)
+    memory.capture([UserTurn("never commit directly to main!")], other)
+    memory.capture([UserTurn("I prefer short answers, no lists")], other)
+    assert len(waiting(memory)) == 1
+    memory.capture([TURN], other._replace(project="tide"))
+    memory.capture([UserTurn("never commit directly to the release branch")], other)
+    assert len(waiting(memory)) == 3, "Another project, and another branch: other rules."
+
+
+def test_secrets_are_replaced_before_anything_is_written(memory: Recollect) -> None:
+    key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    memory.capture([UserTurn(f"remember that the deploy token is {key} on staging")], SESSION)
+    assert key not in str(memory.store.database.rows("SELECT * FROM candidates"))
+    assert key not in json.dumps(review_json(memory.review()))
+
+
+def test_a_trusted_form_is_saved_at_once(tmp_path: Path) -> None:
+    trusting = replace(OFF, capture=CaptureSettings(trust="never, always"))
+    with opened(tmp_path, trusting) as memory:
+        memory.capture([TURN, UserTurn("I prefer rebase over merge commits")], SESSION)
+        assert [item.memories[0].kind for item in waiting(memory)] == ["preference"]
+        [kept] = memory.list()
+        assert (kept.text, kept.path) == (RULE, PLACE)
+        [version] = memory.history(kept.id)
+        author = version.author
+        assert (author.interface, author.client, author.automatic) == ("hook", "claude-code", True)
+        memory.forget([kept.id])
+        memory.capture([TURN], SESSION)
+        assert memory.list() == []
+
+
+def test_a_server_captures_a_prompt_beside_its_answer(tmp_path: Path) -> None:
+    """Also where the transcript has it later: what waits is seen at once."""
+    asked = AgentEvent(
+        PROTOCOLS["claude-code"],
+        HookEvent("UserPromptSubmit", "prompt", "context"),
+        "harbor-api",
+        {"session_id": "s1", "prompt": RULE, "transcript_path": str(tmp_path / "none.jsonl")},
+    )
+    with opened(tmp_path, lasting=True) as memory:
+        capture_said(memory, asked, HookSession())
+    with opened(tmp_path) as memory:
+        [item] = waiting(memory)
+        assert item.memories[0].path == str(tmp_path / "none.jsonl")
+
+
+def test_it_can_be_switched_off(tmp_path: Path) -> None:
+    off = replace(OFF, capture=CaptureSettings(enabled=False, trust="all"))
+    with opened(tmp_path, off) as memory:
+        assert memory.capture([TURN], SESSION) == 0
+        assert (waiting(memory), memory.list()) == ([], [])
+
+
+@pytest.mark.parametrize("trust", ["sometimes", "always never", "ALL", "always,"])
+def test_a_form_that_there_is_not_is_refused(tmp_path: Path, trust: str) -> None:
+    with pytest.raises(UserError, match="from-now-on"):
+        load_settings(tmp_path, {"RECOLLECT_CAPTURE__TRUST": trust})
+    assert load_settings(tmp_path, {"RECOLLECT_CAPTURE__TRUST": "all"}).capture.trust == "all"
+
+
+def test_a_backup_and_a_salvaged_vault_have_what_waits(memory: Recollect, tmp_path: Path) -> None:
+    memory.capture([TURN], SESSION)
+    [item] = waiting(memory)
+    memory.backup(tmp_path / "copy.db")
+    with salvaging(memory.store.database, memory.path) as salvage:
+        write_vault(salvage, tmp_path / "salvaged.db", None, NOW)
+    for name in ("copy.db", "salvaged.db"):
+        with Recollect(tmp_path / name, home=tmp_path, settings=OFF) as copy:
+            assert [each.id for each in waiting(copy)] == [item.id]
+            assert [finding for finding in copy.store.examine() if finding.problem] == []
