@@ -14,7 +14,7 @@ from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
 from recollect.ingest.draft import Draft, complete, draft
 from recollect.ingest.repeats import repeated
-from recollect.ingest.saving import Saved, save_again, save_drafts
+from recollect.ingest.saving import Saved, changed_fields, save_again, save_drafts
 from recollect.ingest.succession import succeeded
 from recollect.memory_json import revision
 from recollect.store.base import Stored, WriteOutcome, Writing
@@ -212,10 +212,11 @@ def _edited(
             outcome: WriteOutcome = "unchanged" if after == before.memory else "updated"
             if outcome == "updated":
                 write.replace(before, after)
-            every.append(Saved(after, outcome, redacted=secrets))
-    changed = [saved.memory for saved in every if saved.outcome == "updated"]
-    session.wrote(action, [memory.id for memory in changed])
-    session.embed_soon(changed)
+            changed = changed_fields(before.memory, after)
+            every.append(Saved(after, outcome, redacted=secrets, changed=changed))
+    updated = [saved.memory for saved in every if saved.outcome == "updated"]
+    session.wrote(action, [memory.id for memory in updated])
+    session.embed_soon(updated)
     return [saved._replace(memory=session.shown(saved.memory)) for saved in every]
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from recollect.ingest.draft import Draft, complete
+from recollect.ingest.draft import FIELDS, Draft, complete
 from recollect.ingest.ids import CONTENT, LONG_SUFFIX, content_of, made_id
 from recollect.ingest.repeats import VALIDITY, contradicts, merged
 from recollect.store.base import Stored, WriteOutcome, Writing
@@ -17,12 +17,13 @@ from recollect.types import Memory
 class Saved(NamedTuple):
     """The memory of a draft, and whether it was added, updated or unchanged. `repeated`: the draft
     repeats a memory of its project in nearly the same words, and that one was updated. `redacted`:
-    how many secrets of each kind were replaced first."""
+    how many secrets of each kind were replaced first. `changed`: the fields that were updated."""
 
     memory: Memory
     outcome: WriteOutcome
     repeated: bool = False
     redacted: Mapping[str, int] = MappingProxyType({})
+    changed: tuple[str, ...] = ()
 
 
 Sameness = Literal["same words", "nearly the same words", "same meaning", "same file"]
@@ -92,7 +93,13 @@ def save_again(write: Writing, draft: Draft, memory: Memory, now: datetime) -> S
     if after == before.memory:
         return Saved(after, "unchanged", repeated=True)
     write.replace(before, after)
-    return Saved(after, "updated", repeated=True)
+    return Saved(after, "updated", repeated=True, changed=changed_fields(before.memory, after))
+
+
+def changed_fields(before: Memory, after: Memory) -> tuple[str, ...]:
+    """The fields that differ; the time of the change is one only where it is the only one."""
+    names = [name for name in FIELDS if getattr(before, name) != getattr(after, name)]
+    return tuple(name for name in names if name != "updated_at" or len(names) == 1)
 
 
 def _placed(
@@ -121,7 +128,7 @@ def _save(
     if memory == before.memory and not before.forgotten:
         return Saved(memory, "unchanged")
     stored[id] = write.replace(before, memory)
-    return Saved(memory, "updated")
+    return Saved(memory, "updated", changed=changed_fields(before.memory, memory))
 
 
 def _other_id(write: Writing, draft: Draft) -> tuple[str, Stored | None]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 
+from recollect.engine import Recollect
 from recollect.ingest.draft import draft
+from recollect.ingest.saving import Saved
 from recollect.interfaces.cli.arguments import (
     WrongUsage,
     add_fields,
@@ -16,10 +19,12 @@ from recollect.interfaces.cli.arguments import (
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, say
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
-from recollect.interfaces.cli.selection import add_selection, chosen
+from recollect.interfaces.cli.selection import add_selection, chosen, confirm
 from recollect.interfaces.cli.syncing import tell_later
-from recollect.memory_json import memory_json
+from recollect.memory_json import memory_json, revision
+from recollect.mirror.memory_markdown import as_markdown
 from recollect.present.words import counted
+from recollect.vaults.keys import on_terminal
 
 EXAMPLE = (
     '  recollect edit auth-jwt-001 --text "Tokens last 15 minutes now." --add-tag security\n'
@@ -41,6 +46,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--section", metavar="HEADING", help="replace what stands below this heading by --text"
     )
+    parser.add_argument(
+        "-e", "--edit", action="store_true",
+        help="fill in a form in your editor (on a terminal also where nothing is changed)",
+    )  # fmt: skip
     add_redact(parser)
     add_json(parser)
 
@@ -60,22 +69,52 @@ def run(args: argparse.Namespace) -> int:
     if args.append is not None and args.text is not None:
         raise WrongUsage("Use either --append or --text.")
     if not (changes or args.add_tag or args.remove_tag or args.append):
+        if len(args.ids) == 1 and (args.edit or on_terminal()):
+            return _in_editor(args)
         raise WrongUsage("Nothing to change. Name a field, such as --title.")
+    if args.edit:
+        raise WrongUsage("Use either --edit or options that change a field.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
     with opened(brief=True) as memory:
         ids = chosen(memory, args, "changed")
+        if "text" in changes and not changes["text"] and on_terminal():
+            confirm(args, f"The text of {counted(len(ids), 'memory')} will be emptied.")
         done = memory.edit_all(
             ids, add_tags=args.add_tag, remove_tags=args.remove_tag, append=args.append,
             section=args.section, redact=args.redact, **changes,
         )  # fmt: skip
-        one = done[0].memory if len(args.ids) == 1 else None
-        if one is None:
-            changed = [saved.memory.id for saved in done if saved.outcome == "updated"]
-            say(args.json, f"{counted(len(changed), 'memory')} changed.", changed=changed)
-        elif args.json:
-            print_json(memory_json(one))
-        else:
-            print(one.id)
-        tell_redacted(sum((Counter(saved.redacted) for saved in done), Counter()))
-        tell_later(memory, *(saved.memory for saved in done))
+        _tell(memory, args, done)
     return 0
+
+
+def _in_editor(args: argparse.Namespace) -> int:
+    """Let the person change the memory as a form."""
+    from recollect.interfaces.cli.editor import changes_of, fill_in  # noqa: PLC0415  start-up time
+
+    with opened(brief=True) as memory:
+        [before] = memory.looked_up(args.ids)
+
+    def use(fields: dict[str, object]) -> None:
+        with opened(brief=True) as memory:
+            done = memory.edit_all(
+                args.ids, redact=args.redact, if_revision=revision(before),
+                **changes_of(before, fields),
+            )  # fmt: skip
+            _tell(memory, args, done)
+
+    if not fill_in(as_markdown(before), use):
+        print("recollect: Nothing was changed.", file=sys.stderr)
+    return 0
+
+
+def _tell(memory: Recollect, args: argparse.Namespace, done: list[Saved]) -> None:
+    one = done[0].memory if len(args.ids) == 1 else None
+    if one is None:
+        changed = [saved.memory.id for saved in done if saved.outcome == "updated"]
+        say(args.json, f"{counted(len(changed), 'memory')} changed.", changed=changed)
+    elif args.json:
+        print_json(memory_json(one))
+    else:
+        print(one.id)
+    tell_redacted(sum((Counter(saved.redacted) for saved in done), Counter()))
+    tell_later(memory, *(saved.memory for saved in done))

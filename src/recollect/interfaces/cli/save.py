@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from recollect.engine import Recollect
 from recollect.ingest.draft import draft
-from recollect.ingest.saving import REPLACES, saved_json
-from recollect.interfaces.cli.arguments import add_fields, add_json, add_repeatable, fields_of
+from recollect.ingest.saving import REPLACES, Saved, saved_json
+from recollect.interfaces.cli.arguments import (
+    WrongUsage,
+    add_fields,
+    add_json,
+    add_repeatable,
+    fields_of,
+    read_text,
+)
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
@@ -16,16 +24,27 @@ from recollect.interfaces.cli.syncing import tell_later
 from recollect.present import sentences
 from recollect.present.visible import visible
 from recollect.types import Memory
+from recollect.vaults.keys import on_terminal
 
 EXAMPLE = (
-    '  recollect save --title "Switched to JWT" --text "Sessions became signed tokens." \\\n'
-    "      --tag auth --kind decision --project harbor-api"
+    '  recollect save "Sessions became signed tokens that last 15 minutes" --tag auth\n'
+    "  git log -1 --format=%B | recollect save --here\n"
+    "  recollect save --edit --kind decision"
 )
 
 REPEATED = "recollect: The project already had this memory; it was updated instead of saved twice."
+NOTHING = "recollect: Nothing was saved: the form is empty."
+LONGEST_TITLE = 100
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words",
+        metavar="TEXT",
+        nargs="*",
+        help="what to remember (default: standard input, or on a terminal a form in your editor)",
+    )
+    parser.add_argument("-e", "--edit", action="store_true", help="fill in a form in your editor")
     add_fields(parser)
     parser.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeatable")
     parser.add_argument(
@@ -37,20 +56,60 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    fields = fields_of(args) | {"tags": args.tag, "id": args.id}
+    given = fields_of(args) | {"tags": args.tag, "id": args.id}
+    fields = {name: value for name, value in given.items() if value is not None}
+    said = " ".join(args.words)
+    named = fields.keys() & {"title", "text"}
+    if said and len(named) == 2:
+        raise WrongUsage("Words are the title or the text; leave out --title, --text or the words.")
+    if not (said or named or args.edit or on_terminal()):
+        said = read_text("-")
+    fields |= {"title": said} if said and "text" in named else thought(said, "title" in named)
+    if args.edit or not (said or named or not on_terminal()):
+        from recollect.interfaces.cli.editor import fill_in, form_of  # noqa: PLC0415  start-up time
+
+        as_is = "title" in fields or "text" in fields
+        if not fill_in(form_of(fields), lambda filled: _save(args, filled), as_is=as_is):
+            print(NOTHING, file=sys.stderr)
+        return 0
+    _save(args, fields)
+    return 0
+
+
+def thought(said: str, titled: bool) -> dict[str, Any]:
+    """A thought as a memory's fields: a short one is a title; of a longer one the first line, or
+    its beginning, is the title. `titled`: it has a title already."""
+    said = said.strip()
+    if not said or titled:
+        return {"text": said} if said else {}
+    first, _, rest = said.partition("\n")
+    title = first.lstrip("#").strip()
+    if len(title) > LONGEST_TITLE:
+        return {"title": title[:LONGEST_TITLE].rpartition(" ")[0] + " …", "text": said}
+    return {"title": title, "text": rest.strip()} if rest.strip() else {"title": title}
+
+
+def _save(args: argparse.Namespace, fields: dict[str, Any]) -> None:
     with opened(brief=True) as memory:
         [saved] = memory.save_all([draft(fields, supersedes=args.supersedes)], redact=args.redact)
         if args.json:
             print_json(saved_json(saved, memory.similar(saved.memory, wait=True)))
         else:
             print(saved.memory.id)
-            if saved.repeated and saved.outcome == "updated":
-                print(REPEATED, file=sys.stderr)
+            _tell_outcome(args, saved)
         tell_redacted(saved.redacted)
         tell_later(memory, saved.memory)
         if not args.json:
             _tell_similar(memory, saved.memory)
-    return 0
+
+
+def _tell_outcome(args: argparse.Namespace, saved: Saved) -> None:
+    """What a save over an existing memory changed."""
+    if saved.repeated and saved.outcome == "updated":
+        print(REPEATED, file=sys.stderr)
+    elif args.id is not None and saved.outcome != "added":
+        changed = ", ".join(saved.changed) or "nothing"
+        print(f"recollect: {saved.memory.id} was there; changed: {changed}.", file=sys.stderr)
 
 
 def _tell_similar(memory: Recollect, saved: Memory) -> None:

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.ingest.draft import FIELDS, draft
+from recollect.ingest.draft import draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import encode_place
 from recollect.interfaces.mcp import arguments
@@ -96,16 +96,14 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
     if not (changes or args.add_tags or args.remove_tags):
         raise UserError("Nothing to change; give a field, like text.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
-    [before] = served.engine.looked_up([args.id])
     done = served.engine.edited(
         args.id, add_tags=args.add_tags, remove_tags=args.remove_tags, **changes
     )
     after = done.memory
-    changed = [name for name in FIELDS if getattr(after, name) != getattr(before, name)]
     structured: dict[str, Any] = {
         "id": after.id,
         "title": after.title,
-        "changed": [name for name in changed if name != "updated_at" or name in changes],
+        "changed": list(done.changed),
         "updated_at": iso(after.updated_at),
     }
     if done.redacted:

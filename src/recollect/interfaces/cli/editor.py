@@ -1,0 +1,116 @@
+"""A memory as a form in the person's editor: front matter and text, as in a mirrored folder.
+
+The form is a file in the home, for this user alone, and goes when it was saved. Until then nothing
+that was typed is lost: what cannot be read comes back with a message above it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from recollect.errors import UserError
+from recollect.home import home_path
+from recollect.ingest.draft import FIELDS
+from recollect.mirror.memory_markdown import ALWAYS, as_markdown, front_line, parse
+from recollect.mirror.notes import our_fields
+from recollect.types import Memory
+
+EDITORS = ("sensible-editor", "nano", "vim", "vi")
+FOLDER = "drafts"
+# Shown in an empty form: what most people fill in.
+USUAL = ("title", "tags", "kind", "project", "why")
+# Stands above what was refused, and is no part of it.
+MESSAGE = "#! "
+
+
+def form_of(fields: Mapping[str, object]) -> str:
+    """The form of a new memory, with these fields filled in."""
+    empty = dict.fromkeys(USUAL, "")
+    front = {name: value for name, value in (empty | dict(fields)).items() if name != "text"}
+    lines = [front_line(name, value) if value else f"{name}:\n" for name, value in front.items()]
+    return "".join(["---\n", *lines, "---\n\n", str(fields.get("text", "")), "\n"])
+
+
+def changes_of(memory: Memory, fields: Mapping[str, object]) -> dict[str, Any]:
+    """What the fields of its form change in a memory; None for what is no longer there."""
+    if fields.get("id") != memory.id:
+        raise UserError("An id cannot be changed; save a new memory and forget this one.")
+    before = our_fields(parse(as_markdown(memory)))
+    names = [name for name in FIELDS if fields.get(name) != before.get(name, None)]
+    return {name: fields.get(name) for name in names if name in fields or name not in ALWAYS}
+
+
+def fill_in(form: str, use: Callable[[dict[str, object]], None], *, as_is: bool = False) -> bool:
+    """Let the person edit the form and use the fields that it then has; False where it was emptied,
+    or left as it was unless it is good `as_is`. A form that cannot be read, or that `use` refuses,
+    is shown again with the reason; where that changes nothing, UserError names the file."""
+    folder = Path(home_path(os.environ)) / FOLDER
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(".md", "memory-", folder)
+    path, shown = Path(name), form
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(form)
+    while True:
+        _edit(path)
+        text = _read(path)
+        written = "\n".join(line for line in text.split("\n") if not line.startswith(MESSAGE))
+        if not written.strip() or (written == form and not as_is):
+            _remove(path)
+            return False
+        try:
+            use(_fields(written))
+        except UserError as error:
+            if text == shown:
+                raise UserError(f"{error} What you wrote is in {path}.") from error
+            shown = f"{MESSAGE}Not saved: {' '.join(str(error).split())}\n{written}"
+            path.write_text(shown, encoding="utf-8")
+        else:
+            _remove(path)
+            return True
+
+
+def _fields(text: str) -> dict[str, object]:
+    """The fields of a memory that the form gives."""
+    file = parse(text)
+    if file.problem:
+        raise UserError(file.problem)
+    if file.others:
+        raise UserError(f"There is no field {next(iter(file.others))!r}.")
+    fields = our_fields(file)
+    return {name: value for name, value in fields.items() if value not in ("", [])}
+
+
+def _edit(path: Path) -> None:
+    """Open the file in the editor of the person's choice, and wait until it is closed."""
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    found = chosen or next(filter(shutil.which, EDITORS), None)
+    if found is None:
+        raise UserError("There is no editor; name yours in the variable EDITOR.")
+    try:
+        code = subprocess.run([*shlex.split(found), str(path)], check=False).returncode
+    except (OSError, ValueError) as error:
+        raise UserError(f"The editor {found!r} cannot be started; the form is {path}.") from error
+    if code:
+        raise UserError(f"The editor ended with {code}; nothing was saved. The form is {path}.")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except OSError:  # the editor removed it
+        return ""
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not valid UTF-8 text (byte {error.start}).") from error
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    if not any(path.parent.iterdir()):
+        path.parent.rmdir()
