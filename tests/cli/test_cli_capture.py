@@ -136,6 +136,25 @@ def test_a_long_transcript_is_read_a_part_at_each_event(
     assert {one["text"] for one in said(home)} == {RULE, OTHER}
 
 
+def test_what_tools_answered_counts_as_read_and_a_file_that_is_shorter_begins_anew(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_turns, "MOST_READ", 100)
+    file = transcript(home, RULE)
+    result = {"type": "user", "message": {"content": [{"type": "tool_result", "content": "x"}]}}
+    lines = [json.dumps(result)] * 9
+    typed = file.read_text(encoding="utf-8")
+    file.write_text("\n".join([*lines, typed]), encoding="utf-8")
+    hook(home, "Stop", transcript_path=str(file))
+    assert said(home) == []
+    for _ in range(5):
+        hook(home, "Stop", transcript_path=str(file))
+    assert [one["path"] for one in said(home)] == [f"{file}:10"]
+    file.write_text(typed.replace(RULE, OTHER), encoding="utf-8")
+    hook(home, "Stop", transcript_path=str(file))
+    assert {one["text"] for one in said(home)} == {RULE, OTHER}
+
+
 def test_two_agents_in_one_folder_are_two_sessions_that_say_it_once(home: Home) -> None:
     hook(home, "UserPromptSubmit", prompt=RULE, session_id="a")
     hook(home, "UserPromptSubmit", "codex", prompt=RULE, session_id="b")

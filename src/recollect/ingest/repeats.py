@@ -17,7 +17,8 @@ from recollect.types import Filter, Memory
 TEXTS = ("title", "text", "context", "why", "impact", "details")
 # Fields that tell two memories apart: with different values, they are two.
 VALIDITY = ("valid_from", "valid_until")
-DISTINGUISHING = ("kind", "path", *VALIDITY)
+SAID = ("kind", *VALIDITY)
+DISTINGUISHING = (*SAID, "path")
 # A repetition shares nearly all its words with the memory, which is among the best matches then.
 MOST_READ = 10
 # Words of the query: enough to find it by; a thousand words would match half the vault.
@@ -56,7 +57,8 @@ def repeats(memory: Memory, fields: dict[str, Any]) -> bool:
     Each text that both have must be nearly the same, in the same order. If only one of them has a
     title or a text, they are two memories.
     """
-    if contradicts(memory, fields, DISTINGUISHING):
+    said = _is_place(fields.get("path", "")) and _is_place(memory.path or ":0")
+    if contradicts(memory, fields, SAID if said else DISTINGUISHING):
         return False
     if any(bool(getattr(memory, name)) != bool(fields.get(name)) for name in ("title", "text")):
         return False
@@ -65,6 +67,12 @@ def repeats(memory: Memory, fields: dict[str, Any]) -> bool:
         for name in TEXTS
         if getattr(memory, name) and fields.get(name)
     )
+
+
+def _is_place(path: str) -> bool:
+    """Whether it is a line of a transcript: where something was said does not make it another
+    fact."""
+    return path.rpartition(":")[2].isdecimal()
 
 
 def contradicts(memory: Memory, fields: dict[str, Any], names: Sequence[str]) -> bool:

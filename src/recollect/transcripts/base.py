@@ -8,6 +8,7 @@ counted. No client promises its format: lines of an unknown type are counted by 
 from __future__ import annotations
 
 import json
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -70,7 +71,8 @@ class Transcript(ABC):
 
     After (and while) it was read, `skipped` counts the lines without a turn by reason, and
     `unknown` those of a type that this version does not know. `end` is the position after the last
-    whole line. A line that is cut off waits there for its rest.
+    whole line. A line that is cut off waits there for its rest. Once `most` bytes were read no
+    further line is.
     """
 
     # Which files of the client's folder are transcripts, as a glob.
@@ -83,6 +85,7 @@ class Transcript(ABC):
         self.unknown: Counter[str] = Counter()
         self.session = ""
         self.folder = ""
+        self.most = sys.maxsize
 
     @abstractmethod
     def message(self, record: Mapping[str, Any]) -> Message | None:
@@ -119,7 +122,9 @@ class Transcript(ABC):
         self.unknown.clear()
 
     def _turns(self, stream: BinaryIO) -> Iterator[Turn]:
-        while raw := stream.readline(LONGEST_LINE):
+        while self.end.offset - self.start.offset < self.most and (
+            raw := stream.readline(LONGEST_LINE)
+        ):
             whole = raw.endswith(b"\n")
             record = _decoded(raw)
             size = len(raw)

@@ -291,3 +291,12 @@ def test_an_end_can_be_added_to_what_had_none(vault: Recollect) -> None:
     assert (saved.outcome, saved.repeated) == ("updated", True)
     assert saved.memory.valid_until == datetime(2026, 5, 31, tzinfo=UTC)
     assert len(held(vault)) == 1
+
+
+def test_the_place_where_it_was_said_does_not_make_it_another_memory(vault: Ticking) -> None:
+    """An agent that is asked twice names two lines of its transcript, or two transcripts."""
+    first = save(vault, text=KEYS)
+    for path in ("/home/dev/s1.jsonl:120", "/home/dev/s2.jsonl:7"):
+        again = save(vault, text=KEYS, path=path)
+        assert (again.memory.id, again.memory.path, again.repeated) == (first.memory.id, path, True)
+    assert not save(vault, text=KEYS, path="/home/dev/keys.md").repeated

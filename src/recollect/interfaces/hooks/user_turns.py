@@ -56,17 +56,19 @@ def _capture_new(
 ) -> None:
     from recollect.engine.capture import UserTurn  # noqa: PLC0415  start-up time
     from recollect.transcripts import CLIENTS, turns  # noqa: PLC0415  start-up time
-    from recollect.transcripts.base import Position  # noqa: PLC0415  start-up time
+    from recollect.transcripts.base import BEGIN, Position  # noqa: PLC0415  start-up time
 
     if asked.protocol.client not in CLIENTS:
         return
+    if session.read[0] > Path(transcript).stat().st_size:
+        session.read = BEGIN  # it was written anew
     read = turns(Path(transcript), asked.protocol.client, Position(*session.read))
-    typed = []
-    for turn in read:
-        if turn.role == "user":
-            typed.append(UserTurn(turn.text, f"{transcript}:{turn.line}", turn.at))
-        if read.end.offset - read.start.offset > MOST_READ:
-            break
+    read.most = MOST_READ
+    typed = [
+        UserTurn(turn.text, f"{transcript}:{turn.line}", turn.at)
+        for turn in read
+        if turn.role == "user"
+    ]
     memory.capture(typed, _said_in(asked))
     session.read = (read.end.offset, read.end.line)
 
