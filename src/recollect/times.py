@@ -54,16 +54,12 @@ def moved(moment: datetime, by: timedelta) -> datetime:
 
 
 def parse_moment(text: str, now: datetime, what: str) -> datetime:
-    """Like `parse_time`, and `7d`, `12h` or `2w` for that long before now."""
-    before = _relative(text, now, -1, f"{what} {text!r} is too far in the past.")
-    return before or parse_time(text, what, ", or 7d, 12h or 2w for that long ago")
-
-
-def parse_as_of(text: str, now: datetime, what: str) -> datetime:
-    """Like `parse_moment`, and `yesterday` or `today` for when that day began."""
+    """Like `parse_time`, `7d`, `12h` or `2w` for that long before now, and `yesterday` or `today`
+    for when that day began."""
     if (days := DAYS.get(text.strip().lower())) is not None:
         return datetime.combine(moved(now, -days).date(), datetime.min.time(), UTC)
-    return parse_moment(text, now, what)
+    before = _relative(text, now, -1, f"{what} {text!r} is too far in the past.")
+    return before or parse_time(text, what, ", or 7d, 12h or 2w for that long ago")
 
 
 def parse_expiry(text: str, now: datetime, what: str) -> datetime:

@@ -44,6 +44,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "memory_feedback": {"query": WORD, "id": "kept", "accepted": True},
     "memory_review": {},
     "memory_list": {},
+    "search": {"query": WORD},
+    "fetch": {"id": "kept"},
 }
 TEMPLATE = {"type": "ref/resource", "uri": "recollect://recipes/{name}"}
 # What is read beside tools: all of it for those who may search, and for nobody else.

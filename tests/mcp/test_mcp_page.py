@@ -41,7 +41,7 @@ def section(name: str) -> str:
 
 
 def test_every_tool_has_a_section_and_no_other_has_one() -> None:
-    assert re.findall(r"^### `(memory_\w+)`$", PAGE, re.MULTILINE) == [*BY_NAME]
+    assert re.findall(r"^### `(\w+)`$", PAGE, re.MULTILINE) == [*BY_NAME]
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=[*BY_NAME])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import mcp_types as mcp
@@ -12,7 +13,9 @@ from recollect.memory_json import LATER
 from recollect.present.views import VIEWS
 from recollect.types import Memory
 
-READS = {"memory_search", "memory_context", "memory_retrieve", "memory_list"}
+READS = {
+    "memory_search", "memory_context", "memory_retrieve", "memory_list", "search", "fetch",
+}  # fmt: skip
 WRITES = {
     "memory_save",
     "memory_update",
@@ -116,6 +119,56 @@ def test_rare_arguments_stand_in_more_or_beside_the_others(door: Door) -> None:
     assert "'vew' is not an argument of memory_search" in sentence
     assert "more takes: until, domain" in sentence
     assert "more must be an object" in door.refused("memory_search", query=QUERY, more=["full"])
+
+
+def test_search_and_fetch_are_what_connectors_ask_for(door: Door) -> None:
+    """One text that is JSON, and the same as data: id, title and url; then text and metadata."""
+    called = door.call("search", query="token lifetime")
+    found = door.answer("search", query="token lifetime")
+    assert json.loads(text_of(called)) == found
+    first = found["results"][0]
+    assert set(first) == {"id", "title", "url"}
+    assert first["url"] == f"recollect://memory/{first['id']}"
+    document = door.answer("fetch", id=first["id"])
+    assert json.loads(text_of(door.call("fetch", id=first["id"]))) == document
+    assert set(document) == {"id", "title", "text", "url", "metadata"}
+    assert {name: document[name] for name in first} == first
+    assert whole(door, first["id"])["text"] in document["text"]
+    assert "nobody" in door.refused("fetch", id="nobody")
+    assert "is not an argument of search" in door.refused("search", query="a", limit=3)
+
+
+MEANT: list[tuple[str, dict[str, object], dict[str, object]]] = [
+    ("memory_search", {"query": QUERY, "limit": "3"}, {"query": QUERY, "limit": 3}),
+    ("memory_search", {"query": QUERY, "limit": 3.0}, {"query": QUERY, "limit": 3}),
+    ("memory_search", {"query": QUERY, "depth": "Normal"}, {"query": QUERY}),
+    ("memory_search", {"query": QUERY, "tags": "auth"}, {"query": QUERY, "tags": ["auth"]}),
+    ("memory_search", {"query": QUERY, "more": '{"view": "full"}'},
+     {"query": QUERY, "view": "full"}),
+    ("memory_list", {"tags": "auth, api"}, {"tags": ["auth", "api"]}),
+    ("memory_list", {"tags": '["auth"]'}, {"tags": ["auth"]}),
+    ("memory_list", {"since": "yesterday"}, {"since": "2026-02-28"}),
+    ("memory_list", {"since": "last week"}, {"since": "2026-02-16"}),
+    ("memory_retrieve", {"ids": "auth-jwt-001"}, {"ids": ["auth-jwt-001"]}),
+    ("memory_retrieve", {"ids": "auth-jwt-001", "history": "yes"},
+     {"ids": ["auth-jwt-001"], "history": True}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given", "meant"), MEANT)
+def test_what_is_plainly_meant_is_understood(
+    door: Door, name: str, given: dict[str, object], meant: dict[str, object]
+) -> None:
+    assert door.answer(name, **given) == door.answer(name, **meant)
+
+
+def test_a_project_that_is_not_there_is_refused_with_those_that_may_be_meant(door: Door) -> None:
+    for name, given in {"memory_search": {"query": QUERY}, "memory_list": {}}.items():
+        sentence = door.refused(name, project="harbor", **given)
+        assert sentence == "There is no project 'harbor'; did you mean harbor-api?"
+        assert "there are: " in door.refused(name, project="zzz", **given)
+    nothing = door.answer("memory_search", query=QUERY, project="harbor-api", tags=["none such"])
+    assert nothing["results"] == [], "There is such a project."
 
 
 def test_null_counts_as_not_given(door: Door) -> None:

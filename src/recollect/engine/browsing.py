@@ -44,6 +44,21 @@ def facets(
     return session.held().memories.facets(checked_filter(filter), MOST_FACETS, session.clock())
 
 
+def unknown_project(session: Session, project: str) -> str:
+    """The sentence for a project that no memory has, with those that may be meant; else empty."""
+    memories = session.held().memories
+    if memories.projects([project]):
+        return ""
+    from difflib import get_close_matches  # noqa: PLC0415  start-up time: rarely needed
+
+    known = [*memories.facets(EVERYTHING, MOST_FACETS, session.clock()).project]
+    wanted = project.casefold()
+    like = [name for name in known if wanted in name.casefold()]
+    like += get_close_matches(project, known) if not like else []
+    said = f"did you mean {' or '.join(like[:3])}?" if like else f"there are: {', '.join(known)}."
+    return f"There is no project {project!r}; {said if known else 'no memory has one.'}"
+
+
 def dates(session: Session, filter: Filter = EVERYTHING) -> Dates:
     """The days on which memories were made, and on which they expire, counted."""
     return session.store.memories.dates(checked_filter(filter))

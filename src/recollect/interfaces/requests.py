@@ -13,8 +13,9 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from recollect.checks import LONGEST_QUERY
+from recollect.errors import UserError
 from recollect.ingest.draft import LONGEST_FIELD, LONGEST_TEXT
-from recollect.times import parse_as_of, parse_moment, parse_time
+from recollect.times import parse_moment, parse_time
 from recollect.types import Filter, Search
 
 # Schemas state the longest query; `checks.clean_query` refuses a longer one.
@@ -47,7 +48,7 @@ def search_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Sea
 def as_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> datetime | None:
     """The moment that `as_of` names; None where it is not given."""
     text = fields.get("as_of")
-    return parse_as_of(text, now, "--as-of" if prefix else "as_of") if text else None
+    return parse_moment(text, now, "--as-of" if prefix else "as_of") if text else None
 
 
 def filter_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Filter:
@@ -55,6 +56,21 @@ def filter_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Fil
     named = {name: fields[name] for name in Filter.__struct_fields__ if name in fields}
     for name in ("since", "until"):
         if name in named:
-            named[name] = parse_moment(named[name], now, prefix + name) if named[name] else None
+            named[name] = _edge(named[name], now, name, prefix) if named[name] else None
     archived = named.get("archived") or None  # False says no more than its absence
     return Filter(**named | {"tags": tuple(named.get("tags", ())), "archived": archived})
+
+
+def _edge(text: str, now: datetime, name: str, prefix: str) -> datetime:
+    """The moment that a text names, or the beginning or the end of the time that it names: `last
+    week`, as in a query."""
+    try:
+        return parse_moment(text, now, prefix + name)
+    except UserError:
+        from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
+
+        for period in periods(text, now):
+            edge = period.start if name == "since" else period.end
+            if edge is not None and period.said == text.strip():
+                return edge
+        raise

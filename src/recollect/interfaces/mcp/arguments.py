@@ -102,6 +102,14 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     deadline_ms: Milliseconds | UnsetType = UNSET
 
 
+class ConnectorSearchArguments(Arguments, frozen=True, kw_only=True):
+    query: Annotated[Query, Meta(description="What to find.")]
+
+
+class FetchArguments(Arguments, frozen=True, kw_only=True):
+    id: Annotated[Id, Meta(description="From search.")]
+
+
 class ContextArguments(FilterArguments, frozen=True, kw_only=True):
     rarely = "limit, and as for memory_search"
 

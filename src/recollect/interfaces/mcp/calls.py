@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import UNSET
 
+from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
-from recollect.errors import UserError
+from recollect.errors import NotFound, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import encode_place
 from recollect.interfaces.mcp import arguments
-from recollect.interfaces.mcp.brief import response_json, row_json
+from recollect.interfaces.mcp.brief import full_title, response_json, row_json
+from recollect.interfaces.mcp.resources import MEMORY
 from recollect.interfaces.mcp.texts import (
     list_text,
     memories_text,
@@ -26,6 +29,7 @@ from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
 from recollect.present.history import history_json, history_text
 from recollect.present.response import as_json
+from recollect.present.words import heading_line
 from recollect.recipes.registry import with_deep_search
 from recollect.times import iso
 from recollect.types import place_of
@@ -51,10 +55,54 @@ def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
         asked = {"recipe": with_deep_search()[0]} | asked
     brief = args.view is UNSET and not args.explain
     response = served.engine.search(search_of({"view": "scan"} | asked, served.engine.now()))
+    if not response.results:
+        _check_project(served, args)
     text = response_text(response, explain=args.explain, brief=brief)
     if args.explain:
         return ToolAnswer(as_json(response, explain=True), text)
     return ToolAnswer(response_json(response, brief=brief), text)
+
+
+def _check_project(served: Served, args: arguments.FilterArguments) -> None:
+    """Where nothing was found: refuse a project that no memory has, since it is a mistake."""
+    named = args.project and args.project != arguments.EVERY_PROJECT and served.engine.may(SEARCH)
+    if named and (sentence := served.engine.unknown_project(str(args.project))):
+        raise NotFound(sentence)
+
+
+def connector_search(served: Served, args: arguments.ConnectorSearchArguments) -> ToolAnswer:
+    """The results of `search` as ChatGPT's connectors read them."""
+    response = served.engine.search(args.query, limit=arguments.SEARCH_LIMIT, view="scan")
+    results = [
+        {
+            "id": result.id,
+            "title": full_title(result) or str(result.fields["snippet"]),
+            "url": MEMORY.address(result.id),
+        }
+        for result in response
+    ]
+    return _as_json({"results": results})
+
+
+def fetch(served: Served, args: arguments.FetchArguments) -> ToolAnswer:
+    """A whole memory as ChatGPT's connectors read it: the texts in one, the rest beside."""
+    [found] = served.engine.located([args.id])
+    fields = {name: value for name, value in memory_json(found.memory).items() if value}
+    id, title = fields.pop("id"), fields.pop("title", "")
+    texts = [fields.pop(name, "") for name in ("text", "why", "impact", "context", "details")]
+    document = {
+        "id": id,
+        "title": title or heading_line(found.memory),
+        "text": "\n\n".join(filter(None, texts)) or title,
+        "url": MEMORY.address(id),
+        "metadata": fields,
+    }
+    return _as_json(document)
+
+
+def _as_json(data: dict[str, Any]) -> ToolAnswer:
+    """The data also as text, which is JSON: connectors want it so."""
+    return ToolAnswer(data, msgspec.json.encode(data).decode())
 
 
 def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
@@ -67,6 +115,8 @@ def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
         filter=filter_of(args.within(served.project), then or now),
         as_of=then,
     )
+    if not found.memories and not found.left_out:
+        _check_project(served, args)
     return ToolAnswer(context_json(found), context_text(found))
 
 
@@ -158,6 +208,8 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
     wanted = filter_of(args.within(served.project), then or now)
     # One more than asked for, to know whether there is another page.
     found = served.engine.list(wanted, args.limit + 1, args.place(), as_of=then)
+    if not found:
+        _check_project(served, args)
     page = found[: args.limit]
     following = encode_place(place_of(page[-1])) if len(found) > args.limit else None
     return ToolAnswer(

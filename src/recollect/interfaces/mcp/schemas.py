@@ -42,3 +42,7 @@ UPDATED = record({"id": TEXT, "changed": listed(TEXT)}, redacted=OBJECT)
 FORGOTTEN = record({"ids": listed(TEXT), "outcome": TEXT})
 NOTED = record({"accepted": COUNT, "dismissed": COUNT})
 REVIEW = record({}, items=listed(OBJECT), counts=OBJECT, done=TEXT)
+# As ChatGPT's connectors and deep research ask for them.
+LINK = {"id": TEXT, "title": TEXT, "url": TEXT}
+LINKS = record({"results": listed(record(LINK))})
+DOCUMENT = record({**LINK, "text": TEXT}, metadata=OBJECT)

@@ -129,6 +129,27 @@ TOOLS: Sequence[Tool] = (
         reads=True,
         lane=READS,
     ),
+    Tool(
+        "search",
+        "Search",
+        "For connectors; others use memory_search.",
+        arguments.ConnectorSearchArguments,
+        schemas.LINKS,
+        calls.connector_search,
+        reads=True,
+        anywhere=True,
+    ),
+    Tool(
+        "fetch",
+        "Fetch",
+        "For connectors; others use memory_retrieve.",
+        arguments.FetchArguments,
+        schemas.DOCUMENT,
+        calls.fetch,
+        reads=True,
+        anywhere=True,
+        lane=READS,
+    ),
 )
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
