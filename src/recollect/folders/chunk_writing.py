@@ -29,6 +29,7 @@ class ChunkWriter:
         self._folder = folder
         self._now = now
         self._report = report
+        self._tier = "core" if is_instructions(folder.path) else "file"
 
     def write(self, key: int, file: ReadFile, before: StoredFile | None) -> None:
         """Make the memories of a file those of its chunks; the others are forgotten."""
@@ -84,8 +85,7 @@ class ChunkWriter:
             id = memory.memory.id
         if memory is None:
             self._report.memories["added"] += 1
-            tier = "core" if is_instructions(self._folder.path) else "file"
-            new = Draft({**content.fields, "tier": tier})
+            new = Draft({**content.fields, "tier": self._tier})
             return self._write.add(complete(new, id, None, self._now())).key
         after = complete(content, id, memory.memory, self._now())
         if after != memory.memory or memory.forgotten:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -84,17 +85,18 @@ def read_file(reading: Reading, found: FoundFile, before: StoredFile | None) -> 
         text, redacted = reading.cleaning.text(document.text)
         document = document._replace(text=text)
     chunks, notes = chunked(document)
-    drafts = [chunk_draft(reading, found, document, chunk) for chunk in chunks]
+    drafts = drafts_of(reading, found, document, chunks)
     return file._replace(
         title=document.title, chunks=chunks, drafts=drafts, notes=notes, redacted=redacted
     )
 
 
-def chunk_draft(reading: Reading, found: FoundFile, document: Document, chunk: Chunk) -> CleanDraft:
-    """What a chunk says as a memory, without its secrets."""
+def drafts_of(
+    reading: Reading, found: FoundFile, document: Document, chunks: Sequence[Chunk]
+) -> list[CleanDraft]:
+    """What the chunks of a file say as memories, without their secrets. What all of them have in
+    common is checked and cleaned once."""
     changed = _moment(found.changed_ns, reading.now)
-    title = document.title
-    heading = chunk.heading if chunk.heading.startswith(title) else f"{title} > {chunk.heading}"
     fields: dict[str, object] = {
         **UNSAID,
         "kind": "code" if document.file_type in file_types.CODE else "document",
@@ -104,22 +106,37 @@ def chunk_draft(reading: Reading, found: FoundFile, document: Document, chunk: C
         "updated_at": changed,
         **document.fields,
         "title": found.path,
-        "text": chunk.text,
-        "context": heading.removesuffix(" > "),
         "path": str(found.full),
     }
+    named = "context"  # what tells of what a chunk is about
     if is_instructions(reading.folder.path):
         # A core memory is called what it is about. All parts of a file have the file's path.
-        name = str(fields["context"]).replace(" > ", " › ") or found.path
-        fields |= {"source": INSTRUCTIONS, "title": name, "context": found.path}
+        named = "title"
+        fields |= {"source": INSTRUCTIONS, "context": found.path}
         fields |= {"kind": document.fields.get("kind", "instruction")}
-    content = draft(fields)
-    content = Draft({**content.fields, **{name: None for name in UNSAID if fields[name] is None}})
-    if reading.cleaning is None:
-        return content, {}
-    # The file's text was cleaned as a whole. Its path, headings and tags were not, and a chunk that
-    # begins within a long line may look like a secret that the line did not.
-    return reading.cleaning.draft(content)
+    common, found_in_all = _clean(reading, draft(fields))
+    common = Draft({**common.fields, **{name: None for name in UNSAID if fields[name] is None}})
+    drafts = []
+    for chunk in chunks:
+        about = _about(document.title, chunk.heading)
+        if named == "title":
+            about = about.replace(" > ", " › ") or found.path
+        own, redacted = _clean(reading, draft({"text": chunk.text, named: about}, change=True))
+        if found_in_all:
+            redacted = Counter(found_in_all) + Counter(redacted)
+        drafts.append((Draft({**common.fields, **own.fields}), redacted))
+    return drafts
+
+
+def _about(title: str, heading: str) -> str:
+    whole = heading if heading.startswith(title) else f"{title} > {heading}"
+    return whole.removesuffix(" > ")
+
+
+def _clean(reading: Reading, content: Draft) -> CleanDraft:
+    """The file's text was cleaned as a whole. Its path, headings and tags were not, and a chunk
+    that begins within a long line may look like a secret that the line did not."""
+    return (content, {}) if reading.cleaning is None else reading.cleaning.draft(content)
 
 
 def ready_made(

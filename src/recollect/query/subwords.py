@@ -172,14 +172,14 @@ def _letters(text: str) -> Literal["ascii", "spaced", "all"]:
     """What there is to see in a text; `spaced` where nothing in it is of an unspaced script."""
     if text.isascii():
         return "ascii"
+    if max(text) < UNSPACED[0]:  # as most, and quicker
+        return "spaced"
     return "all" if any(map(_may_be_unspaced, set(text))) else "spaced"
 
 
 def _may_be_unspaced(sign: str) -> bool:
     """Whether a character may be one of UNSPACED: not so letters, punctuation, arrows, emoji."""
-    if sign < UNSPACED[0] or "\u2000" <= sign < "\u2e80":
-        return False
-    return sign < "\U0001b170" or sign >= "\U00020000"
+    return UNSPACED[0] <= sign < "\u2000" or "\u2e80" <= sign < "\U0001b170" or sign >= "\U00020000"
 
 
 @cache
@@ -249,12 +249,12 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
 
 def _names(compound: str, signs: str = ".-_") -> list[Name]:
     """The names in `app.file-sync.startAll`, from the inside out: the last is all of it."""
-    if not signs:
+    sign = next((sign for sign in signs if sign in compound), "")
+    if not sign:
         return [Name(_inner_words(compound), in_one=True)]
-    if signs[0] not in compound:
-        return _names(compound, signs[1:])
-    split = _dot().split(compound) if signs[0] == "." else compound.split(signs[0])
-    inner = [_names(piece, signs[1:]) for piece in split if piece]
+    split = _dot().split(compound) if sign == "." else compound.split(sign)
+    rest = signs.partition(sign)[2]
+    inner = [_names(piece, rest) for piece in split if piece]
     names = list(chain.from_iterable(inner))
     if len(inner) > 1:
         whole = chain.from_iterable(every[-1].parts for every in inner if every)

@@ -17,6 +17,7 @@ from recollect.store.prepared import PreparedMemories
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.segments import merging, packing, writer
 from recollect.store.sqlite.segments.background import BackgroundMerging
+from recollect.store.sqlite.segments.bulk import TRIGGERS
 from recollect.store.sqlite.segments.packing import fields_of, prepared
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import matches
@@ -208,3 +209,32 @@ def test_a_process_that_stays_joins_what_an_import_left(
     background.resume()
     until(lambda: runs)
     background.close()
+
+
+def test_a_write_that_only_adds_works_without_triggers(store: SqliteStore) -> None:
+    connection = store.database.connection()
+    with store.writing(CHANGE, bulk=True) as write:
+        write.add(memory("a"))
+        write.find(["a"])
+        assert not connection.config(TRIGGERS, -1)
+        a = write.find(["a"])["a"]
+        write.forget(a, NOON)  # from here on they are needed
+        assert connection.config(TRIGGERS, -1)
+        write.add(memory("b"))
+        write.restore(a._replace(forgotten_at=NOON))
+        write.add(memory("c"))
+    check(store, {"a", "b", "c"})
+
+
+def test_after_a_write_that_failed_triggers_are_on_again(store: SqliteStore) -> None:
+    def fail() -> None:
+        with store.writing(CHANGE, bulk=True) as write:
+            write.add(memory("a"))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    with store.writing(CHANGE) as write:
+        write.add(memory("b", text="found by its word"))
+    check(store, {"b"})
+    assert matches(store, "found") == ["b"]

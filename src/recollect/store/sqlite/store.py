@@ -73,13 +73,17 @@ class SqliteStore:
     def writing(self, change: Change, *, bulk: bool = False) -> Iterator[Writing]:
         with self.database.writing() as connection:
             from recollect.store.sqlite.history import recording  # noqa: PLC0415  start-up time
+            from recollect.store.sqlite.segments.bulk import TRIGGERS  # noqa: PLC0415  as above
             from recollect.store.sqlite.writing import SqliteWriting  # noqa: PLC0415  as above
 
             kept = recording.VersionsChange if self.keeps_history else recording.NoVersions
             versions = kept(connection, change)
             writing = SqliteWriting(connection, self.topics, versions, bulk=bulk)
-            yield writing
-            writing.finish()
+            try:
+                yield writing
+                writing.finish()
+            finally:
+                connection.config(TRIGGERS, 1)
             if counted := self.usage.due:
                 self.usage.add_to(connection)
         versions.committed()

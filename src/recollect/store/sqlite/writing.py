@@ -97,6 +97,7 @@ class SqliteWriting:
         self._versions.changed(before, before._replace(forgotten_at=at))
 
     def restore(self, before: Stored) -> None:
+        self.added.settle(before.key)
         self._set_forgotten(before, None)
         self._counts.forgotten -= 1
         self._counts.add(before.memory)

@@ -48,10 +48,17 @@ def clear(connection: apsw.Connection) -> None:
 
 
 def fill(connection: apsw.Connection, among: Collection[int] | None = None) -> None:
-    """Put every live memory, or those with these keys, into the buffer, which has none yet."""
+    """Put every live memory, or those with these keys, into the buffer, which has none of them."""
     from recollect.store.sqlite import subwords  # noqa: PLC0415  start-up time
 
-    condition, values = ("true", ()) if among is None else (AMONG, (as_json_list(among),))
+    fill_words(connection, among)
+    condition, values = _chosen(among)
+    subwords.fill(connection, condition, *values)
+
+
+def fill_words(connection: apsw.Connection, among: Collection[int] | None = None) -> None:
+    """The same for the indexes of words, without `subwords`."""
+    condition, values = _chosen(among)
     for index, holds in OF_WORDS.items():
         columns = ", ".join(COLUMNS[index])
         connection.execute(
@@ -59,7 +66,10 @@ def fill(connection: apsw.Connection, among: Collection[int] | None = None) -> N
             f"SELECT key, {columns} FROM indexed WHERE {holds} AND {condition}",
             values,
         )
-    subwords.fill(connection, condition, *values)
+
+
+def _chosen(among: Collection[int] | None) -> tuple[str, tuple[str, ...]]:
+    return ("true", ()) if among is None else (AMONG, (as_json_list(among),))
 
 
 def remove(connection: apsw.Connection, taken: Collection[int]) -> None:

@@ -15,12 +15,16 @@ from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.types import Memory
 
 BULK = "bulk"  # in `meta` while the triggers leave new memories out of the buffer
-INDEX = "INSERT INTO indexed (key) VALUES (?)"
+TRIGGERS = apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER
+# What the trigger `memories_insert` does for each memory, for all from a key on.
+COUNT = "UPDATE corpus SET documents = documents + ?"
+WAIT = "INSERT INTO waiting SELECT o.key, m.key FROM models o JOIN memories m WHERE m.key >= ?"
 
 
 class AddedMemories:
     """The memories that a write has added and not indexed yet, by key. Without `bulk` each is
-    indexed as it comes."""
+    indexed as it comes. With it triggers are off until something else than an addition comes, and
+    what they do for each memory is done for all at once; whoever ends the write turns them on."""
 
     def __init__(
         self,
@@ -36,14 +40,33 @@ class AddedMemories:
         self._bulk = bulk
         self._waiting: dict[int, Memory] = {}
         self.in_segments = False  # whether it has made any
+        self._triggers = not bulk
+        self._untriggered: list[int] = []  # what was added without them
         if bulk:
             connection.execute(SET, (BULK, ""))
+            connection.config(TRIGGERS, 0)
 
     def add(self, key: int, memory: Memory) -> None:
         if self._bulk:
             self._waiting[key] = memory
+            if not self._triggers:
+                self._untriggered.append(key)
         else:
             self.now_live(key, memory)
+
+    def turn_triggers_on(self) -> None:
+        """From now on: to turn them off again would take longer than they do."""
+        if not self._triggers:
+            self._triggers = True
+            self._connection.config(TRIGGERS, 1)
+            self._count()
+
+    def _count(self) -> None:
+        """Do what the triggers would have done for what was added without them."""
+        if self._untriggered:
+            self._connection.execute(COUNT, (len(self._untriggered),))
+            self._connection.execute(WAIT, (self._untriggered[0],))
+            self._untriggered.clear()
 
     def now_live(self, key: int, memory: Memory) -> None:
         """Index what is derived in Python; the triggers do the rest."""
@@ -52,6 +75,7 @@ class AddedMemories:
 
     def settle(self, key: int) -> None:
         """Let a memory that is about to be changed no longer wait: that indexes it."""
+        self.turn_triggers_on()
         if key in self._waiting:
             self.now_live(key, self._waiting.pop(key))
 
@@ -61,7 +85,7 @@ class AddedMemories:
         self._waiting.clear()
         # Of what is prepared, more is to come.
         if len(keys) < (buffer.MOST if prepared else buffer.limit(self._connection)):
-            self._connection.executemany(INDEX, [(key,) for key in keys])
+            buffer.fill_words(self._connection, keys)
             for key, memory in zip(keys, memories, strict=True):
                 self.now_live(key, memory)
             return
@@ -85,4 +109,5 @@ class AddedMemories:
         """Index all that wait; from now on the triggers do so."""
         if self._bulk:
             self.index()
+            self.turn_triggers_on()
             self._connection.execute("DELETE FROM meta WHERE key = ?", (BULK,))
