@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from recollect.interfaces.cli.arguments import parser_of
-from recollect.interfaces.cli.main import COMMANDS, overview
+from recollect.interfaces.cli.commands import COMMANDS, overview
 
 PAGE = Path(__file__).with_name("commands.md")
 # <!-- help: NAME -->, a fenced block, <!-- /help -->; the name `recollect` is the overview.

@@ -224,7 +224,7 @@ def _become(call: Call, streams: list[int]) -> NoReturn:
 
 
 def _import_all() -> None:
-    from recollect.interfaces.cli.main import COMMANDS
+    from recollect.interfaces.cli.commands import COMMANDS
 
     for module, _ in COMMANDS.values():
         importlib.import_module(f"recollect.interfaces.cli.{module}")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from recollect.errors import NotFound, UserError
 from recollect.times import in_utc, minute
-from recollect.types import Filter, Search, View
+from recollect.types import Filter, Search, Sort, View
 
 # Several pages: a longer text is a document, and every word of a query costs time.
 LONGEST_QUERY = 10_000
@@ -22,7 +22,8 @@ LARGEST_LIMIT = 1_000_000_000
 LONGEST_DEADLINE_MS = 3_600_000
 # What a filter's values are, where they are not texts.
 FILTER_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("tags", "holding", "without", "without_kinds", "among"), (list, tuple)),
+    **dict.fromkeys(("tags", "holding", "without", "among"), (list, tuple)),
+    **dict.fromkeys(("without_kinds", "without_tags", "without_projects"), (list, tuple)),
     "archived": (bool,),
     **dict.fromkeys(("since", "until", "made_since", "made_before", "valid_at"), (datetime,)),
     "unchanged_since": (int,),
@@ -123,7 +124,8 @@ def checked_search(search: Search | str, /, **fields: Any) -> Search:
     return replace(
         search,
         query=clean_query(search.query),
-        view=None if search.view is None else checked_view(search.view),
+        view=None if search.view is None else one_of(View, search.view, "view"),
+        sort=one_of(Sort, search.sort, "order"),
         filter=checked_filter(narrowed(search.filter, narrow)),
         prefer_tags=several(search.prefer_tags, "prefer_tags"),
         ignored=several(search.ignored, "ignored"),
@@ -134,13 +136,11 @@ def checked_search(search: Search | str, /, **fields: Any) -> Search:
     )
 
 
-def checked_view(name: str) -> View:
-    """The view of that name, or UserError that lists them."""
-    known: tuple[View, ...] = get_args(View)
-    for view in known:
-        if view == name:
-            return view
-    raise UserError(f"There is no view {name!r}; there are: {', '.join(known)}.")
+def one_of(allowed: Any, name: str, what: str) -> Any:
+    """The name, where it is one of those that a Literal has; else UserError that lists them."""
+    if name not in (known := get_args(allowed)):
+        raise UserError(f"There is no {what} {name!r}; there are: {', '.join(known)}.")
+    return name
 
 
 def narrowed(filter: Filter, narrow: Mapping[str, object]) -> Filter:

@@ -14,6 +14,8 @@ Severity = Literal["critical", "warning", "suggestion"]
 Tier = Literal["core", "file", "capture"]
 View = Literal["scan", "full", "pointer", "preview", "snippet"]
 Intent = Literal["keyword", "semantic"]
+# How results are listed: the best first, or the one that was changed last.
+Sort = Literal["best", "newest"]
 # Whether what was found answers the query: it does, it may, it does not.
 Evidence = Literal["strong", "weak", "none"]
 # What a part of a score speaks of; pictures give each family a colour of its own.
@@ -118,6 +120,8 @@ class Filter(Struct, frozen=True, kw_only=True):
     holding: tuple[str, ...] = ()  # words that every memory must hold, in any form
     without: tuple[tuple[str, ...], ...] = ()  # a memory that holds all words of one is left out
     without_kinds: tuple[str, ...] = ()
+    without_tags: tuple[str, ...] = ()
+    without_projects: tuple[str, ...] = ()
     valid_at: datetime | None = None
     among: tuple[str, ...] | None = None  # ids; none of them lets nothing pass
     archived: bool | None = None  # True: archived ones as well, which are left out else
@@ -143,7 +147,8 @@ class Search(Struct, frozen=True, kw_only=True):
     `changes` sets constants of the recipe otherwise, for this search alone:
     `{"fuse.weights.vector": 2.0}`. `vaults` narrows to those of these names; without `federate` the
     home's own vault is searched alone. What is not ready within `deadline_ms` milliseconds is left
-    out and named in `degraded`; the words of the query are always searched for.
+    out and named in `degraded`; the words of the query are always searched for. `sort` says in
+    which order the best are listed.
     """
 
     query: str
@@ -165,6 +170,7 @@ class Search(Struct, frozen=True, kw_only=True):
     vaults: tuple[str, ...] = ()
     federate: bool = True
     deadline_ms: int | None = None
+    sort: Sort = "best"
 
     @property
     def wanted_tags(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ import pytest
 from commandline import ESCAPE, RECOLLECT, Home, refused, wrong_usage
 
 from patience import until
-from recollect.interfaces.cli.main import COMMANDS
+from recollect.interfaces.cli.commands import COMMANDS, GROUPS
 from recollect.version import __version__
 
 CONTRACT = (
@@ -126,7 +126,6 @@ def test_help_of_the_installed_command_is_plain_text_without_a_home(home: Home) 
     "args",
     [
         ("search",),
-        ("search", "a", "b"),
         ("search", "x", "--limit", "many"),
         ("search", "x", "--limit", "9" * 5000),
         ("search", "x", "--nonsense"),
@@ -155,8 +154,60 @@ def test_wrong_usage_is_exit_code_2(home: Home, args: tuple[str, ...]) -> None:
     wrong_usage(home.call(*args), "recollect")
 
 
-def test_an_unknown_command_is_answered_with_the_known_ones(home: Home) -> None:
-    wrong_usage(home.run("sarch", "x"), "'sarch'", *COMMANDS)
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("serach", "search"), ("sarch", "search"), ("lits", "list"), ("Shwo", "show"),
+        ("collection", "collections"), ("tga", "tag"),
+    ],
+)  # fmt: skip
+def test_a_command_with_a_typing_error_is_answered_with_what_was_meant(
+    home: Home, typed: str, meant: str
+) -> None:
+    wrong_usage(
+        home.call(typed, "tokens"), f"There is no command '{typed}'. Did you mean `{meant}`?"
+    )
+    assert not home.folder.exists()
+
+
+def test_words_that_are_no_command_are_searched_for(home: Home) -> None:
+    home.save("--title", "We refresh tokens at noon", "--id", "noon")
+    for words in ("how do we refresh tokens", "tokens-at-noon refresh", "REFRESH tokens"):
+        assert home.json(*words.split())["query"] == words
+    assert "noon" in home.call("in what are tokens refreshed").out  # quoted
+    wrong_usage(home.call("nonsense", "--help"), "There is no command 'nonsense'.")
+
+
+def test_the_rest_of_the_line_is_the_query_wherever_options_stand(home: Home) -> None:
+    home.save("--title", "Tokens -- refreshed --if-exists", "--id", "noon")
+    line = "search how do --limit 3 we --json refresh -1 -- --x y"
+    assert home.call(*line.split()).json()["query"] == "how do we refresh -1 --x y"
+    assert home.call("context", "refreshed", "tokens", "--json").json()["matched"] == 1
+    assert home.call("context", "--json").json()["matched"] == 0
+
+
+def test_an_option_that_there_is_not_is_answered_with_what_was_meant(home: Home) -> None:
+    wrong_usage(home.call("stats", "--jsn"), "There is no option --jsn. Did you mean --json?")
+    wrong_usage(home.call("save", "--titel=x"), "There is no option --titel. Did you mean --title?")
+    hint = "To use it as a word: recollect search -- --if-exists"
+    wrong_usage(home.call("search", "--if-exists"), "There is no option --if-exists.", hint)
+    wrong_usage(home.call("--verison"), "There is no option --verison. Did you mean --version?")
+
+
+def test_what_people_type_who_know_other_programs(home: Home) -> None:
+    home.save("--title", "A note", "--id", "note")
+    assert home.call("ls").out == home.call("list").out
+    assert home.call("help", "search").out == home.call("search", "--help").out
+    assert home.call("help", "rm").out == home.call("forget", "--help").out
+    assert home.call("version").out == home.call("-V").out
+    assert home.json("version")["version"] == __version__
+    assert home.call("rm", "note").code == 0
+    assert home.listed() == []
+
+
+def test_every_command_has_one_place_in_the_overview() -> None:
+    assert sorted(" ".join(GROUPS.values()).split()) == sorted(COMMANDS)
+    assert next(iter(GROUPS.values())).split() == ["search", "save", "show", "list", "context"]
 
 
 @pytest.mark.installed

@@ -202,6 +202,49 @@ def test_since_and_until_are_times_or_ages(home: Home) -> None:
     assert sorted(moved) == ["today", "week", "year"], "Ages count from --now."
 
 
+def test_since_and_until_may_be_words(home: Home) -> None:
+    at = {
+        "may": "2026-05-20",
+        "sunday": "2026-06-07",
+        "monday": "2026-06-08",
+        "today": "2026-06-15",
+    }
+    for id, day in at.items():
+        home.save("--id", id, "--title", f"Note {id}", "--updated-at", day)
+    now = ("--now", "2026-06-17")  # a Wednesday
+    assert set(home.found("note", "--since", "last week", *now)) == {"monday", "today"}
+    assert set(home.found("note", "--until", "last  Week", *now)) == {"may", "sunday", "monday"}
+    assert home.found("note", "--until", "may", *now) == ["may"]
+    assert home.found("note", "--since", "this week", *now) == ["today"]
+    refused(home.call("search", "note", "--since", "last week of the note"), "--since", "7d")
+
+
+def test_results_may_be_listed_newest_first(home: Home) -> None:
+    home.save("--id", "best", "--title", "Tides and tides", "--updated-at", "2026-01-01")
+    home.save(
+        "--id", "newer", "--title", "Tides", "--text", "x " * 50, "--updated-at", "2026-02-01"
+    )
+    home.save("--id", "old", "--text", "tides " + "y " * 90, "--updated-at", "2025-01-01")
+    ranked = home.search("tides", "--recipe", "router")
+    listed = home.search("tides", "--recipe", "router", "--sort", "newest")
+    assert [one["id"] for one in ranked["results"]] != ["newer", "best", "old"]
+    assert [one["id"] for one in listed["results"]] == ["newer", "best", "old"]
+    scores = [{one["id"]: one["score"] for one in found["results"]} for found in (ranked, listed)]
+    assert scores[0] == scores[1]
+    refused(home.call("search", "tides", "--sort", "age"), "best, newest")
+
+
+def test_tags_and_projects_can_be_left_out(home: Home) -> None:
+    home.save("--id", "a", "--title", "Tides", "--tag", "Old", "--project", "quay")
+    home.save("--id", "b", "--title", "Tides", "--tag", "new", "--project", "harbor")
+    home.save("--id", "c", "--title", "Tides")
+    assert set(home.found("tides", "--not-tag", "old")) == {"b", "c"}
+    assert home.found("tides", "--not-tag", "old", "--not-tag", "new") == ["c"]
+    assert set(home.listed("--not-project", "quay")) == {"b", "c"}
+    where = ("--where", "not-project=quay", "--where", "not-tag=new", "--yes")
+    assert home.json("edit", *where, "--severity", "warning") == {"changed": ["c"]}
+
+
 def test_now_comes_from_the_option_before_the_environment_before_the_clock(home: Home) -> None:
     home.bring_in({"id": "a", "title": "token", "updated_at": "2025-03-01T12:00:00Z"})
 

@@ -20,7 +20,7 @@ from commandline import ESCAPE, Home, Ran
 from recollect import Recollect
 from recollect.interfaces.cli import running_server
 from recollect.interfaces.cli.command_socket import AskedCommand, Commands, answering_commands
-from recollect.interfaces.cli.main import COMMANDS, READING
+from recollect.interfaces.cli.commands import COMMANDS, READING
 from recollect.interfaces.cli.screen import Screen
 from recollect.version import __version__
 

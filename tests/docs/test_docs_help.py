@@ -14,7 +14,7 @@ import pytest
 from docs_blocks import DOCS, PAGES, ROOT, anchors, links
 
 from recollect.fuse.zscore import ZScoreFusion
-from recollect.interfaces.cli.main import COMMANDS
+from recollect.interfaces.cli.commands import COMMANDS
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.unions import AnyChannel, AnyFusion, AnyStage
 from recollect.settings import Settings

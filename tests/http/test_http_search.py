@@ -59,6 +59,14 @@ def untimed(answer: Any) -> Any:
             {"q": "tokens", "tag": ["auth", "api"], "project": "harbor", "facets": "true"},
         ),
         (
+            {"query": "tokens", "without_tags": ["UI"], "without_projects": ["harbor"]},
+            {"q": "tokens", "not_tag": "UI", "not_project": "harbor"},
+        ),
+        (
+            {"query": "tokens", "sort": "newest", "until": "last month"},
+            {"q": "tokens", "sort": "newest", "until": "last month"},
+        ),
+        (
             {"query": "token", "prefer_tags": ["ui"], "prefer_domain": "frontend"},
             {"q": "token", "prefer_tag": "ui", "prefer_domain": "frontend"},
         ),

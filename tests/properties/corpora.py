@@ -116,6 +116,8 @@ filters = st.builds(
     kind=st.none() | st.sampled_from(KINDS),
     space=st.none() | st.just("home"),
     tags=st.lists(st.sampled_from(["alpha", "BETA", "show", "café"]), max_size=1).map(tuple),
+    without_tags=st.lists(st.sampled_from(["Alpha", "beta", "CAFÉ"]), max_size=1).map(tuple),
+    without_projects=st.lists(st.sampled_from(["harbor", "tower"]), max_size=1).map(tuple),
     since=st.none() | st.integers(-2, 8).map(lambda n: NOW - n * timedelta(days=100)),
     until=st.none() | st.integers(-2, 8).map(lambda n: NOW - n * timedelta(days=100)),
 )
@@ -133,5 +135,9 @@ def passes(memory: Memory, filter: Filter) -> bool:
         return False
     if memory.kind in filter.without_kinds:
         return False
+    if memory.project in filter.without_projects:
+        return False
     held = {tag.lower() for tag in memory.tags}
+    if any(tag.lower() in held for tag in filter.without_tags):
+        return False
     return all(tag.lower() in held for tag in filter.tags)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from recollect import Recollect
-from recollect.interfaces.cli.arguments import search_of
+from recollect.interfaces.cli.arguments import CommandParser, search_of
 from recollect.interfaces.cli.search import arguments
 from recollect.interfaces.http.parameters import SearchParameters, from_parameters
 from recollect.interfaces.mcp import calls
@@ -71,7 +70,7 @@ def test_a_person_is_a_tag_that_filters_or_favours(memory: Recollect) -> None:
 
 def test_every_interface_takes_them(memory: Recollect) -> None:
     wanted = [result.id for result in memory.search(QUERY, ignored=("kind bug",))]
-    parser = argparse.ArgumentParser()
+    parser = CommandParser()
     arguments(parser)
     line = parser.parse_args([QUERY, "--ignore", "kind bug"])
     asked = from_parameters(SearchParameters, QueryParams([("q", QUERY), ("ignore", "kind bug")]))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
 from itertools import islice
-from typing import get_args
 
 from msgspec.structs import replace
 
-from recollect.checks import bounded, checked_filter, clean_query
+from recollect.checks import bounded, checked_filter, clean_query, one_of
 from recollect.engine.searching import EVERYTHING, completed, federated, readable
 from recollect.engine.session import Session
-from recollect.errors import Damaged, ProviderError, UserError
+from recollect.errors import Damaged, ProviderError
 from recollect.present.agent_context import FORMS, Form, fitted
 from recollect.query.replacement import replaced_by
 from recollect.query.terms import keywords
@@ -44,10 +43,11 @@ def context(
     With `as_of`, what it should have known then. Source: the `echovault` recipe, "Context"."""
     session = session.at(as_of)
     limit, filter = bounded(limit), checked_filter(filter)
-    semantic = _checked_mode(semantic or session.settings.context.semantic)
+    semantic = semantic or session.settings.context.semantic
+    mode: SemanticMode = one_of(SemanticMode, semantic, "semantic mode")
     response, recipe = None, session.context_recipe()
     if clean_query(query).strip():
-        recipe = _asking(session, recipe, semantic)
+        recipe = _asking(session, recipe, mode)
         asked = completed(session, query, limit=limit, filter=filter, as_of=session.as_of)
         response = federated(session, recipe, asked)
     results = [r for r in response or () if not r.validity and not r.superseded_by]
@@ -123,13 +123,7 @@ def _replaced(session: Session, recipe: Recipe, memories: Sequence[Memory]) -> S
     return replaced_by(statements, cosines, store.keyword.tokens, session.clock()).keys()
 
 
-def _checked_mode(semantic: str) -> str:
-    if semantic not in (allowed := get_args(SemanticMode)):
-        raise UserError(f"semantic cannot be {semantic!r}; allowed are: {', '.join(allowed)}.")
-    return semantic
-
-
-def _asking(session: Session, recipe: Recipe, semantic: str) -> Recipe:
+def _asking(session: Session, recipe: Recipe, semantic: SemanticMode) -> Recipe:
     """`never`: keywords alone. `always`: vectors whenever a model is configured. `auto`: as the
     recipe declares, but only when the model would answer at once."""
     models = session.models

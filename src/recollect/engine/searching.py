@@ -41,6 +41,9 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
     session, asked = asked_then(session, search, **fields)
     found = federated(session, _recipe(session, asked), asked)
     session.used("returned", [result.id for result in found if result.vault == HOME])
+    if asked.sort == "newest":
+        newest = sorted(found, key=lambda result: result.memory.updated_at, reverse=True)
+        found = replace(found, results=tuple(newest))
     return found
 
 

@@ -15,7 +15,7 @@ from msgspec import Meta
 from recollect.checks import LONGEST_QUERY
 from recollect.errors import UserError
 from recollect.ingest.draft import LONGEST_FIELD, LONGEST_TEXT
-from recollect.times import parse_moment, parse_time
+from recollect.times import MICROSECOND, moved, parse_moment, parse_time
 from recollect.types import Filter, Search
 
 # Schemas state the longest query; `checks.clean_query` refuses a longer one.
@@ -52,25 +52,31 @@ def as_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> datetim
 
 
 def filter_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Filter:
-    """The filter; `now` is what 7d, 12h and 2w count back from."""
+    """The filter; `now` is what 7d and `last week` count back from."""
     named = {name: fields[name] for name in Filter.__struct_fields__ if name in fields}
     for name in ("since", "until"):
-        if name in named:
-            named[name] = _edge(named[name], now, name, prefix) if named[name] else None
+        if text := named.get(name):
+            named[name] = moment(text, now, prefix + name, name)
+        else:
+            named.pop(name, None)
+    for name in ("tags", "without_tags", "without_projects"):
+        named[name] = tuple(named.get(name, ()))
     archived = named.get("archived") or None  # False says no more than its absence
-    return Filter(**named | {"tags": tuple(named.get("tags", ())), "archived": archived})
+    return Filter(**named | {"archived": archived})
 
 
-def _edge(text: str, now: datetime, name: str, prefix: str) -> datetime:
-    """The moment that a text names, or the beginning or the end of the time that it names: `last
-    week`, as in a query."""
+def moment(text: str, now: datetime, what: str, role: str = "since") -> datetime:
+    """A time as `parse_moment` reads it, or in words: when `last week`, `yesterday` or `march`
+    begins, or with the role `until` ends."""
     try:
-        return parse_moment(text, now, prefix + name)
+        return parse_moment(text, now, what)
     except UserError:
         from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
 
-        for period in periods(text, now):
-            edge = period.start if name == "since" else period.end
-            if edge is not None and period.said == text.strip():
-                return edge
+        phrase = f"{role} {' '.join(text.split())}"
+        found = [each for each in periods(phrase, now) if each.said.lower() == phrase.lower()]
+        if len(found) == 1 and found[0].start:
+            return found[0].start
+        if len(found) == 1 and found[0].end:
+            return moved(found[0].end, -MICROSECOND)
         raise

@@ -66,6 +66,11 @@ UNSPACED_ASKING = (
 )
 
 
+def is_function_word(word: str) -> bool:
+    """Whether this lower-cased word is one of them, in a script that puts spaces between words."""
+    return word in STOP_WORDS or word in _spaced()
+
+
 def content_words(words: Sequence[str]) -> list[str]:
     """Those of these lower-cased words that an answer would hold; all where none would."""
     return [word for word in words if word not in _spaced()] or list(words)

@@ -65,7 +65,7 @@ def two_errors_away(word: str, other: str) -> bool:
         and _is_latin(word)
         and word[:SAME_START] == other[:SAME_START]
         and len({*word} ^ {*other}) <= 4  # the same, quicker
-        and _within(folded(word), folded(other), 2)
+        and within(folded(word), folded(other), 2)
     )
 
 
@@ -82,7 +82,7 @@ def _confused(typed: str, meant: str, length: int) -> bool:
     return all(abs(one - two) <= 1 for one, two in zip(KEYS[typed], KEYS[meant], strict=True))
 
 
-def _within(one: str, other: str, most: int) -> bool:
+def within(one: str, other: str, most: int) -> bool:
     """Whether the Damerau-Levenshtein distance is at most this: letters added, left out, replaced,
     or neighbours swapped."""
     while one and other and one[0] == other[0]:
@@ -92,8 +92,8 @@ def _within(one: str, other: str, most: int) -> bool:
     if not one or not other or not most:
         return len(one) + len(other) <= most
     return (
-        _within(one[1:], other[1:], most - 1)
-        or _within(one[1:], other, most - 1)
-        or _within(one, other[1:], most - 1)
-        or (one[:2] == other[1::-1] and _within(one[2:], other[2:], most - 1))
+        within(one[1:], other[1:], most - 1)
+        or within(one[1:], other, most - 1)
+        or within(one, other[1:], most - 1)
+        or (one[:2] == other[1::-1] and within(one[2:], other[2:], most - 1))
     )

@@ -70,8 +70,8 @@ NARROWER = (
     "valid_at", "unchanged_since",
 )  # fmt: skip
 # Fields that older servers refuse; they are sent where they ask for something.
-NEWER = ("archived", "as_of")
-OURS = frozenset({"filter", *NARROWER, "changes", "vaults", "mark", "facets"})
+NEWER = ("archived", "as_of", "without_tags", "without_projects")
+OURS = frozenset({"filter", *NARROWER, "changes", "vaults", "mark", "facets", "sort"})
 
 Shape = TypeVar("Shape")
 
@@ -233,7 +233,7 @@ class RemoteVault:
         body = {
             field: iso(value) if isinstance(value, datetime) else value
             for field, value in fields.items()
-            if field not in OURS and not (field in NEWER and value is None)
+            if field not in OURS and not (field in NEWER and not value)
         }
         asked = {"recipe": name, "set": changes, "limit": limit, "federate": False}
         if search.deadline_ms is not None:  # the answer must come back, and be ranked

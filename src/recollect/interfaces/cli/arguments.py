@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from recollect.errors import UserError
 from recollect.interfaces import requests
@@ -60,6 +60,49 @@ def wrong_call(usage: str) -> WrongUsage:
     return WrongUsage(f"Usage: recollect {usage}")
 
 
+class CommandParser(argparse.ArgumentParser):
+    """A command's parser. Where it has `words`, every word that is no option belongs to them, and
+    so does all that follows `--`. An option that there is not is answered with the nearest ones."""
+
+    words: argparse.Action | None = None  # the argument that takes them
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str], namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        end = args.index("--") if self.words and "--" in args else len(args)
+        parsed, more = self.parse_known_args(args[:end], namespace)
+        for word in filter(self._is_option, more):
+            self.error(self._unknown(word.partition("=")[0]))
+        if self.words is None:
+            if more:
+                self.error(f"unrecognized arguments: {' '.join(more)}")
+            return parsed
+        words = [*getattr(parsed, self.words.dest), *more, *args[end + 1 :]]
+        if not words and self.words.default is None:
+            self.error(f"the following arguments are required: {self.words.metavar}")
+        setattr(parsed, self.words.dest, " ".join(words))
+        return parsed
+
+    def _is_option(self, word: str) -> bool:
+        number = self._negative_number_matcher.match(word)
+        return word[:1] == "-" and len(word) > 1 and " " not in word and not number
+
+    def _unknown(self, option: str) -> str:
+        from recollect.interfaces.cli.near_misses import (  # noqa: PLC0415  start-up time
+            did_you_mean,
+            near_misses,
+        )
+
+        known = [name for name in self._option_string_actions if name.startswith("--")]
+        meant = did_you_mean(near_misses(option, known))
+        as_word = f" To use it as a word: {self.prog} -- {option}" if self.words else ""
+        return f"There is no option {option}.{meant}{as_word}"
+
+    def error(self, message: str) -> NoReturn:
+        takes = "".join(f" {each.metavar}" for each in self._get_positional_actions())
+        self.exit(2, f"usage: {self.prog} [options]{takes}\n{self.prog}: {message}\n")
+
+
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Help 100 characters wide: asking the terminal would cost every command's start-up."""
 
@@ -71,8 +114,8 @@ def parser_of(
     name: str,
     about: str,
     command: ModuleType,
-    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
-) -> argparse.ArgumentParser:
+    kind: type[CommandParser] = CommandParser,
+) -> CommandParser:
     """A command's parser: its own arguments, and its example in the help."""
     parser = kind(
         prog=f"recollect {name}",
@@ -83,6 +126,14 @@ def parser_of(
     )
     command.arguments(parser)
     return parser
+
+
+def add_words(
+    parser: CommandParser, name: str, about: str, default: str | None = None, metavar: str = "QUERY"
+) -> None:
+    """The words of the line that are no options, as one text."""
+    parser.words = parser.add_argument(name, metavar=metavar, nargs="*", help=about)
+    parser.words.default = default
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -121,11 +172,15 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--source", metavar="NAME", help="only from this source")
     add_repeatable(group, "--tag", "TAG", "only with this tag", dest="tags")
+    add_repeatable(group, "--not-tag", "TAG", "only without this tag", dest="without_tags")
+    add_repeatable(
+        group, "--not-project", "NAME", "only outside this project", dest="without_projects"
+    )
     group.add_argument("--domain", metavar="NAME", help="only of this domain")
     group.add_argument("--kind", metavar="KIND", help="only of this kind")
     group.add_argument("--space", metavar="NAME", help="only in this space")
-    group.add_argument("--since", metavar="TIME", help="changed since: 2026-03-01, 7d, 12h, 2w")
-    group.add_argument("--until", metavar="TIME", help="changed until then")
+    group.add_argument("--since", metavar="TIME", help="changed since: 2026-03-01, 7d, last week")
+    group.add_argument("--until", metavar="TIME", help="changed until: the same, or yesterday")
     group.add_argument("--archived", action="store_true", help="archived memories as well")
 
 

@@ -15,23 +15,24 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import add_json, add_limit
 from recollect.interfaces.cli.output import DIM, YELLOW, print_json, styled
+from recollect.interfaces.requests import moment
 from recollect.present.visible import visible
 from recollect.settings import home_folder
-from recollect.times import parse_moment, parse_time
+from recollect.times import parse_time
 
 EXAMPLE = "  recollect audit --since 7d\n  recollect audit --refused --json"
 LIMIT = 50
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--since", metavar="TIME", help="only since: 2026-03-01, 7d, 12h, 2w")
+    parser.add_argument("--since", metavar="TIME", help="only since: 2026-03-01, 7d, last week")
     parser.add_argument("--refused", action="store_true", help="only requests that were refused")
     add_limit(parser, f"the latest {LIMIT}")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    since = parse_moment(args.since, real_time(), "--since") if args.since else None
+    since = moment(args.since, real_time(), "--since") if args.since else None
     limit = LIMIT if args.limit is None else args.limit
     if limit < 1:
         raise UserError(f"--limit must be at least 1, not {limit}.")

@@ -8,7 +8,6 @@ not answer in the same way: other settings, another project's vault, wrong usage
 
 from __future__ import annotations
 
-import argparse
 import os
 import socket
 import threading
@@ -21,8 +20,8 @@ from typing import NamedTuple, NoReturn
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
-from recollect.interfaces.cli.arguments import parser_of, project_of
-from recollect.interfaces.cli.main import ANSWERED, COMMANDS
+from recollect.interfaces.cli.arguments import CommandParser, parser_of, project_of
+from recollect.interfaces.cli.commands import ANSWERED, COMMANDS
 from recollect.interfaces.cli.running_server import FOLDER, TAKEN
 from recollect.interfaces.cli.screen import ELSEWHERE, Screen
 from recollect.interfaces.listening import on_file, remove_stale
@@ -57,7 +56,7 @@ class AskedCommand(NamedTuple):
         return cls(name, screen, Path(folder), rest[: int(count)], environment)
 
 
-class SilentParser(argparse.ArgumentParser):
+class SilentParser(CommandParser):
     """Prints nothing: the command itself shows the help, or says what is wrong."""
 
     def print_help(self, file: object = None) -> NoReturn:

@@ -7,11 +7,13 @@ import argparse
 from recollect.engine import Recollect
 from recollect.engine.context import CONTEXT_LIMIT
 from recollect.interfaces.cli.arguments import (
+    CommandParser,
     add_as_of,
     add_filter,
     add_json,
     add_limit,
     add_no_server,
+    add_words,
     as_of,
     filter_of,
 )
@@ -23,8 +25,8 @@ EXAMPLE = (
 )
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", metavar="QUERY", nargs="?", default="", help="the topic")
+def arguments(parser: CommandParser) -> None:
+    add_words(parser, "query", "the topic", default="")
     add_limit(parser, str(CONTEXT_LIMIT))
     parser.add_argument(
         "--max-tokens",

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import add_json, parser_of, project_of, wrong_call
+from recollect.interfaces.cli.commands import COMMANDS
 from recollect.interfaces.cli.hook_process import folder_of, home_of, note
-from recollect.interfaces.cli.main import COMMANDS
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled
 from recollect.interfaces.hooks.answers import answered, answered_in

@@ -10,60 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
-# Command → (module, what it does). The module is imported when the command is called.
-COMMANDS = {
-    "save": ("save", "save one memory and print its id"),
-    "import": ("import_", "save many memories, from JSON Lines or from another tool"),
-    "export": ("export", "write every memory, as JSON Lines or as Markdown files"),
-    "add": ("add", "save a folder's files as memories, and follow its changes"),
-    "folders": ("folders", "list, sync, watch or remove the folders that were added"),
-    "mirror": ("mirror", "keep the vault and a folder of Markdown files in sync"),
-    "search": ("search", "search the memories; --explain shows why each result is there"),
-    "show": ("show", "show whole memories, details included"),
-    "list": ("list_", "browse memories: pinned first, then captures, then files"),
-    "edit": ("edit", "change a memory, or many"),
-    "pin": ("pin", "pin memories: they become tier core, the most trusted"),
-    "unpin": ("unpin", "make pinned memories ordinary ones again"),
-    "tag": ("tag", "add tags to memories, or remove them"),
-    "move": ("move", "move memories to another project or space"),
-    "history": ("history", "show what a memory was before, change by change"),
-    "undo": ("undo", "take back your last change, or that of one memory"),
-    "forget": ("forget", "remove memories; --undo brings them back"),
-    "supersede": ("supersede", "put a memory in the place of another that no longer holds"),
-    "merge": ("merge", "make one memory of several that say the same"),
-    "trash": ("trash", "list or search what was forgotten; --empty deletes it permanently"),
-    "context": ("context", "show what an agent should know when it starts"),
-    "feedback": ("feedback", "say whether a result was right; the ranking learns from it"),
-    "recipes": ("recipes", "list, show, check or compare recipes, the declared rankings"),
-    "eval": ("eval_", "measure how well each recipe finds the right answers"),
-    "suite": ("suite", "score each recipe on ten kinds of query"),
-    "models": ("models", "show the bundled models: which are active, what they cost"),
-    "reindex": ("reindex", "rebuild the indexes and compute missing vectors"),
-    "doctor": ("doctor", "check the vault; --fix repairs it"),
-    "backup": ("backup", "copy the vault to a file, verified, while others use it"),
-    "restore": ("restore", "bring forgotten memories back, or the vault from a backup"),
-    "duplicates": ("duplicates", "find memories that say the same"),
-    "review": ("review", "decide on contradictions, duplicates, what expires and more"),
-    "policies": ("policies", "show what becomes of memories as time passes"),
-    "tidy": ("tidy", "apply the policies; --dry-run says what they would do"),
-    "stats": ("stats", "count what the vault holds"),
-    "vault": ("vault", "encrypt the vault with a passphrase: lock, unlock, rekey, status"),
-    "vaults": ("vaults", "search other vaults too: list, add, remove, trust"),
-    "collections": ("collections_", "list, add or remove shared collections"),
-    "publish": ("publish", "copy memories into a shared collection"),
-    "setup": ("setup", "register the MCP server with Claude Code, Cursor, Codex and others"),
-    "hook": ("hook", "answer an event of a coding agent; `setup CLIENT --hooks` installs it"),
-    "mcp": ("mcp", "serve the memories to agents over the Model Context Protocol"),
-    "serve": ("serve", "serve the HTTP API, MCP and the web page on this machine"),
-    "open": ("open_", "open the page of the running server in the browser, logged in"),
-    "token": ("token", "create and revoke limited access tokens"),
-    "sessions": ("sessions", "list the browsers that are logged in, and end their sessions"),
-    "audit": ("audit", "show who wrote what, and what was refused"),
-    "demo": ("demo", "try it: a temporary vault, searched and explained"),
-}
-# Those that only read: a server that runs for the same home may answer them.
-READING = ("search", "show", "list", "context", "history")
-ANSWERED = (*READING, "hook")  # by such a server
 USAGE = 2
 FAILED = 1
 INTERRUPTED = 130
@@ -121,7 +67,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
 
 def _dispatch(argv: list[str]) -> int:
-    if argv in (["--version"], ["-V"]):
+    if argv in (["--version"], ["-V"], ["version"]):
         from recollect.version import __version__  # noqa: PLC0415  start-up time: nothing else
 
         print(f"recollect {__version__}")
@@ -130,13 +76,35 @@ def _dispatch(argv: list[str]) -> int:
         # As a setting: every command then finds it, and what it starts as well.
         os.environ["RECOLLECT_VAULT__PASSPHRASE_FILE"] = argv[1]
         argv = argv[2:]
-    if not argv or argv[0] in ("-h", "--help", "help"):
+    from recollect.interfaces.cli.commands import ALIASES, COMMANDS, overview  # noqa: PLC0415  start-up time
+
+    if not argv or argv[0] in ("-h", "--help") or argv == ["help"]:
         print(overview(), end="")
         return 0
-    if argv[0] not in COMMANDS:
-        known = ", ".join(COMMANDS)
-        return failed(f"There is no command {argv[0]!r}; there are: {known}.", USAGE)
-    return _run(argv[0], argv[1:])
+    if argv[0] == "help":
+        argv = [argv[1], "--help"]
+    name = ALIASES.get(argv[0], argv[0])
+    if name in COMMANDS:
+        return _run(name, argv[1:])
+    from recollect.interfaces.cli.near_misses import did_you_mean, near_misses  # noqa: PLC0415  start-up time
+
+    if name.startswith("-"):
+        meant = did_you_mean(near_misses(name, ("--help", "--version", "--passphrase-file")))
+        return failed(f"There is no option {name}.{meant} See: recollect --help", USAGE)
+    near = near_misses(name, COMMANDS)
+    if argv[-1] != "--help" and (not near or _begins_question(name)):
+        return _run("search", argv)
+    meant = did_you_mean([f"`{each}`" for each in near])
+    sentence = f"There is no command {name!r}.{meant} To search for words: recollect search WORDS"
+    return failed(sentence, USAGE)
+
+
+def _begins_question(word: str) -> bool:
+    """Whether it is a word such as `how`, which is no typing error of `show`."""
+    _import_libraries()
+    from recollect.query.function_words import is_function_word  # noqa: PLC0415  start-up time
+
+    return is_function_word(word.lower())
 
 
 def _for_an_agent(argv: list[str]) -> bool:
@@ -158,6 +126,8 @@ def _run(name: str, argv: list[str]) -> int:
             return answer
 
         return run(argv, here)
+    from recollect.interfaces.cli.commands import COMMANDS, READING  # noqa: PLC0415  start-up time
+
     if name in READING and not {"--no-server", "--help", "-h"}.intersection(argv):
         from recollect.interfaces.cli.running_server import answer_of  # noqa: PLC0415  start-up time
 
@@ -253,26 +223,6 @@ def failed(sentence: str, code: int) -> int:
     except OSError:  # the exit code still tells
         pass
     return code
-
-
-def overview() -> str:
-    """What `recollect --help` prints."""
-    lines = [f"  {name:<11} {about}" for name, (_, about) in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: recollect [--passphrase-file FILE] COMMAND [options]",
-            "",
-            "Memory search for AI agents and the people they work for.",
-            "",
-            *lines,
-            "",
-            "`recollect COMMAND --help` explains a command and shows an example.",
-            "The vault is in $RECOLLECT_HOME, or else in your user data directory.",
-            "--passphrase-file FILE: the file's first line opens a locked vault.",
-            "New here? Try `recollect demo`.",
-            "",
-        ]
-    )
 
 
 if __name__ == "__main__":

@@ -10,10 +10,12 @@ from recollect.engine import Recollect
 from recollect.ingest.draft import draft
 from recollect.ingest.saving import REPLACES, Saved, saved_json
 from recollect.interfaces.cli.arguments import (
+    CommandParser,
     WrongUsage,
     add_fields,
     add_json,
     add_repeatable,
+    add_words,
     fields_of,
     read_text,
 )
@@ -37,13 +39,9 @@ NOTHING = "recollect: Nothing was saved: the form is empty."
 LONGEST_TITLE = 100
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "words",
-        metavar="TEXT",
-        nargs="*",
-        help="what to remember (default: standard input, or on a terminal a form in your editor)",
-    )
+def arguments(parser: CommandParser) -> None:
+    about = "what to remember (default: standard input, or on a terminal a form in your editor)"
+    add_words(parser, "words", about, default="", metavar="TEXT")
     parser.add_argument("-e", "--edit", action="store_true", help="fill in a form in your editor")
     add_fields(parser)
     parser.add_argument("--tag", action="append", metavar="TAG", help="a tag; repeatable")
@@ -58,7 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     given = fields_of(args) | {"tags": args.tag, "id": args.id}
     fields = {name: value for name, value in given.items() if value is not None}
-    said = " ".join(args.words)
+    said: str = args.words
     named = fields.keys() & {"title", "text"}
     if said and len(named) == 2:
         raise WrongUsage("Words are the title or the text; leave out --title, --text or the words.")

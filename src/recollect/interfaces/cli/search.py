@@ -7,6 +7,7 @@ from datetime import datetime
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import (
+    CommandParser,
     add_as_of,
     add_filter,
     add_json,
@@ -14,17 +15,21 @@ from recollect.interfaces.cli.arguments import (
     add_no_server,
     add_now,
     add_repeatable,
+    add_words,
     now_of,
     search_of,
 )
 from recollect.interfaces.cli.output import json_text
 from recollect.present.response import as_json, compact
 
-EXAMPLE = '  recollect search "how do we refresh tokens" --project harbor-api --explain'
+EXAMPLE = (
+    "  recollect search how do we refresh tokens\n"
+    "  recollect search tokens --project harbor-api --since 'last week' --explain"
+)
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", metavar="QUERY", help="what to look for")
+def arguments(parser: CommandParser) -> None:
+    add_words(parser, "query", "what to look for; quotes are not needed")
     parser.add_argument(
         "--recipe", metavar="NAME", help="the ranking to use; see `recollect recipes`"
     )
@@ -33,6 +38,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--deep", action="store_true", help="search deeper: more candidates, more results"
     )
     add_limit(parser, "the recipe's own")
+    parser.add_argument(
+        "--sort",
+        default="best",
+        metavar="ORDER",
+        help="newest: list the results by date, the last changed first (default: best)",
+    )
     add_filter(parser)
     liked = parser.add_argument_group("preferences", "rank these higher; nothing is filtered out")
     add_repeatable(liked, "--prefer-tag", "TAG", "a tag", dest="prefer_tags")

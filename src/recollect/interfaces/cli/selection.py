@@ -22,7 +22,8 @@ from recollect.types import Filter, Memory
 from recollect.vaults.keys import on_terminal
 
 # What `list` filters by, for commands whose options of these names are something else.
-FILTERS = ("project", "source", "tag", "domain", "kind", "space", "since", "until")
+FILTERS = ("project", "source", "domain", "kind", "space", "since", "until")
+SEVERAL = {"tag": "tags", "not-tag": "without_tags", "not-project": "without_projects"}
 Select = Callable[..., list[str]]
 
 
@@ -31,7 +32,7 @@ def add_selection(parser: argparse.ArgumentParser, *, named: bool = False) -> No
     the command has options of their names."""
     parser.add_argument("ids", metavar="ID", nargs="*", help="the memories")
     if named:
-        about = f"only where it is so: project=harbor-api; filters are {', '.join(FILTERS)}"
+        about = f"only where it is so: project=harbor-api; filters are {_names()}"
         add_repeatable(parser, "--where", "NAME=VALUE", about)
     else:
         add_filter(parser)
@@ -93,15 +94,18 @@ def confirm(args: argparse.Namespace, sentence: str) -> None:
 def _filter(memory: Recollect, args: argparse.Namespace) -> Filter:
     if "where" not in args:
         return filter_of(args, memory.now())
-    found: dict[str, object] = {}
-    tags: list[str] = []
+    found: dict[str, str] = {}
+    several: dict[str, list[str]] = {}
     for text in args.where:
         name, equals, value = text.partition("=")
-        if not equals or name not in FILTERS:
-            known = ", ".join(FILTERS)
-            raise WrongUsage(f"--where {text}: write it as NAME=VALUE; names are: {known}.")
-        if name == "tag":
-            tags.append(value)
-        else:
+        if name in SEVERAL and equals:
+            several.setdefault(SEVERAL[name], []).append(value)
+        elif name in FILTERS and equals:
             found[name] = value
-    return requests.filter_of(found | {"tags": tags}, memory.now(), "--where ")
+        else:
+            raise WrongUsage(f"--where {text}: write it as NAME=VALUE; names are: {_names()}.")
+    return requests.filter_of({**found, **several}, memory.now(), "--where ")
+
+
+def _names() -> str:
+    return ", ".join((*FILTERS, *SEVERAL))

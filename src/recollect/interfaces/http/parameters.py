@@ -13,7 +13,7 @@ from starlette.datastructures import QueryParams
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.requests import Milliseconds, Query, as_of, filter_of, search_of
-from recollect.types import Filter, Response, View
+from recollect.types import Filter, Response, Sort, View
 from recollect.vaults.candidates import Candidates
 
 MOST_RESULTS = 1000
@@ -39,9 +39,11 @@ class FilterParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     kind: Text | None = None
     space: Text | None = None
     tags: Names = ()
-    since: (
-        Annotated[Text, Meta(description="2026-03-01, or 7d, 12h, 2w for that long ago")] | None
-    ) = None
+    without_tags: Names = ()
+    without_projects: Names = ()
+    since: Annotated[Text, Meta(description="2026-03-01, 7d, 12h, 2w, last week, march")] | None = (
+        None
+    )
     until: Text | None = None
     archived: Annotated[bool, Meta(description="Archived ones as well.")] = False
 
@@ -84,6 +86,7 @@ class SearchParameters(PastFilterParameters, frozen=True, kw_only=True, forbid_u
     deadline_ms: Milliseconds | None = None
     whole: bool = False
     set: Constants = {}
+    sort: Sort = "best"
 
     def answered(self, engine: Recollect, *, mark: bool = False) -> Response:
         """What the engine answers."""
@@ -105,11 +108,15 @@ class CandidateParameters(SearchParameters, frozen=True, kw_only=True, forbid_un
 PARAMETERS = {
     "query": "q",
     "tags": "tag",
+    "without_tags": "not_tag",
+    "without_projects": "not_project",
     "prefer_tags": "prefer_tag",
     "vaults": "vault",
     "ignored": "ignore",
 }
-SEVERAL = frozenset({"tags", "prefer_tags", "vaults", "ignored"})
+SEVERAL = frozenset(
+    {"tags", "without_tags", "without_projects", "prefer_tags", "vaults", "ignored"}
+)
 SETS = "set."
 
 

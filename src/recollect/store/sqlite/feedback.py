@@ -10,7 +10,6 @@ from recollect.named_tuples import NamedTuple
 from recollect.store.base import FeedbackEvent, FeedbackState, Verdict
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.feedback_rows import INSERT, row_of
-from recollect.store.sqlite.trash import merged
 from recollect.store.sqlite.vault_files import SET
 from recollect.times import from_micros
 
@@ -150,6 +149,8 @@ class SqliteFeedback:
         """What stands for these queries, in the order in which it was said."""
         sql = f"{STANDING} WHERE words IN (SELECT value FROM json_each(?)) {BY_RESULT} ORDER BY key"
         rows: list[Any] = self._database.rows(sql, as_json_list(words))
+        from recollect.store.sqlite.trash import merged  # noqa: PLC0415  start-up time
+
         into = merged(self._database, [row[2] for row in rows]) if rows else {}
         return [
             Said(words, query, id, into.get(id, id), bool(accepted))

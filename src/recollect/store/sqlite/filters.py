@@ -25,6 +25,10 @@ TIMES = {
     "made_since": "m.created_at >= ?",
     "made_before": "m.created_at < ?",
 }
+TAGGED = (
+    "EXISTS (SELECT 1 FROM memory_tags mt JOIN tags t ON t.key = mt.tag "
+    "WHERE mt.memory = m.key AND t.topic = ?)"
+)
 MATCHING = "SELECT rowid FROM {table} WHERE {table} MATCH ?"
 KEYS = "SELECT value FROM json_each(?)"
 ANYWHERE: tuple[KeywordIndexName, ...] = ("stemmed", "details")  # together they hold every field
@@ -71,12 +75,10 @@ def where(
         if moment is not None:
             parts.append(condition)
             values.append(to_micros(moment))
-    for tag in filter.tags:
-        parts.append(
-            "EXISTS (SELECT 1 FROM memory_tags mt JOIN tags t ON t.key = mt.tag "
-            "WHERE mt.memory = m.key AND t.topic = ?)"
-        )
-        values.append(lookup.hashed(tag))
+    for no, tags in (("", filter.tags), ("NOT ", filter.without_tags)):
+        for tag in tags:
+            parts.append(no + TAGGED)
+            values.append(lookup.hashed(tag))
     if filter.valid_at is not None:
         parts.append("(m.valid_from IS NULL OR m.valid_from <= ?)")
         parts.append("(m.valid_until IS NULL OR m.valid_until > ?)")
@@ -89,9 +91,9 @@ def where(
         each = [_holding(ANYWHERE, [word], lookup) for word in words]
         parts.append(f"NOT ({' AND '.join(one.sql for one in each)})")
         values += (value for one in each for value in one.values)
-    for kind in filter.without_kinds:
-        parts.append("m.kind <> ?")
-        values.append(kind)
+    for column, unwanted in (("kind", filter.without_kinds), ("project", filter.without_projects)):
+        parts += [f"m.{column} <> ?"] * len(unwanted)
+        values += unwanted
     if filter.among is not None:
         parts.append("m.id IN (SELECT value FROM json_each(?))")
         values.append(as_json_list(filter.among))

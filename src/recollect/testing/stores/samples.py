@@ -36,6 +36,8 @@ FILTERS: tuple[tuple[Filter, Mapping[str, Any], Mapping[str, Any]], ...] = (
     (Filter(kind="decision"), {"kind": "decision"}, {"kind": "fact"}),
     (Filter(space="team"), {"space": "team"}, {"space": "own"}),
     (Filter(tags=("ÜBER", "b")), {"tags": ("b", "c", "über")}, {"tags": ("b", "c")}),
+    (Filter(without_tags=("ÜBER", "d")), {"tags": ("b",)}, {"tags": ("b", "über")}),
+    (Filter(without_projects=("quay", "")), {"project": "harbor"}, {"project": "quay"}),
     (Filter(since=NOON), {"updated_at": NOON}, {"updated_at": NOON - timedelta(microseconds=1)}),
     (Filter(until=NOON), {"updated_at": NOON}, {"updated_at": NOON + timedelta(microseconds=1)}),
     (Filter(without_kinds=("session", "draft")), {"kind": "fact"}, {"kind": "draft"}),

@@ -1,0 +1,92 @@
+"""Every command: which module has it, what it does, and where the overview shows it."""
+
+from __future__ import annotations
+
+# Command → (module, what it does). The module is imported when the command is called.
+COMMANDS = {
+    "save": ("save", "save one memory and print its id"),
+    "import": ("import_", "save many memories, from JSON Lines or from another tool"),
+    "export": ("export", "write every memory, as JSON Lines or as Markdown files"),
+    "add": ("add", "save a folder's files as memories, and follow its changes"),
+    "folders": ("folders", "list, sync, watch or remove the folders that were added"),
+    "mirror": ("mirror", "keep the vault and a folder of Markdown files in sync"),
+    "search": ("search", "search the memories; --explain shows why each result is there"),
+    "show": ("show", "show whole memories, details included"),
+    "list": ("list_", "browse memories: pinned first, then captures, then files"),
+    "edit": ("edit", "change a memory, or many"),
+    "pin": ("pin", "pin memories: they become tier core, the most trusted"),
+    "unpin": ("unpin", "make pinned memories ordinary ones again"),
+    "tag": ("tag", "add tags to memories, or remove them"),
+    "move": ("move", "move memories to another project or space"),
+    "history": ("history", "show what a memory was before, change by change"),
+    "undo": ("undo", "take back your last change, or that of one memory"),
+    "forget": ("forget", "remove memories; --undo brings them back"),
+    "supersede": ("supersede", "put a memory in the place of another that no longer holds"),
+    "merge": ("merge", "make one memory of several that say the same"),
+    "trash": ("trash", "list or search what was forgotten; --empty deletes it permanently"),
+    "context": ("context", "show what an agent should know when it starts"),
+    "feedback": ("feedback", "say whether a result was right; the ranking learns from it"),
+    "recipes": ("recipes", "list, show, check or compare recipes, the declared rankings"),
+    "eval": ("eval_", "measure how well each recipe finds the right answers"),
+    "suite": ("suite", "score each recipe on ten kinds of query"),
+    "models": ("models", "show the bundled models: which are active, what they cost"),
+    "reindex": ("reindex", "rebuild the indexes and compute missing vectors"),
+    "doctor": ("doctor", "check the vault; --fix repairs it"),
+    "backup": ("backup", "copy the vault to a file, verified, while others use it"),
+    "restore": ("restore", "bring forgotten memories back, or the vault from a backup"),
+    "duplicates": ("duplicates", "find memories that say the same"),
+    "review": ("review", "decide on contradictions, duplicates, what expires and more"),
+    "policies": ("policies", "show what becomes of memories as time passes"),
+    "tidy": ("tidy", "apply the policies; --dry-run says what they would do"),
+    "stats": ("stats", "count what the vault holds"),
+    "vault": ("vault", "encrypt the vault with a passphrase: lock, unlock, rekey, status"),
+    "vaults": ("vaults", "search other vaults too: list, add, remove, trust"),
+    "collections": ("collections_", "list, add or remove shared collections"),
+    "publish": ("publish", "copy memories into a shared collection"),
+    "setup": ("setup", "register the MCP server with Claude Code, Cursor, Codex and others"),
+    "hook": ("hook", "answer an event of a coding agent; `setup CLIENT --hooks` installs it"),
+    "mcp": ("mcp", "serve the memories to agents over the Model Context Protocol"),
+    "serve": ("serve", "serve the HTTP API, MCP and the web page on this machine"),
+    "open": ("open_", "open the page of the running server in the browser, logged in"),
+    "token": ("token", "create and revoke limited access tokens"),
+    "sessions": ("sessions", "list the browsers that are logged in, and end their sessions"),
+    "audit": ("audit", "show who wrote what, and what was refused"),
+    "demo": ("demo", "try it: a temporary vault, searched and explained"),
+    "version": ("version", "print the version, and what it runs on"),
+}
+# What one wants → the commands for it, as the overview shows them.
+GROUPS = {
+    "Most used": "search save show list context",
+    "Find": "history trash duplicates feedback demo",
+    "Keep": "import add folders mirror export backup restore",
+    "Organise": "edit tag move pin unpin forget undo supersede merge review policies tidy",
+    "Share": "setup hook mcp serve open vaults collections publish token sessions audit",
+    "Look after": "doctor reindex stats vault recipes models eval suite version",
+}
+# What people type who know other programs.
+ALIASES = {"ls": "list", "rm": "forget"}
+# Those that only read: a server that runs for the same home may answer them.
+READING = ("search", "show", "list", "context", "history")
+ANSWERED = (*READING, "hook")  # by such a server
+
+
+def overview() -> str:
+    """What `recollect --help` prints."""
+    lines = []
+    for group, names in GROUPS.items():
+        lines += [f"{group}:", *(f"  {name:<11} {COMMANDS[name][1]}" for name in names.split()), ""]
+    return "\n".join(
+        [
+            "usage: recollect [--passphrase-file FILE] COMMAND [options]",
+            "       recollect WORDS                 the same as recollect search WORDS",
+            "",
+            "Memory search for AI agents and the people they work for.",
+            "",
+            *lines,
+            "`recollect help COMMAND` explains a command and shows an example.",
+            "The vault is in $RECOLLECT_HOME, or else in your user data directory.",
+            "--passphrase-file FILE: the file's first line opens a locked vault.",
+            "New here? Try `recollect demo`.",
+            "",
+        ]
+    )
