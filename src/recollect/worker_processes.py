@@ -43,6 +43,12 @@ def fitting() -> int:
     return min(os.cpu_count() or 1, MOST)
 
 
+def part_size(items: int, most: int, workers: int) -> int:
+    """How many of these items a worker gets at once: two parts for each of them, or as many as a
+    part may have."""
+    return min(most, -(-items // (2 * workers)))
+
+
 class Workers(Generic[Item, Result]):
     """So many processes that call the function, which must be picklable as its results are."""
 

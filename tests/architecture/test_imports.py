@@ -60,6 +60,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "home",
         "maths",
         "named_tuples",
+        "parts",
         "recipes.ranges",
         "regex_safety",
         "files",

@@ -13,14 +13,14 @@ from recollect.errors import UserError
 from recollect.ingest.draft import Draft, complete
 from recollect.ingest.ids import made_id
 from recollect.ingest.jsonl import Line, RawLine, parsed
+from recollect.parts import parts
+from recollect.store.base import SEGMENTS_FROM
 from recollect.store.prepared import PreparedMemories
 from recollect.types import Memory
 
 IMPORT_BATCH = 4000  # long enough to be quick, short enough that other writers wait little
 # As many that workers have made ready are written as quickly, and make segments of a good size.
 READY_BATCH = 16_384
-# As many make a vault so large that they go into segments.
-MANY = 2 * READY_BATCH
 # With fewer lines, starting workers takes longer than they spare.
 FEW = 4000
 ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -45,22 +45,26 @@ def batches(
     ahead = list(islice(source, FEW + 1))
     clean = partial(cleaned, redaction, redact)
     if len(ahead) <= FEW:
-        yield from map(clean, _parts(iter(ahead), IMPORT_BATCH))
+        yield from map(clean, parts(ahead, IMPORT_BATCH))
         return
-    from recollect.worker_processes import Workers, fitting  # noqa: PLC0415  start-up time
+    from recollect.worker_processes import (  # noqa: PLC0415  start-up time
+        Workers,
+        fitting,
+        part_size,
+    )
 
     workers = fitting()
     if workers < 2:
-        yield from map(clean, _parts(chain(ahead, source), IMPORT_BATCH))
+        yield from map(clean, parts(chain(ahead, source), IMPORT_BATCH))
         return
     most = READY_BATCH * workers
     ahead += islice(source, most - len(ahead))
-    many = len(ahead) >= MANY
-    # Where all lines are here already, each worker gets two parts at least.
-    part = -(-len(ahead) // (2 * workers)) if len(ahead) < most else READY_BATCH
+    many = len(ahead) >= SEGMENTS_FROM
     ready = partial(ready_made, redaction, redact) if many else clean
-    size = part if many else min(part, IMPORT_BATCH)
-    yield from Workers(ready, workers).map(_parts(chain(ahead, source), size))
+    size = READY_BATCH if many else IMPORT_BATCH
+    if len(ahead) < most:  # all lines are here already
+        size = part_size(len(ahead), size, workers)
+    yield from Workers(ready, workers).map(parts(chain(ahead, source), size))
 
 
 def cleaned(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line]) -> Batch:
@@ -92,8 +96,3 @@ def _cleaned(redaction: Redaction, line: Line, *, redact: bool) -> Cleaned:
     except UserError as error:
         return line._replace(draft=None, feedback=None, reason=str(error)), {}
     return line._replace(draft=draft), found
-
-
-def _parts(lines: Iterator[RawLine | Line], size: int) -> Iterator[Sequence[RawLine | Line]]:
-    while part := list(islice(lines, size)):
-        yield part

@@ -31,7 +31,8 @@ from recollect.folders.instructions import is_instruction_file
 from recollect.folders.moved_files import MovedFiles
 from recollect.folders.report import Synced
 from recollect.folders.scan import FoundFile, Scan, scan_file, scan_folder
-from recollect.store.base import Store, Writing
+from recollect.parts import parts
+from recollect.store.base import SEGMENTS_FROM, Store, Writing
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
 
@@ -44,8 +45,8 @@ BATCH_CHUNKS = 500
 BATCH_FILES = 200
 # With fewer files, starting workers takes longer than they spare.
 FEW_FILES = 500
-# As many make a vault so large that they go into segments.
-MANY_FILES = 5000
+# Of a file, about: they tell whether a folder goes into segments.
+MEMORIES = 4
 # What a worker reads and prepares at once, which is written as quickly as a batch that is not
 # prepared: so many files, and about so many bytes.
 MOST_FILES = 2000
@@ -171,17 +172,23 @@ class Sync:
         workers = 0
         batches: Iterable[tuple[list[ReadFile], PreparedMemories | None]]
         if len(files) > FEW_FILES:
-            from recollect.worker_processes import Workers, fitting  # noqa: PLC0415  start-up time
+            from recollect.worker_processes import (  # noqa: PLC0415  start-up time
+                Workers,
+                fitting,
+                part_size,
+            )
 
             workers = fitting()
         if workers > 1:
-            many = len(files) >= MANY_FILES
-            size = min(MOST_FILES if many else BATCH_FILES, -(-len(files) // (2 * workers)))
+            many = MEMORIES * len(files) >= SEGMENTS_FROM
+            size = part_size(len(files), MOST_FILES if many else BATCH_FILES, workers)
             ready = partial(ready_made, reading, many)
-            batches = Workers(ready, workers).map(_parts(files, size))
+            some = parts(files, size, lambda file: file[0].size, MOST_BYTES)
+            batches = Workers(ready, workers).map(some)
         else:
             every = (read_file(reading, found, before) for found, before in files)
-            batches = ((batch, None) for batch in _batches(every))
+            read = parts(every, BATCH_FILES, lambda file: len(file.chunks), BATCH_CHUNKS)
+            batches = ((batch, None) for batch in read)
         for batch, prepared in batches:
             for file in batch:
                 self.report.redacted.update(file.redacted)
@@ -252,32 +259,6 @@ def _before(
     if before is not None:
         moved.take(before)
     return before
-
-
-def _batches(files: Iterable[ReadFile]) -> Iterator[list[ReadFile]]:
-    batch: list[ReadFile] = []
-    chunks = 0
-    for file in files:
-        batch.append(file)
-        chunks += len(file.chunks)
-        if chunks >= BATCH_CHUNKS or len(batch) >= BATCH_FILES:
-            yield batch
-            batch, chunks = [], 0
-    if batch:
-        yield batch
-
-
-def _parts(files: Sequence[FileToRead], size: int) -> Iterator[Sequence[FileToRead]]:
-    part: list[FileToRead] = []
-    total = 0
-    for file in files:
-        part.append(file)
-        total += file[0].size
-        if len(part) >= size or total >= MOST_BYTES:
-            yield part
-            part, total = [], 0
-    if part:
-        yield part
 
 
 def _is_racy(before: StoredFile, now: StoredFile) -> bool:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
 KeywordIndexName = Literal["stemmed", "plain", "subwords", "details"]
 WriteOutcome = Literal["added", "updated", "unchanged"]
 
+# So many memories make a vault so large that its words are in segments. Below that, FTS5 alone is
+# quicker for a command that searches once: it would spend more time on importing numpy.
+SEGMENTS_FROM = 20_000
+
 # The columns of each keyword index, in the order of the index. `subwords` holds no words but
 # what `query.subwords` finds in a memory's id, title, text, context, tags, why, impact, source and
 # details. `details` is an index of its own: another column of `stemmed` would change its BM25.

@@ -6,16 +6,14 @@ from collections.abc import Collection
 
 import apsw
 
-from recollect.store.base import COLUMNS
+from recollect.store.base import COLUMNS, SEGMENTS_FROM
 from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
 
 # What these indexes hold of a memory is its columns as they are, and which memories they hold.
 OF_WORDS = {"stemmed": "true", "plain": "true", "details": "details <> ''"}
-# Below this many memories FTS5 alone is quicker for a command that searches once: it would spend
-# more time on importing numpy.
-FIRST = 20_000
+FIRST = SEGMENTS_FROM  # memories in a buffer without segments
 # With segments, every search reads the buffer beside them: so it stays small.
 MOST = 1000
 AMONG = "key IN (SELECT value FROM json_each(?))"
