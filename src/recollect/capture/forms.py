@@ -69,7 +69,7 @@ RULE = (
     rf"\b(?:always|never|ever|must not|mustn't) (?:{VERBS}|{THINGS})|"
     rf"\b{THINGS}[^,;]* (?:never|always)\b|, never (?!mind|again|seen|had|happened)\w"
 )
-GENERAL = rf"(?:{WE}|{OUR}|{SINCE}|{RULE}|{HERE}|\beverywhere\b)"
+GENERAL = rf"(?:{WE}|{OUR}|{SINCE}|{RULE}|{HERE})"
 WRONG = (
     r"(?:actually,? )?(?:no|nope|wrong|incorrect|that(?:'s| is| was) "
     r"(?:wrong|incorrect|not (?:right|correct|how we do (?:it|that|this))))(?:,? no)?"
@@ -96,7 +96,7 @@ FORMS = (
             rf"{WRONG}\b[\s,.:;!–-]+(?!.*\bi meant\b).*{GENERAL}",
             r"i(?:'ve| have)? (?:already )?(?:told|asked) you (?:(?:not|never) to|"
             rf"to (?:never|always|not)) {VERBS}",
-            rf"i (?:already )?said .*(?:{GENERAL}|\bthis code ?base\b)",
+            rf"i (?:already )?said (?!i (?:was|am)\b).*(?:{GENERAL}|\bthis code ?base\b)",
         ),
     ),
     Form(
@@ -162,7 +162,7 @@ FORMS = (
         "run the tests before …', 'whenever you add a page, …'. Not what always happens.",
         (
             rf"always (?!.*\bjust\b){VERBS}",
-            rf"(?:you|we|agents) (?:{MUST} always|always {MUST}) ",
+            rf"(?:you|we|agents) (?:{MUST} always|always {MUST}) {VERBS}",
             rf"we (?:always|only) {HABITS}",
             r"i always want (?:you|the|every|all)\b",
             rf"(?:whenever|every time|each time) you {VERBS}.*, ",
@@ -191,6 +191,8 @@ REFUSED = (
     r"perhaps|i think|i guess|i wonder|not sure)\b|.*\b(?:if i (?:said|say|told)|would be|"
     r"(?:he|she|they|docs?|readme|manual|spec|someone) (?:says?|said|told)|says the|"
     r"according to)\b",
+    # A rule about "it" says nothing without what was said before.
+    r"(?:\S+ ){,6}(?:it|this|that|them|those)\W*$",
     # What is about the task at hand alone.
     r".*\b(?:for now|right now|(?<!from )now\b(?! on)|this time|today|tonight|tomorrow|once|"
     r"at the moment|temporarily|for a (?:second|minute|moment)|in this (?:function|file|case|test|"

@@ -87,6 +87,10 @@ from now on the class is named Foo
 in the future we may need sharding
 requests should never take longer than 2s
 the list should always be sorted
+we should always show it
+you must always use it
+I said I was fine with that but you still have references everywhere in this project
+for the footer, I said we want capitals
 Never gonna give you up
 You don't have to always use the cache
 /remember that our staging database is on port 5433
