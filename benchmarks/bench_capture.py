@@ -5,8 +5,8 @@ and full of what must not be kept. They were judged and committed before the for
 the forms were made with, `held-out` was not looked at meanwhile. `later` was written when the forms
 were done: they had .909 (10 of 11) there, and one was made stricter since. All are by one author,
 so other people's sessions may differ: in 265 public ones (SpecStory's, 2,368 prompts) the forms of
-that time took two sentences, both wrongly, and now take none. `gold.json` has every sentence that is worth keeping, by the
-form it is in; `other` is in none. It needs no data.
+that time took two sentences, both wrongly, and now take none. `gold.json` has every sentence that
+is worth keeping, by the form it is in; `other` is in none. It needs no data.
 """
 
 from __future__ import annotations
