@@ -280,6 +280,28 @@ def test_a_hook_ends_when_its_time_is_over_or_its_agent_has_gone(
     assert log(home).endswith(f" Stop --client codex: {what}\n")
 
 
+def test_a_hook_whose_agent_is_killed_ends_by_itself(home: Home) -> None:
+    """Real processes, and a hook with so much time that only the end of its agent ends it."""
+    hook = (
+        "import os, sys; from recollect.interfaces.cli import hook_process\n"
+        "hook_process.LONGEST_MS = 60_000\n"
+        "hook_process.guard(['Stop', '--client', 'codex'])\n"
+        "print(os.getpid(), flush=True); sys.stdin.read()"
+    )
+    agent = (
+        "import subprocess, sys\n"
+        f"subprocess.run([sys.executable, '-c', {hook!r}], env={home.environment!r})"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", agent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) != process.pid
+        process.kill()
+        assert process.stdout.read() == b"", "The end of its output is the end of the hook."
+    assert log(home).endswith(" Stop --client codex: AgentGone\n")
+
+
 @pytest.mark.installed
 def test_an_installed_hook_whose_input_never_ends_ends_by_itself(home: Home) -> None:
     command = [RECOLLECT, "hook", "UserPromptSubmit", "--client", "claude-code"]

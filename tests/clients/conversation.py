@@ -87,7 +87,7 @@ def problems(step: Step, answer: str) -> Iterator[str]:
 
 
 def held(call: Callable[[str, dict[str, Any]], str]) -> list[str]:
-    """Hold the conversation by that function, which calls a tool; what was wrong."""
+    """Have the conversation by that function, which calls a tool; what was wrong."""
     found: list[str] = []
     seen = ""
     for step in STEPS:

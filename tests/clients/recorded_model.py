@@ -22,8 +22,7 @@ OURS = "memory_save"  # a request that offers this tool is part of the conversat
 # for good: its model reads of them, and calls them by another tool.
 SEARCHES = ("ToolSearch", "tool_search")
 BY_NAME = "tool_call"
-MOST_SEARCHES = 5  # a server that is still starting is found by a later one
-QUERY = {"query": "recollect memory save search context", "max_results": 20}
+QUERY = {"query": "+recollect memory", "max_results": 20}  # waits until the server is there
 TALK = ("messages", "input", "contents")  # what the APIs call the conversation
 
 
@@ -63,7 +62,7 @@ class RecordedModel:
         self.first_without_tools = 0
         self._lock = threading.Lock()
         self._last: tuple[bytes, Reply] = b"", whole({})
-        self._searches = 0
+        self._searched = False
         self._number = 0
 
     def answer(self, path: str, raw: bytes) -> Reply:
@@ -85,10 +84,10 @@ class RecordedModel:
         """What to say, and what the agent calls the tool in it."""
         search = next((name for name in SEARCHES if name in tools), "")
         if not named_tool(tools, OURS):
-            if search and self._searches < (MOST_SEARCHES if search == SEARCHES[0] else 1):
-                self._searches += 1
+            if search and not self._searched:
+                self._searched = True
                 return Call(search, QUERY), search
-            if not (self._searches and BY_NAME in tools):
+            if not (self._searched and BY_NAME in tools):
                 self.first_without_tools += bool(tools) and not self.asked
                 return "A conversation about orders", ""
         self.asked.append(Asked(protocol.name, body, tools))

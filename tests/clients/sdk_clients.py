@@ -96,7 +96,8 @@ def typescript_sdk(server: Reached) -> Iterator[ToolCall]:
 
 @contextmanager
 def inspector(server: Reached) -> Iterator[ToolCall]:
-    """A process a call, as a person types it. `--strict` names what is not portable in a schema."""
+    """A process a call, as a person types it. `--strict` refuses schemas that clients
+    read in different ways."""
     home = Path(server.cwd)
     reached = ["--transport", "stdio", *server.command]
     if server.url:
@@ -112,7 +113,6 @@ def inspector(server: Reached) -> Iterator[ToolCall]:
             cwd=home, env=environment(home), stdin=subprocess.DEVNULL, timeout=LONGEST_S,
         )  # fmt: skip
         assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
-        assert "portab" not in done.stderr, done.stderr[-2000:]
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 

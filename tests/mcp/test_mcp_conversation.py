@@ -1,0 +1,34 @@
+"""The conversation that `make clients` has with every client, here with the official Python SDK."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation import NEW, OLD, SEED, held
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from mcp_doors import MODES, Mode, door_to, opened, text_of
+
+from recollect.interfaces.mcp.calls import Served
+from recollect.interfaces.mcp.server import build
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_session_recalls_saves_contradicts_and_supersedes(tmp_path: Path, mode: Mode) -> None:
+    with opened(tmp_path) as memory:
+        for fields in SEED:
+            memory.save(**fields)
+        with door_to(build(Served(memory), warm=False), mode) as door:
+
+            def call(tool: str, arguments: dict[str, Any]) -> str:
+                result = door.call(tool, **arguments)
+                assert not result.is_error, text_of(result)
+                schema = door.tools[tool].output_schema
+                assert schema is not None
+                Draft202012Validator(schema).validate(result.structured_content)
+                return text_of(result)
+
+            assert held(call) == []
+        found = {each.id[:-7]: each for each in memory.list()}
+    assert found[OLD].superseded_by == found[NEW].id
