@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sessions import CLIENTS, CORRECTION, FILES, FOLDER, SAID, SESSION, line, session, turn, write
@@ -89,7 +90,12 @@ def test_a_whole_object_without_the_end_of_its_line_is_read(client: str, file: P
 
 
 def test_lines_of_another_version_are_counted_by_their_type(client: str, tmp_path: Path) -> None:
-    odd = [{"type": "hologram"}, {"type": "hologram"}, {"nothing": 1}, {"type": ["x"]}]
+    odd: list[dict[str, Any]] = [
+        {"type": "hologram"},
+        {"type": "hologram"},
+        {"nothing": 1},
+        {"type": ["x"]},
+    ]
     file = write(tmp_path / FILES[client], [*odd, *session(client)])
     transcript = turns(file, client)
     assert len(list(transcript)) == len(SAID)
@@ -108,7 +114,8 @@ def test_broken_lines_are_counted(client: str, tmp_path: Path) -> None:
 
 def test_values_of_other_types_are_no_turns_and_raise_nothing(client: str, tmp_path: Path) -> None:
     records = session(client)
-    for value in (None, 7, [], {}, [None, 3, {"type": "text"}], True):
+    values: list[Any] = [None, 7, [], {}, [None, 3, {"type": "text"}], True]
+    for value in values:
         for record in session(client):
             records += [record | {name: value} for name in record]
             for part in ("payload", "message", "data", "attachment"):
