@@ -30,6 +30,9 @@ Choice = Literal["keep", "edit", "merge", "supersede", "forget", "later"]
 # How a user says what shall last; see `capture.forms`.
 CaptureForm = Literal["correction", "remember", "from-now-on", "prefer", "never", "always"]
 
+# The kind of what was said in a session of an agent: many, and no knowledge yet.
+SESSION = "session"
+
 # How a memory came into the context of an agent.
 Origin = Literal["pinned", "matched", "newest"]
 

@@ -61,6 +61,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "maths",
         "named_tuples",
         "parts",
+        "projects",
         "recipes.ranges",
         "regex_safety",
         "files",

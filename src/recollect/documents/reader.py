@@ -113,12 +113,8 @@ def _bytes(path: Path, limit: int) -> bytes | LeftOut:
     """The file's content, opened once."""
     try:
         stream = opened_regular(path)
-    except FileNotFoundError:
-        return LeftOut("vanished")
-    except ValueError:  # a NUL in the path
-        return LeftOut("unreadable", "its name cannot be opened")
-    except OSError as error:
-        return LeftOut("link") if error.errno == ELOOP else unreadable(error)
+    except (OSError, ValueError) as error:
+        return not_opened(error)
     if stream is None:
         return LeftOut("special", "it is not a file any more")
     try:
@@ -133,6 +129,15 @@ def _bytes(path: Path, limit: int) -> bytes | LeftOut:
     if len(raw) > limit or (before.st_size, before.st_mtime_ns) != (len(raw), after.st_mtime_ns):
         return CHANGED
     return raw
+
+
+def not_opened(error: OSError | ValueError) -> LeftOut:
+    """Why a file could not be opened."""
+    if isinstance(error, FileNotFoundError):
+        return LeftOut("vanished")
+    if isinstance(error, ValueError):  # a NUL in the path
+        return LeftOut("unreadable", "its name cannot be opened")
+    return LeftOut("link") if error.errno == ELOOP else unreadable(error)
 
 
 def _too_large(size: int, limit: int) -> LeftOut:

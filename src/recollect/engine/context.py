@@ -18,7 +18,7 @@ from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
 from recollect.settings import SemanticMode
 from recollect.stages.supersede import Supersede
-from recollect.types import Context, Filter, Memory, Origin, Response
+from recollect.types import SESSION, Context, Filter, Memory, Origin, Response
 from recollect.validity import validity
 
 CONTEXT_LIMIT = 10
@@ -39,10 +39,13 @@ def context(
     as_of: datetime | None = None,
 ) -> Context:
     """What an agent should know when it starts: what is pinned, then what the question finds, then
-    the newest, of which files are none. `max_tokens` bounds the whole answer in each of `forms`.
+    the newest, of which files are none. Sessions are in it only where `filter` asks for
+    that kind. `max_tokens` bounds the whole answer in each of `forms`.
     With `as_of`, what it should have known then. Source: the `echovault` recipe, "Context"."""
     session = session.at(as_of)
     limit, filter = bounded(limit), checked_filter(filter)
+    if filter.kind is None:
+        filter = replace(filter, without_kinds=(*filter.without_kinds, SESSION))
     semantic = semantic or session.settings.context.semantic
     mode: SemanticMode = one_of(SemanticMode, semantic, "semantic mode")
     response, recipe = None, session.context_recipe()

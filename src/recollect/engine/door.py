@@ -327,6 +327,7 @@ class Recollect:
 
     add_folder = method(file_folders.add_folder, WRITE, ADMIN)
     add_instructions = method(file_folders.add_instructions, WRITE, ADMIN)
+    add_transcripts = method(file_folders.add_transcripts, WRITE, ADMIN)
     sync_folder = method(file_folders.sync_folder, WRITE, ADMIN)
     folders = method(file_folders.folders, SEARCH)
     remove_folder = method(file_folders.remove_folder, DELETE, ADMIN)

@@ -14,7 +14,7 @@ from recollect.auth.audit import NAME as AUDIT
 from recollect.checks import existing_folder
 from recollect.engine.session import Command, Session
 from recollect.errors import NotFound, RecollectError, UserError
-from recollect.store.folders import Folder
+from recollect.store.folders import TRANSCRIPTS, Folder
 from recollect.store.history import WriteOperation
 from recollect.store.sqlite.usage import SPOOLS
 from recollect.store.sqlite.vectors import LEASE
@@ -45,6 +45,8 @@ def add_folder(
     known = {folder.path: folder for folder in session.store.folders.all()}
     _check_apart(real, known)
     before = known.get(real)
+    if project is not None and (project.startswith(TRANSCRIPTS) or (before and before.client)):
+        raise UserError(f"{path}: the sessions of transcripts have their own projects.")
     folder = session.store.folders.add(
         real,
         project if project is not None else before.project if before else Path(real).name,
@@ -84,6 +86,35 @@ def add_instructions(
         )
         done.include(sync_folder(session, folder))
     return places, done
+
+
+def add_transcripts(
+    session: Session,
+    path: str | os.PathLike[str],
+    client: str,
+    *,
+    redact: bool = True,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Synced:
+    """Make memories of the sessions that a coding agent keeps in a folder, turn by turn, and follow
+    them from now on. Each has the project of its working directory."""
+    from recollect.transcripts import transcript_type  # noqa: PLC0415  start-up time
+
+    transcript_type(client)
+    real = str(existing_folder(Path(path)))
+    known = {folder.path: folder for folder in session.store.folders.all()}
+    _check_apart(real, known)
+    if real in known and known[real].client != client:
+        raise UserError(
+            f"{path} was added as another folder; `recollect folders remove {path}` first."
+        )
+    folder = session.store.folders.add(
+        real, TRANSCRIPTS + client, redact=redact, followed=True, at=session.clock()
+    )
+    done = sync_folder(session, folder, progress=progress)
+    if not done.files and not done.left_out:
+        done.note(real, f"it has no transcripts of {client} yet")
+    return done
 
 
 def _check_apart(path: str, known: Mapping[str, Folder]) -> None:

@@ -80,12 +80,14 @@ def repetitions(chunks: Sequence[Chunk]) -> list[int]:
     return found
 
 
-def new_ids(folder: str, path: str, chunk: Chunk, repeated: int = 0) -> Iterator[str]:
-    """Ids for a new chunk, best first. The same chunk of the same file gets the same id again, so
-    that a file that comes back has its old memories. `repeated`: how many chunks of the file before
-    it have the same heading and text."""
+def new_ids(
+    folder: str, path: str, chunk: Chunk, repeated: int = 0, name: str = ""
+) -> Iterator[str]:
+    """Ids for a new chunk, best first, which begin with the name or else with the path. The same
+    chunk of the same file gets the same id again, so that a file that comes back has its old
+    memories. `repeated`: how many chunks of the file before it have the same heading and text."""
     content = "\0".join((folder, path, chunk.heading, chunk.text))
-    start = slug(path) or "file"
+    start = name or slug(path) or "file"
     number = repeated
     while True:
         letters = hash_letters(f"{content}\0{number}" if number else content)

@@ -13,6 +13,7 @@ from recollect.folders.report import Synced
 from recollect.ingest.draft import Draft, complete
 from recollect.store.base import Stored, Writing
 from recollect.store.folders import FileChunk, Folder, StoredFile
+from recollect.types import SESSION
 
 
 class ChunkWriter:
@@ -32,8 +33,9 @@ class ChunkWriter:
         self._tier = "core" if is_instructions(folder.path) else "file"
 
     def write(self, key: int, file: ReadFile, before: StoredFile | None) -> None:
-        """Make the memories of a file those of its chunks; the others are forgotten."""
-        known = self._write.files.chunks(key) if before is not None else []
+        """Make the memories of a file, after its first `file.after` chunks, those of the chunks
+        read; the others are forgotten."""
+        known = self._write.files.chunks(key, file.after) if before is not None else []
         stored = self._write.find([chunk.memory_id for chunk in known])
         kept = self._write_chunks(file, before, known, stored)
         for memory in stored.values():
@@ -41,7 +43,7 @@ class ChunkWriter:
                 self.forget(memory)
         known_by_key = {stored[chunk.memory_id].key: chunk for chunk in known}
         if _places(kept) != _places(known_by_key):
-            self._write.files.put_chunks(key, kept)
+            self._write.files.put_chunks(key, kept, file.after)
 
     def forget(self, memory: Stored) -> None:
         if not memory.forgotten:
@@ -64,7 +66,7 @@ class ChunkWriter:
         ids = matching_memories(candidates, file.chunks)
         kept: dict[int, FileChunk] = {}
         chunks = zip(ids, file.chunks, file.drafts, repetitions(file.chunks), strict=True)
-        for number, (id, chunk, clean, repeated) in enumerate(chunks, 1):
+        for number, (id, chunk, clean, repeated) in enumerate(chunks, file.after + 1):
             memory = stored.get(id) if id is not None else None
             if memory is not None and memory.forgotten and before is not None and not before.gone:
                 key = memory.key  # somebody has forgotten this chunk, and not the file
@@ -95,7 +97,8 @@ class ChunkWriter:
 
     def _place(self, path: str, chunk: Chunk, repeated: int) -> tuple[str, Stored | None]:
         """An id for a new chunk that is free, or the forgotten memory that was this very chunk."""
-        for id in new_ids(self._folder.path, path, chunk, repeated):
+        name = SESSION if self._folder.client else ""  # the names of transcripts are long numbers
+        for id in new_ids(self._folder.path, path, chunk, repeated, name):
             stored = self._write.find([id]).get(id)
             if stored is None or (stored.forgotten and stored.memory.text == chunk.text):
                 return id, stored

@@ -42,7 +42,10 @@ class Cleaning(NamedTuple):
 class ReadFile(NamedTuple):
     """A file that was read: as the file system described it before, the digest of its content, and
     its chunks, each with the draft of its memory. `title` is None where it is left out, or has the
-    same content as before. `notes`: what a person should know of it."""
+    same content as before. `notes`: what a person should know of it.
+
+    A transcript is read in parts, `part` by part; `more` follow. The chunks of each come after the
+    first `after` chunks of the file."""
 
     found: FoundFile
     read_ns: int
@@ -53,6 +56,9 @@ class ReadFile(NamedTuple):
     left_out: LeftOut | None = None
     notes: Sequence[str] = ()
     redacted: Mapping[str, int] | None = None
+    part: int = 1
+    more: bool = False
+    after: int = 0
 
 
 class Reading(NamedTuple):
@@ -78,17 +84,22 @@ def read_file(reading: Reading, found: FoundFile, before: StoredFile | None) -> 
     document = parse(raw, found.path)
     if isinstance(document, LeftOut):
         return file._replace(left_out=document)
-    redacted: Mapping[str, int] | None = None
-    if reading.cleaning is not None:
-        # Before the text is split: a secret of several lines may end up in several chunks, and none
-        # of them would show what it is.
-        text, redacted = reading.cleaning.text(document.text)
-        document = document._replace(text=text)
+    document, redacted = without_secrets(reading, document)
     chunks, notes = chunked(document)
     drafts = drafts_of(reading, found, document, chunks)
     return file._replace(
         title=document.title, chunks=chunks, drafts=drafts, notes=notes, redacted=redacted
     )
+
+
+def without_secrets(reading: Reading, document: Document) -> tuple[Document, Mapping[str, int]]:
+    """The document without its secrets, and how many of each kind it had. Before the text is split:
+    a secret of several lines may end up in several chunks, and none of them would show what it is.
+    """
+    if reading.cleaning is None:
+        return document, {}
+    text, redacted = reading.cleaning.text(document.text)
+    return document._replace(text=text), redacted
 
 
 def drafts_of(
@@ -104,8 +115,8 @@ def drafts_of(
         "source": SOURCE,
         "created_at": changed,
         "updated_at": changed,
-        **document.fields,
         "title": found.path,
+        **document.fields,
         "path": str(found.full),
     }
     named = "context"  # what tells of what a chunk is about

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from recollect.documents.reader import DEFAULT, SizeLimits
@@ -31,10 +32,12 @@ from recollect.folders.instructions import is_instruction_file
 from recollect.folders.moved_files import MovedFiles
 from recollect.folders.report import Synced
 from recollect.folders.scan import FoundFile, Scan, scan_file, scan_folder
+from recollect.folders.transcript_reading import read_transcript
 from recollect.parts import parts
 from recollect.store.base import SEGMENTS_FROM, Store, Writing
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.prepared import PreparedMemories
+from recollect.transcripts import transcript_type
 
 # A file that was changed so shortly before it was read may have been changed once more since, and
 # its time would not tell: clocks of file systems are that coarse. Git calls such files racy.
@@ -94,7 +97,7 @@ class Sync:
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Synced:
         """Bring the memories up to date with a scan; without one, with the whole folder."""
-        scan = self._without_own(self._scan() if scan is None else scan)
+        scan = self._counting(self._scan() if scan is None else scan)
         known = self._store.folders.files(self._folder)
         self.report.left_out.update(scan.left_out)
         for path, why in scan.named:
@@ -110,13 +113,14 @@ class Sync:
                 for file in batch:
                     path = file.found.path
                     if write.files.stored(self._folder, path) == known.get(path):
-                        self._write(write, file, _before(file, known, moved))
-                    else:  # another process has taken it in meanwhile
+                        self._write(write, file, known, _before(file, known, moved))
+                    elif file.part == 1:  # another process has taken it in meanwhile
                         self.report.files["unchanged"] += 1
                 write.index_added(prepared)
-            finished += len(batch)
+            finished += sum(not file.more for file in batch)
             progress(finished, len(waiting))
-        self._forget_gone([file for file in gone if file.key not in moved.taken])
+        if not self._folder.client:
+            self._forget_gone([file for file in gone if file.key not in moved.taken])
         return self.report
 
     def _scan(self) -> Scan:
@@ -128,7 +132,12 @@ class Sync:
             raise Away(f"The folder {self._root} cannot be read: {error.strerror}.") from error
         return scan_file(self._root) if alone else scan_folder(self._root)
 
-    def _without_own(self, scan: Scan) -> Scan:
+    def _counting(self, scan: Scan) -> Scan:
+        """The scan without what is none of the folder's documents."""
+        if self._folder.client:
+            wanted = transcript_type(self._folder.client).files.fullmatch
+            files = {path: file for path, file in scan.files.items() if wanted(path)}
+            return scan._replace(files=files, left_out=Counter(why.reason for _, why in scan.named))
         own = [file.path for file in scan.files.values() if str(file.full) in self._own]
         if not own:
             return scan
@@ -171,7 +180,10 @@ class Sync:
         reading = Reading(self._folder, self._cleaning, self._limits, self._now())
         workers = 0
         batches: Iterable[tuple[list[ReadFile], PreparedMemories | None]]
-        if len(files) > FEW_FILES:
+        every: Iterable[ReadFile] = (read_file(reading, *file) for file in files)
+        if self._folder.client:
+            every = chain.from_iterable(read_transcript(reading, *file) for file in files)
+        if len(files) > FEW_FILES and not self._folder.client:
             from recollect.worker_processes import (  # noqa: PLC0415  start-up time
                 Workers,
                 fitting,
@@ -186,7 +198,6 @@ class Sync:
             some = parts(files, size, lambda file: file[0].size, MOST_BYTES)
             batches = Workers(ready, workers).map(some)
         else:
-            every = (read_file(reading, found, before) for found, before in files)
             read = parts(every, BATCH_FILES, lambda file: len(file.chunks), BATCH_CHUNKS)
             batches = ((batch, None) for batch in read)
         for batch, prepared in batches:
@@ -196,15 +207,26 @@ class Sync:
                     self.report.note(file.found.path, note)
             yield batch, prepared
 
-    def _write(self, write: Writing, file: ReadFile, before: StoredFile | None) -> None:
+    def _write(
+        self,
+        write: Writing,
+        file: ReadFile,
+        known: dict[str, StoredFile],
+        before: StoredFile | None,
+    ) -> None:
         found, left_out = file.found, file.left_out
         now = StoredFile(
-            before.key if before is not None else 0, found.path, found.size, found.changed_ns,
+            before.key if before is not None else 0, found.path,
+            # A file of which more is to come must not look as if it was read.
+            0 if file.more else found.size, found.changed_ns,
             found.inode, file.read_ns, file.digest,
             left_out.reason if left_out is not None else "", gone=False,
         )  # fmt: skip
         if left_out is not None and left_out.reason == "vanished":
             return  # the next pass will see what became of it
+        if left_out is not None and left_out.reason == "unreadable" and self._folder.client:
+            self.report.leave_out(found.path, left_out)
+            return  # what was said stays said
         if file.title is None and left_out is None and before is not None:
             if not _is_racy(before, now):
                 write.files.put(self._folder, now)  # touched, no more
@@ -213,7 +235,9 @@ class Sync:
         if before is not None and before.path != now.path:
             write.files.remove_file(self._folder, now.path)
         key = write.files.put(self._folder, now)
-        self._count(file, before)
+        known[now.path] = now._replace(key=key)
+        if file.part == 1:
+            self._count(file, before)
         self._chunk_writer(write).write(key, file, before)
 
     def _chunk_writer(self, write: Writing) -> ChunkWriter:

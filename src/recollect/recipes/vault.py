@@ -15,10 +15,10 @@ from recollect.stages.cut import Cut
 from recollect.stages.fixed_scores import FixedScore
 from recollect.stages.neighbours import Neighbours
 from recollect.stages.signal_sums import Adaptive, WeightedSum
+from recollect.types import SESSION
 
 COLUMNS = {"title": 10.0, "id": 5.0, "text": 3.0, "tags": 2.0, "context": 1.0}
 DEPTH = Depth(per_result=3, at_least=30)
-SESSION = "session"
 
 VAULT = Recipe(
     name="vault",

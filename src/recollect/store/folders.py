@@ -8,6 +8,9 @@ from typing import Protocol
 
 from recollect.named_tuples import NamedTuple
 
+# Begins what stands in the place of a project for a folder of transcripts, which have one each.
+TRANSCRIPTS = "sessions of "
+
 
 class Folder(NamedTuple):
     """A folder whose files are memories. `followed`: whether its changes are to be followed;
@@ -19,6 +22,12 @@ class Folder(NamedTuple):
     redact: bool
     followed: bool
     files: int
+
+    @property
+    def client(self) -> str:
+        """The coding agent whose transcripts its files are; empty for documents."""
+        named = self.project.startswith(TRANSCRIPTS)
+        return self.project.removeprefix(TRANSCRIPTS) if named else ""
 
 
 class StoredFile(NamedTuple):
@@ -92,11 +101,13 @@ class FileWriting(Protocol):
     def remove_file(self, folder: Folder, path: str) -> None:
         """Remove the state of the file that was at that path."""
 
-    def chunks(self, file: int) -> list[FileChunk]:
-        """The memories of a file, in order, forgotten ones included."""
+    def chunks(self, file: int, after: int = 0) -> list[FileChunk]:
+        """The memories of a file after its first so many chunks, in order, forgotten ones
+        included."""
 
-    def put_chunks(self, file: int, chunks: Mapping[int, FileChunk]) -> None:
-        """Replace the file's memories: which chunk each is, by the memory's key."""
+    def put_chunks(self, file: int, chunks: Mapping[int, FileChunk], after: int = 0) -> None:
+        """Replace the file's memories after its first so many chunks: which chunk each is, by the
+        memory's key."""
 
     def memories(self, folder: Folder) -> list[str]:
         """The ids of all live memories of a folder's files."""

@@ -8,17 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from recollect.errors import UserError
 from recollect.transcripts.base import BEGIN, Position, Transcript
 
-# Each is a module of that name; only the one that is used is imported. The class, and the folders
-# that hold the transcripts, as `interfaces.setup.clients` writes paths.
-CLIENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "claude-code": ("ClaudeCodeTranscript", ("{claude}/projects",)),
-    "codex": ("CodexTranscript", ("{codex}/sessions", "{codex}/archived_sessions")),
-    "gemini-cli": ("GeminiCliTranscript", ("{home}/.gemini/tmp",)),
-    "copilot-cli": ("CopilotCliTranscript", ("{copilot}/session-state",)),
+
+class TranscriptClient(NamedTuple):
+    """A client: the class that reads its transcripts, and the folder that holds them, as
+    `interfaces.setup.clients` writes paths."""
+
+    reader: str
+    folder: str
+
+
+# Each is a module of that name; only the one that is used is imported.
+CLIENTS: Mapping[str, TranscriptClient] = {
+    "claude-code": TranscriptClient("ClaudeCodeTranscript", "{claude}/projects"),
+    "codex": TranscriptClient("CodexTranscript", "{codex}/sessions"),
+    "gemini-cli": TranscriptClient("GeminiCliTranscript", "{home}/.gemini/tmp"),
+    "copilot-cli": TranscriptClient("CopilotCliTranscript", "{copilot}/session-state"),
 }
 
 
@@ -30,7 +39,7 @@ def transcript_type(client: str) -> type[Transcript]:
             f"{', '.join(CLIENTS)}."
         )
     module = import_module(f"recollect.transcripts.{client.replace('-', '_')}")
-    found: type[Transcript] = getattr(module, CLIENTS[client][0])
+    found: type[Transcript] = getattr(module, CLIENTS[client].reader)
     return found
 
 

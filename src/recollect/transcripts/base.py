@@ -8,6 +8,7 @@ counted. No client promises its format: lines of an unknown type are counted by 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -28,6 +29,8 @@ Role = Literal["user", "agent"]
 LONGEST_LINE = 16_000_000
 # What the rest of a longer line is read in.
 PIECE = 1_000_000
+# Within so many lines a session has told where it works.
+FIRST_LINES = 20
 # As much of an unknown type as a person needs to see.
 LONGEST_TYPE = 40
 NOT_JSON = "not JSON"
@@ -42,8 +45,9 @@ OTHER = "other records"
 class Turn(NamedTuple):
     """What the user typed, or what the agent wrote, as one line of a transcript has it.
 
-    `line` counts from 1, and `offset` is the number of bytes before it. `at` is None, and `folder`
-    (the working directory) and `session` are empty where the transcript does not tell.
+    `line` counts from 1, and `offset` is the number of bytes before it. `folder` is the working
+    directory in which the session began: agents change it as they work. `at` is None, and `folder`
+    and `session` are empty where the transcript does not tell.
     """
 
     line: int
@@ -75,8 +79,8 @@ class Transcript(ABC):
     further line is.
     """
 
-    # Which files of the client's folder are transcripts, as a glob.
-    files: ClassVar[str]
+    # Which paths below the client's folder are transcripts.
+    files: ClassVar[re.Pattern[str]]
 
     def __init__(self, path: Path, start: Position = BEGIN) -> None:
         self.path = path
@@ -114,10 +118,14 @@ class Transcript(ABC):
             yield from self._turns(stream)
 
     def _read_first(self, stream: BinaryIO) -> None:
-        """Learn what the first line says of the session; it was counted when it was first read."""
-        record = _decoded(stream.readline(LONGEST_LINE))
-        if record is not None:
-            self.message(record)
+        """Learn what the first lines say of the session; they were counted when they were first
+        read."""
+        for _ in range(FIRST_LINES):
+            record = _decoded(stream.readline(LONGEST_LINE))
+            if record is not None:
+                self.message(record)
+            if self.folder:
+                break
         self.skipped.clear()
         self.unknown.clear()
 

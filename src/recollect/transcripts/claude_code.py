@@ -8,6 +8,7 @@ of a command. A prompt that was typed while the agent worked is an `attachment`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,11 +48,12 @@ OTHER_TYPES = frozenset(
 
 
 class ClaudeCodeTranscript(Transcript):
-    files = "*/*.jsonl"
+    # Subagents have files of their own.
+    files = re.compile(r"(?!(.*/)?(subagents/|agent-[^/]*$)).*\.jsonl")
 
     def message(self, record: Mapping[str, Any]) -> Message | None:
-        self.folder = text_of(record, "cwd") or self.folder
-        self.session = text_of(record, "sessionId") or self.session
+        self.folder = self.folder or text_of(record, "cwd")
+        self.session = self.session or text_of(record, "sessionId")
         type = text_of(record, "type")
         if type in OTHER_TYPES:
             return self.skip(OTHER)

@@ -8,6 +8,7 @@ model. Sessions of a while ago are compressed (`.jsonl.zst`) and not read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,13 +33,17 @@ OTHER_TYPES = frozenset(
 
 
 class CodexTranscript(Transcript):
-    files = "**/rollout-*.jsonl"
+    files = re.compile(r"(.*/)?rollout-[^/]*\.jsonl")
     subagent = False
 
     def message(self, record: Mapping[str, Any]) -> Message | None:
         type, payload = text_of(record, "type"), mapping(record.get("payload"))
         if type in ("session_meta", "turn_context"):
-            self._about(type, payload)
+            # A fork repeats the lines of the session that it comes from; the first are its own.
+            if not self.session and type == "session_meta":
+                self.session = text_of(payload, "id") or text_of(payload, "session_id")
+                self.subagent = "subagent" in mapping(payload.get("source"))
+            self.folder = self.folder or text_of(payload, "cwd")
             return self.skip(OTHER)
         if type == "response_item":
             return self.skip(TOOL)
@@ -49,16 +54,6 @@ class CodexTranscript(Transcript):
         if self.subagent:
             return self.skip(SUBAGENT)
         return self._event(payload)
-
-    def _about(self, type: str, payload: Mapping[str, Any]) -> None:
-        """A fork repeats the lines of the session that it comes from; the first are its own."""
-        if type == "session_meta":
-            if not self.session:
-                self.session = text_of(payload, "id") or text_of(payload, "session_id")
-                self.subagent = "subagent" in mapping(payload.get("source"))
-            elif self.folder:
-                return
-        self.folder = text_of(payload, "cwd") or self.folder
 
     def _event(self, payload: Mapping[str, Any]) -> Message | None:
         item = mapping(payload.get("item"))

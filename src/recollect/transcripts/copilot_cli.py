@@ -6,6 +6,7 @@ https://github.com/github/copilot-sdk (August 2026).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +34,7 @@ OTHER_STARTS = (
 
 
 class CopilotCliTranscript(Transcript):
-    files = "*/events.jsonl"
+    files = re.compile(r"(.*/)?events\.jsonl")
 
     def message(self, record: Mapping[str, Any]) -> Message | None:
         type, data = text_of(record, "type"), mapping(record.get("data"))
@@ -44,9 +45,8 @@ class CopilotCliTranscript(Transcript):
         if not type.startswith(OTHER_STARTS):
             return self.skip_unknown(type)
         if type in ("session.start", "session.resume", "session.context_changed"):
-            self.session = text_of(data, "sessionId") or self.session
-            context = mapping(data.get("context", data))
-            self.folder = text_of(context, "cwd") or self.folder
+            self.session = self.session or text_of(data, "sessionId")
+            self.folder = self.folder or text_of(mapping(data.get("context", data)), "cwd")
         return self.skip(OTHER)
 
     def _said(self, type: str, data: Mapping[str, Any]) -> Message | None:

@@ -8,6 +8,7 @@ directory is in `.project_root` beside `chats`.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -45,7 +46,7 @@ LARGEST_DOCUMENT = 50_000_000
 
 
 class GeminiCliTranscript(Transcript):
-    files = "*/chats/session-*.json*"
+    files = re.compile(r"(.*/)?session-[^/]*\.jsonl?")
     subagent = False
 
     def __init__(self, path: Path, start: Position = BEGIN) -> None:

@@ -64,14 +64,17 @@ OLDER = "it may run an older Recollect, which cannot be searched together with o
 # A sentence about what went wrong there; longer ones are cut.
 LONGEST_NOTE = 300
 MOST_NOTES = 20
-# Fields of a search and of its filter that are not sent to the other server.
+# Fields of a filter with which no other server can be asked.
 NARROWER = (
-    "among", "without_kinds", "severity", "tier", "made_since", "made_before", "holding", "without",
-    "valid_at", "unchanged_since",
+    "among", "severity", "tier", "made_since", "made_before", "holding", "without", "valid_at",
+    "unchanged_since",
 )  # fmt: skip
 # Fields that older servers refuse; they are sent where they ask for something.
 NEWER = ("archived", "as_of", "without_tags", "without_projects")
-OURS = frozenset({"filter", *NARROWER, "changes", "vaults", "mark", "facets", "sort"})
+# Fields that are not sent: what the other server answers is narrowed here.
+OURS = frozenset(
+    {"filter", *NARROWER, "without_kinds", "changes", "vaults", "mark", "facets", "sort"}
+)
 
 Shape = TypeVar("Shape")
 
@@ -135,7 +138,10 @@ class RemoteVault:
             view=view,
             intent=found.intent,
             results=tuple(
-                self._result(result, recipe, view, search.now) for result in found.results
+                result
+                for answer in found.results
+                if (result := self._result(answer, recipe, view, search.now)).memory.kind
+                not in search.filter.without_kinds
             ),
             counts=_counts(found.counts, len(found.results)),
             topics={},

@@ -135,6 +135,9 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "unpublish": lambda memory: memory.unpublish(["kept"], "shared"),
     "add_folder": lambda memory: memory.add_folder(NOTES),
     "add_instructions": lambda memory: _tried(memory.add_instructions, NOTES),
+    "add_transcripts": lambda memory: _tried(
+        lambda path: memory.add_transcripts(path, "codex"), NOTES.parent / "nowhere"
+    ),
     "folders": lambda memory: memory.folders(),
     "sync_folder": lambda memory: _tried(memory.sync_folder, NOWHERE),
     "remove_folder": lambda memory: _tried(memory.remove_folder, NOTES),

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sessions import CLIENTS, CORRECTION, FILES, FOLDER, SAID, SESSION, line, session, turn, write
+from agent_sessions import (
+    CLIENTS,
+    CORRECTION,
+    FILES,
+    FOLDER,
+    SAID,
+    SESSION,
+    line,
+    session,
+    turn,
+    write,
+)
 
 from recollect.errors import UserError
 from recollect.transcripts import base, turns

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from recollect.errors import UserError
 from recollect.interfaces import requests
+from recollect.projects import project_of
 from recollect.times import parse_time
 from recollect.types import Filter, Search
 
@@ -226,14 +227,6 @@ def here() -> str:
         return project_of(Path.cwd())
     except OSError as error:
         raise UserError("--here: the working directory no longer exists.") from error
-
-
-def project_of(folder: Path) -> str:
-    """The project named after the folder, or after its repository's root."""
-    for candidate in (folder, *folder.parents):
-        if (candidate / ".git").exists():
-            return candidate.name
-    return folder.name
 
 
 # A memory's fields that are plain options → (what stands for its value in the help, what it is).

@@ -20,11 +20,12 @@ from typing import NamedTuple, NoReturn
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
-from recollect.interfaces.cli.arguments import CommandParser, parser_of, project_of
+from recollect.interfaces.cli.arguments import CommandParser, parser_of
 from recollect.interfaces.cli.commands import ANSWERED, COMMANDS
 from recollect.interfaces.cli.running_server import FOLDER, TAKEN
 from recollect.interfaces.cli.screen import ELSEWHERE, Screen
 from recollect.interfaces.listening import on_file, remove_stale
+from recollect.projects import project_of
 from recollect.settings import Settings, load_settings
 from recollect.vaults.trust import project_vault, working_folder
 from recollect.version import __version__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from os.path import realpath
 from typing import Any
 
 from recollect.engine import Recollect
@@ -42,14 +43,17 @@ def _list(memory: Recollect, args: argparse.Namespace) -> int:
     found = memory.folders()
     if args.json:
         names = ("path", "project", "followed", "files")
-        print_json(
-            {"folders": [{name: getattr(folder, name) for name in names} for folder in found]}
-        )
+        listed = [{name: getattr(folder, name) for name in names} for folder in found]
+        for entry, folder in zip(listed, found, strict=True):
+            if folder.client:
+                entry |= {"project": None, "client": folder.client}
+        print_json({"folders": listed})
         return 0
     for folder in found:
         watched = ", watched" if folder.followed else ""
-        name, project = styled(one_line(folder.path), BOLD), one_line(folder.project)
-        print(f"{name}  {counted(folder.files, 'file')}, project {project}{watched}")
+        name, about = styled(one_line(folder.path), BOLD), one_line(folder.project)
+        about = about if folder.client else f"project {about}"
+        print(f"{name}  {counted(folder.files, 'file')}, {about}{watched}")
     if not found:
         print("No folders yet. To add one: recollect add FOLDER")
     return 0
@@ -85,7 +89,9 @@ def _watch(memory: Recollect, args: argparse.Namespace) -> int:
 def _remove(memory: Recollect, args: argparse.Namespace) -> int:
     [folder] = args.names
     named = one_line(folder)
-    back = f"`recollect add {named}` brings them back."
+    client = next((each.client for each in memory.folders() if each.path == realpath(folder)), "")
+    again = f"{named} --transcripts {client}" if client else named
+    back = f"`recollect add {again}` brings them back."
     count = memory.remove_folder(folder, dry_run=True)
     would = f"{counted(count, 'memory')} of {named} will be forgotten; its files are kept. {back}"
     if args.dry_run:

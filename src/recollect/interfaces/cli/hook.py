@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.cli.arguments import add_json, parser_of, project_of, wrong_call
+from recollect.interfaces.cli.arguments import add_json, parser_of, wrong_call
 from recollect.interfaces.cli.commands import COMMANDS
 from recollect.interfaces.cli.hook_process import folder_of, home_of, note
 from recollect.interfaces.cli.opening import opened
@@ -29,6 +29,7 @@ from recollect.interfaces.hooks.protocols import (
 )
 from recollect.interfaces.hooks.sessions import HookSession
 from recollect.present.visible import visible
+from recollect.projects import project_of
 from recollect.settings import Embedding, Rerank, home_folder, load_settings
 
 EXAMPLE = """\

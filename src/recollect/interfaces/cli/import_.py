@@ -21,7 +21,6 @@ from recollect.ingest.jsonl import Line, RawLine, raw_lines
 from recollect.interfaces.cli.arguments import (
     WrongUsage,
     add_json,
-    project_of,
     standard_input,
 )
 from recollect.interfaces.cli.opening import opened
@@ -29,6 +28,7 @@ from recollect.interfaces.cli.output import print_json, progress
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.interfaces.cli.syncing import (
     add_no_embed,
+    advancing,
     embed,
     synced_json,
     tell,
@@ -36,6 +36,8 @@ from recollect.interfaces.cli.syncing import (
 )
 from recollect.present.visible import one_line, visible
 from recollect.present.words import counted
+from recollect.projects import project_of
+from recollect.transcripts import CLIENTS
 
 EXAMPLE = (
     "  recollect import memories.jsonl\n  other-tool | recollect import -\n"
@@ -54,7 +56,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         dest="tool",
         metavar="TOOL",
         help=f"import from another tool: {', '.join(TOOLS)}; or {INSTRUCTIONS}: a project's "
-        "CLAUDE.md, AGENTS.md and rules, which are followed from then on",
+        "CLAUDE.md, AGENTS.md and rules, or the sessions of a coding agent, as `recollect add "
+        f"--transcripts` does: {', '.join(CLIENTS)}; both are followed from then on",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would happen; change nothing"
@@ -84,6 +87,8 @@ def _foreign(args: argparse.Namespace) -> int:
         raise WrongUsage("--from cannot read standard input. Name a file or a folder.")
     if args.tool == INSTRUCTIONS:
         return _instructions(args)
+    if args.tool in CLIENTS:
+        return _transcripts(args)
     records = ForeignMemories(importer(args.tool), Path(args.file))
     with opened() as memory:
         done = _imported(memory, records, args, None)
@@ -111,6 +116,20 @@ def _instructions(args: argparse.Namespace) -> int:
             print_json(synced_json(done) | {"followed": [str(place) for place in places]})
         else:
             tell(done, memory.waiting(), as_json=False)
+    return 0
+
+
+def _transcripts(args: argparse.Namespace) -> int:
+    if args.dry_run:
+        raise WrongUsage("--dry-run: sessions are read to be added; there is no preview of them.")
+    with opened() as memory:
+        with advancing("Reading") as advance:
+            done = memory.add_transcripts(
+                args.file, args.tool, redact=args.redact, progress=advance
+            )
+        if not args.no_embed:
+            embed(memory)
+        tell(done, memory.waiting(), as_json=args.json)
     return 0
 
 

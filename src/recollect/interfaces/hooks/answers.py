@@ -19,7 +19,7 @@ from recollect.interfaces.hooks.sessions import HookSession, SessionFile, remove
 from recollect.interfaces.hooks.user_turns import capture_said, place_at_end
 from recollect.present.agent_context import context_text, fitted
 from recollect.query.terms import keywords
-from recollect.types import Context, Filter, Memory
+from recollect.types import SESSION, Context, Filter, Memory
 
 # What a prompt may bring: few memories, few tokens, and only where they are hardly wrong.
 PROMPT_MEMORIES = 3
@@ -94,7 +94,8 @@ def _strong(memory: Recollect, asked: AgentEvent, session: HookSession) -> Conte
                 prompt,
                 limit=PROMPT_MEMORIES + len(session.shown),
                 literal=True,
-                filter=Filter(project=project),
+                # The agent may be in the session in which it was said.
+                filter=Filter(project=project, without_kinds=(SESSION,)),
                 deadline_ms=SEARCH_MS,
             )
             best = response.results[0].score if response.results else 0.0

@@ -112,16 +112,17 @@ class SqliteFileWriting:
         sql = "DELETE FROM files WHERE folder = ? AND path = ?"
         self._connection.execute(sql, (folder.key, path))
 
-    def chunks(self, file: int) -> list[FileChunk]:
+    def chunks(self, file: int, after: int = 0) -> list[FileChunk]:
         rows = self._connection.execute(
-            f"SELECT {CHUNK} FROM cuts c JOIN memories m ON m.key = c.memory WHERE c.file = ? "
-            "ORDER BY c.number, m.id",
-            (file,),
+            f"SELECT {CHUNK} FROM cuts c JOIN memories m ON m.key = c.memory "
+            "WHERE c.file = ? AND c.number > ? ORDER BY c.number, m.id",
+            (file, after),
         )
         return [_chunk(row) for row in rows]
 
-    def put_chunks(self, file: int, chunks: Mapping[int, FileChunk]) -> None:
-        self._connection.execute("DELETE FROM cuts WHERE file = ?", (file,))
+    def put_chunks(self, file: int, chunks: Mapping[int, FileChunk], after: int = 0) -> None:
+        sql = "DELETE FROM cuts WHERE file = ? AND number > ?"
+        self._connection.execute(sql, (file, after))
         self._connection.executemany(
             "INSERT OR REPLACE INTO cuts (memory, file, number, heading, first_line, last_line) "
             "VALUES (?, ?, ?, ?, ?, ?)",

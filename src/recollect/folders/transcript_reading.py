@@ -1,0 +1,257 @@
+"""Reading a transcript of a coding agent: a turn becomes a memory, or several where it is long.
+
+A transcript grows at its end. What is known of one says how far it was read, so that only what came
+since is read again, with the turn before it, which may have gone on. It is read in parts, so that
+one of any size needs little memory and little of it is lost where the reading was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from recollect.documents.chunking import chunked
+from recollect.documents.document import Chunk, Document, LeftOut, one_line
+from recollect.documents.file_types import MARKDOWN
+from recollect.documents.reader import not_opened
+from recollect.files import opened_regular
+from recollect.folders.file_reading import (
+    CleanDraft,
+    ReadFile,
+    Reading,
+    drafts_of,
+    without_secrets,
+)
+from recollect.folders.scan import FoundFile
+from recollect.hashing import bytes_digest
+from recollect.projects import project_of
+from recollect.store.folders import StoredFile
+from recollect.transcripts import turns
+from recollect.transcripts.base import NOT_JSON, TOO_LONG, Position, Transcript, Turn
+from recollect.types import SESSION
+
+# What an agent writes between two prompts is one turn, up to so many characters, and so many bytes
+# of the file with what its tools said: that much is read again when it goes on.
+LONGEST_TURN = 50_000
+LONGEST_PLACE = 1_000_000
+# Chunks of a part, as many as one write transaction has.
+PART = 500
+# Bytes at both ends of what was read by which a file that was written anew is told.
+ENDS = 4096
+# As much of a question as tells what an answer is about.
+QUESTION = 100
+ASKED, ANSWERED = "User: ", "Answer to: "
+AGENT = "Agent"
+# Reasons for which lines are left out that a person should see.
+TELLING = (NOT_JSON, TOO_LONG)
+NUMBERS = struct.Struct(">5Q")
+MOST_TYPES = 5  # named of those that are unknown
+
+
+class Progress(NamedTuple):
+    """How far a transcript was read: the last turn begins at `offset`, in `line`, after `chunks`
+    chunks, and is or answers the prompt before byte `asked` (0 for none); everything before `end`
+    was read. Kept as the file's digest, with one of its bytes."""
+
+    offset: int = 0
+    line: int = 1
+    chunks: int = 0
+    asked: int = 0
+    end: int = 0
+
+    def digest(self, path: Path) -> bytes:
+        return NUMBERS.pack(*self) + _ends(path, self.end)
+
+
+def progress_of(found: FoundFile, before: StoredFile | None) -> Progress:
+    """How far the file was read, if its beginning is still what it was."""
+    if before is None or before.gone or len(before.digest) <= NUMBERS.size:
+        return Progress()
+    progress = Progress(*NUMBERS.unpack_from(before.digest))
+    return progress if progress.digest(found.full) == before.digest else Progress()
+
+
+def _ends(path: Path, end: int) -> bytes:
+    """A digest of the first and the last bytes before `end`; empty where the file is shorter."""
+    stream = opened_regular(path)
+    if stream is None:
+        return b""
+    with stream:
+        if os.fstat(stream.fileno()).st_size < end:
+            return b""
+        first = stream.read(min(ENDS, end))
+        stream.seek(max(0, end - ENDS))
+        return bytes_digest(first + stream.read(min(ENDS, end)))
+
+
+class _TurnGroup(NamedTuple):
+    """A turn as people mean it: a prompt, or all that the agent wrote until the next one."""
+
+    turns: list[Turn]
+
+    def takes(self, turn: Turn) -> bool:
+        first = self.turns[0]
+        return (
+            first.role == turn.role == "agent"
+            and turn.offset - first.offset < LONGEST_PLACE
+            and sum(len(each.text) for each in self.turns) + len(turn.text) < LONGEST_TURN
+        )
+
+
+def read_transcript(
+    reading: Reading, found: FoundFile, before: StoredFile | None
+) -> Iterator[ReadFile]:
+    """The file in parts; `before`: what is known of it."""
+    file = ReadFile(found, time.time_ns())
+    try:
+        yield from _Parts(reading, file, progress_of(found, before)).read(before)
+    except OSError as error:
+        yield file._replace(left_out=not_opened(error))
+
+
+class _Parts:
+    """Reads one transcript from where it was left."""
+
+    def __init__(self, reading: Reading, file: ReadFile, start: Progress) -> None:
+        self._reading = reading
+        self._file = file
+        self._start = start
+        self._asked = start.asked
+        self._question = ""
+        self._chunks: list[Chunk] = []
+        self._drafts: list[CleanDraft] = []
+        self._redacted: Counter[str] = Counter()
+        self._after = start.chunks
+        self._part = 0
+
+    def read(self, before: StoredFile | None) -> Iterator[ReadFile]:
+        found, start = self._file.found, self._start
+        if start.end and found.size == start.end and before is not None:
+            yield self._unchanged(start, before)
+            return
+        transcript = self._from(Position(start.offset, start.line))
+        if start.asked:
+            for turn in self._from(Position(start.asked - 1)):
+                self._ask(turn)
+                break
+        last = start
+        for group in _groups(transcript):
+            last = self._before(group.turns[0])
+            if len(self._chunks) >= PART:
+                yield self._taken(last)._replace(more=True)
+            self._add(group)
+            last = last._replace(asked=self._asked)
+        end = transcript.end.offset or found.size
+        if start.end and end == start.end and before is not None:
+            yield self._unchanged(start, before)
+            return
+        yield self._finished(last._replace(end=end), transcript)
+
+    def _from(self, position: Position) -> Transcript:
+        return turns(self._file.found.full, self._reading.folder.client, position)
+
+    def _before(self, turn: Turn) -> Progress:
+        """The state before that turn. A document of one piece has no turn that could be read by
+        itself."""
+        if not turn.offset:
+            return Progress()
+        chunks = self._after + len(self._chunks)
+        return Progress(turn.offset, turn.line, chunks, self._asked, turn.offset)
+
+    def _unchanged(self, start: Progress, before: StoredFile) -> ReadFile:
+        why = LeftOut(before.reason) if before.reason else None  # type: ignore[arg-type]
+        return self._file._replace(digest=start.digest(self._file.found.full), left_out=why)
+
+    def _finished(self, progress: Progress, transcript: Transcript) -> ReadFile:
+        file = self._taken(progress)._replace(notes=_notes(transcript))
+        if file.chunks or file.after:
+            return file
+        return file._replace(left_out=LeftOut("empty", "it has no turns"))
+
+    def _taken(self, progress: Progress) -> ReadFile:
+        """What was read since the last part."""
+        self._part += 1
+        file = self._file._replace(
+            digest=progress.digest(self._file.found.full), title="", chunks=self._chunks,
+            drafts=self._drafts, redacted=self._redacted, part=self._part, after=self._after,
+        )  # fmt: skip
+        self._after += len(self._chunks)
+        self._chunks, self._drafts, self._redacted = [], [], Counter()
+        return file
+
+    def _ask(self, turn: Turn) -> None:
+        """Keep the question that what follows answers, without its secrets."""
+        asked, _ = without_secrets(self._reading, Document(turn.text, MARKDOWN))
+        self._question, self._asked = one_line(asked.text)[:QUESTION], turn.offset + 1
+
+    def _add(self, group: _TurnGroup) -> None:
+        first = group.turns[0]
+        if first.role == "user":
+            self._ask(first)
+        heading = AGENT
+        if self._question:
+            heading = (ASKED if first.role == "user" else ANSWERED) + self._question
+        document, redacted = without_secrets(
+            self._reading, _document(group.turns, self._reading.folder.client)
+        )
+        self._redacted.update(redacted)
+        chunks = [chunk._replace(heading=heading) for chunk in chunked(document).chunks]
+        self._chunks += chunks
+        self._drafts += drafts_of(self._reading, self._file.found, document, chunks)
+
+
+def _document(turns: Sequence[Turn], client: str) -> Document:
+    """What was written in several lines of the file, with a blank line between two."""
+    first, last = turns[0], turns[-1]
+    fields = {
+        "kind": SESSION,
+        "source": client,
+        "project": _project(first.folder),
+        "title": f"Session of {first.at:%Y-%m-%d}" if first.at else "Session",
+    }
+    times = {"created_at": first.at, "updated_at": last.at}
+    return Document(
+        "\n\n".join(turn.text for turn in turns),
+        MARKDOWN,
+        fields | {name: at for name, at in times.items() if at is not None},
+        # The blank line counts for the turn before it.
+        lines=tuple(turn.line for turn in turns for _ in range(turn.text.count("\n") + 2)),
+    )
+
+
+def _groups(turns: Transcript) -> Iterator[_TurnGroup]:
+    group: _TurnGroup | None = None
+    for turn in turns:
+        if group is not None and group.takes(turn):
+            group.turns.append(turn)
+            continue
+        if group is not None:
+            yield group
+        group = _TurnGroup([turn])
+    if group is not None:
+        yield group
+
+
+@lru_cache(maxsize=1000)  # every turn of a session tells the folder
+def _project(folder: str) -> str:
+    return project_of(Path(folder)) if folder else ""
+
+
+def _notes(transcript: Transcript) -> tuple[str, ...]:
+    """What a person should know of lines that were left out."""
+    notes = [
+        f"lines left out, {reason}: {transcript.skipped[reason]:,}"
+        for reason in TELLING
+        if transcript.skipped[reason]
+    ]
+    if transcript.unknown:
+        types = transcript.unknown.most_common(MOST_TYPES)
+        named = ", ".join(f"{name} ({count:,})" for name, count in types)
+        notes.append(f"lines of an unknown type: {transcript.unknown.total():,}: {named}")
+    return tuple(notes)
