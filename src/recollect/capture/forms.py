@@ -244,8 +244,10 @@ def _aside(text: str) -> int:
 
 
 def title_of(said: str) -> str:
-    """The sentence without what precedes it, as a heading."""
+    """The sentence without what precedes it, "no" included, as a heading."""
     title = said[_aside(said) :]
+    if no := _compiled(rf"{WRONG}[,.:;!–-]\s+(?=\S)").match(title.casefold()):
+        title = title[no.end() :]
     title = (title[:1].upper() + title[1:]).rstrip(" .!")
     if len(title) <= LONGEST_TITLE:
         return title

@@ -25,6 +25,9 @@ from recollect.types import Choice, Memory, ReviewKind
 
 SOON = timedelta(days=7)
 UNUSED = timedelta(days=90)
+SAID_SURE = (
+    0.9  # the share of what is captured that is worth keeping: see benchmarks/bench_capture.py
+)
 MOST = 1_000  # of a kind: more than anybody decides in one go
 
 
@@ -52,7 +55,7 @@ def candidates(session: Session) -> Iterator[Found]:
     choices: tuple[Choice, ...] = ("keep", "edit", "forget", "later")
     for each in session.store.candidates.waiting():
         why = f'Said in {each.client}, in the form "{each.form}": {each.place or each.session}.'
-        found = Found("candidate", (), why, "keep", choices, name=each.mark.hex())
+        found = Found("candidate", (), why, "keep", choices, SAID_SURE, each.mark.hex())
         said = candidate_draft(each)
         yield found._replace(memories=(complete(said, found.id, None, each.at),))
 

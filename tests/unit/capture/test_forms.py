@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from recollect.capture import LONGEST
-from recollect.capture.forms import FORMS, MOST_IN_A_TURN, remarks
+from recollect.capture.forms import FORMS, MOST_IN_A_TURN, remarks, title_of
 from recollect.interfaces.hooks import texts
 from recollect.types import CaptureForm
 
@@ -112,7 +112,13 @@ def test_what_only_looks_like_it_is_left(turn: str) -> None:
     assert remarks(turn) == []
 
 
-def test_the_first_forms_with_other_names_are_those_of_the_settings() -> None:
+def test_a_title_says_what_holds_and_keeps_a_no_that_belongs_to_it() -> None:
+    assert title_of("ok. No, we use vitest not jest.") == "We use vitest not jest"
+    assert title_of("no releases on Friday") == "No releases on Friday"
+    assert title_of("never " + "word " * 40).endswith("word …")
+
+
+def test_the_forms_are_those_of_the_settings() -> None:
     assert {form.name for form in FORMS} == set(get_args(CaptureForm)) == TAKEN.keys()
     assert all(form.about for form in FORMS)
 
