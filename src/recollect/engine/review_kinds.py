@@ -25,9 +25,7 @@ from recollect.types import Choice, Memory, ReviewKind
 
 SOON = timedelta(days=7)
 UNUSED = timedelta(days=90)
-SAID_SURE = (
-    0.9  # the share of what is captured that is worth keeping: see benchmarks/bench_capture.py
-)
+SAID_SURE = 0.9  # so large a share of what is captured is worth keeping, by bench_capture.py
 MOST = 1_000  # of a kind: more than anybody decides in one go
 
 
