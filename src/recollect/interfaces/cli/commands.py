@@ -12,11 +12,15 @@ COMMANDS = {
     "mirror": ("mirror", "keep the vault and a folder of Markdown files in sync"),
     "search": ("search", "search the memories; --explain shows why each result is there"),
     "show": ("show", "show whole memories, details included"),
+    "related": ("related", "show other memories about what one is about"),
     "list": ("list_", "browse memories: pinned first, then captures, then files"),
+    "clip": ("clip", "copy memories to the clipboard"),
     "edit": ("edit", "change a memory, or many"),
     "pin": ("pin", "pin memories: they become tier core, the most trusted"),
     "unpin": ("unpin", "make pinned memories ordinary ones again"),
     "tag": ("tag", "add tags to memories, or remove them"),
+    "tags": ("tags", "count the tags, rename or merge them"),
+    "projects": ("projects", "count the memories of each project"),
     "move": ("move", "move memories to another project or space"),
     "history": ("history", "show what a memory was before, change by change"),
     "undo": ("undo", "take back your last change, or that of one memory"),
@@ -47,7 +51,7 @@ COMMANDS = {
     "hook": ("hook", "answer an event of a coding agent; `setup CLIENT --hooks` installs it"),
     "mcp": ("mcp", "serve the memories to agents over the Model Context Protocol"),
     "serve": ("serve", "serve the HTTP API, MCP and the web page on this machine"),
-    "open": ("open_", "open the page of the running server in the browser, logged in"),
+    "open": ("open_", "open the page of the running server, or of a memory, or its file"),
     "token": ("token", "create and revoke limited access tokens"),
     "sessions": ("sessions", "list the browsers that are logged in, and end their sessions"),
     "audit": ("audit", "show who wrote what, and what was refused"),
@@ -57,7 +61,7 @@ COMMANDS = {
 # What one wants → the commands for it, as the overview shows them.
 GROUPS = {
     "Most used": "search save show list context",
-    "Find": "history trash duplicates feedback demo",
+    "Find": "related projects tags history trash duplicates clip feedback demo",
     "Keep": "import add folders mirror export backup restore",
     "Organise": "edit tag move pin unpin forget undo supersede merge review policies tidy",
     "Share": "setup hook mcp serve open vaults collections publish token sessions audit",
@@ -66,7 +70,7 @@ GROUPS = {
 # What people type who know other programs.
 ALIASES = {"ls": "list", "rm": "forget"}
 # Those that only read: a server that runs for the same home may answer them.
-READING = ("search", "show", "list", "context", "history")
+READING = ("search", "show", "related", "list", "context", "history")
 ANSWERED = (*READING, "hook")  # by such a server
 
 

@@ -58,7 +58,7 @@ def fill_in(form: str, use: Callable[[dict[str, object]], None], *, as_is: bool 
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(form)
     while True:
-        _edit(path)
+        open_in_editor(path)
         text = _read(path)
         written = "\n".join(line for line in text.split("\n") if not line.startswith(MESSAGE))
         if not written.strip() or (written == form and not as_is):
@@ -87,7 +87,7 @@ def _fields(text: str) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value not in ("", [])}
 
 
-def _edit(path: Path) -> None:
+def open_in_editor(path: Path) -> None:
     """Open the file in the editor of the person's choice, and wait until it is closed."""
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     found = chosen or next(filter(shutil.which, EDITORS), None)
@@ -96,9 +96,9 @@ def _edit(path: Path) -> None:
     try:
         code = subprocess.run([*shlex.split(found), str(path)], check=False).returncode
     except (OSError, ValueError) as error:
-        raise UserError(f"The editor {found!r} cannot be started; the form is {path}.") from error
+        raise UserError(f"The editor {found!r} cannot be started; the file is {path}.") from error
     if code:
-        raise UserError(f"The editor ended with {code}; nothing was saved. The form is {path}.")
+        raise UserError(f"The editor ended with {code}; nothing was saved. The file is {path}.")
 
 
 def _read(path: Path) -> str:

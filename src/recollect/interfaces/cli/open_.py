@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 from recollect.auth.own_token import own_token
 from recollect.auth.session_store import SessionStore
@@ -15,11 +16,13 @@ from recollect.auth.tokens import digest
 from recollect.errors import NotFound
 from recollect.files import write_whole
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.editor import open_in_editor
+from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.interfaces.listening import running_server
 from recollect.settings import home_folder
 
-EXAMPLE = "  recollect open\n  recollect open --print"
+EXAMPLE = "  recollect open\n  recollect open auth-jwt-001\n  recollect open --print"
 FILE = "open.html"
 # A browser that starts first may take this long.
 PATIENCE_S = 20.0
@@ -35,6 +38,9 @@ PAGE = """\
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
+        "id", metavar="ID", nargs="?", help="a memory: its page, or the file it stands in"
+    )
+    parser.add_argument(
         "--print", action="store_true", help="print the link; start no browser (also by --json)"
     )
     add_json(parser)
@@ -42,14 +48,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     home = home_folder(os.environ)
+    page = ""
+    if args.id is not None:
+        with opened() as memory:
+            [found] = memory.show([args.id])
+        if found.tier == "file" and Path(found.path).is_file() and not (args.print or args.json):
+            open_in_editor(Path(found.path))
+            return 0
+        page = f"memory/{quote(found.id, safe='')}"
     server = running_server(home)
     if server is None:
         raise NotFound("No server is running for this vault. Start one: recollect serve")
     stored = TokenStore(home)
-    sessions, link, secret = SessionStore(stored), f"{server.url}/", ""
+    sessions, link, secret = SessionStore(stored), f"{server.url}/{page}", ""
     if server.auth:
         secret = sessions.create_link(digest(own_token(home, stored)[0]))
-        link += f"login/{secret}"
+        link = f"{server.url}/login/{secret}" + (f"?next=/{quote(page)}" if page else "")
     if args.print or args.json or not _has_screen():
         say(args.json, link, link=link)
         return 0

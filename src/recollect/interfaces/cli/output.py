@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,17 @@ def say(as_json: bool, sentence: str, **facts: object) -> None:
         print_json(facts)
     else:
         print(sentence)
+
+
+def say_counts(as_json: bool, counts: Mapping[str, int], none: str) -> None:
+    """How many memories have each value, a line each, or the sentence where there are none."""
+    if as_json:
+        print_json(counts)
+        return
+    for name, count in counts.items():
+        print(f"{count:>6,}  {visible(name) or styled('(none)', DIM)}")
+    if not counts:
+        print(none)
 
 
 def warn_of_plain(memory: Recollect, where: str) -> None:

@@ -1,0 +1,64 @@
+"""`recollect clip`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from base64 import b64encode
+
+from recollect.errors import UserError
+from recollect.interfaces.cli.opening import opened
+from recollect.present.words import counted
+from recollect.types import Memory
+
+EXAMPLE = "  recollect clip auth-jwt-001"
+# A program that takes the text → the variable that says that its clipboard is there.
+PROGRAMS = {
+    "wl-copy": "WAYLAND_DISPLAY",
+    "xclip -selection clipboard": "DISPLAY",
+    "xsel --clipboard --input": "DISPLAY",
+    "pbcopy": "HOME",
+    "clip.exe": "PATH",
+}
+PATIENCE_S = 5.0
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", metavar="ID", nargs="+", help="the memories")
+
+
+def run(args: argparse.Namespace) -> int:
+    with opened() as memory:
+        found = memory.show(args.ids)
+    if not _copied("\n\n".join(_text(each) for each in found)):
+        raise UserError(
+            "There is no clipboard: no program for one, and no terminal. Use `recollect show ID`."
+        )
+    print(f"{counted(len(found), 'memory')} copied.")
+    return 0
+
+
+def _text(memory: Memory) -> str:
+    return "\n\n".join(filter(None, (memory.title, memory.text, memory.details)))
+
+
+def _copied(text: str) -> bool:
+    """Whether a program of the desktop took the text, or else the terminal, which may hand it on
+    even over ssh (OSC 52)."""
+    for program, variable in PROGRAMS.items():
+        command = program.split()
+        if os.environ.get(variable) and shutil.which(command[0]):
+            # Its output goes nowhere: some stay, to serve what was copied, and would keep a pipe.
+            done = subprocess.run(
+                command, input=text.encode(), timeout=PATIENCE_S, check=False,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            if done.returncode == 0:
+                return True
+    if not sys.stdout.isatty():
+        return False
+    print(f"\x1b]52;c;{b64encode(text.encode()).decode()}\x07", end="")
+    return True

@@ -1,0 +1,79 @@
+"""Small verbs: related, tags, projects, clip, open."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from commandline import NOW, Home, refused
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path / "home", RECOLLECT_NOW=NOW)
+    home.save("--id", "a", "Deploys run on Buildkite", "--tag", "ci", "--project", "harbor")
+    home.save("--id", "b", "The port of the page", "--tag", "net", "--tag", "web")
+    home.save(
+        "--id", "c", "Buildkite agents restart", "--tag", "ops", "--project", "harbor"
+    )
+    return home
+
+
+def program(home: Home, name: str, script: str) -> Path:
+    """A program of that name, first in the path."""
+    file = home.folder.parent / "bin" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    home.environment["PATH"] = f"{file.parent}{os.pathsep}{os.environ['PATH']}"
+    return file
+
+
+def test_related_shows_other_memories_about_the_same(home: Home) -> None:
+    assert [each["id"] for each in home.json("related", "a")["results"]] == ["c"]
+    assert "Buildkite agents" in home.call("related", "a").out
+    refused(home.call("related", "nosuch"), "nosuch")
+
+
+def test_tags_are_counted_renamed_and_merged(home: Home) -> None:
+    assert home.json("tags") == {"ci": 1, "net": 1, "ops": 1, "web": 1}
+    refused(home.call("tags", "rename", "ops", "ci"), "1 memory will have 'ci' instead of ops")
+    assert home.json("tags", "rename", "ops", "ci", "--yes") == {"changed": ["c"]}
+    assert home.json("tags", "merge", "net", "web", "page", "--yes") == {"changed": ["b"]}
+    assert home.json("tags") == {"ci": 2, "page": 1}
+    refused(home.call("tags", "rename", "nosuch", "ci", "--yes"), "No memory has the tag 'nosuch'.")
+    assert "tags rename OLD NEW" in home.call("tags", "rename", "ci").err
+
+
+def test_projects_are_counted(home: Home) -> None:
+    assert home.json("projects") == {"harbor": 2}
+    assert home.call("projects").out == "     2  harbor\n"
+
+
+def test_a_memory_is_copied_by_the_desktops_program(home: Home) -> None:
+    copied = home.folder.parent / "copied"
+    program(home, "wl-copy", f"cat > {copied}")
+    home.environment["WAYLAND_DISPLAY"] = "x"
+    assert home.call("clip", "a", "b").out == "2 memories copied.\n"
+    assert copied.read_text() == "Deploys run on Buildkite\n\nThe port of the page"
+
+
+def test_without_a_clipboard_the_command_says_what_to_use(home: Home) -> None:
+    refused(home.call("clip", "a"), "There is no clipboard", "recollect show ID")
+
+
+def test_open_shows_the_file_of_a_document_in_the_editor(home: Home) -> None:
+    folder = home.folder.parent / "notes"
+    folder.mkdir()
+    (folder / "note.md").write_text("# Ports\n\nThe port is 7117.\n")
+    home.call("add", str(folder))
+    [document] = [each for each in home.json("list") if each["tier"] == "file"]
+    opened = home.folder.parent / "opened"
+    home.environment["EDITOR"] = str(program(home, "ed", f'echo "$1" > {opened}'))
+    assert home.call("open", document["id"]).code == 0
+    assert opened.read_text().strip() == str(folder / "note.md")
+
+
+def test_open_of_a_memory_needs_a_server(home: Home) -> None:
+    assert "No server is running for this vault." in home.call("open", "a").err
