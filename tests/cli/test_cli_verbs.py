@@ -14,9 +14,7 @@ def home(tmp_path: Path) -> Home:
     home = Home(tmp_path / "home", RECOLLECT_NOW=NOW)
     home.save("--id", "a", "Deploys run on Buildkite", "--tag", "ci", "--project", "harbor")
     home.save("--id", "b", "The port of the page", "--tag", "net", "--tag", "web")
-    home.save(
-        "--id", "c", "Buildkite agents restart", "--tag", "ops", "--project", "harbor"
-    )
+    home.save("--id", "c", "Buildkite agents restart", "--tag", "ops", "--project", "harbor")
     return home
 
 

@@ -46,6 +46,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "memory_list": {},
     "search": {"query": WORD},
     "fetch": {"id": "kept"},
+    "memory_timeline": {"around": "7d"},
 }
 TEMPLATE = {"type": "ref/resource", "uri": "recollect://recipes/{name}"}
 # What is read beside tools: all of it for those who may search, and for nobody else.

@@ -15,6 +15,7 @@ from recollect.types import Memory
 
 READS = {
     "memory_search", "memory_context", "memory_retrieve", "memory_list", "search", "fetch",
+    "memory_timeline",
 }  # fmt: skip
 WRITES = {
     "memory_save",
@@ -44,7 +45,7 @@ def test_each_tool_says_what_it_may_do(door: Door) -> None:
         assert hints is not None
         assert hints.read_only_hint is (name in READS)
         assert hints.destructive_hint is (name in CHANGING)
-        assert hints.idempotent_hint is True
+        assert hints.idempotent_hint is (name != "memory_update"), "It may append."
         assert hints.open_world_hint is False
         assert hints.title
         assert tool.description

@@ -274,7 +274,8 @@ class Mcp:
         return self._call("memory_feedback", query=query, id=id, accepted=accepted)
 
     def browse(self, narrow: dict[str, Any]) -> Any:
-        return self._whole(self._call("memory_list", **narrow)["memories"])
+        told = {"order": "tier", **narrow}  # its own order is by recency
+        return self._whole(self._call("memory_list", **told)["memories"])
 
     def context(self, query: str, asked: dict[str, Any]) -> Any:
         return self._call("memory_context", query=query, **asked)

@@ -60,12 +60,12 @@ def test_a_command_that_ends_soon_can_wait_for_the_vector(tmp_path: Path) -> Non
 
 def test_what_is_older_than_the_memory_alone_can_be_replaced_by_it(memory: Recollect) -> None:
     early = told(memory, title="Deploys run on Buildkite", updated_at="2025-01-01")
-    assert early == {"jenkins": "about the same thing"}
+    assert early == {}
 
 
 def test_what_is_about_the_same_thing_is_named(memory: Recollect) -> None:
-    found = told(memory, id="disk", title="Jenkins needs a larger disk for deploys")
-    assert found == {"jenkins": "about the same thing"}
+    memory.save(id="friday", title="We deploy on Fridays", project="site")
+    assert told(memory, title="We deploy on Mondays") == {"friday": "about the same thing"}
 
 
 def test_what_has_a_successor_is_forgotten_or_in_another_project_is_not_named(
@@ -88,7 +88,7 @@ def test_without_a_model_the_same_words_are_named(tmp_path: Path) -> None:
 
 def test_what_is_replaced_comes_first_and_a_few_are_named_in_all(memory: Recollect) -> None:
     for number in range(5):
-        memory.save(id=f"n{number}", title=f"Note {number} on deploys with Jenkins", project="site")
+        memory.save(id=f"n{number}", title="deploys run on buildkite", project="site")
     saved = memory.save(id="new", title="Deploys run on Buildkite", project="site")
     memory.embed_now()
     found = memory.similar(saved)

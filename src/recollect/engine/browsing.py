@@ -23,17 +23,23 @@ def browse(
     limit: int = 20,
     after: str | Place | None = None,
     *,
+    newest: bool = False,
     as_of: datetime | None = None,
 ) -> list[Memory]:
-    """Memories in browsing order: core, then capture, then file, the newest first in each. `after`
-    goes on behind a memory, or behind the place where it stood; `as_of` lists what there was."""
+    """Memories in browsing order: core, then capture, then file, the newest first in each; with
+    `newest` the newest of all first. `after` goes on behind a memory, or behind the place where it
+    stood; `as_of` lists what there was."""
     session = session.at(as_of)
     if isinstance(after, str):
         [memory] = looked_up(session, [after])
         after = place_of(memory)
-    return session.steadily(
-        lambda: session.held().memories.browse(checked_filter(filter), bounded(limit), after)
-    )
+
+    def page() -> list[Memory]:
+        memories = session.held().memories
+        listed = memories.newest if newest else memories.browse
+        return listed(checked_filter(filter), bounded(limit), after)
+
+    return session.steadily(page)
 
 
 def facets(

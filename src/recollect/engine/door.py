@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         importing,
         lifecycle,
         policies,
+        retrieval,
         sharing,
         upkeep,
         writing,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from recollect.engine import history as past_versions
     from recollect.engine import review as reviews
     from recollect.engine import similar as similar_memories
+    from recollect.engine import timeline as timelines
     from recollect.engine.backups import Backup
     from recollect.mirror.report import Mirrored
 
@@ -74,9 +76,9 @@ if not TYPE_CHECKING:
         ("browsing", "bulk", "importing", "lifecycle", "sharing", "upkeep", "writing"),
     )
     agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
-    past_versions, similar_memories = map(Later, ("history", "similar"))
+    past_versions, similar_memories, timelines = map(Later, ("history", "similar", "timeline"))
     comparison, policies, reviews = map(Later, ("comparison", "policies", "review"))
-    captures = Later("capture")
+    captures, retrieval = map(Later, ("capture", "retrieval"))
 
 
 class LaterMethod:
@@ -276,6 +278,7 @@ class Recollect:
     show = method(searching.show, SEARCH, anywhere=True)
     chain = method(searching.chain, SEARCH)
     located = method(searching.located, SEARCH, anywhere=True)
+    retrieve = method(retrieval.retrieve, SEARCH, anywhere=True)
     looked_up = method(searching.looked_up, SEARCH, anywhere=True)
     recipe = method(Session.recipe, SEARCH, anywhere=True)
 
@@ -288,13 +291,15 @@ class Recollect:
         limit: int = 20,
         after: str | Place | None = None,
         *,
+        newest: bool = False,
         as_of: datetime | None = None,
     ) -> list[Memory]:
-        """Memories in browsing order: core, then capture, then file, the newest first in each.
-        `after` goes on behind a memory, or behind the place where it stood; `as_of` lists what
-        there was at that moment."""
-        return browsing.browse(self.session, filter, limit, after, as_of=as_of)
+        """Memories in browsing order: core, then capture, then file, the newest first in each;
+        with `newest` the newest of all first. `after` goes on behind a memory, or behind the place
+        where it stood; `as_of` lists what there was at that moment."""
+        return browsing.browse(self.session, filter, limit, after, newest=newest, as_of=as_of)
 
+    timeline = method(timelines.timeline, SEARCH)
     history = method(past_versions.history, SEARCH)
     selected = method(bulk.selected, SEARCH)
     facets = method(browsing.facets, SEARCH)

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from recollect.auth.capabilities import SEARCH
 from recollect.deadline import NO_DEADLINE
 from recollect.engine.comparison import (
-    CONTRADICTING,
     SAME_MEANING,
     is_compared,
     plain_words,
@@ -21,7 +20,7 @@ from recollect.engine.session import Session
 from recollect.errors import ProviderError, StoreError
 from recollect.ingest.repeats import MOST_READ, sharing_words
 from recollect.ingest.saving import ABOUT, REPLACES, SimilarMemory, SimilarReason
-from recollect.query.replacement import Statement, Tokens, replaces
+from recollect.query.replacement import VERY_ALIKE, Statement, Tokens, replaces
 from recollect.query.sameness import ALIKE, same_facts
 from recollect.stages.supersede import Supersede
 from recollect.times import moved
@@ -96,7 +95,7 @@ class _Compared:
             return "same meaning"
         if self._replaces(other, cosine):
             return REPLACES
-        return ABOUT if cosine >= CONTRADICTING else None
+        return ABOUT if cosine >= VERY_ALIKE else None
 
     def _replaces(self, other: Memory, cosine: float) -> bool:
         older = other.updated_at <= self._memory.updated_at and RULE.is_statement(other)

@@ -337,8 +337,8 @@ class Memories(Protocol):
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         """Core, then capture, then file, newest first in each; only what comes after `after`."""
 
-    def newest(self, filter: Filter, limit: int) -> list[Memory]:
-        """The memories changed last, newest first."""
+    def newest(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
+        """The memories changed last, newest first. `after`: from behind a place on."""
 
     def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
         """By the time they were made, newest first, or oldest first."""

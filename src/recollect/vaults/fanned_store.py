@@ -118,9 +118,9 @@ class FannedMemories(FannedPart):
             filter, limit, "browse", lambda memories, own: memories.browse(own, limit, after)
         )
 
-    def newest(self, filter: Filter, limit: int) -> list[Memory]:
+    def newest(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         return self._together(
-            filter, limit, "newest", lambda memories, own: memories.newest(own, limit)
+            filter, limit, "newest", lambda memories, own: memories.newest(own, limit, after)
         )
 
     def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:

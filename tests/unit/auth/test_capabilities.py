@@ -40,8 +40,8 @@ from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import read_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.folders import Folder
-from recollect.times import parse_expiry
-from recollect.types import Search
+from recollect.times import EPOCH, parse_expiry
+from recollect.types import Memory, Search
 
 SOURCE = Path(inspect.getfile(Recollect)).parents[1]
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -58,6 +58,7 @@ FREE = {"acting_as", "require", "may", "close", "now", "models"}
 NOTES = Path(__file__).parents[1] / "importers/fixtures/basic-memory"
 NOWHERE = Folder(0, "/nowhere", "nowhere", redact=True, followed=False, files=0)
 NO_ITEM = ReviewItem("no-item", "policy", "", 1.0, "keep", ("keep",), (), "", "no-item:0")
+KEPT = Memory(id="kept", title="Tide tables", created_at=EPOCH, updated_at=EPOCH)
 # Every other public name, as it is called here. One that is missing fails a test.
 CALLS: dict[str, Callable[[Recollect], Any]] = {
     "save": lambda memory: memory.save(title="Another one"),
@@ -81,6 +82,9 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "selected": lambda memory: memory.selected(query="tide tables"),
     "forget": lambda memory: memory.forget(["kept"]),
     "history": lambda memory: memory.history("kept"),
+    "similar": lambda memory: memory.similar(KEPT),
+    "retrieve": lambda memory: memory.retrieve(["kept"]),
+    "timeline": lambda memory: memory.timeline("kept"),
     "undo": lambda memory: memory.undo("kept", to=1),
     "feedback": lambda memory: memory.feedback("tides", "kept", accept=True),
     "unlearn": lambda memory: memory.unlearn(),

@@ -23,6 +23,7 @@ COMMANDS = {
     "projects": ("projects", "count the memories of each project"),
     "move": ("move", "move memories to another project or space"),
     "history": ("history", "show what a memory was before, change by change"),
+    "timeline": ("timeline", "show what was saved and changed around a memory or a time"),
     "undo": ("undo", "take back your last change, or that of one memory"),
     "forget": ("forget", "remove memories; --undo brings them back"),
     "supersede": ("supersede", "put a memory in the place of another that no longer holds"),
@@ -61,7 +62,7 @@ COMMANDS = {
 # What one wants → the commands for it, as the overview shows them.
 GROUPS = {
     "Most used": "search save show list context",
-    "Find": "related projects tags history trash duplicates clip feedback demo",
+    "Find": "related projects tags history timeline trash duplicates clip feedback demo",
     "Keep": "import add folders mirror export backup restore",
     "Organise": "edit tag move pin unpin forget undo supersede merge review policies tidy",
     "Share": "setup hook mcp serve open vaults collections publish token sessions audit",
@@ -70,7 +71,7 @@ GROUPS = {
 # What people type who know other programs.
 ALIASES = {"ls": "list", "rm": "forget"}
 # Those that only read: a server that runs for the same home may answer them.
-READING = ("search", "show", "related", "list", "context", "history")
+READING = ("search", "show", "related", "list", "context", "history", "timeline")
 ANSWERED = (*READING, "hook")  # by such a server
 
 

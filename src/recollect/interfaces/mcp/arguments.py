@@ -26,6 +26,7 @@ from recollect.types import Choice, Place, Severity, Tier, View
 SEARCH_LIMIT = 10
 LIST_LIMIT = 20
 REVIEW_LIMIT = 5
+TIMELINE_LIMIT = 5
 CONTEXT_TOKENS = 2000
 # A page of memories, and a page of whole ones: more would fill a model's window in one answer.
 MOST_RESULTS = 100
@@ -172,6 +173,9 @@ class UpdateArguments(MemoryArguments, frozen=True, kw_only=True):
     id: Annotated[Id, Meta(description="Which memory.")]
     title: Annotated[Field, Meta(description="The new title.")] = UNSET
     text: Annotated[Long, Meta(description="The new text.")] = UNSET
+    append: Annotated[Long, Meta(description="Text to add.")] = UNSET
+    section: Annotated[Field, Meta(description="Heading below which text goes.")] = UNSET
+    undo: Annotated[bool, Meta(description="Undo its last change.")] = False
     add_tags: Annotated[list[Tag], Meta(description="Add these.")] = []
     why: Field = UNSET
     tags: Tags = UNSET
@@ -222,11 +226,22 @@ class ReviewArguments(Arguments, frozen=True, kw_only=True):
     limit: Limit = REVIEW_LIMIT
 
 
-class ListArguments(FilterArguments, frozen=True, kw_only=True):
+class TimelineArguments(FilterArguments, frozen=True, kw_only=True):
     rarely = "as for memory_search"
+
+    around: Annotated[str, Meta(description="Id or time.")]
+    limit: Annotated[Limit, Meta(description="On each side.")] = TIMELINE_LIMIT
+    tags: Tags = UNSET
+    kind: Text = UNSET
+    since: Text = UNSET
+
+
+class ListArguments(FilterArguments, frozen=True, kw_only=True):
+    rarely = "order (newest, tier), and as for memory_search"
 
     limit: Annotated[Limit, Meta(description="Maximum.")] = LIST_LIMIT
     after: Annotated[Text, Meta(description="`next` of the last page, or an id.")] = UNSET
+    order: Literal["newest", "tier"] = "newest"
     as_of: Text = UNSET
 
     def place(self) -> Place | str | None:

@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
+from recollect.engine.timeline import timeline_json
 from recollect.errors import NotFound, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.saving import saved_json
@@ -23,11 +24,12 @@ from recollect.interfaces.mcp.texts import (
     response_text,
     review_text,
     saved_text,
+    timeline_text,
 )
 from recollect.interfaces.requests import as_of, filter_of, search_of
 from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
-from recollect.present.history import history_json, history_text
+from recollect.present.history import history_json, history_text, undone_text
 from recollect.present.response import as_json
 from recollect.present.words import heading_line
 from recollect.recipes.registry import with_deep_search
@@ -125,15 +127,19 @@ def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
     if served.project is not None:
         fields.setdefault("project", served.project)
     [saved] = served.engine.save_all([draft(fields, supersedes=args.supersedes)])
-    structured = saved_json(saved) | {"title": saved.memory.title}
-    return ToolAnswer(structured, saved_text(saved))
+    similar = served.engine.similar(saved.memory)
+    structured = saved_json(saved, similar) | {"title": saved.memory.title}
+    return ToolAnswer(structured, saved_text(saved, similar))
 
 
 def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
     then = as_of(args.given(), served.engine.now())
-    found = served.engine.located(list(dict.fromkeys(args.ids)), as_of=then)
+    retrieved = served.engine.retrieve(list(dict.fromkeys(args.ids)), as_of=then)
+    found, missing = retrieved
     structured: dict[str, Any] = {"memories": [memory_json(each.memory) for each in found]}
-    text = memories_text(found, then)
+    if missing:
+        structured["missing"] = [{"id": each.id, "why": each.sentence} for each in missing]
+    text = memories_text(retrieved, then)
     if args.history:
         versions = {each.memory.id: served.engine.history(each.memory.id) for each in found}
         structured["history"] = {id: history_json(each) for id, each in versions.items()}
@@ -143,12 +149,16 @@ def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
 
 def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
     changes = args.fields()
-    if not (changes or args.add_tags or args.remove_tags):
+    part = {name: value for name, value in args.given().items() if name in ("append", "section")}
+    tags = {"add_tags": args.add_tags, "remove_tags": args.remove_tags}
+    if args.undo:
+        if changes or part or any(tags.values()):
+            raise UserError("undo takes the last change back; give no other change with it.")
+        return _undone(served, args.id)
+    if not (changes or part or any(tags.values())):
         raise UserError("Nothing to change; give a field, like text.")
     draft(changes, change=True)  # so that no field is taken for another argument of `edit`
-    done = served.engine.edited(
-        args.id, add_tags=args.add_tags, remove_tags=args.remove_tags, **changes
-    )
+    done = served.engine.edited(args.id, **tags, **part, **changes)
     after = done.memory
     structured: dict[str, Any] = {
         "id": after.id,
@@ -160,6 +170,12 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
         structured["redacted"] = dict(done.redacted)
     what = ", ".join(structured["changed"]) or "nothing; it was so already"
     return ToolAnswer(structured, f"Updated {after.id}: {what}.{redacted_text(done)}")
+
+
+def _undone(served: Served, id: str) -> ToolAnswer:
+    done = served.engine.undo(id)
+    said = undone_text(done.action, done.at, [id], done.forgotten)
+    return ToolAnswer({"id": id, "changed": [], "undone": done.action}, said)
 
 
 def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
@@ -207,7 +223,9 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
     then = as_of(args.given(), now)
     wanted = filter_of(args.within(served.project), then or now)
     # One more than asked for, to know whether there is another page.
-    found = served.engine.list(wanted, args.limit + 1, args.place(), as_of=then)
+    found = served.engine.list(
+        wanted, args.limit + 1, args.place(), newest=args.order == "newest", as_of=then
+    )
     if not found:
         _check_project(served, args)
     page = found[: args.limit]
@@ -216,3 +234,11 @@ def listing(served: Served, args: arguments.ListArguments) -> ToolAnswer:
         {"memories": [row_json(memory) for memory in page], "next": following},
         list_text(page, following, then),
     )
+
+
+def timeline(served: Served, args: arguments.TimelineArguments) -> ToolAnswer:
+    filter = filter_of(args.within(served.project), served.engine.now())
+    found = served.engine.timeline(args.around, limit=args.limit, filter=filter)
+    if not (found.before or found.after):
+        _check_project(served, args)
+    return ToolAnswer(timeline_json(found), timeline_text(found))

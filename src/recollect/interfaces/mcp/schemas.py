@@ -36,8 +36,14 @@ LIST = record({"memories": listed(ROW), "next": {"type": ["string", "null"]}})
 CONTEXT = record(
     {"memories": listed(record({"id": TEXT, "title": TEXT, "text": TEXT}))}, left_out=COUNT
 )
-MEMORIES = record({"memories": listed(record({"id": TEXT}))}, history=OBJECT)
-SAVED = record({"id": TEXT, "outcome": TEXT, "repeated": FLAG, "title": TEXT}, redacted=OBJECT)
+MEMORIES = record(
+    {"memories": listed(record({"id": TEXT}))}, history=OBJECT, missing=listed(OBJECT)
+)
+SAVED = record(
+    {"id": TEXT, "outcome": TEXT, "repeated": FLAG, "title": TEXT},
+    redacted=OBJECT, similar=listed(record({"id": TEXT, "title": TEXT, "why": TEXT})),
+)  # fmt: skip
+TIMELINE = record({"at": TEXT, "before": listed(OBJECT), "after": listed(OBJECT)})
 UPDATED = record({"id": TEXT, "changed": listed(TEXT)}, redacted=OBJECT)
 FORGOTTEN = record({"ids": listed(TEXT), "outcome": TEXT})
 NOTED = record({"accepted": COUNT, "dismissed": COUNT})

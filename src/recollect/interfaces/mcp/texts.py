@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from recollect.ingest.saving import Saved
+from recollect.engine.timeline import Timeline, TimelineEntry
+from recollect.ingest.saving import REPLACES, Saved, SimilarMemory
 from recollect.interfaces.mcp.brief import (
     FEWEST,
     TEXT_TOKENS,
@@ -26,10 +27,12 @@ from recollect.present.snippet import flowed
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
 from recollect.present.visible import one_line, quoted, visible
 from recollect.present.words import HEADING, about_line, heading_line, two_lines
+from recollect.times import minute
 from recollect.types import Memory, Response, Result
 from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
+    from recollect.engine.retrieval import Retrieved
     from recollect.engine.review import Review
 
 OWN = f"In vault {HOME}:"
@@ -117,9 +120,10 @@ def _fields(memory: Memory) -> str:
     )
 
 
-def memories_text(memories: Sequence[FoundMemory], then: datetime | None) -> str:
-    shown = ["\n".join(_whole(found)) for found in memories]
-    return "\n\n".join([*([f"{sentences.as_of(then)}:"] if then else []), *shown])
+def memories_text(retrieved: Retrieved, then: datetime | None) -> str:
+    shown = ["\n".join(_whole(found)) for found in retrieved.found]
+    missing = [one_line(each.sentence) for each in retrieved.missing]
+    return "\n\n".join([*([f"{sentences.as_of(then)}:"] if then else []), *shown, *missing])
 
 
 def _whole(found: FoundMemory) -> Iterator[str]:
@@ -158,10 +162,37 @@ REPEATED = {
 }
 
 
-def saved_text(saved: Saved) -> str:
+def saved_text(saved: Saved, similar: Sequence[SimilarMemory] = ()) -> str:
+    """What became of the memory, then what it is similar to."""
     sentence = (REPEATED if saved.repeated else SAVED)[saved.outcome]
     said = sentence.format(named=_named(saved.memory, HOME)) + redacted_text(saved)
-    return f"{said}\n> {heading_line(saved.memory)}"
+    lines = [said, f"> {heading_line(saved.memory)}", *map(_similar, similar)]
+    if similar and similar[0].why == REPLACES:
+        old, new = one_line(similar[0].memory.id), one_line(saved.memory.id)
+        lines.append(f"If it does: memory_update id={old} superseded_by={new}")
+    return "\n".join(lines)
+
+
+def _similar(found: SimilarMemory) -> str:
+    memory = found.memory
+    return f"{sentences.SIMILAR[found.why]} {one_line(memory.id)} > {heading_line(memory)}"
+
+
+def timeline_text(found: Timeline) -> str:
+    """A line for each, oldest first; `=` marks the memory, or the time, that was asked for."""
+    middle = found.around and TimelineEntry(found.at, "saved", found.around)
+    lines = [
+        *map(_happened, found.before),
+        f"= {_happened(middle) if middle else minute(found.at)}",
+        *map(_happened, found.after),
+    ]
+    return "\n".join([OWN, *lines])
+
+
+def _happened(entry: TimelineEntry) -> str:
+    memory = entry.memory
+    when = f"{entry.at:%Y-%m-%d %H:%M} {entry.what}"
+    return f"{when} {one_line(memory.id)} > {heading_line(memory)}"
 
 
 def redacted_text(saved: Saved) -> str:

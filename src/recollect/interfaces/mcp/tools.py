@@ -16,7 +16,8 @@ from recollect.interfaces.mcp.calls import Served, ToolAnswer
 
 
 class Tool(NamedTuple):
-    """A tool as it is offered. `adds`: it changes no existing memory."""
+    """A tool as it is offered. `adds`: it changes no existing memory. `idempotent`: the same call
+    again changes nothing more."""
 
     name: str
     title: str
@@ -26,6 +27,7 @@ class Tool(NamedTuple):
     run: Callable[[Served, Any], ToolAnswer]
     reads: bool = False
     adds: bool = False
+    idempotent: bool = True
     needs: tuple[str, ...] = (SEARCH,)
     anywhere: bool = False  # also for a caller who may only use other vaults than the home's own
     lane: Lane = SEARCHES  # whose threads do its work
@@ -80,10 +82,11 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "memory_update",
         "Change a memory",
-        "Correct a memory; fields not given stay.",
+        "Correct a memory, or add to it; fields not given stay.",
         arguments.UpdateArguments,
         schemas.UPDATED,
         calls.update,
+        idempotent=False,
         needs=(WRITE, SEARCH),
         lane=WRITES,
     ),
@@ -130,6 +133,16 @@ TOOLS: Sequence[Tool] = (
         lane=READS,
     ),
     Tool(
+        "memory_timeline",
+        "What happened around it",
+        "What was saved and changed before and after a memory or a time.",
+        arguments.TimelineArguments,
+        schemas.TIMELINE,
+        calls.timeline,
+        reads=True,
+        lane=READS,
+    ),
+    Tool(
         "search",
         "Search",
         "For connectors; others use memory_search.",
@@ -169,7 +182,7 @@ def offered(served: Served) -> list[dict[str, Any]]:
                 "title": tool.title,
                 "readOnlyHint": tool.reads,
                 "destructiveHint": not (tool.reads or tool.adds),
-                "idempotentHint": True,
+                "idempotentHint": tool.idempotent,
                 "openWorldHint": False,
             },
         }

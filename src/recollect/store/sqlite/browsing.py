@@ -21,6 +21,7 @@ TIERS = ("core", "capture", "file")
 NEWEST_FIRST = "m.updated_at DESC, m.id"
 BROWSING = f"{BROWSE_TIER}, {NEWEST_FIRST}"
 BEHIND = f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > (?, ?, ?)"
+OLDER = " AND m.updated_at <= ? AND (m.updated_at < ? OR m.id > ?)"
 FEW = 2_000  # memories, which are read and sorted in some milliseconds
 COUNTED = """
     SELECT coalesce(sum(memories), 0) FROM counts
@@ -68,13 +69,15 @@ class ListRanges:
             if other > tier:
                 yield self._tier(other)
 
-    def newest(self) -> Iterator[Range]:
-        """Parts that are to be merged, each newest first: only the index of all memories has the
-        newest of all tiers in order."""
+    def newest(self, after: Place | None) -> Iterator[Range]:
+        """Parts that are to be merged, each newest first, from behind a place on: only the index of
+        all memories has the newest of all tiers in order."""
+        at = to_micros(after.updated_at) if after else 0
+        behind = (OLDER, at, at, after.id) if after else ("",)
         if self._few or self._by is None:
-            yield self._range(NEWEST_FIRST)
+            yield self._range(NEWEST_FIRST, *behind)
         else:
-            yield from map(self._tier, self._tiers)
+            yield from (self._tier(tier, *behind) for tier in self._tiers)
 
     def _tier(self, tier: int, sql: str = "", *values: apsw.SQLiteValue) -> Range:
         return self._range(NEWEST_FIRST, f" AND {BROWSE_TIER} = ?{sql}", tier, *values)

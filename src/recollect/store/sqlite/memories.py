@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import apsw
 import msgspec
@@ -31,6 +31,7 @@ READ_IDS = READ.replace(
     "FROM memories m", "FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
 )
 READ_UNTAGGED = READ.replace(TAGS, "'[]'")
+MomentField = Literal["created_at", "updated_at"]
 UNSCRUBBED = "unscrubbed"  # in `meta` from a purge until nothing of it is left in the file
 # From one kind to the next in the index: there are few, however many memories there are.
 KINDS = """
@@ -86,9 +87,9 @@ class SqliteMemories:
                     found += self._listed(*part, limit - len(found))
         return found
 
-    def newest(self, filter: Filter, limit: int) -> list[Memory]:
+    def newest(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         with self._database.reading():
-            parts = ListRanges(self._database, filter, self._topics).newest()
+            parts = ListRanges(self._database, filter, self._topics).newest(after)
             found = [memory for part in parts for memory in self._listed(*part, limit)]
         found.sort(key=lambda memory: memory.id)
         found.sort(key=lambda memory: memory.updated_at, reverse=True)
@@ -98,6 +99,24 @@ class SqliteMemories:
         condition, values = where(filter, self._topics)
         order = "m.created_at, m.id" if oldest else "m.created_at DESC, m.id"
         return self._listed(condition, values, order, limit)
+
+    def around(
+        self, filter: Filter, at: datetime, limit: int, *, field: MomentField, later: bool
+    ) -> list[Memory]:
+        """The memories whose `field` is next to a moment, nearest first: later ones, or those of
+        the moment and before it. Of `updated_at` only those that have changed since they were
+        made."""
+        condition, values = where(filter, self._topics)
+        condition += f" AND m.{field} {'>' if later else '<='} ?"
+        condition += " AND m.updated_at > m.created_at" if field == "updated_at" else ""
+        order = f"m.{field} {'' if later else 'DESC'}, m.id"
+        return self._listed(condition, [*values, to_micros(at)], order, limit)
+
+    def beginning(self, start: str, limit: int) -> list[str]:
+        """Ids that begin so, by alphabet."""
+        sql = "SELECT id FROM memories WHERE forgotten_at IS NULL AND id >= ? AND id < ? LIMIT ?"
+        rows = self._database.rows(sql, start, f"{start}\U0010ffff", limit)
+        return [str(id) for (id,) in rows]
 
     def replaced(self, ids: Sequence[str]) -> list[Memory]:
         condition = "m.forgotten_at IS NULL AND m.superseded_by <> '' "

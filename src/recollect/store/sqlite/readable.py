@@ -131,7 +131,9 @@ class ReadableStore:
                 return from_row(row).memory
         return None
 
-    def _newest(self, filter: Filter, limit: int) -> list[Memory]:
+    def _newest(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
+        if after is not None:
+            return self._store.memories.newest(filter, limit, after)
         return self._listed("memories_recent", "updated_at DESC, id", filter, limit)
 
     def _made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:

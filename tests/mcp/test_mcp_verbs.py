@@ -1,0 +1,107 @@
+"""What the tools can do beside searching: similar memories, long notes, undo, what is missing, the
+timeline, lists by recency. In this process, with the SDK's client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp_doors import Door, door_to, opened, text_of
+
+from recollect import Recollect
+from recollect.interfaces.mcp.calls import Served
+from recollect.interfaces.mcp.server import build
+
+NOTE = "# Gate\n\n## Keys\n\nAt the desk.\n\n## History\n\nBuilt in 1901."
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Recollect]:
+    with opened(tmp_path) as memory:
+        for day, id in enumerate(("first", "second", "third", "fourth"), start=1):
+            at = f"2026-02-{day:02}"
+            tier = "core" if id == "second" else "capture"
+            memory.save(id=id, title=f"The {id}", created_at=at, updated_at=at, tier=tier)
+        yield memory
+
+
+@pytest.fixture
+def door(engine: Recollect) -> Iterator[Door]:
+    with door_to(build(Served(engine), warm=False), "2026-07-28") as held:
+        yield held
+
+
+def test_a_save_is_answered_with_what_it_is_similar_to(door: Door) -> None:
+    saved = door.call("memory_save", title="the FIRST", more={"id": "again"})
+    assert saved.structured_content["similar"] == [
+        {"id": "first", "title": "The first", "why": "same words"}
+    ]
+    assert "Same words as first > The first" in text_of(saved)
+    assert "similar" not in door.answer("memory_save", title="Quite another thing")
+
+
+def test_a_save_that_names_what_it_supersedes_takes_its_place(
+    door: Door, engine: Recollect
+) -> None:
+    saved = door.answer("memory_save", title="The new first", supersedes="first")
+    assert engine.show(["first"])[0].superseded_by == saved["id"]
+    assert "similar" not in saved
+    whole = text_of(door.call("memory_retrieve", ids=["first"]))
+    assert f"Replaced by {saved['id']}" in whole
+
+
+def test_a_long_note_changes_in_parts_and_a_change_is_undone(door: Door, engine: Recollect) -> None:
+    engine.save(id="gate", text=NOTE)
+    assert door.answer("memory_update", id="gate", append="Sold.")["changed"] == ["text"]
+    door.answer("memory_update", id="gate", section="Keys", text="With Ada.")
+    assert engine.show(["gate"])[0].text == NOTE.replace("At the desk", "With Ada") + "\n\nSold."
+    told = door.refused("memory_update", id="gate", section="Doors", text="x")
+    assert told.endswith("there are: Gate, Keys, History.")
+    undone = door.call("memory_update", id="gate", undo=True)
+    assert undone.structured_content == {"id": "gate", "changed": [], "undone": "edit"}
+    assert text_of(undone).startswith("Undone: edit of ")
+    assert engine.show(["gate"])[0].text == f"{NOTE}\n\nSold."
+    assert "no other change" in door.refused("memory_update", id="gate", undo=True, text="x")
+
+
+def test_what_is_there_is_retrieved_and_what_is_not_is_named(door: Door, engine: Recollect) -> None:
+    engine.forget(["third"])
+    engine.merge(["first", "second"])
+    found = door.call("memory_retrieve", ids=["second", "third", "fourt", "zzz"])
+    assert not found.is_error
+    assert [each["id"] for each in found.structured_content["memories"]] == ["first"]
+    why = {each["id"]: each["why"] for each in found.structured_content["missing"]}
+    assert why["third"].startswith("The memory 'third' was forgotten on 2026-03-01")
+    assert why["fourt"] == "There is no memory 'fourt'; the nearest: fourth."
+    assert why["zzz"] == "There is no memory 'zzz'."
+    assert "which second was merged into" in text_of(found)
+    assert why["fourt"] in text_of(found)
+    assert "nearest: fourth" in door.refused("memory_retrieve", ids="fourt")
+
+
+def test_a_list_has_the_newest_first_and_core_memories_first_where_asked(door: Door) -> None:
+    newest = [row["id"] for row in door.answer("memory_list")["memories"]]
+    assert newest == ["fourth", "third", "second", "first"]
+    page = door.answer("memory_list", limit=3)
+    assert [row["id"] for row in page["memories"]] == newest[:3]
+    rest = door.answer("memory_list", limit=3, after=page["next"])
+    assert [row["id"] for row in rest["memories"]] == newest[3:]
+    by_tier = door.answer("memory_list", more={"order": "tier"})["memories"]
+    assert by_tier[0]["id"] == "second"
+
+
+def test_a_timeline_tells_what_was_saved_before_and_after(door: Door) -> None:
+    found = door.call("memory_timeline", around="third", limit=1)
+    told = found.structured_content
+    assert (told["around"], told["at"]) == ("third", "2026-02-03T00:00:00Z")
+    assert [entry["id"] for entry in told["before"] + told["after"]] == ["second", "fourth"]
+    assert text_of(found).splitlines()[1:] == [
+        "2026-02-02 00:00 saved second > The second",
+        "= 2026-02-03 00:00 saved third > The third",
+        "2026-02-04 00:00 saved fourth > The fourth",
+    ]
+    at_a_time = door.answer("memory_timeline", around="2026-02-03T12:00:00Z", limit=1)
+    sides = at_a_time["before"] + at_a_time["after"]
+    assert [entry["id"] for entry in sides] == ["third", "fourth"]
+    assert "nor is it a time" in door.refused("memory_timeline", around="whenever")
