@@ -177,7 +177,7 @@ def test_the_text_is_made_for_the_screen_of_the_caller(home: Home) -> None:
         assert ESCAPE in shown(Screen(terminal=True, width=80, plain=False))
         assert ESCAPE not in shown(Screen(terminal=True, width=80, plain=True))
         assert ESCAPE not in shown(Screen(terminal=False, width=80, plain=False))
-        assert "One server…" in shown(Screen(terminal=True, width=12, plain=True))
+        assert "One server…" in shown(Screen(terminal=True, width=16, plain=True))
 
 
 def test_a_locked_vault_is_answered_for_by_nobody_but_who_has_the_passphrase(home: Home) -> None:

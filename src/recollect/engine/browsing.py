@@ -9,12 +9,14 @@ from recollect.checks import bounded, checked_filter, named_ids
 from recollect.engine.searching import EVERYTHING, looked_up
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
+from recollect.errors import UserError
 from recollect.pipeline import MOST_FACETS
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
 from recollect.times import moved
 from recollect.types import Filter, Memory, Place, Use, place_of
 
 EXPORT_BATCH = 1000
+MOST_NAMED = 5  # ids in a message
 
 
 def browse(
@@ -91,6 +93,24 @@ def usage(session: Session, ids: Sequence[str]) -> dict[str, Use]:
     """How often each of these memories was returned, opened and accepted; those that never were, or
     are in another vault, are left out."""
     return session.store.usage.of(named_ids(ids)) if session.settings.usage.keep else {}
+
+
+def completed_ids(session: Session, starts: Sequence[str], *, forgotten: bool = False) -> list[str]:
+    """Each as the one id of this vault that begins so; UserError where several do. One that is an
+    id, or begins none, stays. Live memories come first, with `forgotten` those in the trash."""
+    known = session.store.memories.find(named_ids(starts))
+    return [start if start in known else _completed(session, start, forgotten) for start in starts]
+
+
+def _completed(session: Session, start: str, forgotten: bool) -> str:
+    for where in (forgotten, not forgotten) if start else ():
+        found = session.store.memories.beginning(start, MOST_NAMED + 1, forgotten=where)
+        if len(found) > 1:
+            names = ", ".join(found[:MOST_NAMED]) + (", …" if len(found) > MOST_NAMED else "")
+            raise UserError(f"Several ids begin with {start!r}: {names}. Type more of the one.")
+        if found:
+            return found[0]
+    return start
 
 
 def marked(session: Session, marks: Collection[str]) -> dict[str, str]:

@@ -308,6 +308,7 @@ class Recollect:
     expiring = method(browsing.expiring, SEARCH)
     expired = method(browsing.expired, SEARCH)
     usage = method(browsing.usage, SEARCH)
+    completed_ids = method(browsing.completed_ids, SEARCH)
     duplicates = method(comparison.duplicates, SEARCH)
 
     # Review

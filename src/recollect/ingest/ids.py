@@ -28,13 +28,23 @@ CONTENT = (
 
 
 def slug(text: str) -> str:
-    """The text as lower-case words joined by hyphens, without accents, cut at a word: `JWT: why?`
-    is `jwt-why`."""
-    bare = unicodedata.normalize("NFKD", text[:200]).encode("ascii", "ignore").decode().lower()
-    found = re.sub(r"[^a-z0-9]+", "-", bare).strip("-")
+    """The text as lower-case words joined by hyphens, Latin letters without accents, cut at a word:
+    `JWT: why?` is `jwt-why`, `Über Größe` is `uber-große`, `日本語のメモ` stays."""
+    bare = "".join(map(_plain, unicodedata.normalize("NFC", text[:200].lower())))
+    found = re.sub(r"-+", "-", bare).strip("-")
     if len(found) <= LONGEST_SLUG:
         return found
     return found[:LONGEST_SLUG].rpartition("-")[0] or found[:LONGEST_SLUG]
+
+
+def _plain(letter: str) -> str:
+    """The letter as an id has it; a hyphen for what is no letter, digit or vowel sign."""
+    if letter.isascii():
+        return letter if letter.isalnum() else "-"
+    bare = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+    if bare.isalnum():
+        return bare.lower()
+    return letter if letter.isalnum() or unicodedata.category(letter)[0] == "M" else "-"
 
 
 def content_of(fields: Mapping[str, object]) -> str:

@@ -134,6 +134,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "probe": lambda memory: memory.probe(),
     "embed_now": lambda memory: memory.embed_now(),
     "mark": lambda memory: memory.mark("kept"),
+    "completed_ids": lambda memory: memory.completed_ids(["kep"]),
     "marked": lambda memory: memory.marked(["0"]),
     "publish": lambda memory: memory.publish(["kept"], "shared"),
     "unpublish": lambda memory: memory.unpublish(["kept"], "shared"),

@@ -16,7 +16,8 @@ from recollect.ingest.ids import CONTENT, LONGEST_SLUG, SUFFIX, made_id, slug
         ("  Use   a pool -- of ten! ", "use-a-pool-of-ten"),
         ("Überraschung im Café №5", "uberraschung-im-cafe-no5"),
         ("snake_case and CamelCase", "snake-case-and-camelcase"),
-        ("日本語", ""),
+        ("日本語", "日本語"),
+        ("🔑 …", ""),
         ("", ""),
         ("a" * 300, "a" * LONGEST_SLUG),
     ],
@@ -38,7 +39,8 @@ def test_an_id_is_a_slug_of_the_title_and_a_few_letters() -> None:
 
 def test_the_text_names_a_memory_without_a_title() -> None:
     assert made_id({"text": "Every ninety days."}).startswith("every-ninety-days-")
-    assert made_id({"title": "日本語"}).startswith("memory-")
+    assert made_id({"title": "日本語"}).startswith("日本語-")
+    assert made_id({"title": "🔑"}).startswith("memory-")
 
 
 def test_the_same_memory_gets_the_same_id_in_every_process() -> None:

@@ -12,13 +12,13 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from recollect.errors import UserError
 from recollect.interfaces import requests
-from recollect.projects import project_of
 from recollect.times import parse_time
 from recollect.types import Filter, Search
 
 # argparse looks for translations, and imports `locale` for it. There are none.
 argparse._ = str  # type: ignore[attr-defined]
 
+IDS = "ids, or their beginnings; @1 is the first of the last results; - reads ids from stdin"
 S = TypeVar("S")  # what a command's actions work on
 
 
@@ -141,6 +141,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
+def add_ids_only(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--ids", action="store_true", help="print ids alone, one a line")
+
+
 def add_no_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-server", action="store_true", help="do not ask a running server; answer here"
@@ -223,6 +227,8 @@ def now_of(args: argparse.Namespace, otherwise: datetime) -> datetime:
 
 def here() -> str:
     """The project named after the working directory, or after its repository's root."""
+    from recollect.projects import project_of  # noqa: PLC0415  start-up time
+
     try:
         return project_of(Path.cwd())
     except OSError as error:

@@ -16,6 +16,7 @@ from recollect.interfaces.cli.arguments import (
     add_repeatable,
     fields_of,
 )
+from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, say
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
@@ -92,6 +93,7 @@ def _in_editor(args: argparse.Namespace) -> int:
     from recollect.interfaces.cli.editor import changes_of, fill_in  # noqa: PLC0415  start-up time
 
     with opened(brief=True) as memory:
+        args.ids = meant(memory, args.ids)
         [before] = memory.looked_up(args.ids)
 
     def use(fields: dict[str, object]) -> None:

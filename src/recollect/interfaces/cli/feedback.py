@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import add_json, wrong_call
+from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 
@@ -31,7 +32,9 @@ def run(args: argparse.Namespace) -> int:
         raise wrong_call("feedback QUERY ID --accept|--dismiss|--undo")
     accept = args.accept if args.accept or args.dismiss else None
     with opened(brief=True) as memory:
-        accepted, dismissed = memory.feedback(args.query, args.id, accept=accept, undo=args.undo)
+        accepted, dismissed = memory.feedback(
+            args.query, only(memory, args.id), accept=accept, undo=args.undo
+        )
         done = "Taken back." if args.undo else "Noted."
         sentence = f"{done} Feedback so far: {accepted} accepted, {dismissed} dismissed."
         # What there is to learn is learned behind this, while the vault is closed.

@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     done = "restored" if args.undo else "purged" if args.purge else "forgotten"
     with opened(brief=True) as memory:
-        ids = chosen(memory, args, done)
+        ids = chosen(memory, args, done, forgotten=args.undo)
         memory.forget(ids, undo=args.undo, purge=args.purge)
     if args.json:
         print_json({done: ids})

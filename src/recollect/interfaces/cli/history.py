@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_json, add_no_server
+from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.output import CYAN, DIM, GREEN, json_text, styled
 from recollect.interfaces.cli.screen import screen
 from recollect.present.history import (
@@ -31,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
-    versions = memory.history(args.id)
+    versions = memory.history(only(memory, args.id))
     if args.json:
         return json_text(history_json(versions))
     return "\n".join(_lines(versions))

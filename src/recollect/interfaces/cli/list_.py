@@ -8,12 +8,14 @@ from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import (
     add_as_of,
     add_filter,
+    add_ids_only,
     add_json,
     add_limit,
     add_no_server,
     as_of,
     filter_of,
 )
+from recollect.interfaces.cli.ids import only, remember
 from recollect.interfaces.cli.output import BOLD, DIM, json_text, shortened, styled, width
 from recollect.interfaces.cli.results import about, as_of_lines
 from recollect.memory_json import memory_json
@@ -31,6 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_filter(parser)
     add_as_of(parser)
     add_no_server(parser)
+    add_ids_only(parser)
     add_json(parser)
 
 
@@ -39,7 +42,11 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     then = as_of(args, now)
     limit = DEFAULT if args.limit is None else args.limit
     filter = filter_of(args, then or now)
-    found = memory.list(filter, limit, args.after, as_of=then)
+    after = args.after and only(memory, args.after)
+    found = memory.list(filter, limit, after, as_of=then)
+    remember(memory, [each.id for each in found])
+    if args.ids:
+        return "\n".join(each.id for each in found)
     if args.json:
         return json_text([memory_json(each) for each in found])
     if not found and then:
@@ -51,8 +58,9 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     if not found:
         return "No memories found. To save one: recollect save --title TITLE"
     lines = as_of_lines(then)
-    for each in found:
-        lines.append(styled(shortened(title_of(each) or each.text, width()), BOLD))
+    for place, each in enumerate(found, start=1):
+        heading = shortened(title_of(each) or each.text, width() - 4)
+        lines.append(f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}")
         lines.append(f"    {styled(about(each, then or now), DIM)}")
     if len(found) == limit:
         again = f" --as-of {iso(then)}" if then else ""

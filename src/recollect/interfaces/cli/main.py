@@ -128,7 +128,7 @@ def _run(name: str, argv: list[str]) -> int:
         return run(argv, here)
     from recollect.interfaces.cli.commands import COMMANDS, READING  # noqa: PLC0415  start-up time
 
-    if name in READING and not {"--no-server", "--help", "-h"}.intersection(argv):
+    if name in READING and not {"--no-server", "--help", "-h", "-"}.intersection(argv):
         from recollect.interfaces.cli.running_server import answer_of  # noqa: PLC0415  start-up time
 
         answer = answer_of(name, argv)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.ids import meant, only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.present.words import counted
@@ -22,7 +23,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     with opened(brief=True) as memory:
-        kept = memory.merge(args.ids, into=args.into).id
+        args.ids = meant(memory, args.ids)
+        kept = memory.merge(args.ids, into=args.into and only(memory, args.into)).id
     gone = [id for id in dict.fromkeys(args.ids) if id != kept]
     sentence = f"{counted(len(gone), 'memory')} merged into {kept}. To undo: recollect undo"
     say(args.json, sentence, merged=gone, into=kept)

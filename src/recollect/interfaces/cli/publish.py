@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.present.words import counted
@@ -24,6 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     with opened() as memory:
+        args.ids = meant(memory, args.ids)
         if args.undo:
             memory.unpublish(args.ids, args.to)
         else:

@@ -35,7 +35,9 @@ def run(args: argparse.Namespace) -> int:
     if args.backup is None:
         if not (args.ids or args.query or any(getattr(args, name) for name in FILTERS)):
             raise WrongUsage("Name memories by id, a filter or --query; or a backup: --from FILE.")
-        return change_chosen(args, "restored", _restored, lambda memory: memory.selected_in_trash)
+        return change_chosen(
+            args, "restored", _restored, lambda memory: memory.selected_in_trash, forgotten=True
+        )
     if args.ids:
         raise WrongUsage("--from restores the whole vault; leave the ids out.")
     return _from_backup(args)

@@ -19,6 +19,7 @@ from recollect.interfaces.cli.arguments import (
     fields_of,
     read_text,
 )
+from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json
 from recollect.interfaces.cli.secrets import add_redact, tell_redacted
@@ -89,7 +90,8 @@ def thought(said: str, titled: bool) -> dict[str, Any]:
 
 def _save(args: argparse.Namespace, fields: dict[str, Any]) -> None:
     with opened(brief=True) as memory:
-        [saved] = memory.save_all([draft(fields, supersedes=args.supersedes)], redact=args.redact)
+        old = meant(memory, args.supersedes)
+        [saved] = memory.save_all([draft(fields, supersedes=old)], redact=args.redact)
         if args.json:
             print_json(saved_json(saved, memory.similar(saved.memory, wait=True)))
         else:

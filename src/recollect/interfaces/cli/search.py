@@ -10,6 +10,7 @@ from recollect.interfaces.cli.arguments import (
     CommandParser,
     add_as_of,
     add_filter,
+    add_ids_only,
     add_json,
     add_limit,
     add_no_server,
@@ -20,6 +21,7 @@ from recollect.interfaces.cli.arguments import (
     search_of,
 )
 from recollect.interfaces.cli.output import json_text
+from recollect.interfaces.cli.screen import screen
 from recollect.present.response import as_json, compact
 
 EXAMPLE = (
@@ -77,6 +79,7 @@ def arguments(parser: CommandParser) -> None:
     add_as_of(parser)
     add_now(parser)
     add_no_server(parser)
+    add_ids_only(parser)
     add_json(parser)
     parser.add_argument(
         "--compact", action="store_true", help="with --json: print only [results, counts, topics]"
@@ -86,6 +89,12 @@ def arguments(parser: CommandParser) -> None:
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
     now: datetime = now_of(args, memory.now())
     response = memory.search(search_of(args, now), mark=not args.json)
+    if screen().session:
+        from recollect.interfaces.cli.ids import remember  # noqa: PLC0415  start-up time
+
+        remember(memory, [result.id for result in response])
+    if args.ids:
+        return "\n".join(result.id for result in response)
     if args.json:
         return json_text(compact(response) if args.compact else as_json(response, args.explain))
     from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time

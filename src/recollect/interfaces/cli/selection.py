@@ -10,11 +10,13 @@ from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces import requests
 from recollect.interfaces.cli.arguments import (
+    IDS,
     WrongUsage,
     add_filter,
     add_repeatable,
     filter_of,
 )
+from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.present.words import counted
@@ -30,7 +32,7 @@ Select = Callable[..., list[str]]
 def add_selection(parser: argparse.ArgumentParser, *, named: bool = False) -> None:
     """Ids, or filters and a query. `named`: the filters are given as `--where NAME=VALUE`, since
     the command has options of their names."""
-    parser.add_argument("ids", metavar="ID", nargs="*", help="the memories")
+    parser.add_argument("ids", metavar="ID", nargs="*", help=IDS)
     if named:
         about = f"only where it is so: project=harbor-api; filters are {_names()}"
         add_repeatable(parser, "--where", "NAME=VALUE", about)
@@ -47,16 +49,21 @@ def add_yes(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(
-    memory: Recollect, args: argparse.Namespace, done: str, select: Select | None = None
+    memory: Recollect,
+    args: argparse.Namespace,
+    done: str,
+    select: Select | None = None,
+    *,
+    forgotten: bool = False,
 ) -> list[str]:
     """The ids that the arguments mean, each once. Those that filters or a query find are counted,
     and the terminal is asked whether they shall be `done`: "forgotten". `select`: what finds them,
-    if not `Recollect.selected`."""
+    if not `Recollect.selected`; `forgotten`: it is about what is in the trash."""
     filter = _filter(memory, args)
     if args.ids:
         if filter.narrows() or args.query:
             raise WrongUsage("Name memories by id, or give filters and a query; not both.")
-        return list(dict.fromkeys(args.ids))
+        return meant(memory, args.ids, forgotten=forgotten)
     if not (filter.narrows() or args.query):
         raise WrongUsage("Name memories by id, or give a filter or a query.")
     ids = (select or memory.selected)(query=args.query, filter=filter)
@@ -70,10 +77,12 @@ def change_chosen(
     done: str,
     change: Callable[[Recollect, list[str]], Sequence[Memory]],
     select: Callable[[Recollect], Select] = lambda memory: memory.selected,
+    *,
+    forgotten: bool = False,
 ) -> int:
     """Change what the arguments mean, and say so: "3 memories pinned."."""
     with opened() as memory:
-        chosen_ids = chosen(memory, args, done, select(memory))
+        chosen_ids = chosen(memory, args, done, select(memory), forgotten=forgotten)
         ids = [each.id for each in change(memory, chosen_ids)]
     say(args.json, f"{counted(len(ids), 'memory')} {done}.", **{done: ids})
     return 0

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Iterator
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.arguments import add_as_of, add_json, add_no_server, as_of
+from recollect.interfaces.cli.arguments import IDS, add_as_of, add_json, add_no_server, as_of
+from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.output import DIM, json_text, styled
 from recollect.interfaces.cli.results import as_of_lines, memory_lines
 from recollect.memory_json import memory_json
@@ -19,17 +20,18 @@ EXAMPLE = "  recollect show auth-jwt-001"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", nargs="+", help="the memories")
+    parser.add_argument("ids", metavar="ID", nargs="+", help=IDS)
     add_as_of(parser)
     add_no_server(parser)
     add_json(parser)
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
+    ids = meant(memory, args.ids)
     # Before this very command.
-    used = {} if args.json or args.as_of else memory.usage(args.ids)
+    used = {} if args.json or args.as_of else memory.usage(ids)
     then = as_of(args, memory.now())
-    found = memory.located(args.ids, as_of=then)
+    found = memory.located(ids, as_of=then)
     if args.json:
         return json_text([memory_json(each.memory) | _links(each) for each in found])
     shown = "\n\n".join("\n".join(_lines(each, used.get(each.memory.id))) for each in found)

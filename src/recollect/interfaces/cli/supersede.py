@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 
@@ -19,6 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     with opened(brief=True) as memory:
+        args.old, args.new = only(memory, args.old), only(memory, args.new)
         memory.supersede(args.old, args.new)
     sentence = f"{args.new} replaces {args.old}."
     say(args.json, sentence, superseded=args.old, superseded_by=args.new)

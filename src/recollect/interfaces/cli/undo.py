@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from recollect.interfaces.cli.arguments import add_json
+from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.present.history import undone_text
@@ -25,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     with opened(brief=True) as memory:
-        done = memory.undo(args.id, to=args.to)
+        done = memory.undo(args.id and only(memory, args.id), to=args.to)
     ids = [each.id for each in done.memories]
     say(
         args.json, undone_text(done.action, done.at, ids, done.forgotten),

@@ -79,6 +79,12 @@ class SqliteMemories:
         sql = f"SELECT m.id FROM memories m {condition} ORDER BY {order}"
         return [str(id) for (id,) in self._database.rows(sql)]
 
+    def beginning(self, start: str, limit: int, *, forgotten: bool = False) -> list[str]:
+        """The ids that begin so, by alphabet: of live memories, or of forgotten ones."""
+        sql = f"""SELECT id FROM memories WHERE id >= ?1 AND id < ?1 || char(0x10ffff)
+               AND forgotten_at IS {"NOT " if forgotten else ""}NULL ORDER BY id LIMIT ?2"""
+        return [str(id) for (id,) in self._database.rows(sql, start, limit)]
+
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         found: list[Memory] = []
         with self._database.reading():

@@ -1,0 +1,115 @@
+"""Ids that are short to type: their beginnings, `@1` for a result, `-` for standard input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commandline import Home, refused
+
+from recollect.interfaces.cli import screen
+from recollect.interfaces.cli.ids import FOLDER
+
+IDS = ("auth-jwt-001", "auth-keys-002", "tides-003")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """Three memories, and a terminal."""
+    monkeypatch.setattr(screen, "_session", lambda terminal: 7)
+    made = Home(tmp_path / "home")
+    made.bring_in(*({"id": id, "title": f"Note {id}"} for id in IDS))
+    return made
+
+
+def pinned(home: Home) -> list[str]:
+    return sorted(one["id"] for one in home.json("list") if one["tier"] == "core")
+
+
+def test_an_unambiguous_beginning_is_an_id(home: Home) -> None:
+    assert home.json("show", "tid", "auth-j")[1]["id"] == "auth-jwt-001"
+    assert home.call("pin", "tides").code == 0
+    assert pinned(home) == ["tides-003"]
+    assert home.json("history", "ti")[0]["memory"]["id"] == "tides-003"
+    assert home.call("edit", "auth-k", "--title", "Keys").out == "auth-keys-002\n"
+    assert home.json("supersede", "auth-j", "auth-k")["superseded_by"] == "auth-keys-002"
+    assert home.call("feedback", "keys", "auth-k", "--accept").code == 0
+
+
+def test_several_that_begin_so_are_named(home: Home) -> None:
+    said = refused(home.call("forget", "auth"))
+    assert said == (
+        "Several ids begin with 'auth': auth-jwt-001, auth-keys-002. Type more of the one."
+    )
+    assert len(home.listed()) == 3
+    home.save("--id", "auth", "--title", "A whole id is no beginning")
+    assert home.json("show", "auth")[0]["id"] == "auth"
+
+
+def test_what_begins_no_id_is_unknown_as_before(home: Home) -> None:
+    refused(home.call("show", "nothing"), "There is no memory 'nothing'")
+    refused(home.call("show", ""), "There is no memory ''")
+
+
+def test_the_trash_is_looked_in_by_what_brings_back(home: Home) -> None:
+    home.call("forget", "auth-j")
+    assert home.json("show", "auth")[0]["id"] == "auth-keys-002"
+    assert home.json("forget", "--undo", "auth") == {"restored": ["auth-jwt-001"]}
+    home.call("rm", "tid")
+    assert home.json("restore", "t") == {"restored": ["tides-003"]}
+
+
+def test_results_have_short_names_on_their_terminal(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused(home.call("show", "@1"), "nothing was searched or listed on this terminal")
+    assert home.found("tides") == ["tides-003"]
+    assert home.json("show", "@1")[0]["id"] == "tides-003"
+    refused(home.call("show", "@2"), "@2: the last search or list showed 1 memories")
+    listed = home.listed()
+    assert [one["id"] for one in home.json("show", "@3", "@1")] == [listed[2], listed[0]]
+    home.call("pin", "@2", "@2")
+    assert pinned(home) == [listed[1]]
+    monkeypatch.setattr(screen, "_session", lambda terminal: 8)
+    refused(home.call("show", "@1"), "on this terminal yet")
+
+
+def test_without_a_terminal_nothing_is_kept(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen, "_session", lambda terminal: 0)
+    home.call("list")
+    home.call("search", "tides")
+    assert not (home.folder / FOLDER).exists()
+
+
+def test_of_a_locked_vault_no_word_is_kept(home: Home) -> None:
+    secret = home.folder.parent / "passphrase"
+    secret.write_text("correct horse battery staple\n")
+    home.environment["RECOLLECT_VAULT__PASSPHRASE_FILE"] = str(secret)
+    assert home.call("vault", "lock").code == 0
+    assert home.found("tides") == ["tides-003"]
+    [kept] = (home.folder / FOLDER).iterdir()
+    assert b"tides" not in kept.read_bytes()
+    assert kept.stat().st_mode & 0o077 == 0
+    assert home.json("show", "@1")[0]["id"] == "tides-003"
+
+
+def test_one_command_takes_the_ids_of_another(home: Home) -> None:
+    ids = home.call("search", "note", "--ids").out
+    assert sorted(ids.split()) == sorted(IDS)
+    assert home.call("list", "--ids").out.split() == home.listed()
+    tagged = home.call("tag", "-", "--add", "wip", stdin=ids.encode())
+    assert tagged.out == "3 memories tagged.\n"
+    assert sorted(home.listed("--tag", "wip")) == sorted(IDS)
+    none = home.call("search", "zebra", "--ids").out
+    assert home.call("tag", "-", "--add", "x", stdin=none.encode()).out == "0 memories tagged.\n"
+    assert home.call("show", "-", stdin=b" tides-003 \n\nauth-j\n").out.count("title ") == 2
+
+
+def test_titles_in_any_script_make_readable_ids(home: Home) -> None:
+    for title, start in (
+        ("Ключи доступа", "ключи-доступа-"), ("日本語のメモ", "日本語のメモ-"),
+        ("Über Maß", "uber-maß-"), ("पासवर्ड की नीति", "पासवर्ड-की-नीति-"), ("🔑 …", "memory-"),
+    ):  # fmt: skip
+        id = home.save("--title", title)
+        assert id.startswith(start)
+        assert home.json("show", id[:-2])[0]["id"] == id
