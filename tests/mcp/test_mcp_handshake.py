@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +14,8 @@ import anyio
 import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp.shared.message import SessionMessage
-from mcp_doors import door_to, opened
-from mcp_types import JSONRPCRequest, JSONRPCResponse
+from mcp_doors import opened
+from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from recollect.interfaces.mcp import handshake
@@ -52,7 +53,9 @@ def first_answer(request: dict[str, Any]) -> dict[str, object] | None:
     return result_of(json.dumps(request).encode())
 
 
-def answer_of_the_sdk(home: Path, request: dict[str, Any]) -> Any:
+def answer_of_the_sdk(
+    home: Path, request: dict[str, Any], begun: Sequence[dict[str, Any]] = ()
+) -> Any:
     async def asked() -> SessionMessage:
         with opened(home) as memory:
             server = build(Served(memory, None), warm=False)
@@ -61,6 +64,11 @@ def answer_of_the_sdk(home: Path, request: dict[str, Any]) -> Any:
             async with anyio.create_task_group() as tasks, asks, answers:
                 options = server.create_initialization_options()
                 tasks.start_soon(server.run, reads, writes, options)
+                for each in begun:
+                    kind = JSONRPCRequest if "id" in each else JSONRPCNotification
+                    await asks.send(SessionMessage(kind.model_validate(each)))
+                    if "id" in each:
+                        await answers.receive()
                 await asks.send(SessionMessage(JSONRPCRequest.model_validate(request)))
                 answer = await answers.receive()
                 tasks.cancel_scope.cancel()
@@ -121,39 +129,44 @@ def test_the_sdk_is_not_imported_before_the_first_answer() -> None:
     assert not imported & {"mcp", "mcp_types", "pydantic", "anyio", "asyncio", "httpx", "starlette"}
 
 
+def list_tools(**params: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": params}
+
+
+@pytest.mark.parametrize(
+    ("first", "asked"),
+    [
+        (initialize("2025-11-25", 1), list_tools(_meta={"progressToken": 0})),  # Codex
+        (discover(), list_tools(**discover()["params"])),  # Claude Code
+    ],
+    ids=["initialize", "discover"],
+)
 def test_the_tools_are_listed_before_the_sdk_is_there_and_as_it_lists_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: dict[str, Any], asked: dict[str, Any]
 ) -> None:
-    """Codex begins its first turn without the tools of a server that takes longer."""
-    first = initialize("2025-11-25", 1)
+    """Codex begins its first turn without the tools of a server that takes longer, and Claude Code
+    gives such a server up."""
     done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-    asked |= {"params": {"_meta": {"progressToken": 0}}}  # as Codex sends it
-    later = {"jsonrpc": "2.0", "id": 3, "method": "ping"}
-    lines = [json.dumps(each).encode() + b"\n" for each in (first, done, asked, later)]
+    begun = (first, done) if first["method"] == "initialize" else (first,)
+    lines = [json.dumps(each).encode() + b"\n" for each in (*begun, asked, {"method": "ping"})]
     written: list[bytes] = []
-    reads = [b"".join(lines[:2]), lines[2] + lines[3]]
+    reads = [b"".join(lines[:-2]), b"".join(lines[-2:])]
 
     def write(descriptor: int, line: bytes) -> int:
         written.append(line)
         return len(line)
 
     with opened(tmp_path) as memory:
-        served = Served(memory, None)
-        tools = offered(served)
-        with monkeypatch.context() as patched:
-            patched.setattr(
-                handshake, "os", SimpleNamespace(read=lambda *_: reads.pop(0), write=write)
-            )
-            ready = SimpleNamespace(select=lambda *_: ([0], [], []))
-            patched.setattr(handshake, "select", ready)
-            opening = answer_tools(answer_first(), tools)
-        with door_to(build(served, warm=False), "legacy") as door:
-            listed = door.ask(door.client.list_tools)
-    assert [json.loads(line)["id"] for line in written] == [1, 2]
-    by_sdk = listed.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    assert json.loads(written[1])["result"]["tools"] == by_sdk["tools"]
-    assert opening == (json.dumps(first), lines[3])
+        tools = offered(Served(memory, None))
+    with monkeypatch.context() as patched:
+        patched.setattr(handshake, "os", SimpleNamespace(read=lambda *_: reads.pop(0), write=write))
+        ready = SimpleNamespace(select=lambda *_: ([0], [], []))
+        patched.setattr(handshake, "select", ready)
+        opening = answer_tools(answer_first(), tools)
+    answers = [json.loads(line) for line in written]
+    assert [answer["id"] for answer in answers] == [first["id"], 2]
+    assert answers[1] == answer_of_the_sdk(tmp_path, asked, begun)
+    assert opening == (json.dumps(first), lines[-1])
 
 
 @pytest.mark.parametrize(
@@ -171,7 +184,7 @@ def test_what_is_not_plainly_a_request_for_the_tools_is_left_to_the_sdk(next_: o
     assert answer_tools(opening, []) == opening
 
 
-def test_the_tools_of_the_later_revision_are_left_to_the_sdk() -> None:
-    asked = b'{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}\n'
+def test_a_request_for_the_tools_in_the_form_of_another_revision_is_left_to_the_sdk() -> None:
+    asked = json.dumps(list_tools()).encode() + b"\n"
     for answered in (json.dumps(discover()), ""):
         assert answer_tools(Opening(answered, asked), []) == (answered, asked)

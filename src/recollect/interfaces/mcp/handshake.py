@@ -21,6 +21,7 @@ from recollect.interfaces.mcp.stop_signals import on_stop
 from recollect.version import __version__
 
 AT_ONCE = 65536  # bytes, as much as a pipe holds
+OFFERED_MS = 3_600_000  # what is offered does not change while the server runs
 NEXT_S = 0.05  # a client that wants the tools first asks for them at once
 # The revisions of the protocol that begin with `initialize`; a client of another one gets the last.
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -110,6 +111,30 @@ class ListTools(Struct, tag_field="method", tag="tools/list"):
     id: int | str
     params: FirstPage | None = None
 
+    def result(self, tools: list[dict[str, Any]]) -> dict[str, object]:
+        return {"tools": tools}
+
+
+class DiscoveredPage(DiscoverParams):
+    cursor: None = None
+
+
+class ListDiscoveredTools(Struct, tag_field="method", tag="tools/list"):
+    """The request for the tools in the later revision."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str
+    params: DiscoveredPage
+
+    def result(self, tools: list[dict[str, Any]]) -> dict[str, object]:
+        return {
+            "resultType": "complete",
+            "tools": tools,
+            "ttlMs": OFFERED_MS,
+            "cacheScope": "private",
+            "_meta": {f"{META}serverInfo": SERVER},
+        }
+
 
 class Initialized(Struct, tag_field="method", tag="notifications/initialized"):
     jsonrpc: Literal["2.0"]
@@ -143,8 +168,11 @@ def answer_first() -> Opening:
 
 def answer_tools(opening: Opening, tools: list[dict[str, Any]]) -> Opening:
     """Answer the request for the tools, where the client has sent it by now as what is next."""
-    if not isinstance(_opening_request(opening.answered.encode()), Initialize):
-        return opening  # in the later revision each answer has more, and the SDK knows what
+    first = _opening_request(opening.answered.encode())
+    if first is None:
+        return opening
+    plain = isinstance(first, Initialize)
+    expected: Any = Initialized | ListTools if plain else ListDiscoveredTools
     unread = opening.unread
     while b"\n" in unread or select.select([0], [], [], NEXT_S)[0]:
         if b"\n" not in unread:
@@ -154,12 +182,12 @@ def answer_tools(opening: Opening, tools: list[dict[str, Any]]) -> Opening:
                 break
         line, _, rest = unread.partition(b"\n")
         try:
-            message = msgspec.json.decode(line, type=Initialized | ListTools)
+            message = msgspec.json.decode(line, type=expected)
         except msgspec.DecodeError:
             break
         unread = rest
-        if isinstance(message, ListTools):
-            _write({"jsonrpc": "2.0", "id": message.id, "result": {"tools": tools}})
+        if not isinstance(message, Initialized):
+            _write({"jsonrpc": "2.0", "id": message.id, "result": message.result(tools)})
             break
     return opening._replace(unread=unread)
 

@@ -28,14 +28,14 @@ from recollect.interfaces.lanes import READS, Lanes
 from recollect.interfaces.mcp import guidance, resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
+from recollect.interfaces.mcp.handshake import OFFERED_MS
 from recollect.interfaces.mcp.tools import BY_NAME, call, offered
 from recollect.version import __version__
 
 # Loading the models begins this long after the first answer, so that it does not delay that one.
 WARM_AFTER_S = 0.1
 LONGEST_NAME = 100  # characters of a client's name and version that history keeps
-# What is offered does not change while the server runs.
-HOUR = CacheHint(ttl_ms=3_600_000, scope="private")
+OFFERED = CacheHint(ttl_ms=OFFERED_MS, scope="private")
 
 Context = ServerRequestContext[Any]
 Given = TypeVar("Given")
@@ -59,7 +59,11 @@ def build(
         title=guidance.TITLE,
         description=guidance.ABOUT,
         instructions=guidance.INSTRUCTIONS,
-        cache_hints={"tools/list": HOUR, "prompts/list": HOUR, "resources/templates/list": HOUR},
+        cache_hints={
+            "tools/list": OFFERED,
+            "prompts/list": OFFERED,
+            "resources/templates/list": OFFERED,
+        },
         lifespan=handlers.lifespan,
         get_tool_input_schema=handlers.input_schema,
         on_list_tools=handlers.list_tools,
