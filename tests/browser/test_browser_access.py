@@ -51,23 +51,44 @@ def site(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator
 
 
 # The elements with text, by all that its contrast depends on: the letters, and what lies behind
-# them up to the first that nothing shines through.
-LOOKS = """() => {
+# them up to the first that nothing shines through. Their ancestors lie there; where it is asked
+# for, whatever else is painted at the same place counts too, and text at no place is like no other.
+LOOKS = """everything => {
   const looks = {};
+  const painted = (stack) => {
+    const found = [];
+    for (const one of stack) {
+      const { backgroundColor, backgroundImage, opacity, mixBlendMode } = getComputedStyle(one);
+      found.push(backgroundColor, backgroundImage, opacity, mixBlendMode);
+      if (backgroundColor.startsWith("rgb(") && opacity === "1") break;
+    }
+    return found;
+  };
+  const at = (element) => {
+    for (const again of [false, true]) {
+      if (again) element.scrollIntoView({ block: "start", behavior: "instant" });
+      const { left, top, width, height } = element.getClientRects()[0];
+      const stack = document.elementsFromPoint(left + width / 2, top + height / 2);
+      const place = stack.indexOf(element);
+      if (place < 0) continue;
+      const above = stack.slice(0, place).filter(one => !element.contains(one));
+      return ["above", ...above.flatMap(one => painted([one])), ...painted(stack.slice(place))];
+    }
+    return [Math.random()];
+  };
   for (const element of document.body.querySelectorAll("*")) {
     const says = [...element.childNodes].some(one => one.nodeType === 3 && one.data.trim());
     if (!(says || element.value || element.placeholder)) continue;
     const { width, height } = element.getBoundingClientRect(); // small: for screen readers alone
     if (width < 2 || height < 2 || !element.checkVisibility({ visibilityProperty: true })) continue;
-    const { color, fontSize, fontWeight } = getComputedStyle(element);
-    const look = [color, fontSize, fontWeight, element.matches(":disabled")];
-    for (let behind = element; behind; behind = behind.parentElement) {
-      const { backgroundColor, backgroundImage, opacity } = getComputedStyle(behind);
-      look.push(backgroundColor, backgroundImage, opacity);
-      if (backgroundColor.startsWith("rgb(") && opacity === "1") break;
-    }
+    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(element);
+    const look = [color, fontSize, fontWeight, textShadow, element.matches(":disabled")];
+    const ancestors = [];
+    for (let behind = element; behind; behind = behind.parentElement) ancestors.push(behind);
+    look.push(...painted(ancestors), ...(everything ? at(element) : []));
     (looks[look.join()] ??= []).push(element);
   }
+  if (everything) scrollTo(0, 0);
   return looks;
 }"""
 seen: set[str] = set()  # the looks with which nothing is wrong, on whichever page
@@ -79,15 +100,16 @@ def violations(page: Page, options: dict[str, Any]) -> list[str]:
     return grave(found)
 
 
-def violations_of_new_looks(page: Page) -> list[str]:
+def violations_of_new_looks(page: Page, *, everything: bool = False) -> list[str]:
     with_judge(page)
-    judge = f"""async ([seen, options]) => {{
-      const fresh = Object.entries(({LOOKS})()).filter(([look]) => !seen.includes(look));
+    judge = f"""async ([seen, options, everything]) => {{
+      const looks = Object.entries(({LOOKS})(everything));
+      const fresh = looks.filter(([look]) => !seen.includes(look));
       const where = fresh.flatMap(([, elements]) => elements);
       const found = where.length ? (await axe.run(where, options)).violations : [];
       return [fresh.map(([look]) => look), found];
     }}"""
-    looks, found = page.evaluate(judge, [[*seen], COLOURS])
+    looks, found = page.evaluate(judge, [[*seen], COLOURS, everything])
     if not (wrong := grave(found)):
         seen.update(looks)
     return wrong
@@ -157,17 +179,18 @@ PAGES: list[tuple[str, Callable[[Page], None]]] = [
 
 
 def judged(page: Page, address: str, prepared: Callable[[Page], None]) -> None:
-    """Everything on a wide screen in light. Elsewhere the colours of what looks as something that
+    """On a wide and a narrow screen, in light and dark. The colours of what looks as something that
     was judged are as good."""
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     page.goto(address)
     ready(page)
     prepared(page)
-    for size, rules in ((WIDE, EVERYTHING), (NARROW, BUT_COLOURS)):
+    for size in (WIDE, NARROW):
         page.set_viewport_size(size)  # type: ignore[arg-type]
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-        assert violations(page, rules) == []
-        if rules is EVERYTHING:
+        assert violations(page, BUT_COLOURS) == []
+        if size is WIDE:
+            assert violations_of_new_looks(page, everything=True) == []
             seen.update(page.evaluate(f"() => Object.keys(({LOOKS})())"))
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
@@ -187,6 +210,29 @@ def test_the_judge_sees_what_is_wrong(page: Page, site: Site) -> None:
     page.emulate_media(color_scheme="dark")
     for _ in range(2):  # what is wrong once is wrong on the next page too
         assert "data-count" in " ".join(violations_of_new_looks(page))
+
+
+def test_the_judge_sees_text_that_lies_on_something_of_nearly_its_own_colour(
+    page: Page, site: Site
+) -> None:
+    """Which is none of its ancestors, and the same text lies well elsewhere."""
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.goto(site.url)
+    assert violations_of_new_looks(page, everything=True) == []
+    assert violations_of_new_looks(page, everything=True) == []
+    page.evaluate(
+        """() => {
+          const count = document.querySelector("[data-count]");
+          const { left, top, width, height } = count.getBoundingClientRect();
+          const box = document.body.appendChild(document.createElement("div"));
+          Object.assign(box.style, {
+            position: "absolute", left: `${left}px`, top: `${top}px`, width: `${width}px`,
+            height: `${height}px`, background: "gray", zIndex: 1,
+          });
+          Object.assign(count.style, { position: "relative", zIndex: 2 });
+        }"""
+    )
+    assert "data-count" in " ".join(violations_of_new_looks(page, everything=True))
 
 
 @pytest.mark.parametrize(("path", "prepared"), PAGES, ids=[path for path, _ in PAGES])
