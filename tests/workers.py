@@ -101,10 +101,9 @@ def listen(
         elif isinstance(message, str):
             workers[channel] = message
         else:
-            hook = session.config.hook
-            report(
-                session, hook.pytest_report_from_serializable(config=session.config, data=message)
-            )
+            made = session.config.hook.pytest_report_from_serializable
+            for data in message:
+                report(session, made(config=session.config, data=data))
     except (EOFError, ConnectionError):
         report(session, lost(workers.pop(channel)))
 
@@ -127,10 +126,11 @@ def lost(test: str) -> pytest.TestReport:
 
 
 class Messages:
-    """Sends what pytest reports."""
+    """Sends what pytest reports, of each test at once."""
 
     def __init__(self, config: pytest.Config, channel: Connection) -> None:
         self._config, self._channel = config, channel
+        self._reports: list[Any] = []
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._channel.send(nodeid)
@@ -138,7 +138,10 @@ class Messages:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         hook = self._config.hook
         data = hook.pytest_report_to_serializable(config=self._config, report=report)
-        self._channel.send(data)
+        self._reports.append(data)
+        if report.when == "teardown":
+            self._channel.send(self._reports)
+            self._reports = []
 
 
 def work(session: pytest.Session, channel: Connection, number: int) -> NoReturn:
