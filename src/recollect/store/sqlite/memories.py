@@ -118,12 +118,6 @@ class SqliteMemories:
         order = f"m.{field} {'' if later else 'DESC'}, m.id"
         return self._listed(condition, [*values, to_micros(at)], order, limit)
 
-    def beginning(self, start: str, limit: int) -> list[str]:
-        """Ids that begin so, by alphabet."""
-        sql = "SELECT id FROM memories WHERE forgotten_at IS NULL AND id >= ? AND id < ? LIMIT ?"
-        rows = self._database.rows(sql, start, f"{start}\U0010ffff", limit)
-        return [str(id) for (id,) in rows]
-
     def replaced(self, ids: Sequence[str]) -> list[Memory]:
         condition = "m.forgotten_at IS NULL AND m.superseded_by <> '' "
         condition += "AND m.superseded_by IN (SELECT value FROM json_each(?))"
