@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,7 +13,7 @@ from recollect.engine import Recollect
 from recollect.engine.timeline import timeline_json
 from recollect.errors import NotFound, UserError
 from recollect.ingest.draft import draft
-from recollect.ingest.saving import saved_json
+from recollect.ingest.saving import REPLACES, Saved, SimilarMemory, saved_json
 from recollect.interfaces.cursor import encode_place
 from recollect.interfaces.mcp import arguments
 from recollect.interfaces.mcp.brief import full_title, response_json, row_json
@@ -31,17 +32,30 @@ from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
 from recollect.present.history import history_json, history_text, undone_text
 from recollect.present.response import as_json
+from recollect.present.visible import one_line
 from recollect.present.words import heading_line
 from recollect.recipes.registry import with_deep_search
+from recollect.store.base import WriteOutcome
 from recollect.times import iso
 from recollect.types import place_of
 
 
 class Served(NamedTuple):
-    """The engine, and the project of calls that name none."""
+    """The engine, and the project of calls that name none. `resumed`: what a save did already that
+    is called again, with the reply to its question."""
 
     engine: Recollect
     project: str | None = None
+    resumed: WriteOutcome | None = None
+
+
+class UserQuestion(NamedTuple):
+    """What a person may be asked when a tool is done. `about`: the id of the memory that it is
+    about; `yes`: what is done then, which is another answer."""
+
+    about: str
+    text: str
+    yes: Callable[[], ToolAnswer]
 
 
 class ToolAnswer(NamedTuple):
@@ -49,6 +63,7 @@ class ToolAnswer(NamedTuple):
 
     structured: dict[str, Any]
     text: str
+    question: UserQuestion | None = None
 
 
 def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
@@ -128,8 +143,26 @@ def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
         fields.setdefault("project", served.project)
     [saved] = served.engine.save_all([draft(fields, supersedes=args.supersedes)])
     similar = served.engine.similar(saved.memory)
+    if served.resumed:
+        saved = saved._replace(outcome=served.resumed, repeated=False)
     structured = saved_json(saved, similar) | {"title": saved.memory.title}
-    return ToolAnswer(structured, saved_text(saved, similar))
+    text = saved_text(saved, similar)
+    replaced = similar and similar[0].why == REPLACES and saved.outcome != "unchanged"
+    return ToolAnswer(structured, text, _replacing(served, saved, similar) if replaced else None)
+
+
+def _replacing(served: Served, saved: Saved, similar: Sequence[SimilarMemory]) -> UserQuestion:
+    """Whether what was saved takes the place of the first of these."""
+    (old, _), *others = similar
+
+    def yes() -> ToolAnswer:
+        served.engine.supersede(old.id, saved.memory.id)
+        structured = saved_json(saved, others) | {"title": saved.memory.title}
+        text = f"{saved_text(saved, others)}\nIt replaces {one_line(old.id)}, as the user said."
+        return ToolAnswer(structured | {"superseded": [old.id]}, text)
+
+    new, before = heading_line(saved.memory), heading_line(old)
+    return UserQuestion(old.id, f"“{new}” seems to replace “{before}”. Does it?", yes)
 
 
 def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from traceback import extract_tb
@@ -28,6 +28,7 @@ from recollect.interfaces.lanes import READS, Lanes
 from recollect.interfaces.mcp import guidance, resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
+from recollect.interfaces.mcp.elicitation import replied, resumed
 from recollect.interfaces.mcp.handshake import OFFERED_MS
 from recollect.interfaces.mcp.tools import BY_NAME, call, offered
 from recollect.version import __version__
@@ -135,7 +136,7 @@ class Handlers:
 
     async def call_tool(
         self, ctx: Context, params: mcp.CallToolRequestParams
-    ) -> mcp.CallToolResult:
+    ) -> mcp.CallToolResult | mcp.InputRequiredResult:
         if params.name not in BY_NAME:
             known = ", ".join(BY_NAME)
             sentence = f"There is no tool {params.name!r}; there are: {known}."
@@ -144,12 +145,19 @@ class Handlers:
         if (client := ctx.session.client_params) is not None:
             program = f"{client.client_info.name} {client.client_info.version}"[:LONGEST_NAME]
             engine = engine.acting_as(engine.caller, "mcp", program)
-        served = self._served._replace(engine=engine)
+        served = self._served._replace(engine=engine, resumed=resumed(params))
         work = partial(call, served, params.name, params.arguments or {})
         try:
             tool = BY_NAME[params.name]
             engine.require(*tool.needs, action=tool.name, anywhere=tool.anywhere)
-            return answered(await self._lanes.run(tool.lane, work))
+            answer = await self._lanes.run(tool.lane, work)
+            reply = await replied(ctx, params, answer)
+            if isinstance(reply, mcp.InputRequiredResult):
+                return reply
+            if reply and answer.question is not None:
+                with suppress(RecollectError):  # what was done before stays done
+                    answer = await self._lanes.run(tool.lane, answer.question.yes)
+            return answered(answer)
         except RecollectError as error:
             return failed(one_line(error))
         except Exception as error:
