@@ -1,17 +1,19 @@
 """Folders: how fast files are taken in, and how soon a change is found while they are followed.
 
-python benchmarks/bench_folders.py [--files 6000] [--burst 10000]
+python benchmarks/bench_folders.py [--files 6000] [--burst 10000] [--turns 10000]
 
 It makes its own files: Markdown notes, and source files of Python's library. No model takes part:
 vectors are made afterwards, at the speed that bench_models.py measures. Baselines: reading and
 hashing the same files and inserting the same texts into one FTS5 table, in one transaction, without
-memories, chunks, checks or secrets; and `os.walk` with a `stat` for each file.
+memories, chunks, checks or secrets; and `os.walk` with a `stat` for each file. A transcript of a
+coding agent is added, and then grows by a turn again and again; the baseline is to read its JSON.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import random
 import subprocess
@@ -40,9 +42,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=6000)
     parser.add_argument("--burst", type=int, default=10_000)
+    parser.add_argument("--turns", type=int, default=10_000)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         taking_in(Path(place), args.files)
+    with tempfile.TemporaryDirectory() as place:
+        transcript(Path(place), args.turns)
     with tempfile.TemporaryDirectory() as place:
         following(Path(place), args.burst)
 
@@ -131,6 +136,43 @@ def bare_walk(folder: Path) -> None:
     for where, _, names in os.walk(folder):
         for name in names:
             Path(where, name).stat()
+
+
+# Transcripts
+
+
+def transcript(place: Path, turns: int) -> None:
+    """A session with so many turns and what tools said between them: added, then followed."""
+    file = place / "sessions" / "rollout-1.jsonl"
+    file.parent.mkdir()
+    chance = random.Random(7)
+    with file.open("w", encoding="utf-8") as stream:
+        for number in range(turns // 2):
+            stream.write(said("user_message", chance, 25) + said("agent_message", chance, 150))
+            output = {"type": "function_call_output", "output": str(number) * 1000}
+            stream.write(json.dumps({"type": "response_item", "payload": output}) + "\n")
+    bare = timed(lambda: [json.loads(line) for line in file.open(encoding="utf-8")])
+    with Recollect(place / "vault.db", home=place, settings=OFF) as memory:
+        cold = timed(lambda: memory.add_transcripts(file.parent, "codex"))
+        appended = []
+        for _ in range(20):
+            with file.open("a", encoding="utf-8") as stream:
+                stream.write(said("user_message", chance, 25))
+            appended.append(timed(lambda: memory.add_transcripts(file.parent, "codex")))
+        again = min(timed(lambda: memory.add_transcripts(file.parent, "codex")) for _ in range(5))
+    size = file.stat().st_size
+    print(f"a transcript of {turns:,} turns, {size / 1e6:.1f} MB")
+    print(f"{'recollect add --transcripts, cold':<40}{turns / cold:>10,.0f} turns/s")
+    print(f"{'bare: its lines as JSON':<40}{turns / bare:>10,.0f} turns/s")
+    print(f"{'one appended turn':<40}{min(appended) * 1000:>10.1f} ms")
+    print(f"{'nothing appended':<40}{again * 1000:>10.1f} ms")
+
+
+def said(type: str, chance: random.Random, words: int) -> str:
+    text = " ".join(f"word{chance.randrange(5000)}" for _ in range(words))
+    payload = {"type": type, "message": text}
+    at = "2026-10-12T09:00:00Z"
+    return json.dumps({"timestamp": at, "type": "event_msg", "payload": payload}) + "\n"
 
 
 # Following

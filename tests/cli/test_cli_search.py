@@ -241,7 +241,11 @@ def test_tags_and_projects_can_be_left_out(home: Home) -> None:
     assert set(home.found("tides", "--not-tag", "old")) == {"b", "c"}
     assert home.found("tides", "--not-tag", "old", "--not-tag", "new") == ["c"]
     assert set(home.listed("--not-project", "quay")) == {"b", "c"}
-    where = ("--where", "not-project=quay", "--where", "not-tag=new", "--yes")
+    home.save("--id", "d", "--title", "Tides at the quay wall", "--kind", "session")
+    assert set(home.found("tides", "--not-kind", "fact")) == {"d"}
+    assert set(home.listed("--not-kind", "session")) == {"a", "b", "c"}
+    where = ("--where", "not-project=quay", "--where", "not-tag=new", "--where", "not-kind=session")
+    where += ("--yes",)
     assert home.json("edit", *where, "--severity", "warning") == {"changed": ["c"]}
 
 

@@ -63,6 +63,10 @@ def untimed(answer: Any) -> Any:
             {"q": "tokens", "not_tag": "UI", "not_project": "harbor"},
         ),
         (
+            {"query": "tokens", "without_kinds": ["fact", "session"]},
+            {"q": "tokens", "not_kind": ["fact", "session"]},
+        ),
+        (
             {"query": "tokens", "sort": "newest", "until": "last month"},
             {"q": "tokens", "sort": "newest", "until": "last month"},
         ),

@@ -59,7 +59,7 @@ def filter_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Fil
             named[name] = moment(text, now, prefix + name, name)
         else:
             named.pop(name, None)
-    for name in ("tags", "without_tags", "without_projects"):
+    for name in ("tags", "without_tags", "without_projects", "without_kinds"):
         named[name] = tuple(named.get(name, ()))
     archived = named.get("archived") or None  # False says no more than its absence
     return Filter(**named | {"archived": archived})

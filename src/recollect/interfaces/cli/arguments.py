@@ -183,6 +183,7 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--domain", metavar="NAME", help="only of this domain")
     group.add_argument("--kind", metavar="KIND", help="only of this kind")
+    add_repeatable(group, "--not-kind", "KIND", "only of other kinds", dest="without_kinds")
     group.add_argument("--space", metavar="NAME", help="only in this space")
     group.add_argument("--since", metavar="TIME", help="changed since: 2026-03-01, 7d, last week")
     group.add_argument("--until", metavar="TIME", help="changed until: the same, or yesterday")

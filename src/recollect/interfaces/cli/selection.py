@@ -25,7 +25,12 @@ from recollect.vaults.keys import on_terminal
 
 # What `list` filters by, for commands whose options of these names are something else.
 FILTERS = ("project", "source", "domain", "kind", "space", "since", "until")
-SEVERAL = {"tag": "tags", "not-tag": "without_tags", "not-project": "without_projects"}
+SEVERAL = {
+    "tag": "tags",
+    "not-tag": "without_tags",
+    "not-project": "without_projects",
+    "not-kind": "without_kinds",
+}
 Select = Callable[..., list[str]]
 
 

@@ -41,6 +41,7 @@ class FilterParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tags: Names = ()
     without_tags: Names = ()
     without_projects: Names = ()
+    without_kinds: Names = ()
     since: Annotated[Text, Meta(description="2026-03-01, 7d, 12h, 2w, last week, march")] | None = (
         None
     )
@@ -110,13 +111,17 @@ PARAMETERS = {
     "tags": "tag",
     "without_tags": "not_tag",
     "without_projects": "not_project",
+    "without_kinds": "not_kind",
     "prefer_tags": "prefer_tag",
     "vaults": "vault",
     "ignored": "ignore",
 }
 SEVERAL = frozenset(
-    {"tags", "without_tags", "without_projects", "prefer_tags", "vaults", "ignored"}
-)
+    {
+        "tags", "without_tags", "without_projects", "without_kinds", "prefer_tags", "vaults",
+        "ignored",
+    }
+)  # fmt: skip
 SETS = "set."
 
 
