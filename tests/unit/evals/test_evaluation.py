@@ -13,8 +13,9 @@ import pytest
 from sets import DOCUMENTS, JUDGED, QUESTIONS, written
 
 from recollect.errors import ProviderError, UserError
+from recollect.evals import evaluation
 from recollect.evals.cache import FILE, Cache
-from recollect.evals.evaluation import TIMED, WARM_UP, Evaluation, opened
+from recollect.evals.evaluation import WARM_UP, Evaluation, opened
 from recollect.evals.report import report, write_runs
 from recollect.evals.runs import RecipeOutcome
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings
@@ -176,9 +177,11 @@ def test_a_refused_question_finds_nothing_and_is_told(tmp_path: Path) -> None:
 
 
 def test_quality_keeps_what_models_say_and_latency_does_not(
-    tmp_path: Path, server: ModelServer
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = written(tmp_path / "set", MANY, ASKED, ANSWERS)
+    timed = 8
+    monkeypatch.setattr(evaluation, "TIMED", timed)
+    folder = written(tmp_path / "set", MANY, ASKED[:12], ANSWERS[:12])
     embed, rerank = "/v1/embeddings", "/rerank"
     counts = []
     for _ in range(2):
@@ -192,14 +195,14 @@ def test_quality_keeps_what_models_say_and_latency_does_not(
             quality = asked_of(server, embed), asked_of(server, rerank)
             timing = made.latency(contestants[0], asked, 0, silent)
             counts.append((quality, answers))
-            assert asked_of(server, embed) - quality[0] == TIMED + WARM_UP
-            assert asked_of(server, rerank) - quality[1] >= TIMED + WARM_UP
-            assert len(timing.times_ms) == TIMED
+            assert asked_of(server, embed) - quality[0] == timed + WARM_UP
+            assert asked_of(server, rerank) - quality[1] >= timed + WARM_UP
+            assert len(timing.times_ms) == timed
             assert timing.reached == 1.0
             assert {"embed", "rerank", "total"} <= timing.stages_ms.keys()
     (first, found), (again, repeated) = counts
-    assert first[0] > 60
-    assert first[1] > 60
+    assert first[0] > len(asked)
+    assert first[1] > len(asked)
     assert again == (0, 0), "Everything was known."
     assert found == repeated
 
