@@ -107,7 +107,7 @@ def test_a_prompt_brings_three_memories_at_most(home: Home) -> None:
         text = f"The mobile client has to refresh its access tokens, case {number}. " + "x " * 200
         home.save("--title", f"Tokens {number}", "--text", text, "--project", "harbor-api")
     told = seen(home, "UserPromptSubmit", prompt=QUESTION)
-    assert 1 <= told.count("\n\n[") <= 3
+    assert told.endswith("\n\n3 memories: 3 found by search")
     assert len(told) < 400 * CHARACTERS_PER_TOKEN
 
 
