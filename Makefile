@@ -70,6 +70,7 @@ bench: setup
 	$(BIN)/python benchmarks/bench_duplicates.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_as_of.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_similar.py --data $(DATA)
+	$(BIN)/python benchmarks/bench_mcp_tokens.py --data $(DATA)
 
 # A million memories: some hours the first time, which embeds a hundred thousand passages.
 bench-million: setup

@@ -9,7 +9,6 @@ from recollect.errors import UserError
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 AGES = {"h": "hours", "d": "days", "w": "weeks"}
-DAYS = {"today": timedelta(0), "yesterday": timedelta(days=1)}
 
 
 def parse_time(text: str, what: str, also: str = "") -> datetime:
@@ -54,10 +53,7 @@ def moved(moment: datetime, by: timedelta) -> datetime:
 
 
 def parse_moment(text: str, now: datetime, what: str) -> datetime:
-    """Like `parse_time`, `7d`, `12h` or `2w` for that long before now, and `yesterday` or `today`
-    for when that day began."""
-    if (days := DAYS.get(text.strip().lower())) is not None:
-        return datetime.combine(moved(now, -days).date(), datetime.min.time(), UTC)
+    """Like `parse_time`, and `7d`, `12h` or `2w` for that long before now."""
     before = _relative(text, now, -1, f"{what} {text!r} is too far in the past.")
     return before or parse_time(text, what, ", or 7d, 12h or 2w for that long ago")
 

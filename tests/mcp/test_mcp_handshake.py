@@ -14,12 +14,13 @@ import anyio
 import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp.shared.message import SessionMessage
-from mcp_doors import opened
+from mcp_doors import fill, opened
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from recollect.interfaces.mcp import handshake
 from recollect.interfaces.mcp.calls import Served
+from recollect.interfaces.mcp.guidance import INSTRUCTIONS, instructions
 from recollect.interfaces.mcp.handshake import (
     META,
     REVISIONS,
@@ -50,7 +51,7 @@ def discover(revision: str = STATELESS) -> dict[str, Any]:
 
 
 def first_answer(request: dict[str, Any]) -> dict[str, object] | None:
-    return result_of(json.dumps(request).encode())
+    return result_of(json.dumps(request).encode(), lambda: INSTRUCTIONS)
 
 
 def answer_of_the_sdk(
@@ -91,6 +92,15 @@ def test_the_first_answer_is_the_one_that_the_sdk_gives(
     assert first_answer(request_) == answer_of_the_sdk(tmp_path, request_)
 
 
+@pytest.mark.parametrize("request_", [initialize(REVISIONS[-1]), discover()])
+def test_the_sdk_gives_the_same_instructions_too(tmp_path: Path, request_: dict[str, Any]) -> None:
+    fill(tmp_path)
+    with opened(tmp_path) as memory:
+        told = instructions(memory, None)
+    assert told != INSTRUCTIONS
+    assert answer_of_the_sdk(tmp_path, request_)["result"]["instructions"] == told
+
+
 def test_the_revisions_are_those_of_the_sdk() -> None:
     assert REVISIONS == HANDSHAKE_PROTOCOL_VERSIONS
     assert (STATELESS,) == MODERN_PROTOCOL_VERSIONS
@@ -118,7 +128,7 @@ def test_what_is_not_plainly_an_opening_is_left_to_the_sdk(request_: dict[str, A
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[]", b"\xff", b"null"])
 def test_a_line_that_is_no_request_is_left_to_the_sdk(line: bytes) -> None:
-    assert result_of(line) is None
+    assert result_of(line, lambda: INSTRUCTIONS) is None
 
 
 def test_the_sdk_is_not_imported_before_the_first_answer() -> None:
@@ -162,7 +172,7 @@ def test_the_tools_are_listed_before_the_sdk_is_there_and_as_it_lists_them(
         patched.setattr(handshake, "os", SimpleNamespace(read=lambda *_: reads.pop(0), write=write))
         ready = SimpleNamespace(select=lambda *_: ([0], [], []))
         patched.setattr(handshake, "select", ready)
-        opening = answer_tools(answer_first(), tools)
+        opening = answer_tools(answer_first(lambda: INSTRUCTIONS), tools)
     answers = [json.loads(line) for line in written]
     assert [answer["id"] for answer in answers] == [first["id"], 2]
     assert answers[1] == answer_of_the_sdk(tmp_path, asked, begun)

@@ -16,6 +16,7 @@ from parity_scenario import NOW, REFUSALS, SEARCHES, STEPS, WITH_MODELS, Step
 from recollect import Recollect
 from recollect.demo.load import sample
 from recollect.errors import RecollectError
+from recollect.interfaces.mcp.wording import for_tools
 from recollect.settings import load_settings
 
 Answers = dict[str, dict[str, Any]]  # by door, then by the step's name
@@ -47,7 +48,7 @@ def done(door: Door, step: Step) -> Any:
     try:
         answer = getattr(door, step.what)(**step.given)
     except (Refused, RecollectError) as error:
-        return {"refused": str(error)}
+        return {"refused": for_tools(str(error))}  # MCP says it so
     if step.what == "search":
         assert answer.pop("timings_ms")["total"] > 0
     return answer

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from recollect.checks import bounded, checked_filter, named_ids
 from recollect.engine.searching import EVERYTHING, looked_up
 from recollect.engine.session import Session
 from recollect.engine.upkeep import salvage_notes
 from recollect.errors import UserError
+from recollect.named_tuples import NamedTuple
 from recollect.pipeline import MOST_FACETS
 from recollect.store.base import Dates, Facets, FeedbackEvent, Stored
 from recollect.times import moved
@@ -17,6 +20,13 @@ from recollect.types import Filter, Memory, Place, Use, place_of
 
 EXPORT_BATCH = 1000
 MOST_NAMED = 5  # ids in a message
+
+
+class Overview(NamedTuple):
+    """What a vault is about."""
+
+    projects: dict[str, int]
+    decisions: list[Memory]
 
 
 def browse(
@@ -50,6 +60,18 @@ def facets(
     """Memories counted by project, kind, source and tag, most first, and by age."""
     session = session.at(as_of)
     return session.held().memories.facets(checked_filter(filter), MOST_FACETS, session.clock())
+
+
+def overview(session: Session, project: str | None, limit: int) -> Overview:
+    """The projects with their counts, most first, and the newest decisions that hold: those of the
+    project, or of all where it has none. Nothing of a locked vault."""
+    if session.store.database.locked or session.store.database.at_rest:
+        return Overview({}, [])
+    memories, now = session.store.memories, session.clock()
+    decisions = Filter(kind="decision", valid_at=now)
+    newest = memories.newest(replace(decisions, project=project), limit) if project else []
+    projects = memories.facets(EVERYTHING, limit, now).project
+    return Overview(projects, newest or memories.newest(decisions, limit))
 
 
 def unknown_project(session: Session, project: str) -> str:

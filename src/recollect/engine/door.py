@@ -303,6 +303,7 @@ class Recollect:
     history = method(past_versions.history, SEARCH)
     selected = method(bulk.selected, SEARCH)
     facets = method(browsing.facets, SEARCH)
+    overview = method(browsing.overview, SEARCH)
     unknown_project = method(browsing.unknown_project, SEARCH)
     dates = method(browsing.dates, SEARCH)
     expiring = method(browsing.expiring, SEARCH)

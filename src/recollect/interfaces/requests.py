@@ -48,7 +48,7 @@ def search_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Sea
 def as_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> datetime | None:
     """The moment that `as_of` names; None where it is not given."""
     text = fields.get("as_of")
-    return parse_moment(text, now, "--as-of" if prefix else "as_of") if text else None
+    return moment(text, now, "--as-of" if prefix else "as_of") if text else None
 
 
 def filter_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Filter:

@@ -62,12 +62,12 @@ def heading_line(memory: Memory) -> str:
 def about_line(memory: Memory, validity: str = "", vault: str = "") -> str:
     """`decision · harbor-api · 2026-10-12 · expired 2026-11-01 · tokens-live-k3f9`. `vault`: where
     it is, unless in the home's own."""
-    named = (_label(memory.kind), _label(memory.project), f"{memory.updated_at:%Y-%m-%d}")
-    where = f"vault {_label(vault)}" if vault else ""
+    named = (label(memory.kind), label(memory.project), f"{memory.updated_at:%Y-%m-%d}")
+    where = f"vault {label(vault)}" if vault else ""
     return " · ".join(filter(None, (*named, validity, where, one_line(memory.id))))
 
 
-def _label(name: str) -> str:
+def label(name: str) -> str:
     """A kind or a project, which cannot pass for another part of the line or for a quote."""
     return one_line(name[:HEADING]).translate({ord(sign): "-" for sign in "·>"})
 

@@ -98,6 +98,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "located": lambda memory: memory.located(["kept"]),
     "list": lambda memory: memory.list(),
     "facets": lambda memory: memory.facets(),
+    "overview": lambda memory: memory.overview(None, 3),
     "unknown_project": lambda memory: memory.unknown_project("harbor"),
     "dates": lambda memory: memory.dates(),
     "expiring": lambda memory: memory.expiring(within=timedelta(days=1)),

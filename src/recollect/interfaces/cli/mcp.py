@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import gc
+from functools import partial
 from queue import SimpleQueue
 
 from recollect.engine import Recollect
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import here
+from recollect.interfaces.mcp.guidance import instructions
 from recollect.interfaces.mcp.handshake import Opening, StoppedEarly, answer_first, answer_tools
 from recollect.interfaces.mcp.stop_signals import on_stop
 
@@ -24,6 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    project = here() if args.here else args.project
     handed_on, ended = fresh_process.resumed(), SimpleQueue[int | None]()
     with (
         Recollect(
@@ -37,13 +40,13 @@ def run(args: argparse.Namespace) -> int:
         opening = Opening(handed_on or "")
         if handed_on is None and fresh_process.possible():
             try:
-                opening = answer_first()
+                opening = answer_first(partial(instructions, memory, project))
             except StoppedEarly:
                 return 0
         from recollect.interfaces.mcp.calls import Served  # noqa: PLC0415  start-up time: the client has its first answer
         from recollect.interfaces.mcp.tools import offered  # noqa: PLC0415  as above
 
-        served = Served(memory, here() if args.here else args.project)
+        served = Served(memory, project)
         if handed_on is None:
             opening = answer_tools(opening, offered(served))
         gc.disable()  # the SDK makes a thousand classes; collecting garbage among them takes longer

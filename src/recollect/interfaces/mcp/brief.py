@@ -10,15 +10,14 @@ What stands behind a `>` is a memory's own text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from math import ceil
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from recollect.present.response import degraded_json, result_json
+from recollect.present.tokens import estimated_tokens
 from recollect.present.visible import one_line
 from recollect.present.words import heading_line, place_in_file, title_of
 from recollect.query.passages import CUT, window
@@ -35,21 +34,6 @@ TEXT_TOKENS, DATA_TOKENS = 57, 66
 FEWEST = 10
 LEAST = 5  # tokens of a passage that are worth showing
 SCORE_DIGITS = 3
-# What tokenizers cut text into: a word with the sign before it, three digits, signs in a row.
-PIECES = re.compile(r"[^\w\s]?[^\W\d_]+|\d{1,3}|(?:[^\w\s]|_)+(?![^\W\d_])|[^\w\s]+|_|\n+")
-WORD, SIGNS = 6, 3  # characters of a token
-
-
-def estimated_tokens(text: str) -> int:
-    """About as many tokens as chat models make of a text: within 8 % of `o200k_base` on answers in
-    English, more in other languages."""
-    return sum(_piece_tokens(piece) for piece in PIECES.findall(text))
-
-
-def _piece_tokens(piece: str) -> int:
-    if piece[-1].isalpha() and piece.isascii():
-        return ceil((len(piece) - (not piece[0].isalpha())) / WORD)
-    return 1 if piece[0].isdigit() or piece[0] == "\n" else ceil(len(piece.encode()) / SIGNS)
 
 
 def row_json(memory: Memory) -> dict[str, Any]:

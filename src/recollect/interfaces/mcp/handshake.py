@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import msgspec
@@ -61,13 +62,13 @@ class Initialize(Struct, tag_field="method", tag="initialize"):
     id: int | str
     params: InitializeParams
 
-    def result(self) -> dict[str, object]:
+    def result(self, instructions: str) -> dict[str, object]:
         asked = self.params.protocol_version
         return {
             "protocolVersion": asked if asked in REVISIONS else REVISIONS[-1],
             "capabilities": CAPABILITIES,
             "serverInfo": SERVER,
-            "instructions": guidance.INSTRUCTIONS,
+            "instructions": instructions,
         }
 
 
@@ -88,12 +89,12 @@ class Discover(Struct, tag_field="method", tag="server/discover"):
     id: int | str
     params: DiscoverParams
 
-    def result(self) -> dict[str, object]:
+    def result(self, instructions: str) -> dict[str, object]:
         return {
             "resultType": "complete",
             "supportedVersions": [STATELESS],
             "capabilities": CAPABILITIES,
-            "instructions": guidance.INSTRUCTIONS,
+            "instructions": instructions,
             "ttlMs": 0,
             "cacheScope": "private",
             "_meta": {f"{META}serverInfo": SERVER},
@@ -152,14 +153,14 @@ class StoppedEarly(BaseException):
     """A signal said stop before the client said anything."""
 
 
-def answer_first() -> Opening:
+def answer_first(instructions: Callable[[], str]) -> Opening:
     """Wait for the client's first line; answer it if it opens the connection."""
     raw = b""
     with on_stop(_stop):
         while b"\n" not in raw and (piece := os.read(0, AT_ONCE)):
             raw += piece
     line, _, rest = raw.partition(b"\n")
-    result = result_of(line)
+    result = result_of(line, instructions)
     if result is None:
         return Opening(unread=raw)
     _write(result)
@@ -202,12 +203,12 @@ def _stop() -> NoReturn:
     raise StoppedEarly
 
 
-def result_of(line: bytes) -> dict[str, object] | None:
+def result_of(line: bytes, instructions: Callable[[], str]) -> dict[str, object] | None:
     """The answer to a request that opens a connection; None to anything else."""
     request = _opening_request(line)
     if request is None:
         return None
-    return {"jsonrpc": "2.0", "id": request.id, "result": request.result()}
+    return {"jsonrpc": "2.0", "id": request.id, "result": request.result(instructions())}
 
 
 def _opening_request(line: bytes) -> Initialize | Discover | None:

@@ -31,11 +31,13 @@ from recollect.interfaces.mcp.calls import Served, ToolAnswer
 from recollect.interfaces.mcp.elicitation import replied, resumed
 from recollect.interfaces.mcp.handshake import OFFERED_MS
 from recollect.interfaces.mcp.tools import BY_NAME, call, offered
+from recollect.interfaces.mcp.wording import for_tools
 from recollect.version import __version__
 
 # Loading the models begins this long after the first answer, so that it does not delay that one.
 WARM_AFTER_S = 0.1
 LONGEST_NAME = 100  # characters of a client's name and version that history keeps
+OPENING = ("initialize", "server/discover")
 OFFERED = CacheHint(ttl_ms=OFFERED_MS, scope="private")
 
 Context = ServerRequestContext[Any]
@@ -76,6 +78,7 @@ def build(
         on_get_prompt=handlers.get_prompt,
         on_completion=handlers.complete,
     )
+    server.middleware.append(handlers.instruct)
     if warm:
         server.middleware.append(Warming(served))
     return server
@@ -100,6 +103,14 @@ class Handlers:
         finally:
             if self._own_lanes:
                 self._lanes.close()
+
+    async def instruct(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Give whoever opens a connection instructions made for them and this vault."""
+        result = await call_next(ctx)
+        if ctx.method not in OPENING or not isinstance(result, dict):
+            return result
+        made = partial(guidance.instructions, self._asking(ctx), self._served.project)
+        return result | {"instructions": await self._lanes.run(READS, made)}
 
     async def _read(self, work: Callable[[], Given]) -> Given:
         """Run what is not a tool: an error becomes the protocol's error."""
@@ -255,7 +266,7 @@ def failed(sentence: str) -> mcp.CallToolResult:
 
 
 def one_line(error: RecollectError) -> str:
-    return " ".join(str(error).split())
+    return for_tools(" ".join(str(error).split()))
 
 
 def unexpected(error: Exception) -> str:
@@ -265,7 +276,9 @@ def unexpected(error: Exception) -> str:
     place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "unknown place"
     kind = type(error).__name__
     log.error("unexpected %s at %s", kind, place)
-    return f"Recollect failed unexpectedly ({kind} at {place}); `recollect doctor` may say more."
+    return for_tools(
+        f"Recollect failed unexpectedly ({kind} at {place}); `recollect doctor` may say more."
+    )
 
 
 class Warming:

@@ -15,7 +15,6 @@ from recollect.ingest.saving import REPLACES, Saved, SimilarMemory
 from recollect.interfaces.mcp.brief import (
     FEWEST,
     TEXT_TOKENS,
-    estimated_tokens,
     fitted,
     full_title,
     place_of,
@@ -24,6 +23,7 @@ from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.explain import as_lines
 from recollect.present.snippet import flowed
+from recollect.present.tokens import estimated_tokens
 from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
 from recollect.present.visible import one_line, quoted, visible
 from recollect.present.words import HEADING, about_line, heading_line, two_lines
