@@ -244,8 +244,8 @@ def test_tags_and_projects_can_be_left_out(home: Home) -> None:
     home.save("--id", "d", "--title", "Tides at the quay wall", "--kind", "session")
     assert set(home.found("tides", "--not-kind", "fact")) == {"d"}
     assert set(home.listed("--not-kind", "session")) == {"a", "b", "c"}
-    where = ("--where", "not-project=quay", "--where", "not-tag=new", "--where", "not-kind=session")
-    where += ("--yes",)
+    left_out = ("not-project=quay", "not-tag=new", "not-kind=session")
+    where = (*(part for each in left_out for part in ("--where", each)), "--yes")
     assert home.json("edit", *where, "--severity", "warning") == {"changed": ["c"]}
 
 
