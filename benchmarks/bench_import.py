@@ -1,12 +1,15 @@
 """Import rate: `recollect import` against bare inserts of the same rows, and against LanceDB.
 
-python benchmarks/bench_import.py [--passages 100000] [--rounds 2] [--lancedb PYTHON]
+python benchmarks/bench_import.py [--passages 100000] [--rounds 2] [--lancedb PYTHON] [--beside]
 
 The bare script writes the same rows into the same tables (memories, the FTS5 tables through the
 triggers, the vocabulary) in one transaction, with the rows ready made in memory. LanceDB makes a
 table and its full-text index as `peer_drivers/lancedb_words.py` does, with the rows ready made in
 memory; the Python of an environment that has it is given. They take turns, and the best round of
 each counts. Seconds of all cores are those of a command with its worker processes.
+
+`--beside` instead imports once, and tells the most memory of the command and of each worker, and
+how long another process that saves again and again waits for each save meanwhile.
 """
 
 from __future__ import annotations
@@ -18,12 +21,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
-from data import data_argument, passages
+from bench_folders import resident
+from data import data_argument, median, passages
+from recollect import Recollect
 from recollect.store.sqlite.connection import Database
 
 
@@ -33,14 +40,18 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--lancedb", help="the Python of an environment that has LanceDB")
+    parser.add_argument("--beside", action="store_true", help="memory, and how long others wait")
     args = parser.parse_args()
     rows = passages(args.data, args.passages)
+    if args.beside:
+        with tempfile.TemporaryDirectory() as name:
+            beside(written(rows, Path(name)), Path(name, "home"))
+        return
     spent: dict[str, list[Spent]] = {}
     for _ in range(args.rounds):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            file = folder / "memories.jsonl"
-            file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            file = written(rows, folder)
             spent.setdefault("recollect import", []).append(timed_import(file, folder / "home"))
             bare = timed_bare(folder / "home" / "vault.db", folder / "bare.db")
             spent.setdefault("bare inserts", []).append(bare)
@@ -54,6 +65,12 @@ def main() -> None:
     for what, other in best.items():
         report(what, len(rows), other)
         print(f"  rate, ours / its  {other.wall / ours.wall:>10.2f}  (at least 0.5)")
+
+
+def written(rows: list[dict[str, str]], folder: Path) -> Path:
+    file = folder / "memories.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return file
 
 
 class Spent(NamedTuple):
@@ -70,16 +87,49 @@ def report(what: str, rows: int, spent: Spent) -> None:
 
 def timed_import(file: Path, home: Path) -> Spent:
     """The whole command, start-up included."""
-    environment = os.environ | {
-        "RECOLLECT_HOME": str(home),
-        "RECOLLECT_EMBEDDING__PROVIDER": "none",
-    }
-    command = [str(Path(sys.executable).with_name("recollect")), "import", str(file)]
     start, before = time.perf_counter(), os.times()
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    started_import(file, environment_of(home)).wait()
     wall, after = time.perf_counter() - start, os.times()
     cores = after.children_user + after.children_system
     return Spent(wall, cores - before.children_user - before.children_system)
+
+
+def environment_of(home: Path) -> dict[str, str]:
+    return os.environ | {"RECOLLECT_HOME": str(home), "RECOLLECT_EMBEDDING__PROVIDER": "none"}
+
+
+def started_import(file: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    command = [str(Path(sys.executable).with_name("recollect")), "import", str(file)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+
+
+def beside(file: Path, home: Path) -> None:
+    environment = environment_of(home)
+    peaks: dict[int, int] = {}
+    waits = []
+    with Recollect(home=home, environment=environment) as memory:
+        memory.save(title="A note before the import")
+        process = started_import(file, environment)
+        while process.poll() is None:
+            for pid in (process.pid, *_children(process.pid)):
+                with suppress(ValueError):  # it has ended
+                    peaks[pid] = max(peaks.get(pid, 0), round(resident(pid, "VmHWM")))
+            start = time.perf_counter()
+            memory.save(title=f"Note {len(waits)} beside the import")
+            waits.append(time.perf_counter() - start)
+            time.sleep(0.05)
+    command = peaks.pop(process.pid)
+    print(f"memory of the command       {command:>8,} MB")
+    print(f"memory of each worker       {', '.join(map(str, peaks.values())):>8} MB")
+    print(f"saves meanwhile             {len(waits):>8,}")
+    print(f"a save waits, p50 and most  {median(waits) * 1000:>8.0f} ms, {max(waits):.1f} s")
+
+
+def _children(parent: int) -> Iterator[int]:
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(place.read_text().rpartition(")")[2].split()[1]) == parent:
+                yield int(place.parent.name)
 
 
 LANCEDB = """

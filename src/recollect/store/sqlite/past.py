@@ -11,6 +11,7 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
+from recollect.parts import parts
 from recollect.store.base import Stored, StoredVector
 from recollect.store.history import merged_then
 from recollect.store.sqlite.feedback_rows import INSERT, row_of
@@ -20,6 +21,7 @@ from recollect.store.sqlite.unchanged import CHANGED
 from recollect.store.sqlite.vocabulary import memory_tokens
 from recollect.types import Memory
 
+AT_ONCE = 4_000  # memories that are indexed together: too few to make a segment
 IDS = f"SELECT id FROM memories WHERE key IN ({CHANGED})"
 QUERY_VECTORS = "SELECT model, words, vector FROM feedback_vectors ORDER BY key"
 PUT_QUERY_VECTOR = "INSERT INTO feedback_vectors (model, words, vector) VALUES (?, ?, ?)"
@@ -79,12 +81,13 @@ class PastVault:
     def _hold(self, wanted: Mapping[str, Memory]) -> None:
         """Hold these and no others. What a memory was then never changes, but it can be purged."""
         known = {id: stored.memory for id, stored in self._held.items()}
-        with self.then.writing(UNKEPT) as write:
+        with self.then.writing(UNKEPT, bulk=True) as write:
             for id in [id for id, memory in known.items() if wanted.get(id) != memory]:
                 write.purge(self._held.pop(id))
-            for id, memory in wanted.items():
-                if id not in self._held:
-                    self._held[id] = write.add(memory)
+            new = [memory for id, memory in wanted.items() if id not in self._held]
+            for part in parts(new, AT_ONCE):
+                self._held |= {memory.id: write.add(memory) for memory in part}
+                write.index_added()
 
     def _read_feedback(self) -> None:
         """What was said by then, and what was learned by then, if nothing was learned since."""
