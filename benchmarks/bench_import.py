@@ -106,7 +106,7 @@ def started_import(file: Path, environment: dict[str, str]) -> subprocess.Popen[
 def beside(file: Path, home: Path) -> None:
     environment = environment_of(home)
     peaks: dict[int, int] = {}
-    waits = []
+    waits: list[float] = []
     with Recollect(home=home, environment=environment) as memory:
         memory.save(title="A note before the import")
         process = started_import(file, environment)
