@@ -70,6 +70,15 @@ def log(home: Home) -> str:
     return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
+def test_what_was_said_in_sessions_is_not_repeated_to_an_agent(home: Home) -> None:
+    said = {"kind": "session", "tier": "file", "project": "harbor-api", "text": QUESTION}
+    home.bring_in({"id": "said", "title": "Session of 2026-10-12", "context": "User: said"} | said)
+    assert "2026-10-12" not in seen(home, "SessionStart", source="startup")
+    told = seen(home, "UserPromptSubmit", prompt=QUESTION, session_id="s2")
+    assert ANSWER in told
+    assert "User: said" not in told
+
+
 def test_a_session_starts_with_what_is_known_of_its_project(home: Home) -> None:
     told = seen(home, "SessionStart", source="startup")
     assert "harbor-api" in told
