@@ -1,4 +1,5 @@
-"""Keep the help texts in docs/commands.md equal to what the commands print.
+"""Make what follows from the commands' parsers: the help texts in docs/commands.md, the manual
+pages in man/, and the table that shells complete by.
 
 python docs/update_help.py            write them anew
 python docs/update_help.py --check    exit 1 where one differs
@@ -7,15 +8,32 @@ python docs/update_help.py --check    exit 1 where one differs
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
 
-from recollect.interfaces.cli.arguments import parser_of
-from recollect.interfaces.cli.commands import COMMANDS, overview
+from recollect.interfaces.cli import completion_line
+from recollect.interfaces.cli.arguments import CommandParser, parser_of
+from recollect.interfaces.cli.commands import ALIASES, COMMANDS, overview
+from recollect.interfaces.cli.completion import SCRIPTS
+from recollect.recipes.registry import BUILT_IN
+from recollect.settings import SemanticMode
+from recollect.types import Severity, Sort, Tier, View
 
 PAGE = Path(__file__).with_name("commands.md")
+MAN = Path(__file__).parents[1] / "man"
+TABLE = Path(completion_line.__file__).with_name("completion.json")
+SEE_ALSO = (".SH SEE ALSO", "\\fBrecollect\\fR(1)")
+# What the words of these commands are.
+ACTIONS: dict[str, str | list[str]] = {
+    "completion": [*SCRIPTS],
+    "recipes": "recipe",
+    "vault": ["lock", "unlock", "rekey", "status"],
+}
 # <!-- help: NAME -->, a fenced block, <!-- /help -->; the name `recollect` is the overview.
 MARKED = re.compile(r"<!-- help: (\S+) -->\n.*?<!-- /help -->", re.DOTALL)
 
@@ -24,9 +42,15 @@ def help_of(name: str) -> str:
     """What `recollect NAME --help` prints."""
     if name == "recollect":
         return overview()
-    module, about = COMMANDS[name]
-    command = import_module(f"recollect.interfaces.cli.{module}")
-    return parser_of(name, about, command).format_help()
+    return parser_for(name).format_help()
+
+
+def module_of(name: str) -> ModuleType:
+    return import_module(f"recollect.interfaces.cli.{COMMANDS[name][0]}")
+
+
+def parser_for(name: str) -> CommandParser:
+    return parser_of(name, COMMANDS[name][1], module_of(name))
 
 
 def marked_block(name: str) -> str:
@@ -39,20 +63,95 @@ def updated(page: str) -> str:
     return MARKED.sub(lambda found: marked_block(found[1]), page)
 
 
+def manual(name: str) -> str:
+    """The manual page of a command in roff, from the same parser as its help."""
+    if name == "recollect":
+        about, rest = "memory search for AI agents and the people they work for", overview()
+        return "\n".join([*head("recollect", about), ".SH COMMANDS", *verbatim(rest), ""])
+    about, parser = COMMANDS[name][1], parser_for(name)
+    lines = [*head(f"recollect-{name}", about), ".SH SYNOPSIS", *verbatim(parser.format_usage())]
+    lines.append(".SH OPTIONS")
+    for action in parser._actions:
+        names = ", ".join(action.option_strings) or str(action.metavar)
+        value = f" {action.metavar}" if action.option_strings and action.metavar else ""
+        lines += [".TP", f"\\fB{roff(names)}\\fR{roff(value)}", roff(action.help or "")]
+    example = module_of(name).EXAMPLE
+    return "\n".join([*lines, ".SH EXAMPLE", *verbatim(example), *SEE_ALSO, ""])
+
+
+def head(title: str, about: str) -> list[str]:
+    return [f'.TH {title.upper()} 1 "" Recollect', ".SH NAME", f"{roff(title)} \\- {roff(about)}"]
+
+
+def verbatim(text: str) -> list[str]:
+    return [".nf", *map(roff, text.rstrip().splitlines()), ".fi"]
+
+
+def roff(text: str) -> str:
+    """The text on one line, with what roff would take for itself escaped."""
+    safe = text.replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{safe}" if safe[:1] in (".", "'") else safe
+
+
+def completion_table() -> str:
+    """What shells complete: commands, their options, and what each takes."""
+    commands = {}
+    for name, (_, about) in COMMANDS.items():
+        parser = parser_for(name)
+        positional = [str(each.metavar) for each in parser._get_positional_actions()]
+        options = {
+            option: {"about": action.help, "takes": taken(action.dest) if action.nargs != 0 else ""}
+            for action in parser._actions
+            for option in action.option_strings
+            if option.startswith("--")
+        }
+        ids = {"ID", "OLD", "NEW"}.intersection(positional) and name != "token"
+        takes = "forgotten" if name == "restore" else "id" if ids else ACTIONS.get(name, "")
+        commands[name] = {"about": about, "takes": takes, "options": options}
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(each)}" for name, each in commands.items())
+    aliases, recipes = json.dumps(ALIASES), json.dumps([*BUILT_IN])
+    return f'{{"aliases": {aliases}, "recipes": {recipes}, "commands": {{\n{lines}\n}}}}\n'
+
+
+def taken(dest: str) -> str | list[str]:
+    """What an option of this name takes: something of the vault, one of several words, or '?' for
+    anything else."""
+    words = ["tag"] if dest in ("add", "remove") else dest.removesuffix("s").split("_")
+    for kind in ("tag", "project", "recipe", "kind", "source", "domain", "space"):
+        if kind in words:
+            return kind
+    fixed: dict[str, Any] = {
+        "view": View, "sort": Sort, "severity": Severity, "tier": Tier, "semantic": SemanticMode,
+    }  # fmt: skip
+    if dest in fixed:
+        return [*get_args(fixed[dest])]
+    return "id" if dest in ("after", "supersedes", "into") else "?"
+
+
+def files() -> dict[Path, str]:
+    """Everything that is made, by its file."""
+    made = {PAGE: updated(PAGE.read_text(encoding="utf-8")), TABLE: completion_table()}
+    names = {name: f"recollect-{name}" for name in COMMANDS} | {"recollect": "recollect"}
+    return made | {MAN / f"{title}.1": manual(name) for name, title in names.items()}
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Update the help texts in docs/commands.md.")
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; say what differs")
     args = parser.parse_args()
-    before = PAGE.read_text(encoding="utf-8")
-    after = updated(before)
-    if after == before:
-        print(f"{PAGE.name} is up to date.")
-        return 0
-    if args.check:
-        print(f"{PAGE.name} is out of date; run `python docs/update_help.py`.", file=sys.stderr)
+    stale = {
+        file: text
+        for file, text in files().items()
+        if not file.exists() or file.read_text(encoding="utf-8") != text
+    }
+    if args.check and stale:
+        names = ", ".join(file.name for file in stale)
+        print(f"Out of date: {names}. Run `python docs/update_help.py`.", file=sys.stderr)
         return 1
-    PAGE.write_text(after, encoding="utf-8")
-    print(f"{PAGE.name} updated.")
+    MAN.mkdir(exist_ok=True)
+    for file, text in stale.items():
+        file.write_text(text, encoding="utf-8")
+    print(f"{len(stale)} files updated.")
     return 0
 
 

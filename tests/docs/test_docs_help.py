@@ -49,6 +49,20 @@ def test_help_in_the_docs_is_what_the_command_prints(name: str) -> None:
     assert collapsed(HELP["marked_block"](name)) in collapsed(COMMANDS_PAGE)
 
 
+def test_manual_pages_and_the_table_of_completion_are_what_the_parsers_say() -> None:
+    """If not: python docs/update_help.py"""
+    made = HELP["files"]()
+    stale = [
+        file.name
+        for file, text in made.items()
+        if not file.exists() or collapsed(text) != collapsed(file.read_text(encoding="utf-8"))
+    ]
+    assert stale == []
+    assert {file.name for file in (ROOT / "man").iterdir()} == {
+        file.name for file in made if file.suffix == ".1"
+    }
+
+
 def test_every_command_is_documented_and_every_documented_one_exists() -> None:
     assert re.findall(r"^## `recollect (\w+)`$", COMMANDS_PAGE, re.MULTILINE) == list(COMMANDS)
 

@@ -57,6 +57,7 @@ COMMANDS = {
     "sessions": ("sessions", "list the browsers that are logged in, and end their sessions"),
     "audit": ("audit", "show who wrote what, and what was refused"),
     "demo": ("demo", "try it: a temporary vault, searched and explained"),
+    "completion": ("completion", "print the completion script for bash, zsh, fish or PowerShell"),
     "version": ("version", "print the version, and what it runs on"),
 }
 # What one wants → the commands for it, as the overview shows them.
@@ -66,7 +67,7 @@ GROUPS = {
     "Keep": "import add folders mirror export backup restore",
     "Organise": "edit tag move pin unpin forget undo supersede merge review policies tidy",
     "Share": "setup hook mcp serve open vaults collections publish token sessions audit",
-    "Look after": "doctor reindex stats vault recipes models eval suite version",
+    "Look after": "doctor reindex stats vault recipes models eval suite completion version",
 }
 # What people type who know other programs.
 ALIASES = {"ls": "list", "rm": "forget"}

@@ -72,6 +72,11 @@ def _dispatch(argv: list[str]) -> int:
 
         print(f"recollect {__version__}")
         return 0
+    if argv[:2] == ["completion", "--line"]:
+        from recollect.interfaces.cli.completion_line import completed  # noqa: PLC0415  start-up time
+
+        print("\n".join(completed(argv[2:])))
+        return 0
     if argv[:1] == ["--passphrase-file"] and len(argv) > 1:
         # As a setting: every command then finds it, and what it starts as well.
         os.environ["RECOLLECT_VAULT__PASSPHRASE_FILE"] = argv[1]

@@ -1,0 +1,100 @@
+"""What may come next on a command line: `recollect completion --line WORDS`, which shells call.
+
+A key is pressed and somebody waits, so this imports neither the engine nor argparse. What commands
+and options there are is in `completion.json`, which docs/update_help.py writes; ids, tags and the
+like are read from the vault by Python's own SQLite. A locked vault tells nothing.
+"""
+# ruff: noqa: PTH118, PTH120, PTH208  start-up time: without pathlib
+
+from __future__ import annotations
+
+import os
+
+from recollect.home import home_path
+
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time to import typing
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST = 200  # more is not looked through
+ENDS = chr(0x10FFFF)
+IDS = """
+    SELECT id, title FROM memories WHERE forgotten_at IS {not_}NULL AND id >= ?1 AND id < ?1 || ?2
+     ORDER BY updated_at DESC LIMIT ?3"""
+TAGS = """
+    SELECT name, '' FROM tags WHERE name >= ?1 AND name < ?1 || ?2
+       AND EXISTS (SELECT 1 FROM memory_tags WHERE tag = tags.key) ORDER BY name LIMIT ?3"""
+VALUES = """
+    SELECT DISTINCT {column}, '' FROM memories WHERE forgotten_at IS NULL AND {column} <> ''
+       AND {column} >= ?1 AND {column} < ?1 || ?2 ORDER BY 1 LIMIT ?3"""
+QUERIES = {
+    "id": IDS.format(not_=""),
+    "forgotten": IDS.format(not_="NOT "),
+    "tag": TAGS,
+    **{
+        column: VALUES.format(column=column)
+        for column in ("project", "kind", "source", "domain", "space")
+    },
+}
+
+
+def completed(words: list[str]) -> list[str]:
+    """What the last word may become: a line for each, a description behind a tab."""
+    import json  # noqa: PLC0415  start-up time
+
+    file = os.path.join(os.path.dirname(__file__), "completion.json")
+    with open(file, encoding="utf-8") as stream:  # noqa: PTH123
+        table: dict[str, Any] = json.load(stream)
+    *before, typed = words or [""]
+    commands: dict[str, Any] = table["commands"]
+    if not before:
+        found = [(name, each["about"]) for name, each in commands.items()]
+        return _lines(typed, found)
+    command = commands.get(table["aliases"].get(before[0], before[0]))
+    if command is None:
+        names = [(name, "") for name in commands] if before == ["help"] else []
+        return _lines(typed, names)
+    options: dict[str, Any] = command["options"]
+    last = options.get(before[-1])
+    if last is not None and last["takes"]:
+        return _lines(typed, _values(last["takes"], typed, table))
+    if typed.startswith("-"):
+        return _lines(typed, [(name, each["about"]) for name, each in options.items()])
+    takes = command["takes"]
+    return _lines(typed, _values(takes, typed, table) if takes else [])
+
+
+def _lines(typed: str, found: list[tuple[str, str]]) -> list[str]:
+    starting = [(name, about) for name, about in found if name.startswith(typed)]
+    return [f"{name}\t{' '.join(about.split())}" if about else name for name, about in starting]
+
+
+def _values(takes: str | list[str], typed: str, table: dict[str, Any]) -> list[tuple[str, str]]:
+    """Values of this kind that begin as typed, or these."""
+    if isinstance(takes, list):
+        return [(name, "") for name in takes]
+    home = home_path(os.environ)
+    if takes == "recipe":
+        try:
+            own = sorted(os.listdir(os.path.join(home, "recipes")))
+        except OSError:
+            own = []
+        names = [*table["recipes"], *(file[:-5] for file in own if file.endswith(".toml"))]
+        return [(name, "") for name in names]
+    if takes not in QUERIES:
+        return []
+    import sqlite3  # noqa: PLC0415  start-up time
+
+    vault = os.path.join(home, "vault.db")
+    if not os.path.exists(vault):  # noqa: PTH110  start-up time
+        return []
+    try:
+        connection = sqlite3.connect(vault)
+        try:
+            connection.execute("PRAGMA query_only = 1")
+            rows = connection.execute(QUERIES[takes], (typed, ENDS, MOST))
+            return [(str(name), str(about)) for name, about in rows]
+        finally:
+            connection.close()
+    except sqlite3.Error:  # locked, damaged, or of an older version: nothing is known of it
+        return []
