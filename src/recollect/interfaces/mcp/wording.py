@@ -21,12 +21,13 @@ TOOLS = {
     "context": "memory_context",
 }
 COMMAND = re.compile(
-    r"`recollect (?P<name>\w+)(?P<rest>[^`]*)`|: recollect (?P<last>\w+)(?P<end>.*)$"
+    r"(?<!command )`recollect (?P<name>\w+)(?P<rest>[^`]*)`|: recollect (?P<last>\w+)(?P<end>.*)$"
 )
 
 
 def for_tools(sentence: str) -> str:
-    """The sentence with a tool for each command; a command without one is said to be the user's."""
+    """The sentence with a tool for each command; a command without one is said to be the user's.
+    What was said so already stays."""
     return COMMAND.sub(_named, sentence)
 
 

@@ -73,3 +73,4 @@ def test_the_tools_are_there(name: str) -> None:
 )  # fmt: skip
 def test_commands_become_tools(said: str, told: str) -> None:
     assert for_tools(said) == told
+    assert for_tools(told) == told
