@@ -25,6 +25,10 @@ class Forbidden(RecollectError):
     """The caller lacks a capability; raised before the database is touched."""
 
 
+class Cancelled(RecollectError):
+    """The caller wants no answer any more. Raised between steps of work that only reads."""
+
+
 class StoreError(RecollectError):
     """The vault cannot be read or written: not a database, too new, read-only, disk full."""
 

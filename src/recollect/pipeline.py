@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -42,10 +42,13 @@ def run(
     vault: str = "agent",
     preference: Preference | None = None,
     deadline: Deadline | None = None,
+    step: Callable[[str], None] = lambda what: None,
 ) -> Response:
     """Answer a search as the recipe declares, which is the one that the search names. Its deadline
-    begins here, unless it has begun already."""
+    begins here, unless it has begun already. `step` is called with the name of what is done next;
+    what it raises ends the search."""
     start = time.perf_counter()
+    step("recall")
     declared, likeness = _taught(variant(recipe, search), store)
     context = recalled(
         declared,
@@ -60,6 +63,7 @@ def run(
     pool = len(ranking)
     with context.timed("stages"):
         for stage in declared.stages:
+            step(stage.name)
             with context.timed(f"stages.{stage.name}"):
                 ranking = stage.apply(ranking, context)
     shown = search.view or declared.view

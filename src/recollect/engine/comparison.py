@@ -94,12 +94,15 @@ def compared(session: Session, progress: Callable[[int], None] = lambda done: No
 
 def _compared(session: Session, progress: Callable[[int], None]) -> Comparison:
     keys, memories = _read(session, progress)
+    session.step("compare by meaning")
     cosines = _cosines(session, keys)
+    session.step("compare by words")
     groups = _Groups(memories)
     for pair, reason, sure in _same(session, memories, cosines):
         groups.join(*pair, reason, sure)
     found = [*groups.made(), *_files(session)]
     found.sort(key=lambda group: (-group.sure, group.ids))
+    session.step("look for contradictions")
     grouped = {id: number for number, group in enumerate(found) for id in group.ids}
     contradictions = [
         pair
@@ -114,6 +117,7 @@ def _read(session: Session, progress: Callable[[int], None]) -> tuple[list[int],
     ids = session.store.memories.ids()
     for first in range(0, len(ids), READ):
         batch = ids[first : first + READ]
+        session.step(f"read {first:,} of {len(ids):,} memories")
         for stored in session.store.memories.find(batch).values():
             if not stored.forgotten and is_compared(stored.memory, now):
                 keys.append(stored.key)

@@ -188,14 +188,20 @@ class Recollect:
 
     @free
     def acting_as(
-        self, caller: Caller, interface: str | None = None, client: str = ""
+        self,
+        caller: Caller,
+        interface: str | None = None,
+        client: str = "",
+        step: Callable[[str], None] | None = None,
     ) -> Recollect:
         """The same vault, store and models for another caller, who may do no more than this one.
-        `interface` and `client`: through what and with which program they call, for history."""
+        `interface` and `client`: through what and with which program they call, for history.
+        `step`: told what is done next in long work, and may raise Cancelled."""
         return self._view(
             caller=caller.within(self.caller),
             interface=interface or self.session.interface,
             client=client,
+            step=step or self.session.step,
         )
 
     def _view(self, **changes: object) -> Recollect:

@@ -156,7 +156,9 @@ def _searched(
     fanned = session.fanned(store)
     own = fanned or store
     if pool is None:
-        found = run(recipe, search, store=own, models=session.models, deadline=deadline)
+        found = run(
+            recipe, search, store=own, models=session.models, deadline=deadline, step=session.step
+        )
     else:
         vaults = pool(own)
         found = vaults.labelled(
@@ -167,6 +169,7 @@ def _searched(
                 models=session.models,
                 preference=vaults.preference,
                 deadline=deadline,
+                step=session.step,
             )
         )
     return found if fanned is None else fanned.labelled(found)

@@ -50,6 +50,10 @@ READ_AGAIN = 3  # times; who writes that often is not waited for
 Found = TypeVar("Found")
 
 
+def no_step(what: str) -> None:
+    """Nobody wants to know how far the work is."""
+
+
 class Closable(Protocol):
     def close(self) -> None: ...
 
@@ -66,7 +70,8 @@ class Command(NamedTuple):
 class Session(Struct, frozen=True, kw_only=True, eq=False):
     """An opened vault, its settings and models, and who uses them. One for another caller is the
     same value with `caller` replaced, which shares everything and has nothing to close; one that
-    reads what there was at a moment has `as_of`."""
+    reads what there was at a moment has `as_of`. `step` is called with what is done next, before
+    each step of long work that only reads; it raises Cancelled to end that."""
 
     home: Path
     path: Path
@@ -85,6 +90,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     client: str = ""
     command: Command | None = None
     lasting: bool = False
+    step: Callable[[str], None] = no_step
     as_of: datetime | None = None
     closing: tuple[Closable, ...] = ()
 

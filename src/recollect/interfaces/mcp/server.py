@@ -6,6 +6,7 @@ call of the engine blocks, so it runs in a thread of its lane.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -23,7 +24,7 @@ from mcp.shared.exceptions import MCPError
 
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
-from recollect.errors import Forbidden, NotFound, RecollectError
+from recollect.errors import Cancelled, Forbidden, NotFound, RecollectError
 from recollect.interfaces.lanes import READS, Lanes
 from recollect.interfaces.mcp import guidance, resources
 from recollect.interfaces.mcp.arguments import input_schema
@@ -152,10 +153,11 @@ class Handlers:
             known = ", ".join(BY_NAME)
             sentence = f"There is no tool {params.name!r}; there are: {known}."
             raise MCPError(mcp.INVALID_PARAMS, sentence)
-        engine = self._asking(ctx)
+        engine, steps = self._asking(ctx), Steps(ctx)
+        program = ""
         if (client := ctx.session.client_params) is not None:
             program = f"{client.client_info.name} {client.client_info.version}"[:LONGEST_NAME]
-            engine = engine.acting_as(engine.caller, "mcp", program)
+        engine = engine.acting_as(engine.caller, "mcp" if program else None, program, steps)
         served = self._served._replace(engine=engine, resumed=resumed(params))
         work = partial(call, served, params.name, params.arguments or {})
         try:
@@ -173,6 +175,8 @@ class Handlers:
             return failed(one_line(error))
         except Exception as error:
             return failed(unexpected(error))
+        finally:
+            steps.ended = True  # the caller may have cancelled; then a thread is still at work
 
     # Resources
 
@@ -279,6 +283,26 @@ def unexpected(error: Exception) -> str:
     return for_tools(
         f"Recollect failed unexpectedly ({kind} at {place}); `recollect doctor` may say more."
     )
+
+
+class Steps:
+    """Tells a client that asked for it how far a call is, from the thread that does the work, and
+    ends that work where the call has ended."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._loop = asyncio.get_running_loop()
+        self._wanted = (ctx.meta or {}).get("progress_token") is not None
+        self._done = 0
+        self.ended = False
+
+    def __call__(self, what: str) -> None:
+        if self.ended:
+            raise Cancelled("The call was cancelled.")
+        if self._wanted:
+            self._done += 1
+            telling = self._ctx.session.report_progress(self._done, message=what)
+            asyncio.run_coroutine_threadsafe(telling, self._loop)
 
 
 class Warming:
