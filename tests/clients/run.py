@@ -69,7 +69,7 @@ def sdk_run(client: SdkClient, folder: Path, transport: str) -> list[str]:
     if transport == "stdio":
         given = {"RECOLLECT_HOME": env["RECOLLECT_HOME"]}
         with client.opened(Reached((RECOLLECT, "mcp"), given, place)) as call:
-            return held(call)
+            return held(call, by_meaning=client.lasting)
     with (
         serving(env, folder) as url,
         client.opened(Reached(url=url, token=token, cwd=place)) as call,

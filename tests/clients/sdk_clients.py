@@ -131,15 +131,19 @@ def inspector(server: Reached) -> Iterator[ToolCall]:
 
 
 class SdkClient(NamedTuple):
-    """A client that calls what it is told."""
+    """A client that calls what it is told. `lasting`: one server on stdio for the whole conversation;
+    one that has just started answers a save before its model is loaded."""
 
     name: str
     version: Callable[[], str]
     opened: Callable[[Reached], AbstractContextManager[ToolCall]]
+    lasting: bool = True
 
 
 SDK_CLIENTS = (
     SdkClient("Python SDK", lambda: importlib.metadata.version("mcp"), python_sdk),
     SdkClient("TypeScript SDK", lambda: npm_version("@modelcontextprotocol/sdk"), typescript_sdk),
-    SdkClient("Inspector", lambda: npm_version("@modelcontextprotocol/inspector"), inspector),
+    SdkClient(
+        "Inspector", lambda: npm_version("@modelcontextprotocol/inspector"), inspector, False
+    ),
 )
