@@ -7,9 +7,9 @@ import argparse
 from recollect.interfaces.cli.arguments import CommandParser, WrongUsage
 
 EXAMPLE = (
+    "  recollect completion fish > ~/.config/fish/completions/recollect.fish\n"
     '  eval "$(recollect completion bash)"                  in ~/.bashrc\n'
     '  eval "$(recollect completion zsh)"                   in ~/.zshrc, after compinit\n'
-    "  recollect completion fish > ~/.config/fish/completions/recollect.fish\n"
     "  recollect completion powershell | Out-String | Invoke-Expression    in $PROFILE"
 )
 # Each hands the words of the line to `completion --line`, the last being the one that is typed.
