@@ -131,8 +131,8 @@ def inspector(server: Reached) -> Iterator[ToolCall]:
 
 
 class SdkClient(NamedTuple):
-    """A client that calls what it is told. `lasting`: one server on stdio for the whole conversation;
-    one that has just started answers a save before its model is loaded."""
+    """A client that calls what it is told. `lasting`: one server on stdio for the conversation; one
+    that has just started answers a save before its model is loaded."""
 
     name: str
     version: Callable[[], str]
