@@ -49,10 +49,23 @@ class Door(Protocol):
     def search(self, query: str, asked: dict[str, Any]) -> Any: ...
     def show(self, id: str, **asked: Any) -> Any: ...
     def edit(self, id: str, changes: dict[str, Any]) -> Any: ...
+    def supersede(self, old: str, new: str) -> Any: ...
+    def merge(self, ids: list[str]) -> Any: ...
     def forget(self, id: str, undo: bool = False) -> Any: ...
     def feedback(self, query: str, id: str, accepted: bool) -> Any: ...
     def browse(self, narrow: dict[str, Any]) -> Any: ...
     def context(self, query: str, asked: dict[str, Any]) -> Any: ...
+
+
+def _without_similar(saved: dict[str, Any]) -> dict[str, Any]:
+    """What a save is similar to depends on whether the model is loaded by then."""
+    saved.pop("similar", None)
+    return saved
+
+
+def _unasked(memory: dict[str, Any]) -> dict[str, Any]:
+    """Without what only this interface tells: which id was asked for, and what it replaces."""
+    return {name: value for name, value in memory.items() if name not in ("asked", "replaces")}
 
 
 class Library:
@@ -86,6 +99,14 @@ class Library:
 
     def edit(self, id: str, changes: dict[str, Any]) -> Any:
         return memory_json(self._engine.edit(id, **changes))
+
+    def supersede(self, old: str, new: str) -> Any:
+        self._engine.supersede(old, new)
+        return self.show(old)
+
+    def merge(self, ids: list[str]) -> Any:
+        self._engine.merge(ids)
+        return self.show(ids[-1])
 
     def forget(self, id: str, undo: bool = False) -> Any:
         self._engine.forget([id], undo=undo)
@@ -144,7 +165,7 @@ class CommandLine:
         return options
 
     def save(self, fields: dict[str, Any]) -> Any:
-        return self._run("save", *self._options(fields))
+        return _without_similar(self._run("save", *self._options(fields)))
 
     def search(self, query: str, asked: dict[str, Any]) -> Any:
         return self._run("search", *self._options(asked), "--", query)
@@ -155,6 +176,14 @@ class CommandLine:
 
     def edit(self, id: str, changes: dict[str, Any]) -> Any:
         return self._run("edit", id, *self._options(changes))
+
+    def supersede(self, old: str, new: str) -> Any:
+        self._run("supersede", old, new)
+        return self.show(old)
+
+    def merge(self, ids: list[str]) -> Any:
+        self._run("merge", *ids)
+        return _unasked(self.show(ids[-1]))
 
     def forget(self, id: str, undo: bool = False) -> Any:
         done = self._run("forget", id, *self._options({"undo": undo}))
@@ -182,7 +211,7 @@ class Http:
         return answer.json() if answer.content else None
 
     def save(self, fields: dict[str, Any]) -> Any:
-        return self._ask("POST", "/memories", json=fields)
+        return _without_similar(self._ask("POST", "/memories", json=fields))
 
     def search(self, query: str, asked: dict[str, Any]) -> Any:
         return self._ask("POST", "/search", json={"query": query, **asked})
@@ -192,6 +221,14 @@ class Http:
 
     def edit(self, id: str, changes: dict[str, Any]) -> Any:
         return self._ask("PATCH", f"/memories/{id}", json=changes)
+
+    def supersede(self, old: str, new: str) -> Any:
+        self._ask("POST", f"/supersede/{old}", json={"by": new})
+        return self.show(old)
+
+    def merge(self, ids: list[str]) -> Any:
+        self._ask("POST", "/merge", json={"ids": ids})
+        return self.show(ids[-1])
 
     def forget(self, id: str, undo: bool = False) -> Any:
         if undo:
@@ -245,7 +282,7 @@ class Mcp:
     def save(self, fields: dict[str, Any]) -> Any:
         saved = self._call("memory_save", **fields)
         del saved["title"]
-        return saved
+        return _without_similar(saved)
 
     def search(self, query: str, asked: dict[str, Any]) -> Any:
         """With `explain`, the tool answers what the others do; without, in brief."""
@@ -265,6 +302,14 @@ class Mcp:
         clear = [name for name, value in changes.items() if value is None]
         self._call("memory_update", id=id, clear=clear, **told)
         return self.show(id)
+
+    def supersede(self, old: str, new: str) -> Any:
+        self._call("memory_update", id=old, superseded_by=new)
+        return self.show(old)
+
+    def merge(self, ids: list[str]) -> Any:
+        self._call("memory_forget", ids=ids, merge_into=ids[0])
+        return self.show(ids[-1])
 
     def forget(self, id: str, undo: bool = False) -> Any:
         done = self._call("memory_forget", ids=[id], undo=undo)

@@ -112,6 +112,12 @@ CHANGES = (
     show("one as of a time", "sail-1", as_of=NOW),
     browse("a list as of a time", project="boat", as_of=NOW),
     context("a context as of a time", "refresh tokens", as_of=NOW),
+    save("the old mast", id="mast-1", title="The mast is spruce", project="boat"),
+    save("the new mast", id="mast-2", title="Carbon fibre carries the sails", project="boat"),
+    save("the mast again", id="mast-3", title="Stays are of steel wire", project="boat"),
+    Step("one takes the place of another", "supersede", {"old": "mast-1", "new": "mast-2"}),
+    Step("two become one", "merge", {"ids": ["mast-2", "mast-3"]}),
+    show("what leads to the merged one", "mast-1"),
 )
 REFUSALS = (
     show("no such memory", "nobody"),
