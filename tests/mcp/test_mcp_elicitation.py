@@ -23,10 +23,12 @@ Reply = Callable[[], mcp.ElicitResult | mcp.ErrorData]
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Recollect]:
+    """Its model is loaded and nothing is embedded beside, so that a save has its vector at once."""
     with opened(tmp_path, RECOLLECT_EMBEDDING__PROVIDER="builtin") as memory:
         memory.save(id="old", title=OLD)
         memory.embed_now()
-        memory.warm_up()  # so that a save has its vector at once
+    with opened(tmp_path, RECOLLECT_EMBEDDING__PROVIDER="builtin") as memory:
+        memory.warm_up()
         yield memory
 
 
