@@ -134,6 +134,7 @@ class CommandLine:
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
         with (
             mock.patch.dict(os.environ, self._environment, clear=True),
+            mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO())),
             redirect_stdout(out),
             redirect_stderr(err),
         ):
