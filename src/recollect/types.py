@@ -139,11 +139,11 @@ class Search(Struct, frozen=True, kw_only=True):
     """One search, with everything it can be asked for. None leaves the choice to the recipe or to
     the settings.
 
-    `prefer_tags` and `prefer_domain` count in the ranking and filter nothing. `literal` reads
-    nothing into the query: "last week" is no time then, "-redis" no exclusion, no error
-    corrected. `ignored` takes
-    single readings back, as `understood` calls them: "kind bug", or "last week", up to the `=`; or
-    a word that was corrected. With `include_expired`, what no longer holds is ranked like the rest.
+    `prefer_tags`, `prefer_domain` and `prefer_project` count in the ranking and filter nothing.
+    `literal` reads nothing into the query: "last week" is no time then, "-redis" no exclusion, no
+    error corrected. `ignored` takes single readings back, as `understood` calls them: "kind bug",
+    or "last week", up to the `=`; or a word that was corrected. With `include_expired`, what no
+    longer holds is ranked like the rest.
     `now` is the time that ages are counted from. `as_of` searches what the vault held then, and
     then is `now`, too, unless that is given. `mark` cuts a snippet with the match marked for
     every result, whatever the view. `facets` counts what all that was found has in common.
@@ -162,6 +162,7 @@ class Search(Struct, frozen=True, kw_only=True):
     filter: Filter = Filter()
     prefer_tags: tuple[str, ...] = ()
     prefer_domain: str | None = None
+    prefer_project: str | None = None
     literal: bool | None = None
     ignored: tuple[str, ...] = ()
     include_expired: bool = False

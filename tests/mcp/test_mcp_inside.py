@@ -93,18 +93,23 @@ def test_the_log_has_no_text_of_exceptions() -> None:
 def test_a_project_of_the_servers_own_is_meant_where_none_is_named(engine: Recollect) -> None:
     with door_to(build(Served(engine, "ledger"), warm=False), "legacy") as door:
         told = door.tools["memory_search"].input_schema["properties"]["project"]["description"]
+        assert told == "Only this project. Preferred: ledger."
+        told = door.tools["memory_list"].input_schema["properties"]["project"]["description"]
         assert told == 'Only this project. Default: ledger; "*" for every one.'
         saved = door.answer("memory_save", title="Closing day is the fifth")
         other = door.answer("memory_save", title="Ships on Monday", project="lantern-web")
         own = {row["project"] for row in door.answer("memory_list", limit=100)["memories"]}
         every = door.answer("memory_list", limit=100, project="*")["memories"]
+        alike = door.answer("memory_save", title="Ships on Monday", project="ledger")
         found = door.answer("memory_search", query="ships monday", limit=100)["results"]
+        narrow = door.answer("memory_search", query="ships", project="ledger", limit=9)["results"]
         context = door.answer("memory_context")["memories"]
     assert engine.show([saved["id"]])[0].project == "ledger"
     assert engine.show([other["id"]])[0].project == "lantern-web"
     assert own == {"ledger"}
     assert {row.get("project") for row in every} > {"ledger", "lantern-web"}
-    assert other["id"] not in [result["id"] for result in found]
+    assert [each["id"] for each in found[:2]] == [alike["id"], other["id"]], "Not a filter."
+    assert {each["project"] for each in narrow} == {"ledger"}
     core = [memory["project"] for memory in context if memory["tier"] == "core"]
     assert core == ["ledger", "", "", ""], "Core memories of no project are for every project."
     assert {memory["project"] for memory in context[len(core) :]} == {"ledger"}

@@ -17,6 +17,7 @@ from recollect.signals.feedback import Feedback
 from recollect.signals.first_person import FirstPerson
 from recollect.signals.importance import Importance
 from recollect.signals.max_idf import MaxIdf
+from recollect.signals.project import ProjectMatch
 from recollect.signals.proximity import Proximity
 from recollect.signals.tags import TagOverlap
 from recollect.signals.time_match import TimeMatch
@@ -87,6 +88,7 @@ BLEND = Recipe(
                 AskedMatch(weight=2.0),
                 TagOverlap(weight=1.0),
                 DomainMatch(weight=0.5),
+                ProjectMatch(weight=1.0),
                 Importance(weight=0.5),
                 Feedback(weight=4.0),
                 Used(weight=0.0),

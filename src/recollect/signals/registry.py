@@ -13,6 +13,7 @@ from recollect.signals.feedback import Feedback
 from recollect.signals.first_person import FirstPerson
 from recollect.signals.importance import Importance
 from recollect.signals.max_idf import MaxIdf
+from recollect.signals.project import ProjectMatch
 from recollect.signals.proximity import Proximity
 from recollect.signals.rank import KeywordRank, VectorRank
 from recollect.signals.recency import Recency
@@ -31,6 +32,7 @@ AnySignal = Union[  # noqa: UP007  a tagged union for msgspec, listed one a line
     TemporalDecay,
     TagOverlap,
     DomainMatch,
+    ProjectMatch,
     KeywordRank,
     VectorRank,
     Tier,

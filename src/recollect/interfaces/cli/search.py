@@ -50,6 +50,7 @@ def arguments(parser: CommandParser) -> None:
     liked = parser.add_argument_group("preferences", "rank these higher; nothing is filtered out")
     add_repeatable(liked, "--prefer-tag", "TAG", "a tag", dest="prefer_tags")
     liked.add_argument("--prefer-domain", metavar="NAME", help="a domain")
+    liked.add_argument("--prefer-project", metavar="NAME", help="a project")
     add_repeatable(parser, "--vault", "NAME", "only this vault", dest="vaults")
     parser.add_argument("--explain", action="store_true", help="show how each score came about")
     parser.add_argument(

@@ -76,6 +76,7 @@ class SearchParameters(PastFilterParameters, frozen=True, kw_only=True, forbid_u
     deep: bool = False
     prefer_tags: Names = ()
     prefer_domain: Text | None = None
+    prefer_project: Text | None = None
     explain: bool = False
     facets: bool = False
     literal: bool | None = None

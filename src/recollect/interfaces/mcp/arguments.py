@@ -47,8 +47,8 @@ Tags = list[Tag] | UnsetType
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a tool was called with."""
 
-    # Appended to the description of `project` where it defaults to the server's own.
-    own_project: ClassVar[str | None] = None
+    # Appended to the description of `project` on a server that has one of its own.
+    own_project: ClassVar[str] = ""
     # What `more` is said to take, where that is shorter than the names.
     rarely: ClassVar[str] = ""
 
@@ -61,7 +61,7 @@ class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class FilterArguments(Arguments, frozen=True, kw_only=True):
     """Filters; every one given must hold."""
 
-    own_project = f'; "{EVERY_PROJECT}" for every one'
+    own_project = f' Default: {{}}; "{EVERY_PROJECT}" for every one.'
 
     project: Annotated[Text, Meta(description="Only this project.")] = UNSET
     tags: Annotated[Tags, Meta(description="All of these.")] = UNSET
@@ -78,11 +78,18 @@ class FilterArguments(Arguments, frozen=True, kw_only=True):
         named = {"project": project} | self.given()
         return named | ({"project": None} if named["project"] == EVERY_PROJECT else {})
 
+    def preferring(self, project: str | None) -> dict[str, Any]:
+        """The same, where the server's own project is preferred and filters nothing."""
+        named = self.within(None)
+        return named if "project" in self.given() else {"prefer_project": project} | named
+
 
 FILTERS = FilterArguments.__struct_fields__
 
 
 class SearchArguments(FilterArguments, frozen=True, kw_only=True):
+    own_project = " Preferred: {}."
+
     query: Annotated[Query, Meta(description="A question, words, an error message.")]
     limit: Annotated[Limit, Meta(description="Maximum.")] = SEARCH_LIMIT
     depth: Annotated[
@@ -95,6 +102,7 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     recipe: Text = UNSET
     prefer_tags: Tags = UNSET
     prefer_domain: Text = UNSET
+    prefer_project: Text = UNSET
     vaults: Tags = UNSET
     literal: bool | UnsetType = UNSET
     ignored: Tags = UNSET
@@ -148,7 +156,7 @@ class MemoryArguments(Arguments, frozen=True, kw_only=True):
 
 
 class SaveArguments(MemoryArguments, frozen=True, kw_only=True):
-    own_project = ""
+    own_project = " Default: {}."
 
     title: Annotated[Field, Meta(description="One line.")] = UNSET
     text: Annotated[Long, Meta(description="A few sentences.")] = UNSET
@@ -324,9 +332,9 @@ def input_schema(kind: type[Arguments], project: str | None = None) -> dict[str,
         for name in names
         if name in schema["properties"] and name not in rare(kind)
     }
-    if project is not None and kind.own_project is not None:
+    if project is not None and kind.own_project:
         argument = properties["project"]
-        about = f"{argument['description']} Default: {project}{kind.own_project}."
+        about = argument["description"] + kind.own_project.format(project)
         properties["project"] = argument | {"description": about}
     if rare(kind):
         about = kind.rarely or ", ".join(rare(kind))

@@ -67,7 +67,7 @@ class ToolAnswer(NamedTuple):
 
 
 def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
-    asked = args.within(served.project) | {"deep": args.depth == "deep"}
+    asked = args.preferring(served.project) | {"deep": args.depth == "deep"}
     if asked["deep"]:
         asked = {"recipe": with_deep_search()[0]} | asked
     brief = args.view is UNSET and not args.explain

@@ -24,7 +24,8 @@ FACETS = (
 CHOSEN = {
     "project": "project", "kind": "kind", "tag": "tag", "source": "source", "since": "since",
     "until": "until", "domain": "domain", "space": "space", "prefer_tag": "preferred tag",
-    "prefer_domain": "preferred domain", "now": "now", "as_of": "as of",
+    "prefer_domain": "preferred domain", "prefer_project": "preferred project",
+    "now": "now", "as_of": "as of",
 }  # fmt: skip
 
 

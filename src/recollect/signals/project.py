@@ -1,0 +1,28 @@
+"""`project_match`: whether a memory is of the project that is preferred."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from recollect.context import SearchContext
+from recollect.signals.base import Signal, SignalValue
+
+
+class ProjectMatch(Signal, frozen=True, tag="project_match", kw_only=True):
+    """1 for a memory of the project that is preferred, and for a core memory of no project, which
+    holds everywhere; else 0. Nothing where no project is preferred."""
+
+    about = "project preferred"
+    family = "literal"
+
+    def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
+        preferred = context.search.prefer_project
+        if not preferred:
+            return dict.fromkeys(ids, SignalValue(0.0, ""))
+        values = {}
+        for id, memory in ((id, context.memory(id)) for id in ids):
+            everywhere = memory.tier == "core" and not memory.project
+            values[id] = SignalValue(
+                float(memory.project == preferred or everywhere), memory.project
+            )
+        return values
