@@ -59,3 +59,9 @@ def test_a_link_is_cleared_like_any_field(home: Home) -> None:
     home.json("edit", "old", "--clear", "superseded-by", "--clear", "valid-until")
     assert "superseded_by" not in home.json("show", "old")[0]
     assert home.found("Jenkins") == ["old"]
+
+
+def test_a_save_of_what_is_there_already_tells_what_it_replaces(home: Home) -> None:
+    said = ("--id", "new", "--title", "Buildkite runs our pipelines")
+    saved = home.json("save", *said, "--supersedes", "old")
+    assert (saved["outcome"], saved["superseded"]) == ("unchanged", ["old"])

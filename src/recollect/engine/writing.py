@@ -63,7 +63,7 @@ def _saved(session: Session, write: Writing, draft: Draft) -> Saved:
     stored = write.find(named_ids(draft.supersedes))
     for old in [live(stored, id) for id in draft.supersedes]:
         write.replace(old, succeeded(write, old.memory, saved.memory.id, session.clock()))
-    return saved
+    return saved._replace(superseded=draft.supersedes)
 
 
 def edit(session: Session, id: str, /, **changes: Any) -> Memory:

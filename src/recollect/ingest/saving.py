@@ -17,13 +17,15 @@ from recollect.types import Memory
 class Saved(NamedTuple):
     """The memory of a draft, and whether it was added, updated or unchanged. `repeated`: the draft
     repeats a memory of its project in nearly the same words, and that one was updated. `redacted`:
-    how many secrets of each kind were replaced first. `changed`: the fields that were updated."""
+    how many secrets of each kind were replaced first. `changed`: the fields that were updated.
+    `superseded`: the ids of the memories whose place it took."""
 
     memory: Memory
     outcome: WriteOutcome
     repeated: bool = False
     redacted: Mapping[str, int] = MappingProxyType({})
     changed: tuple[str, ...] = ()
+    superseded: tuple[str, ...] = ()
 
 
 Sameness = Literal["same words", "nearly the same words", "same meaning", "same file"]
@@ -40,12 +42,15 @@ class SimilarMemory(NamedTuple):
 
 
 def saved_json(saved: Saved, similar: Sequence[SimilarMemory] = ()) -> dict[str, object]:
-    """The outcome for programs; `redacted` and `similar` only where there is something."""
+    """The outcome for programs; `superseded`, `redacted` and `similar` only where there is
+    something."""
     facts = {"id": saved.memory.id, "outcome": saved.outcome, "repeated": saved.repeated}
     others = [
         {"id": each.memory.id, "title": each.memory.title, "why": each.why} for each in similar
     ]
-    rest = {"redacted": dict(saved.redacted), "similar": others}
+    rest = {
+        "superseded": list(saved.superseded), "redacted": dict(saved.redacted), "similar": others
+    }  # fmt: skip
     return facts | {name: value for name, value in rest.items() if value}
 
 

@@ -113,13 +113,15 @@ class SimilarJson(Struct):
 class SaveOutcome(Struct):
     """What became of one memory. `repeated`: a memory of its project says the same; that one was
     updated. `redacted`: how many secrets of each kind were replaced, if any. `similar`: what it is
-    similar to, if anything, where one memory is saved."""
+    similar to, if anything, where one memory is saved. `superseded`: the ids of those whose place
+    it took, if any."""
 
     id: str
     outcome: WriteOutcome
     repeated: bool
     redacted: dict[str, int] | UnsetType = UNSET
     similar: list[SimilarJson] | UnsetType = UNSET
+    superseded: list[str] | UnsetType = UNSET
 
 
 class BrowseParameters(PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):

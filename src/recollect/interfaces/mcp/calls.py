@@ -32,7 +32,6 @@ from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
 from recollect.present.history import history_json, history_text, undone_text
 from recollect.present.response import as_json
-from recollect.present.visible import one_line
 from recollect.present.words import heading_line
 from recollect.recipes.registry import with_deep_search
 from recollect.store.base import WriteOutcome
@@ -157,9 +156,9 @@ def _replacing(served: Served, saved: Saved, similar: Sequence[SimilarMemory]) -
 
     def yes() -> ToolAnswer:
         served.engine.supersede(old.id, saved.memory.id)
-        structured = saved_json(saved, others) | {"title": saved.memory.title}
-        text = f"{saved_text(saved, others)}\nIt replaces {one_line(old.id)}, as the user said."
-        return ToolAnswer(structured | {"superseded": [old.id]}, text)
+        done = saved._replace(superseded=(*saved.superseded, old.id))
+        structured = saved_json(done, others) | {"title": saved.memory.title}
+        return ToolAnswer(structured, saved_text(done, others))
 
     new, before = heading_line(saved.memory), heading_line(old)
     return UserQuestion(old.id, f"“{new}” seems to replace “{before}”. Does it?", yes)

@@ -41,7 +41,8 @@ MEMORIES = record(
 )
 SAVED = record(
     {"id": TEXT, "outcome": TEXT, "repeated": FLAG, "title": TEXT},
-    redacted=OBJECT, similar=listed(record({"id": TEXT, "title": TEXT, "why": TEXT})),
+    redacted=OBJECT, superseded=listed(TEXT),
+    similar=listed(record({"id": TEXT, "title": TEXT, "why": TEXT})),
 )  # fmt: skip
 TIMELINE = record({"at": TEXT, "before": listed(OBJECT), "after": listed(OBJECT)})
 UPDATED = record({"id": TEXT, "changed": listed(TEXT)}, redacted=OBJECT)

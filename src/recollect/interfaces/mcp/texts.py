@@ -154,7 +154,7 @@ def list_text(memories: Sequence[Memory], following: str | None, then: datetime 
 SAVED = {
     "added": "Saved {named}.",
     "updated": "Updated {named}.",
-    "unchanged": "{named} says exactly this already; nothing changed.",
+    "unchanged": "{named} says exactly this already.",
 }
 REPEATED = {
     "updated": "This repeats {named}; updated it instead of adding a second one.",
@@ -166,7 +166,8 @@ def saved_text(saved: Saved, similar: Sequence[SimilarMemory] = ()) -> str:
     """What became of the memory, then what it is similar to."""
     sentence = (REPEATED if saved.repeated else SAVED)[saved.outcome]
     said = sentence.format(named=_named(saved.memory, HOME)) + redacted_text(saved)
-    lines = [said, f"> {heading_line(saved.memory)}", *map(_similar, similar)]
+    replaced = [f"It replaces {one_line(id)}." for id in saved.superseded]
+    lines = [said, f"> {heading_line(saved.memory)}", *replaced, *map(_similar, similar)]
     if similar and similar[0].why == REPLACES:
         old, new = one_line(similar[0].memory.id), one_line(saved.memory.id)
         lines.append(f"If it does: memory_update id={old} superseded_by={new}")
