@@ -40,11 +40,13 @@ from recollect.types import place_of
 
 
 class Served(NamedTuple):
-    """The engine, and the project of calls that name none. `resumed`: what a save did already that
-    is called again, with the reply to its question."""
+    """The engine, and the project of calls that name none. `open_project`: the one that the client
+    has open, which a search prefers where there is no other. `resumed`: what a save did already
+    that is called again, with the reply to its question."""
 
     engine: Recollect
     project: str | None = None
+    open_project: str | None = None
     resumed: WriteOutcome | None = None
 
 
@@ -66,7 +68,7 @@ class ToolAnswer(NamedTuple):
 
 
 def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
-    asked = args.preferring(served.project) | {"deep": args.depth == "deep"}
+    asked = args.preferring(served.project or served.open_project) | {"deep": args.depth == "deep"}
     if asked["deep"]:
         asked = {"recipe": with_deep_search()[0]} | asked
     brief = args.view is UNSET and not args.explain

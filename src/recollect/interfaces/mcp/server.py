@@ -31,6 +31,7 @@ from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer
 from recollect.interfaces.mcp.elicitation import replied, resumed
 from recollect.interfaces.mcp.handshake import OFFERED_MS
+from recollect.interfaces.mcp.roots import OpenProject
 from recollect.interfaces.mcp.tools import BY_NAME, call, offered
 from recollect.interfaces.mcp.wording import for_tools
 from recollect.version import __version__
@@ -95,6 +96,7 @@ class Handlers:
         self._asking = asking
         self._lanes = lanes or Lanes()
         self._own_lanes = lanes is None
+        self._open_project = OpenProject()
 
     @asynccontextmanager
     async def lifespan(self, server: Server[Any]) -> AsyncIterator[None]:
@@ -159,6 +161,8 @@ class Handlers:
             program = f"{client.client_info.name} {client.client_info.version}"[:LONGEST_NAME]
         engine = engine.acting_as(engine.caller, "mcp" if program else None, program, steps)
         served = self._served._replace(engine=engine, resumed=resumed(params))
+        if served.project is None and params.name == "memory_search":
+            served = served._replace(open_project=await self._open_project.name(ctx))
         work = partial(call, served, params.name, params.arguments or {})
         try:
             tool = BY_NAME[params.name]

@@ -1,0 +1,67 @@
+"""A search prefers the project of the folder that the client has open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import mcp_types as mcp
+import pytest
+from anyio.from_thread import start_blocking_portal
+from mcp.client.client import Client
+from mcp_doors import Door, Mode, opened
+
+from recollect import Recollect
+from recollect.interfaces.mcp.calls import Served
+from recollect.interfaces.mcp.server import build
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Recollect]:
+    with opened(tmp_path) as memory:
+        for project in ("alpha", "zeta"):
+            memory.save(id=f"of-{project}", title="Releases are cut on Monday", project=project)
+        yield memory
+
+
+@contextmanager
+def door(engine: Recollect, mode: Mode, answer: Any, asked: list[str]) -> Iterator[Door]:
+    async def roots(ctx: Any) -> Any:
+        asked.append("roots")
+        return answer
+
+    client = Client(build(Served(engine), warm=False), mode=mode, list_roots_callback=roots)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as held:
+        yield Door(portal, held)
+
+
+def first(door: Door) -> str:
+    found = door.answer("memory_search", query="releases monday")["results"]
+    assert len(found) == 2, "A preference filters nothing."
+    return str(found[0]["id"])
+
+
+@pytest.mark.parametrize("project", ["alpha", "zeta"])
+def test_the_first_root_names_the_project_and_is_asked_for_once(
+    engine: Recollect, tmp_path: Path, project: str
+) -> None:
+    folder, asked = tmp_path / "my work" / project, list[str]()
+    folder.mkdir(parents=True)
+    roots = [mcp.Root(uri=each.as_uri()) for each in (folder, tmp_path)]
+    with door(engine, "legacy", mcp.ListRootsResult(roots=roots), asked) as held:
+        assert [first(held), first(held)] == [f"of-{project}"] * 2
+        saved = held.answer("memory_save", title="Nobody said which project this is of")
+    assert asked == ["roots"]
+    assert engine.show([saved["id"]])[0].project == ""
+
+
+@pytest.mark.parametrize(
+    "answer", [mcp.ListRootsResult(roots=[]), mcp.ErrorData(code=-32603, message="no")]
+)
+def test_a_client_without_roots_is_answered_as_before(engine: Recollect, answer: Any) -> None:
+    asked: list[str] = []
+    with door(engine, "legacy", answer, asked) as held:
+        assert first(held) == first(held)
+    assert asked == ["roots"]
