@@ -146,7 +146,7 @@ AGENTS = (
 # What does not run here, and why; never counted as passed.
 NOT_RUN = {
     "Crush": "the installer of @charmland/crush downloads from github.com",
-    "Goose": "neither npm nor PyPI has it",
+    "Goose": "no package of it was found on npm (@block/goose) or PyPI",
     "Cursor": "needs a desktop and an account",
     "VS Code": "needs a desktop and an account",
     "Zed": "needs a desktop",
