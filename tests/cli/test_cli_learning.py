@@ -161,9 +161,9 @@ def test_a_context_keeps_to_its_budget(briefed: Home) -> None:
         assert printed.json()["left_out"] == 6 - len(fitting)
     text = briefed.run("context", "--max-tokens", "100").out
     assert len(text) <= 400
-    assert re.findall(r"^\[(.)\] > Note", text, re.MULTILINE) == ["a", "b", "c"]
+    assert re.findall(r"^> Note.*\n.* · (.)$", text, re.MULTILINE) == ["a", "b", "c"]
     assert "3 more not shown" in text
-    refused(briefed.call("context", "--max-tokens", "1"), "too small", "39 are needed")
+    refused(briefed.call("context", "--max-tokens", "1"), "too small", "38 are needed")
     refused(briefed.call("context", "--max-tokens", "0"), "max_tokens")
     refused(briefed.call("context", "--limit", "0"), "at least 1")
 

@@ -60,7 +60,7 @@ def test_a_context_has_bold_titles_and_dim_notes_around_them(demo: Home) -> None
     args = ("context", "--limit", "2")
     shown = demo.on_terminal(*args).out
     title = "How I like to work with coding agents"
-    assert f"> {ESCAPE}[0m{ESCAPE}[1m{title}{ESCAPE}[0m{ESCAPE}[2m · preference · " in shown
+    assert f"> {ESCAPE}[0m{ESCAPE}[1m{title}{ESCAPE}[0m\n{ESCAPE}[2mpreference · " in shown
     assert f"{ESCAPE}[2m2 memories: 2 pinned{ESCAPE}[0m" in shown
     assert plain(shown) == demo.run(*args).out
 

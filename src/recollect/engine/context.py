@@ -95,12 +95,11 @@ def _matched(session: Session, response: Response | None, filter: Filter) -> Ite
 
 
 def _pinned(session: Session, filter: Filter, limit: int) -> list[Memory]:
-    """The core memories of the project, then those of no project. Without a project, all."""
+    """The core memories of the project, then those of no project. Without a project, those of none
+    first, then the others."""
     core = replace(filter, tier="core")
-    found = _newest(session, core, limit)
-    if filter.project:
-        found += _newest(session, replace(core, project=""), limit)
-    return found if filter.project else sorted(found, key=lambda memory: memory.project != "")
+    own, general = _newest(session, core, limit), _newest(session, replace(core, project=""), limit)
+    return own + general if filter.project else [*general, *(m for m in own if m not in general)]
 
 
 def _newest(session: Session, filter: Filter, limit: int) -> list[Memory]:

@@ -69,11 +69,8 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
 
 
 def _coloured(part: str, warning: bool) -> str:
-    """A memory with its title bold and what stands around the title dim; or a sentence."""
-    if warning or not part.startswith("["):
+    """A memory with its title bold and the line about it dim; or a sentence."""
+    if warning or not part.startswith("> "):
         return styled(part, YELLOW if warning else DIM)
-    heading, line_break, body = part.partition("\n")
-    start, quote, rest = heading.partition(" > ")
-    title, dot, about = rest.partition(" · ")
-    head = styled(start + quote, DIM) + styled(title, BOLD) + styled(dot + about, DIM)
-    return head + line_break + body
+    title, about, *body = part.split("\n")
+    return "\n".join([styled("> ", DIM) + styled(title[2:], BOLD), styled(about, DIM), *body])
