@@ -11,13 +11,12 @@ from recollect.recall.listed import Listed
 from recollect.recall.vector import Vector
 from recollect.recipes.base import FeedbackRule, Limits, Recipe
 from recollect.signals.asked import AskedMatch
-from recollect.signals.domain import DomainMatch
+from recollect.signals.domain import DomainMatch, ProjectMatch
 from recollect.signals.exact import ExactMatch
 from recollect.signals.feedback import Feedback
 from recollect.signals.first_person import FirstPerson
 from recollect.signals.importance import Importance
 from recollect.signals.max_idf import MaxIdf
-from recollect.signals.project import ProjectMatch
 from recollect.signals.proximity import Proximity
 from recollect.signals.tags import TagOverlap
 from recollect.signals.time_match import TimeMatch

@@ -7,13 +7,12 @@ from typing import Union
 from recollect.signals.asked import AskedMatch
 from recollect.signals.cosine import Cosine
 from recollect.signals.decay import TemporalDecay
-from recollect.signals.domain import DomainMatch
+from recollect.signals.domain import DomainMatch, ProjectMatch
 from recollect.signals.exact import ExactMatch
 from recollect.signals.feedback import Feedback
 from recollect.signals.first_person import FirstPerson
 from recollect.signals.importance import Importance
 from recollect.signals.max_idf import MaxIdf
-from recollect.signals.project import ProjectMatch
 from recollect.signals.proximity import Proximity
 from recollect.signals.rank import KeywordRank, VectorRank
 from recollect.signals.recency import Recency
