@@ -49,11 +49,8 @@ def _read_by(
 
 
 def until(condition: Callable[[], object], what: object = "") -> None:
-    """Wait for it, but not for ever. Asking takes at most half of the time: what is waited for
-    needs the rest."""
-    give_up = (asked := time.monotonic()) + LONGEST_S
+    """Wait for it, but not for ever."""
+    give_up = time.monotonic() + LONGEST_S
     while not condition():
-        now = time.monotonic()
-        assert now < give_up, f"It never came about. {what}"
-        time.sleep(max(0.005, now - asked))
-        asked = time.monotonic()
+        assert time.monotonic() < give_up, f"It never came about. {what}"
+        time.sleep(0.005)

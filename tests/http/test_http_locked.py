@@ -6,7 +6,6 @@ import os
 import pty
 import subprocess
 import time
-from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -86,16 +85,6 @@ def test_neither_files_nor_log_of_a_server_hold_a_word_of_a_memory(tmp_path: Pat
 
 
 @pytest.mark.installed  # it starts itself anew
-def refused_by_both(client: httpx2.Client) -> bool:
-    """Whether the vault is locked and not ready; not while the process is being replaced, when a
-    connection may end."""
-    try:
-        asked = [client.get(path).status_code for path in (f"{API}/memories/jwt", "/readyz")]
-    except httpx2.TransportError:
-        return False
-    return asked == [423, 503]
-
-
 def test_with_a_passphrase_that_was_typed_it_stays_locked(tmp_path: Path) -> None:
     home = locked(tmp_path / "home")
     here, there = pty.openpty()
@@ -122,7 +111,8 @@ def test_with_a_passphrase_that_was_typed_it_stays_locked(tmp_path: Path) -> Non
             assert "is locked again, since nothing was asked of it for 0.01 minutes" in answer.text
             assert client.get("/healthz").status_code == 200
             # The fresh process may come at any time, and knows it from its first refusal on.
-            until(partial(refused_by_both, client))
+            asked_for = (f"{API}/memories/jwt", "/readyz")
+            until(lambda: [client.get(path).status_code for path in asked_for] == [423, 503])
     finally:
         process.terminate()
         process.wait(30)
