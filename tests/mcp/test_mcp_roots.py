@@ -12,6 +12,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp.client.client import Client
 from mcp_doors import Door, Mode, opened
+from pydantic import FileUrl
 
 from recollect import Recollect
 from recollect.interfaces.mcp.calls import Served
@@ -28,11 +29,12 @@ def engine(tmp_path: Path) -> Iterator[Recollect]:
 
 @contextmanager
 def door(engine: Recollect, mode: Mode, answer: Any, asked: list[str]) -> Iterator[Door]:
-    async def roots(ctx: Any) -> Any:
+    async def roots(context: Any) -> Any:
         asked.append("roots")
         return answer
 
-    client = Client(build(Served(engine), warm=False), mode=mode, list_roots_callback=roots)
+    callback: Any = roots
+    client = Client(build(Served(engine), warm=False), mode=mode, list_roots_callback=callback)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client) as held:
         yield Door(portal, held)
 
@@ -49,7 +51,7 @@ def test_the_first_root_names_the_project_and_is_asked_for_once(
 ) -> None:
     folder, asked = tmp_path / "my work" / project, list[str]()
     folder.mkdir(parents=True)
-    roots = [mcp.Root(uri=each.as_uri()) for each in (folder, tmp_path)]
+    roots = [mcp.Root(uri=FileUrl(each.as_uri())) for each in (folder, tmp_path)]
     with door(engine, "legacy", mcp.ListRootsResult(roots=roots), asked) as held:
         assert [first(held), first(held)] == [f"of-{project}"] * 2
         saved = held.answer("memory_save", title="Nobody said which project this is of")
