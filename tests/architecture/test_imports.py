@@ -62,6 +62,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "named_tuples",
         "parts",
         "projects",
+        "titles",
         "recipes.ranges",
         "regex_safety",
         "files",

@@ -14,12 +14,15 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from unittest import mock
+
+import pytest
 
 from recollect.interfaces.cli.main import main
 
@@ -173,6 +176,17 @@ def _read_terminal(here: int) -> str:
 def lines(*memories: dict[str, Any]) -> bytes:
     """JSON Lines."""
     return b"".join(json.dumps(memory).encode() + b"\n" for memory in memories)
+
+
+@contextmanager
+def beside_project(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """A home, and the folder of a project, harbor-api, to which a hook goes as its agent does; its
+    path is short enough for the name of a socket."""
+    with TemporaryDirectory(prefix="rc") as folder:
+        project = Path(folder) / "harbor-api"
+        (project / ".git").mkdir(parents=True)
+        monkeypatch.chdir(project)
+        yield Home(Path(folder) / "home")
 
 
 def refused(ran: Ran, *holding: str, code: int = 1) -> str:

@@ -6,11 +6,10 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from commandline import Home
+from commandline import Home, beside_project
 
 from recollect import Recollect
 from recollect.interfaces.hooks import user_turns
@@ -22,11 +21,7 @@ PASSPHRASE = "correct horse battery"
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    with TemporaryDirectory(prefix="rc") as folder:
-        made = Home(Path(folder) / "home")
-        project = Path(folder) / "harbor-api"
-        (project / ".git").mkdir(parents=True)
-        monkeypatch.chdir(project)
+    with beside_project(monkeypatch) as made:
         made.bring_in({"id": "first", "title": "A first note"})
         yield made
 

@@ -49,6 +49,7 @@ def test_a_long_thought_keeps_all_of_its_words_and_gets_a_short_title() -> None:
     assert fields["text"] == said.strip()
     assert len(fields["title"]) <= 102
     assert fields["title"].endswith("word …")
+    assert thought("x" * 150, titled=False)["title"] == "x" * 100 + " …"
     assert thought("the text", titled=True) == {"text": "the text"}
 
 

@@ -10,12 +10,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
 import pytest
-from commandline import LONGEST_S, RECOLLECT, Home, Ran, refused
+from commandline import LONGEST_S, RECOLLECT, Home, Ran, beside_project, refused
 
 from recollect import Recollect
 from recollect.interfaces.cli.command_socket import answering_commands
@@ -29,12 +28,7 @@ ANSWER = "Mobile clients refresh access tokens with a rotating refresh token"
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    """A home, and the folder of a project; its path is short enough for the name of a socket."""
-    with TemporaryDirectory(prefix="rc") as folder:
-        made = Home(Path(folder) / "home")
-        project = Path(folder) / "harbor-api"
-        (project / ".git").mkdir(parents=True)
-        monkeypatch.chdir(project)  # a hook goes to its agent's folder
+    with beside_project(monkeypatch) as made:
         made.bring_in(
             {"id": "refresh", "title": ANSWER, "kind": "decision", "project": "harbor-api"},
             {"id": "friday", "title": "No releases on Friday", "tier": "core"},

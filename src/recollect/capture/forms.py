@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from recollect.capture import triggered
 from recollect.capture.prose import sentences
+from recollect.titles import cut_title
 from recollect.types import CaptureForm
 
 # More of them in one turn are a document that was pasted, not what a person says.
@@ -248,7 +249,4 @@ def title_of(said: str) -> str:
     title = said[_aside(said) :]
     if no := _compiled(rf"{WRONG}[,.:;!–-]\s+(?=\S)").match(title.casefold()):
         title = title[no.end() :]
-    title = (title[:1].upper() + title[1:]).rstrip(" .!")
-    if len(title) <= LONGEST_TITLE:
-        return title
-    return f"{title[:LONGEST_TITLE].rpartition(' ')[0]} …"
+    return cut_title((title[:1].upper() + title[1:]).rstrip(" .!"), LONGEST_TITLE)

@@ -26,6 +26,7 @@ from recollect.interfaces.cli.secrets import add_redact, tell_redacted
 from recollect.interfaces.cli.syncing import tell_later
 from recollect.present import sentences
 from recollect.present.visible import visible
+from recollect.titles import cut_title
 from recollect.types import Memory
 from recollect.vaults.keys import on_terminal
 
@@ -84,7 +85,7 @@ def thought(said: str, titled: bool) -> dict[str, Any]:
     first, _, rest = said.partition("\n")
     title = first.lstrip("#").strip()
     if len(title) > LONGEST_TITLE:
-        return {"title": title[:LONGEST_TITLE].rpartition(" ")[0] + " …", "text": said}
+        return {"title": cut_title(title, LONGEST_TITLE), "text": said}
     return {"title": title, "text": rest.strip()} if rest.strip() else {"title": title}
 
 

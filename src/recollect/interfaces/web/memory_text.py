@@ -7,6 +7,7 @@ import re
 from markupsafe import Markup, escape
 
 from recollect.present.words import title_of
+from recollect.titles import cut_title
 from recollect.types import Memory
 
 HEADING = 90  # characters of a text that stand for a missing title
@@ -18,7 +19,7 @@ def heading(memory: Memory) -> str:
     if title_of(memory).strip():
         return title_of(memory)
     [first, *_] = memory.text.strip().splitlines() or [memory.id]
-    return first if len(first) <= HEADING else first[:HEADING].rsplit(" ", 1)[0] + " …"
+    return cut_title(first, HEADING)
 
 
 def linked(text: str) -> Markup:
