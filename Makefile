@@ -85,7 +85,7 @@ eval: setup
 
 # Needs uv; run after changing the dependencies in pyproject.toml.
 lock:
-	uv pip compile pyproject.toml --group dev --extra code --extra documents --extra eval --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --group dev --extra code --extra documents --extra eval --extra postgres --universal --python-version 3.11 \
 	    --generate-hashes --no-header --no-emit-index-url --output-file requirements-dev.lock
 
 clean:

@@ -28,7 +28,8 @@ from examples import examples
 from recollect.models.onnx import OnnxModel
 
 pytest_plugins = (
-    "browser_fixtures", "forced_segments", "leftovers", "mcp_fixtures", "planned_search", "workers"
+    "browser_fixtures", "forced_segments", "leftovers", "mcp_fixtures", "planned_search",
+    "postgres_server", "workers",
 )  # fmt: skip
 
 # A new vault costs 40 ms on a disk, which must say each time that it is written, and 4 ms here.

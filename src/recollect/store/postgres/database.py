@@ -1,0 +1,175 @@
+"""One vault in PostgreSQL: transactions, each of them about this vault alone."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
+
+import psycopg
+
+from recollect.errors import StoreError
+from recollect.store.postgres.errors import BUSY_SECONDS, SEARCH_SECONDS, as_store_errors
+from recollect.store.postgres.migration import SCHEMA, check_version, refuse_other_version
+from recollect.store.postgres.pool import Connection, pool_of
+
+BEGIN = f"BEGIN {{mode}}; {SCHEMA}; SET LOCAL recollect.vault = '{{vault}}'; {{limits}}"
+READS = f"SET LOCAL statement_timeout = '{SEARCH_SECONDS:.0f}s'"
+WRITES = f"SET LOCAL lock_timeout = '{BUSY_SECONDS:.0f}s'"
+SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool"
+FIND = "SELECT key, secret FROM vaults WHERE name = %s"
+MAKE = "INSERT INTO vaults (name, secret) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+LOCK = """
+SELECT last_key, last_write, pg_current_xact_id()::text, (SELECT max(number) FROM migrations)
+  FROM vaults WHERE key = vault() FOR UPDATE"""
+DONE = "UPDATE vaults SET changes = changes + 1 WHERE key = vault()"
+OUTCOME = "SELECT pg_xact_status(%s::xid8)"
+
+
+class VaultLock(NamedTuple):
+    """What a write finds when it is the only one: the numbers given last to a memory and to a
+    write, and its own number in PostgreSQL."""
+
+    last_key: int
+    last_write: int
+    transaction: str
+
+
+class _Block:
+    """A thread's running transaction. `flush` writes what was put off, so that it is seen."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.flush: Callable[[], None] = lambda: None
+
+
+class PostgresDatabase:
+    """A vault by its name; it is made where there is none. Threads may use it at the same time."""
+
+    locked = at_rest = False  # whoever runs a database encrypts its disks
+
+    def __init__(self, url: str, vault: str) -> None:
+        self._pool = pool_of(url)
+        self.place = self._pool.place
+        self._local = threading.local()
+        self._key = 0
+        try:
+            self._open(vault)
+        except BaseException:
+            self._pool.leave()
+            raise
+
+    def _open(self, vault: str) -> None:
+        with self._transaction("", READS) as connection:
+            check_version(connection, self.place)
+            self.frozen = bool(connection.execute(READ_ONLY).fetchall()[0][0])
+            if not (found := connection.execute(FIND, (vault,)).fetchall()):
+                connection.execute(MAKE, (vault, os.urandom(32)))
+                found = connection.execute(FIND, (vault,)).fetchall()
+            [(self._key, self.secret)] = found
+
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """All rows of a statement."""
+        with self._reading("READ ONLY") as connection:
+            return connection.execute(sql, values or None).fetchall()
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A connection; what is read in the block is of one moment."""
+        return self._reading(SNAPSHOT)
+
+    @contextmanager
+    def _reading(self, mode: str) -> Iterator[Connection]:
+        block: _Block | None = getattr(self._local, "block", None)
+        if block is None:
+            with self._transaction(mode, READS) as connection:
+                yield connection
+        else:
+            with as_store_errors(self.place):
+                block.flush()
+                yield block.connection
+
+    @contextmanager
+    def writing(self, *, patient: bool = True) -> Iterator[Connection]:
+        """A transaction that is the vault's only one that writes, and is durable at its end. Who
+        is not patient gets StoreError while another one writes."""
+        with self._transaction("", WRITES) as connection:
+            [found] = connection.execute(LOCK if patient else f"{LOCK} NOWAIT").fetchall()
+            self._local.lock = VaultLock(*found[:-1])
+            refuse_other_version(found[-1], self.place)
+            yield connection
+            connection.execute(DONE)
+
+    @property
+    def lock(self) -> VaultLock:
+        """What this thread's write found."""
+        lock: VaultLock = self._local.lock
+        return lock
+
+    def before_reads(self, flush: Callable[[], None]) -> None:
+        """Call this before anything is read in this thread's write."""
+        self._local.block.flush = flush
+
+    @contextmanager
+    def _transaction(self, mode: str, limits: str) -> Iterator[Connection]:
+        """A transaction of this thread, about this vault."""
+        with as_store_errors(self.place):
+            connection = self._begun(BEGIN.format(mode=mode, vault=self._key, limits=limits))
+            self._local.block = _Block(connection)
+            try:
+                yield connection
+                self._commit(connection, mode)
+            except BaseException:
+                if not connection.closed:
+                    connection.execute("ROLLBACK")
+                raise
+            finally:
+                self._local.block = None
+                self._pool.give(connection)
+
+    def _begun(self, begin: str) -> Connection:
+        connection = self._pool.take()
+        try:
+            connection.execute(begin)
+        except psycopg.OperationalError:
+            if not connection.closed:
+                raise
+            connection = self._pool.take(fresh=True)  # it was cut off while nobody used it
+            connection.execute(begin)
+        return connection
+
+    def _commit(self, connection: Connection, mode: str) -> None:
+        try:
+            connection.execute("COMMIT")
+        except psycopg.OperationalError:
+            if mode or not connection.closed or not self._committed():
+                raise
+
+    def _committed(self) -> bool:
+        """Whether a write was committed whose connection was lost before its answer came."""
+        connection = self._pool.take(fresh=True)
+        try:
+            [(outcome,)] = connection.execute(OUTCOME, (self.lock.transaction,)).fetchall()
+        finally:
+            self._pool.give(connection)
+        return bool(outcome == "committed")
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Raise PostgreSQL's errors as StoreError."""
+        with as_store_errors(self.place):
+            yield
+
+    def probe(self) -> None:
+        """Raise what a search would raise."""
+        self.rows("SELECT 1 FROM memories WHERE vault = vault() LIMIT 1")
+
+    def close(self) -> None:
+        self._pool.leave()
+
+
+def unsupported(what: str, who: str) -> StoreError:
+    """That a command is about vaults in files alone, and who does that for a database."""
+    return StoreError(f"{what} is for vaults in files; with PostgreSQL, {who}.")

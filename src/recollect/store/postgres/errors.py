@@ -1,0 +1,89 @@
+"""PostgreSQL's errors as sentences that say what happened, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
+
+from recollect.errors import StoreError
+
+# How long a write waits for others: as long as one to a vault in a file does.
+BUSY_SECONDS = 60.0
+# A search that takes longer serves nobody, and its server has others to answer.
+SEARCH_SECONDS = 30.0
+# What libpq says of a connection that it could not make, and what to do then.
+REFUSED = {
+    "password authentication failed": "PostgreSQL refused the user or the password for {place}; "
+    "check `store.url`.",
+    "no password supplied": "PostgreSQL wants a password for {place}; give it in `store.url` or in "
+    "the environment variable PGPASSWORD.",
+    "does not exist": "PostgreSQL knows no such database or user: {place}; check `store.url`.",
+    "could not translate host name": "There is no host of that name: {place}; check `store.url`.",
+    "too many clients": "PostgreSQL accepts no more connections to {place}; try again later.",
+    "starting up": "PostgreSQL is just starting at {place}; try again.",
+    "shutting down": "PostgreSQL is just stopping at {place}; try again.",
+}
+
+
+def place_of(url: str) -> str:
+    """The database that a URL names, without user and password; StoreError for a wrong URL."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        # libpq quotes the URL, and with it the password.
+        raise StoreError(
+            "`store.url` is not an address of a database; write it like "
+            "postgresql://user@host:5432/database."
+        ) from error
+    host = parts.get("host") or "this machine"
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"{parts.get('dbname') or parts.get('user') or 'the database'} at {host}{port}"
+
+
+@contextmanager
+def as_store_errors(place: str) -> Iterator[None]:
+    """Raise psycopg's errors about the database at `place` as StoreError."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise StoreError(_sentence(place, error)) from error
+
+
+def _sentence(place: str, error: psycopg.Error) -> str:
+    reason = _reason(error)
+    match error:
+        case errors.QueryCanceled():
+            return (
+                f"PostgreSQL stopped a statement after {SEARCH_SECONDS:.0f} seconds ({place}); "
+                "narrow the search, or look at the load of the server."
+            )
+        case errors.LockNotAvailable():
+            return f"Another one is writing to this vault ({place}); try again when it is done."
+        case errors.ReadOnlySqlTransaction():
+            return (
+                f"{place} can only be read (a replica, or a primary set to read-only), so nothing "
+                "was written; point `store.url` at the primary."
+            )
+        case errors.UndefinedTable() | errors.UndefinedColumn() | errors.UndefinedFunction():
+            return (
+                f"A table of Recollect in {place} is not as it was made ({reason}): it was renamed "
+                "or changed by hand; undo that, or restore a backup."
+            )
+        case errors.InsufficientPrivilege():
+            return f"The user of `store.url` may not do that in {place} ({reason})."
+        case errors.DiskFull():
+            return f"The disk of {place} is full; nothing of this write was kept."
+        case psycopg.OperationalError():
+            known = next((said for words, said in REFUSED.items() if words in str(error)), None)
+            return (known or "{place} cannot be reached ({reason}); nothing was written.").format(
+                place=place, reason=reason
+            )
+    return f"PostgreSQL could not answer ({place}): {reason}."
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")[:200]

@@ -1,0 +1,67 @@
+"""A Filter as SQL: one translation for every channel, so that a filter holds before any limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.named_tuples import NamedTuple
+from recollect.times import to_micros
+from recollect.types import Filter
+
+EQUAL = ("project", "source", "domain", "kind", "space", "severity", "tier")
+TIMES = {
+    "since": "m.updated_at >= %s",
+    "until": "m.updated_at <= %s",
+    "made_since": "m.created_at >= %s",
+    "made_before": "m.created_at < %s",
+}
+TAGGED = (
+    "EXISTS (SELECT 1 FROM topics t WHERE t.vault = vault() AND t.memory = m.key AND t.topic = %s)"
+)
+# That the memory with this key has not changed since a write.
+UNCHANGED = (
+    "NOT EXISTS (SELECT 1 FROM versions v "
+    "WHERE v.vault = vault() AND v.memory = {key} AND v.write > %s)"
+)
+
+
+class SqlCondition(NamedTuple):
+    sql: str
+    values: list[Any]
+
+
+def where(filter: Filter, *, forgotten: bool = False) -> SqlCondition:
+    """A condition on the memories table, named `m`, and its values. `forgotten`: only what is in
+    the trash passes."""
+    parts = ["m.vault = vault()", f"m.forgotten_at IS {'NOT ' if forgotten else ''}NULL"]
+    if not forgotten and not filter.archived:
+        parts.append("m.archived_at IS NULL")
+    values: list[Any] = []
+    for column in EQUAL:
+        wanted = getattr(filter, column)
+        if wanted is not None:
+            parts.append(f"m.{column} = %s")
+            values.append(wanted)
+    for name, condition in TIMES.items():
+        moment = getattr(filter, name)
+        if moment is not None:
+            parts.append(condition)
+            values.append(to_micros(moment))
+    for no, tags in (("", filter.tags), ("NOT ", filter.without_tags)):
+        parts += [no + TAGGED] * len(tags)
+        values += [tag.lower() for tag in tags]
+    if filter.valid_at is not None:
+        parts.append("(m.valid_from IS NULL OR m.valid_from <= %s)")
+        parts.append("(m.valid_until IS NULL OR m.valid_until > %s)")
+        values += (to_micros(filter.valid_at),) * 2
+    for column, unwanted in (("kind", filter.without_kinds), ("project", filter.without_projects)):
+        if unwanted:
+            parts.append(f"m.{column} <> ALL(%s)")
+            values.append([*unwanted])
+    if filter.among is not None:
+        parts.append("m.id = ANY(%s)")
+        values.append([*filter.among])
+    if filter.unchanged_since is not None:
+        parts.append(UNCHANGED.format(key="m.key"))
+        values.append(filter.unchanged_since)
+    return SqlCondition(" AND ".join(parts), values)

