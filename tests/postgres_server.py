@@ -74,6 +74,20 @@ def _start(folder: Path) -> str:
     )  # fmt: skip
 
 
+def _make_database(folder: Path) -> None:
+    """A database whose owner is no superuser: row-level security holds for it as well."""
+    import psycopg
+
+    for database, *commands in (
+        ("postgres", "CREATE ROLE recollect LOGIN", "CREATE DATABASE recollect OWNER recollect"),
+        ("recollect", "CREATE EXTENSION vector"),
+    ):
+        url = f"postgresql://postgres@/{database}?host={folder}"
+        with psycopg.connect(url, autocommit=True) as connection:
+            for command in commands:
+                connection.execute(command)
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """The database of this run, with all tables."""
@@ -84,7 +98,7 @@ def postgres_url() -> Iterator[str]:
 
     folder = Path(os.environ[FOLDER])
     folder.mkdir(exist_ok=True)
-    url = f"postgresql://postgres@/postgres?host={folder}"
+    url = f"postgresql://recollect@/recollect?host={folder}"
     with (folder / "started").open("a+") as started:
         fcntl.flock(started, fcntl.LOCK_EX)
         if not started.tell():
@@ -92,6 +106,7 @@ def postgres_url() -> Iterator[str]:
             started.write(problem or "yes")
             started.flush()
             if not problem:
+                _make_database(folder)
                 migrate(url)
         started.seek(0)
         problem = started.read()

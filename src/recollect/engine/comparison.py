@@ -25,7 +25,7 @@ from recollect.types import Memory
 from recollect.validity import validity
 
 if TYPE_CHECKING:
-    from recollect.store.sqlite.store import SqliteStore
+    from recollect.store.vault import VaultStore
 
 READ = 1000
 # Cosines of the bundled embedder; benchmarks/duplicates.py measures them on pairs written for it.
@@ -66,7 +66,7 @@ class Kept(NamedTuple):
     found: Comparison
 
 
-_kept: WeakKeyDictionary[SqliteStore, Kept] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[VaultStore, Kept] = WeakKeyDictionary()
 _guard = threading.Lock()
 
 

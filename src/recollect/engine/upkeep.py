@@ -14,7 +14,7 @@ from recollect.present.words import counted
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
 from recollect.store.base import Coverage
-from recollect.store.sqlite.upkeep import Finding
+from recollect.store.vault import Finding
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.mending import Mended

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than a keyword search takes
     Vector = NDArray[np.float32]
 
 KeywordIndexName = Literal["stemmed", "plain", "subwords", "details"]
+MomentField = Literal["created_at", "updated_at"]
 WriteOutcome = Literal["added", "updated", "unchanged"]
 
 # So many memories make a vault so large that its words are in segments. Below that, FTS5 alone is
@@ -146,6 +147,8 @@ class Verdict(NamedTuple):
     accepted: bool
 
 
+# A decided remark is known so long: until then its transcript may be read again.
+CAPTURED_KEPT = timedelta(days=180)
 UseKind = Literal["returned", "opened", "accepted", "taken back"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -63,6 +63,32 @@ def trashed_json(trashed: Trashed) -> dict[str, object]:
         "interface": trashed.interface,
         "client": trashed.client,
     }
+
+
+MOST_MERGES = 100  # of merged memories that were merged again: a bound, should they form a ring
+LastWrites = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
+
+
+def merged_into(ids: Sequence[str], last_writes: LastWrites) -> dict[str, str]:
+    """Those of these ids that were merged into another memory, with its id. `last_writes`: the
+    action, reason and target that were last written of those that are forgotten."""
+    into: dict[str, str] = {}
+    asked = list(ids)
+    for _ in range(MOST_MERGES):
+        found = {id: write[2] for id, write in last_writes(asked).items() if write[0] == "merge"}
+        into |= found
+        asked = [target for target in found.values() if target not in into]
+        if not asked:
+            break
+    return {id: _last(into, id) for id in ids if id in into}
+
+
+def _last(into: dict[str, str], id: str) -> str:
+    for _ in range(MOST_MERGES):
+        if id not in into:
+            break
+        id = into[id]
+    return id
 
 
 class Trash(Protocol):

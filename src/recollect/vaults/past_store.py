@@ -22,7 +22,7 @@ from recollect.store.base import (
 )
 from recollect.store.folders import ChunkPlace, Folders
 from recollect.store.sqlite.past import PastVault
-from recollect.store.sqlite.store import SqliteStore
+from recollect.store.vault import VaultStore
 from recollect.times import iso
 from recollect.types import Filter, Memory
 from recollect.vaults.fan_out import Member
@@ -40,7 +40,7 @@ MOST_MOMENTS = 2
 
 
 def past_store(
-    vault: SqliteStore,
+    vault: VaultStore,
     at: datetime,
     models: Models | None = None,
     deadline: Deadline = NO_DEADLINE,

@@ -14,7 +14,7 @@ from recollect.store.sqlite.checksums import STEP
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.subwords import MOST_WAITING
-from recollect.store.sqlite.upkeep import Finding
+from recollect.store.vault import Finding
 from recollect.testing.stores.helpers import forget, matches, nearest, put, save, state
 from recollect.testing.stores.samples import (
     CHANGE,

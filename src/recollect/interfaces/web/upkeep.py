@@ -19,7 +19,7 @@ from recollect.errors import ProviderError, RecollectError
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.forms import problem_piece
 from recollect.interfaces.web.rendering import page, query_string
-from recollect.store.sqlite.upkeep import Finding
+from recollect.store.vault import Finding
 
 SIZES = ("bytes", "kB", "MB", "GB", "TB")
 MOST_NAMED = 10  # kinds and projects; the rest is added up

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.named_tuples import NamedTuple
 from recollect.times import to_micros
 from recollect.types import Filter
+
+if TYPE_CHECKING:
+    from recollect.store.postgres.database import PostgresDatabase
 
 EQUAL = ("project", "source", "domain", "kind", "space", "severity", "tier")
 TIMES = {
@@ -30,7 +33,7 @@ class SqlCondition(NamedTuple):
     values: list[Any]
 
 
-def where(filter: Filter, *, forgotten: bool = False) -> SqlCondition:
+def where(filter: Filter, database: PostgresDatabase, *, forgotten: bool = False) -> SqlCondition:
     """A condition on the memories table, named `m`, and its values. `forgotten`: only what is in
     the trash passes."""
     parts = ["m.vault = vault()", f"m.forgotten_at IS {'NOT ' if forgotten else ''}NULL"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
-from recollect.store.base import CapturedRemark
+from recollect.store.base import CAPTURED_KEPT, CapturedRemark
 from recollect.store.sqlite.connection import Database
 from recollect.times import from_micros, moved, to_micros
 
@@ -22,8 +22,6 @@ SELECT mark, at, client, session, user, form, place, fields FROM candidates
 KNOWN = "SELECT mark, iif(fields = '', NULL, place) FROM candidates WHERE mark IN"
 SETTLE = "UPDATE candidates SET fields = '', place = '' WHERE mark = ?"
 FORGET = "DELETE FROM candidates WHERE fields = '' AND at < ?"
-# Until then the transcript may be read again.
-KEPT = timedelta(days=180)
 
 
 class SqliteCandidates:
@@ -53,4 +51,4 @@ class SqliteCandidates:
         """Decided: what was said goes from here, and with it the marks of long ago."""
         with self._database.writing() as connection:
             connection.execute(SETTLE, (mark,))
-            connection.execute(FORGET, (to_micros(moved(now, -KEPT)),))
+            connection.execute(FORGET, (to_micros(moved(now, -CAPTURED_KEPT)),))

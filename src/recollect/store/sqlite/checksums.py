@@ -12,16 +12,12 @@ from zlib import crc32
 import apsw
 import msgspec
 
-from recollect.hashing import bytes_digest, content_digest
+from recollect.hashing import bytes_digest
 from recollect.named_tuples import NamedTuple
+from recollect.store.memory_rows import SAME_CONTENT, TEXTS, content_hash
 from recollect.types import TIMES
 
-TEXTS = (
-    "id", "title", "text", "context", "why", "impact", "details", "kind", "severity", "domain",
-    "project", "source", "tier", "space", "path", "superseded_by",
-)  # fmt: skip
 FIELDS = ("key", *TEXTS, *TIMES, "forgotten_at")  # what the first half of a checksum covers
-SAME_CONTENT = ("title", "text", "context", "why", "impact", "details", "kind")
 WIDTH = len(FIELDS)
 RAW_TAGS, CONTENT_HASH, CHECKSUM = WIDTH, WIDTH + 1, WIDTH + 2  # behind them in RAW
 SUPERSEDED, ARCHIVED = FIELDS.index("superseded_by"), FIELDS.index("archived_at")
@@ -81,11 +77,6 @@ def _known_half(tags: tuple[str, ...]) -> bytes:
 def table_checksum(counts: Iterable[tuple[str, int]]) -> int:
     """The checksum of the vocabulary: a sum, so that a write adds its own changes to it."""
     return sum(documents * crc32(token.encode()) for token, documents in counts) & MASK
-
-
-def content_hash(texts: Sequence[str]) -> bytes:
-    """A hash of the fields SAME_CONTENT: equal for two memories that say the same, in any vault."""
-    return content_digest("\0".join(texts), 16)
 
 
 def fill(connection: apsw.Connection) -> None:

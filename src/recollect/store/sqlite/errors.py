@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from recollect.errors import Damaged, NotAVault, StoreError
+from recollect.store.memory_rows import BadRow
 
 # How long a connection waits: enough for seven other writers and a large import batch to finish.
 BUSY_SECONDS = 60.0
@@ -19,7 +20,7 @@ def as_store_errors(path: Path) -> Iterator[None]:
     """Raise SQLite's errors about the vault at `path` as StoreError."""
     try:
         yield
-    except (apsw.CorruptError, UnicodeDecodeError) as error:
+    except (apsw.CorruptError, BadRow, UnicodeDecodeError) as error:
         # SQLite does not check the texts it returns.
         text = isinstance(error, UnicodeDecodeError)
         reason = "a text is not valid UTF-8" if text else _reason(error)

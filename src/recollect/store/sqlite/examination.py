@@ -25,8 +25,9 @@ from recollect.store.sqlite.counts import TopicHash
 from recollect.store.sqlite.fts5_index import TABLES, TOKENIZERS
 from recollect.store.sqlite.integrity import file_problem, integrity, references_problem
 from recollect.store.sqlite.segments import buffer
-from recollect.store.sqlite.upkeep import WAITING, WRONG_VECTORS, Finding
+from recollect.store.sqlite.upkeep import WAITING, WRONG_VECTORS
 from recollect.store.sqlite.vocabulary import sample_problem, vocabulary_problem
+from recollect.store.vault import Finding
 
 SMALL_TABLES = ("meta", "corpus", "counts", "tags", "segments", "models", "codebooks", "folders")
 NEWEST = 1_000  # memories that a quick check compares with their checksums,

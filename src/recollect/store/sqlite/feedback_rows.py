@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import apsw
 
 from recollect.query.likeness import normalised
 from recollect.store.base import FeedbackEvent
-from recollect.times import to_micros
+from recollect.store.feedback_log import missing
 
 INSERT = "INSERT INTO feedback (query, memory_id, accepted, given_at, words) VALUES (?, ?, ?, ?, ?)"
-
-
-def row_of(event: FeedbackEvent) -> tuple[str, str, int, int, str]:
-    words = normalised(event.query)
-    return event.query, event.memory_id, int(event.accepted), to_micros(event.at), words
 
 
 def complete_feedback(
@@ -27,14 +23,10 @@ def complete_feedback(
         "SELECT query, memory_id, accepted, given_at, words, count(*) FROM feedback "
         "GROUP BY 1, 2, 3, 4, 5"
     )
-    stored = Counter({tuple(row): count for *row, count in counted})
-    before = stored.total()
-    for event, number in events:
-        row = row_of(event)
-        if stored[row] < number:
-            connection.execute(INSERT, row)
-            stored[row] += 1
-    return stored.total() - before
+    stored: Counter[Any] = Counter({tuple(row): count for *row, count in counted})
+    rows = [*missing(stored, events)]
+    connection.executemany(INSERT, rows)
+    return len(rows)
 
 
 def fill(connection: apsw.Connection) -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal
 
 import apsw
 import msgspec
 
-from recollect.store.base import Dates, Facets, MemoryStamp, Stored
+from recollect.store.base import Dates, Facets, MemoryStamp, MomentField, Stored
+from recollect.store.memory_rows import FIELDS, as_stored
 from recollect.store.sqlite.browsing import BROWSING, ListRanges, narrowest
-from recollect.store.sqlite.checksums import TAGS, TEXTS
+from recollect.store.sqlite.checksums import TAGS
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.times import from_micros, to_micros
-from recollect.types import TIMES, Filter, Memory, Place
-
-FIELDS = (*TEXTS, *TIMES)
+from recollect.times import to_micros
+from recollect.types import Filter, Memory, Place
 
 READ = f"""
 SELECT m.key, m.forgotten_at,
@@ -31,7 +29,6 @@ READ_IDS = READ.replace(
     "FROM memories m", "FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
 )
 READ_UNTAGGED = READ.replace(TAGS, "'[]'")
-MomentField = Literal["created_at", "updated_at"]
 UNSCRUBBED = "unscrubbed"  # in `meta` from a purge until nothing of it is left in the file
 # From one kind to the next in the index: there are few, however many memories there are.
 KINDS = """
@@ -80,7 +77,6 @@ class SqliteMemories:
         return [str(id) for (id,) in self._database.rows(sql)]
 
     def beginning(self, start: str, limit: int, *, forgotten: bool = False) -> list[str]:
-        """The ids that begin so, by alphabet: of live memories, or of forgotten ones."""
         sql = f"""SELECT id FROM memories WHERE id >= ?1 AND id < ?1 || char(0x10ffff)
                AND forgotten_at IS {"NOT " if forgotten else ""}NULL ORDER BY id LIMIT ?2"""
         return [str(id) for (id,) in self._database.rows(sql, start, limit)]
@@ -109,9 +105,6 @@ class SqliteMemories:
     def around(
         self, filter: Filter, at: datetime, limit: int, *, field: MomentField, later: bool
     ) -> list[Memory]:
-        """The memories whose `field` is next to a moment, nearest first: later ones, or those of
-        the moment and before it. Of `updated_at` only those that have changed since they were
-        made."""
         condition, values = where(filter, self._topics)
         condition += f" AND m.{field} {'>' if later else '<='} ?"
         condition += " AND m.updated_at > m.created_at" if field == "updated_at" else ""
@@ -181,27 +174,3 @@ def from_row(row: Sequence[apsw.SQLiteValue]) -> Stored:
     key, forgotten_at, tags, *rest = row
     names = msgspec.json.decode(str(tags)) if tags != "[]" else ()
     return as_stored(key, forgotten_at, names, rest)
-
-
-def as_stored(
-    key: apsw.SQLiteValue,
-    forgotten_at: apsw.SQLiteValue,
-    tags: Sequence[str],
-    rest: Sequence[apsw.SQLiteValue],
-) -> Stored:
-    """A row as a memory; `rest` are the columns TEXTS and TIMES."""
-    assert isinstance(key, int)
-    fields: dict[str, Any] = dict(zip(FIELDS, rest, strict=True))
-    for name in TIMES:
-        if (micros := fields[name]) is not None:
-            fields[name] = _moment(micros)
-    memory = Memory(tags=tuple(tags), **fields)
-    return Stored(key, memory, None if forgotten_at is None else _moment(forgotten_at))
-
-
-def _moment(micros: apsw.SQLiteValue) -> datetime:
-    """The time in a column; a damaged row may hold any value."""
-    try:
-        return from_micros(micros)  # type: ignore[arg-type]
-    except (TypeError, OverflowError) as error:
-        raise apsw.CorruptError("a time is not valid") from error

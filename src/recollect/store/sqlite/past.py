@@ -13,17 +13,15 @@ from msgspec import Struct
 
 from recollect.parts import parts
 from recollect.store.base import Stored, StoredVector
+from recollect.store.feedback_log import row_of
 from recollect.store.history import merged_then
-from recollect.store.sqlite.feedback_rows import INSERT, row_of
+from recollect.store.sqlite.feedback_rows import INSERT
 from recollect.store.sqlite.scratch import UNKEPT, ScratchStore
-from recollect.store.sqlite.store import SqliteStore
-from recollect.store.sqlite.unchanged import CHANGED
 from recollect.store.sqlite.vocabulary import memory_tokens
+from recollect.store.vault import VaultStore
 from recollect.types import Memory
 
 AT_ONCE = 4_000  # memories that are indexed together: too few to make a segment
-IDS = f"SELECT id FROM memories WHERE key IN ({CHANGED})"
-QUERY_VECTORS = "SELECT model, words, vector FROM feedback_vectors ORDER BY key"
 PUT_QUERY_VECTOR = "INSERT INTO feedback_vectors (model, words, vector) VALUES (?, ?, ?)"
 
 
@@ -40,7 +38,7 @@ class PastVault:
     `changed_live`: how many live memories of the vault are not to be counted. Only one thread uses
     it."""
 
-    def __init__(self, vault: SqliteStore, at: datetime) -> None:
+    def __init__(self, vault: VaultStore, at: datetime) -> None:
         self.vault = vault
         self.at = at
         self.then = ScratchStore()
@@ -49,16 +47,15 @@ class PastVault:
         self.changed_live = 0
         self.whole = False
         self._held: dict[str, Stored] = {}
-        self._state: tuple[object, ...] = ()
+        self._state: object = None
 
     def follow(self) -> None:
         """Read what has changed since the last time."""
-        with self.vault.database.reading() as connection:
-            state = (connection, connection.pragma("data_version"), connection.total_changes())
+        with self.vault.moment() as state:
             if state == self._state:
                 return
             self.last = self.vault.history.last_write(self.at)
-            self.changed = frozenset(str(id) for (id,) in connection.execute(IDS, (self.last,)))
+            self.changed = self.vault.history.changed_ids(self.last)
             self._hold(self._wanted())
             self._read_feedback()
             self._state = state
@@ -100,7 +97,7 @@ class PastVault:
             row_of(event._replace(memory_id=into.get(event.memory_id, event.memory_id)))
             for event in events
         ]
-        vectors = self.vault.database.rows(QUERY_VECTORS) if rows else []
+        vectors = log.query_vectors() if rows else []
         lesson = log.state().lesson
         with self.then.database.writing() as connection:
             connection.execute("DELETE FROM feedback")

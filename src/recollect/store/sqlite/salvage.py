@@ -17,8 +17,8 @@ from typing import NamedTuple
 import apsw
 
 from recollect.store.base import FeedbackEvent, Stored
+from recollect.store.memory_rows import BadRow, as_stored
 from recollect.store.sqlite.checksums import FIELDS, HALF, row_half, tags_half
-from recollect.store.sqlite.memories import as_stored
 from recollect.store.sqlite.pages import INDEX_LEAF, TABLE_LEAF, Pages, Record
 from recollect.times import from_micros
 
@@ -220,7 +220,7 @@ class Salvage:
 def _sane(memory: SalvagedMemory) -> bool:
     try:
         memory.stored()
-    except apsw.CorruptError:
+    except BadRow:
         return False
     return True
 

@@ -15,7 +15,8 @@ import apsw
 from recollect.errors import Damaged
 from recollect.files import new_beside
 from recollect.hashing import topic_hash
-from recollect.store.sqlite.checksums import FIELDS, SAME_CONTENT, checksum, content_hash
+from recollect.store.memory_rows import SAME_CONTENT, content_hash
+from recollect.store.sqlite.checksums import FIELDS, checksum
 from recollect.store.sqlite.cipher import Sealed, give_key
 from recollect.store.sqlite.examination import examine
 from recollect.store.sqlite.feedback_rows import fill

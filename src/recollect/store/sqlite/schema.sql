@@ -243,7 +243,7 @@ CREATE TABLE writes (
 ) STRICT;
 CREATE INDEX writes_at ON writes (at);
 CREATE INDEX writes_undoes ON writes (undoes) WHERE undoes IS NOT NULL;
--- What a memory was before a write changed it: the fields that differ, see history/differences.py.
+-- What a memory was before a write changed it: the fields that differ, see store/differences.py.
 -- Empty for the write that made the memory; one without that was there when history began.
 CREATE TABLE versions (
     memory INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE,

@@ -13,7 +13,8 @@ import apsw
 
 from recollect.errors import Locked, StoreError
 from recollect.files import new_beside, remove_leftovers
-from recollect.store.sqlite.checksums import SAME_CONTENT, content_hash, differing
+from recollect.store.memory_rows import SAME_CONTENT, content_hash
+from recollect.store.sqlite.checksums import differing
 from recollect.store.sqlite.cipher import (
     CIPHER,
     MAGIC,

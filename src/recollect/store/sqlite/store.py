@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from recollect.store.sqlite.reviews import SqliteReviews
     from recollect.store.sqlite.salvage import Salvage
     from recollect.store.sqlite.trash import SqliteTrash
-    from recollect.store.sqlite.upkeep import Finding
+    from recollect.store.vault import Finding
 
 
 class SqliteStore:
@@ -193,6 +193,11 @@ class SqliteStore:
         """A number that changes whenever another connection has written, or the file is another.
         Asking for it is not a use of the vault, which the idle lock would wait for."""
         return (self.database.openings << 32) + self.database.data_version()
+
+    @contextmanager
+    def moment(self) -> Iterator[object]:
+        with self.database.reading() as connection:
+            yield connection, connection.pragma("data_version"), connection.total_changes()
 
     def counts(self) -> dict[str, Any]:
         """How many memories, tags and so on there are."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.memories import READ, from_row
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.store.trash import Trashed, TrashPlace
+from recollect.store.trash import Trashed, TrashPlace, merged_into
 from recollect.times import to_micros
 from recollect.types import Filter
 
-MOST_MERGES = 100  # of merged memories that were merged again: a bound, should they form a ring
 WRITES = """
     SELECT m.id, w.action, w.reason, w.target, w.interface, w.client, w.user
       FROM json_each(?) j JOIN memories m ON m.id = j.value
@@ -47,27 +47,9 @@ class SqliteTrash:
 
 
 def merged(database: Database, ids: Sequence[str]) -> dict[str, str]:
-    """Those of these ids that were merged into another memory, with its id."""
-    into: dict[str, str] = {}
-    asked = list(ids)
-    for _ in range(MOST_MERGES):
-        written = _written(database, asked)
-        found = {id: write[2] for id, write in written.items() if write[0] == "merge"}
-        into |= found
-        asked = [target for target in found.values() if target not in into]
-        if not asked:
-            break
-    return {id: _last(into, id) for id in ids if id in into}
+    return merged_into(ids, partial(_written, database))
 
 
 def _written(database: Database, ids: Sequence[str]) -> dict[str, list[Any]]:
     """What was last written of each of these that is forgotten."""
     return {str(id): list(write) for id, *write in database.rows(WRITES, as_json_list(ids))}
-
-
-def _last(into: dict[str, str], id: str) -> str:
-    for _ in range(MOST_MERGES):
-        if id not in into:
-            break
-        id = into[id]
-    return id

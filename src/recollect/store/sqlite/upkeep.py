@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import apsw
 
 from recollect.store.sqlite import counts, vocabulary
@@ -23,14 +21,6 @@ WAITING = """
     SELECT o.key AS model, m.key AS memory FROM models o CROSS JOIN memories m
      WHERE m.forgotten_at IS NULL AND NOT EXISTS
            (SELECT 1 FROM vectors v WHERE v.memory = m.key AND v.model = o.key)"""
-
-
-class Finding(NamedTuple):
-    """One check of the doctor: what is wrong (None: nothing). `note`: what a repair cost."""
-
-    check: str
-    problem: str | None
-    note: str = ""
 
 
 def rebuild(connection: apsw.Connection, hashed: TopicHash) -> None:

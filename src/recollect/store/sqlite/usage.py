@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -23,14 +23,12 @@ import apsw
 from recollect.errors import StoreError
 from recollect.store.base import UseKind
 from recollect.store.sqlite.connection import Database, as_json_list
-from recollect.times import from_micros, to_micros
+from recollect.store.use_counts import KINDS, SECONDS, numbered, summed, used
 from recollect.types import Use
 
 # The ends of the names of the spool, and of what was taken from it and is not yet in the vault.
 SPOOLS = ("-usage", "-usage-taken")
-KINDS: tuple[UseKind, ...] = ("returned", "opened", "accepted", "taken back")
 RECORD = Struct("<qq")  # 4 × the memory's key + the kind; microseconds
-SECONDS = 60.0  # between two writes
 # So many bytes are some thousand uses: whoever adds more takes them into the vault.
 LARGEST = 1 << 18
 KEYS = "SELECT m.key FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value"
@@ -50,8 +48,6 @@ NEW = """
 SELECT count(*) FROM json_each(?) j JOIN memories m ON m.key = j.value AND m.forgotten_at IS NULL
  WHERE m.key NOT IN (SELECT memory FROM usage)"""
 
-Counts = dict[int, list[int]]  # of a memory's key: returned, opened, accepted, when last
-
 
 class SqliteUsage:
     def __init__(self, database: Database) -> None:
@@ -63,20 +59,16 @@ class SqliteUsage:
 
     def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> None:
         keys = [int(str(key)) for (key,) in self._database.rows(KEYS, as_json_list(ids))]
-        number, moment = KINDS.index(kind), to_micros(at)
         with self._guard:
-            self._pending += [(4 * key + number, moment) for key in keys]
+            self._pending += numbered(kind, keys, at)
 
     def of(self, ids: Sequence[str]) -> dict[str, Use]:
         found = {}
-        waiting = _summed(self._waiting())
+        waiting = summed(self._waiting())
         for id, key, *counts in self._database.rows(READ, as_json_list(ids)):
             stored = [int(str(count or 0)) for count in counts]
-            more = waiting.get(int(str(key)), [0, 0, 0, 0])
-            returned, opened, accepted = map(sum, zip(stored[:3], more[:3], strict=True))
-            if last_at := max(stored[3], more[3]):
-                used = Use(returned, opened, max(accepted, 0), from_micros(last_at))
-                found[str(id)] = used
+            if use := used(stored, waiting.get(int(str(key)))):
+                found[str(id)] = use
         return found
 
     def totals(self) -> dict[str, int]:
@@ -120,7 +112,7 @@ class SqliteUsage:
                 self._spool.replace(self._taken)
         with self._guard:
             pending, self._pending = self._pending, []
-        counts = _summed([*_records(self._taken), *pending])
+        counts = summed([*_records(self._taken), *pending])
         connection.executemany(ADD, [(key, *counted) for key, counted in counts.items()])
 
     def added(self) -> None:
@@ -159,16 +151,3 @@ def _records(file: Path) -> Iterator[tuple[int, int]]:
         return
     # A write that was cut short leaves the beginning of a record.
     yield from iter_unpack(RECORD.format, whole[: len(whole) // RECORD.size * RECORD.size])
-
-
-def _summed(records: Iterable[tuple[int, int]]) -> Counts:
-    found: Counts = {}
-    for number, at in records:
-        key, kind = divmod(number, 4)
-        counted = found.setdefault(key, [0, 0, 0, 0])
-        if kind == KINDS.index("taken back"):
-            counted[2] -= 1
-        else:
-            counted[kind] += 1
-        counted[3] = max(counted[3], at)
-    return found

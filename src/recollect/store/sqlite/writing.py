@@ -5,26 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
 
 from recollect.store.base import FeedbackEvent, Stored
+from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.prepared import PreparedMemories
-from recollect.store.sqlite.checksums import SAME_CONTENT, TEXTS, checksum, content_hash
+from recollect.store.sqlite.checksums import checksum
 from recollect.store.sqlite.counts import CountsChange
 from recollect.store.sqlite.feedback_rows import complete_feedback
 from recollect.store.sqlite.folders import SqliteFileWriting
-from recollect.store.sqlite.memories import FIELDS, READ, UNSCRUBBED, find_stored, from_row
+from recollect.store.sqlite.memories import READ, UNSCRUBBED, find_stored, from_row
 from recollect.store.sqlite.segments.bulk import AddedMemories
 from recollect.store.sqlite.subwords import SubwordsChange
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.vault_files import SET
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.times import to_micros
-from recollect.types import TIMES, Memory
+from recollect.types import Memory
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.history.recording import VersionsChange
@@ -35,10 +35,6 @@ UPDATE = (
     f"UPDATE memories SET {', '.join(f'{column} = ?' for column in COLUMNS)}, forgotten_at = NULL "
     "WHERE key = ?"
 )
-
-_same_content = attrgetter(*SAME_CONTENT)
-_texts = attrgetter(*TEXTS)
-_times = attrgetter(*TIMES)
 
 
 class SqliteWriting:
@@ -119,7 +115,7 @@ class SqliteWriting:
         for key, memory, forgotten_at in map(from_row, rows):
             at = None if forgotten_at is None else to_micros(forgotten_at)
             alone = msgspec.structs.replace(memory, superseded_by="")
-            check = checksum((key, *_fields(alone), at), alone.tags)
+            check = checksum((key, *values_of(alone), at), alone.tags)
             sql = "UPDATE memories SET superseded_by = '', checksum = ? WHERE key = ?"
             self._connection.execute(sql, (check, key))
 
@@ -138,7 +134,7 @@ class SqliteWriting:
         self._versions.apply()
 
     def _set_forgotten(self, stored: Stored, at: int | None) -> None:
-        fields = (stored.key, *_fields(stored.memory), at)
+        fields = (stored.key, *values_of(stored.memory), at)
         sql = "UPDATE memories SET forgotten_at = ?, checksum = ? WHERE key = ?"
         self._connection.execute(sql, (at, checksum(fields, stored.memory.tags), stored.key))
 
@@ -185,11 +181,6 @@ class SqliteWriting:
 
 def _values(key: int, memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
     """The columns of a live memory."""
-    fields = _fields(memory)
+    fields = values_of(memory)
     check = checksum((key, *fields, None), memory.tags)
-    return *fields, content_hash(_same_content(memory)), check
-
-
-def _fields(memory: Memory) -> tuple[apsw.SQLiteValue, ...]:
-    times = (None if moment is None else to_micros(moment) for moment in _times(memory))
-    return *_texts(memory), *times
+    return *fields, content_hash_of(memory), check

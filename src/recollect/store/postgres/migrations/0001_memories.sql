@@ -59,26 +59,26 @@ CREATE TABLE memories (
     archived_at  bigint,       -- since when it is left out of searches that do not ask for it
     tags         text[] COLLATE "C" NOT NULL,
     content_hash bytea NOT NULL,
-    checksum     bytea NOT NULL,  -- of every field; see store/checksums.py
-    forgotten_at bigint,          -- NULL while the memory is live
+    forgotten_at bigint,       -- NULL while the memory is live
+    -- Browsing: core, then capture, then file; newest first in each. All columns of an index have
+    -- one direction, so that a page begins behind a place by one comparison of rows.
+    browsed      smallint NOT NULL GENERATED ALWAYS AS
+                     (CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END) STORED,
+    newness      bigint NOT NULL GENERATED ALWAYS AS (-updated_at) STORED,
     PRIMARY KEY (vault, key),
     UNIQUE (vault, id)
 );
 SELECT fence('memories');
 SELECT fence('meta');
 
-CREATE FUNCTION browse_tier(tier text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
-$$ SELECT CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END $$;
-
-CREATE INDEX memories_browse ON memories (vault, browse_tier(tier), updated_at DESC, id)
+CREATE INDEX memories_browse ON memories (vault, browsed, newness, id) WHERE forgotten_at IS NULL;
+CREATE INDEX memories_recent ON memories (vault, newness, id) WHERE forgotten_at IS NULL;
+CREATE INDEX memories_made ON memories (vault, created_at, id) WHERE forgotten_at IS NULL;
+CREATE INDEX memories_project ON memories (vault, project, newness, id)
     WHERE forgotten_at IS NULL;
-CREATE INDEX memories_recent ON memories (vault, updated_at DESC, id) WHERE forgotten_at IS NULL;
-CREATE INDEX memories_made ON memories (vault, created_at DESC, id) WHERE forgotten_at IS NULL;
-CREATE INDEX memories_project ON memories (vault, project, updated_at DESC, id)
+CREATE INDEX memories_kind ON memories (vault, kind, newness, id)
     WHERE forgotten_at IS NULL;
-CREATE INDEX memories_kind ON memories (vault, kind, updated_at DESC, id)
-    WHERE forgotten_at IS NULL;
-CREATE INDEX memories_space ON memories (vault, space, updated_at DESC, id)
+CREATE INDEX memories_space ON memories (vault, space, newness, id)
     WHERE forgotten_at IS NULL;
 CREATE INDEX memories_expiring ON memories (vault, valid_until, id)
     WHERE forgotten_at IS NULL AND valid_until IS NOT NULL;
@@ -218,7 +218,7 @@ CREATE TABLE files (
     path    text COLLATE "C" NOT NULL,  -- below the folder, with slashes
     size    bigint NOT NULL,
     changed bigint NOT NULL,            -- nanoseconds, as the file system has it
-    inode   numeric(20) NOT NULL,       -- some file systems use all 64 bits
+    inode   bigint NOT NULL,
     read_at bigint NOT NULL,            -- nanoseconds
     digest  bytea NOT NULL,             -- of its bytes; empty where they were not read
     reason  text NOT NULL,              -- why it is left out; '' where it is not

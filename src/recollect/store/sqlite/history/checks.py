@@ -10,10 +10,12 @@ from typing import Any
 import apsw
 
 from recollect.store.base import Stored
+from recollect.store.differences import earlier
+from recollect.store.memory_rows import BadRow
 from recollect.store.sqlite.history.compaction import LATEST, SIZE, Removable, remove
-from recollect.store.sqlite.history.differences import earlier
-from recollect.store.sqlite.history.recording import BYTES, GROW, VERSION_BYTES, WRITE_BYTES
+from recollect.store.sqlite.history.recording import BYTES, GROW
 from recollect.store.sqlite.memories import READ, from_row
+from recollect.store.version_rows import VERSION_BYTES, WRITE_BYTES
 
 EVERY = "SELECT memory, write, before FROM versions WHERE before <> x'' ORDER BY memory, write DESC"
 OF = "SELECT memory, write, length(before) FROM versions WHERE memory = ? AND write <= ?"
@@ -42,7 +44,7 @@ def unreadable(connection: apsw.Connection) -> list[Removable]:
                 if stored is None:
                     stored = from_row(connection.execute(f"{READ} WHERE m.key = ?", (memory,)).get)
                 stored = earlier(stored, before)
-            except (apsw.CorruptError, UnicodeDecodeError):
+            except (apsw.CorruptError, BadRow, UnicodeDecodeError):
                 lost: Any = connection.execute(OF, (memory, write))
                 found += [Removable(*row) for row in lost]
                 break

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import apsw
 
 from recollect.store.history import Keep
-from recollect.store.sqlite.history.recording import BYTES, GROW, VERSION_BYTES, WRITE_BYTES
+from recollect.store.sqlite.history.recording import BYTES, GROW
+from recollect.store.version_rows import VERSION_BYTES, WRITE_BYTES, until_enough
 from recollect.times import moved, to_micros
 
 FROM = "history_from"  # in `meta`: nothing before this time is known
-ROOM = 0.05  # of the size: so much more is removed, so that not every write has to
 LATELY = 100  # writes
 SIZE = "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?), 0)"
 OLDEST = """
@@ -51,21 +51,12 @@ def removable(
         since = 0 if whole else int(connection.execute(LAST).get) - LATELY
         rows = connection.execute(MANY, (since, keep.versions, most))
         return [Removable(*row) for row in rows]
-    over = 0.0
-    if keep.size is not None:
-        size = int(connection.execute(SIZE, (BYTES,)).get)
-        over = size - keep.size * (1 - ROOM)
-        if size <= keep.size:
-            return []
+    size = int(connection.execute(SIZE, (BYTES,)).get)
+    if keep.size is not None and size <= keep.size:
+        return []
     start = LATEST if keep.days is None else to_micros(moved(now, -timedelta(days=keep.days)))
     rows = connection.execute(OLDEST, (start, most))
-    chosen = []
-    for row in rows:
-        chosen.append(Removable(*row))
-        over -= VERSION_BYTES + chosen[-1].size
-        if keep.size is not None and over <= 0:
-            break
-    return chosen
+    return until_enough((Removable(*row) for row in rows), size, keep.size)
 
 
 def remove(connection: apsw.Connection, versions: Sequence[Removable]) -> None:

@@ -7,14 +7,16 @@ from datetime import datetime
 from typing import Any
 
 from recollect.store.base import Stored
-from recollect.store.history import MOST_REMOVED, Author, Done, Keep, Version
+from recollect.store.history import MOST_REMOVED, Done, Keep, Version
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.history import compaction
-from recollect.store.sqlite.history.differences import changed_by, earlier, number_of
 from recollect.store.sqlite.history.recording import BYTES
 from recollect.store.sqlite.memories import READ, from_row
+from recollect.store.sqlite.unchanged import CHANGED
+from recollect.store.version_rows import author_of, versions_of, wound_back
 from recollect.times import EPOCH, from_micros, to_micros
 
+CHANGED_IDS = f"SELECT id FROM memories WHERE key IN ({CHANGED})"
 OF = """
     SELECT v.write, v.before, w.operation, w.at, w.action, w.interface, w.client, w.user,
            w.automatic, w.reason, w.target, w.undoes
@@ -36,7 +38,6 @@ IDS = """
     SELECT DISTINCT m.id FROM writes w JOIN versions v ON v.write = w.seq
       JOIN memories m ON m.key = v.memory
      WHERE w.seq >= ?1 AND w.operation = ?1"""
-BEGIN = "begin"
 
 
 class SqliteHistory:
@@ -46,17 +47,10 @@ class SqliteHistory:
     def of(self, id: str) -> list[Version]:
         with self._database.reading() as connection:
             found = connection.execute(f"{READ} WHERE m.id = ?", (id,)).fetchall()
-            rows: list[Any] = connection.execute(OF, (found[0][0],)).fetchall() if found else []
-            stored = from_row(found[0]) if found else None
-            versions = []
-            for row in rows:
-                assert stored is not None
-                versions.append(_version(row, stored))
-                stored = earlier(stored, row[1])
-            if stored is not None:
-                number = versions[-1].number - 1 if versions else 1
-                versions.append(_beginning(number, stored, self.begins() or EPOCH))
-            return versions
+            if not found:
+                return []
+            rows: list[Any] = connection.execute(OF, (found[0][0],)).fetchall()
+            return [*versions_of(rows, from_row(found[0]), self.begins() or EPOCH)]
 
     def last_write(self, at: datetime) -> int:
         [(later,)] = self._database.rows(FIRST_LATER, to_micros(at))
@@ -71,12 +65,10 @@ class SqliteHistory:
             keys = as_json_list({key for key, _ in rows})
             sql = f"{READ} WHERE m.key IN (SELECT value FROM json_each(?))"
             found = map(from_row, connection.execute(sql, (keys,)))
-            then: dict[int, Stored | None] = {stored.key: stored for stored in found}
-            for key, before in rows:
-                after = then[key]
-                assert after is not None
-                then[key] = earlier(after, before)
-            return then
+            return wound_back(rows, {stored.key: stored for stored in found})
+
+    def changed_ids(self, write: int) -> frozenset[str]:
+        return frozenset(str(id) for (id,) in self._database.rows(CHANGED_IDS, write))
 
     def begins(self) -> datetime | None:
         [(moment,)] = self._database.rows(BEGINS, compaction.FROM)
@@ -87,7 +79,7 @@ class SqliteHistory:
             rows: list[Any] = connection.execute(OPERATIONS, (user, limit)).fetchall()
             return [
                 Done(
-                    seq, from_micros(at), action, _author(author),
+                    seq, from_micros(at), action, author_of(author),
                     tuple([str(id) for (id,) in connection.execute(IDS, (seq,))]),
                 )
                 for seq, at, action, *author in rows
@@ -113,24 +105,3 @@ class SqliteHistory:
             rows = compaction.removable(connection, keep, now, most, whole=whole)
             compaction.remove(connection, rows)
         return len(rows)
-
-
-def _version(row: Sequence[Any], stored: Stored) -> Version:
-    write, before, operation, at, action, *author, reason, target, undoes = row
-    return Version(
-        number_of(before), write, operation, from_micros(at), action,
-        _author(author), reason, target, undoes, stored.memory, stored.forgotten_at,
-        changed_by(before),
-    )  # fmt: skip
-
-
-def _author(row: Sequence[Any]) -> Author:
-    interface, client, user, automatic = row
-    return Author(interface, client, user, bool(automatic))
-
-
-def _beginning(number: int, stored: Stored, at: datetime) -> Version:
-    """What was there when history began."""
-    return Version(
-        number, 0, 0, at, BEGIN, Author(""), "", "", None, stored.memory, stored.forgotten_at, ()
-    )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import apsw
 
 from recollect.store.base import Stored
+from recollect.store.differences import MADE, difference, number_of
 from recollect.store.history import Change
-from recollect.store.sqlite.history.differences import MADE, difference, number_of
+from recollect.store.version_rows import VERSION_BYTES, WRITE_BYTES
 from recollect.times import to_micros
 
 BYTES = "history_bytes"  # in `meta`: how many bytes history takes, about
-VERSION_BYTES = 30  # of a version beside what it keeps, with its index
-WRITE_BYTES = 80
 INSERT_WRITE = """
     INSERT INTO writes (operation, at, action, interface, client, user, automatic, reason, target,
                         undoes)

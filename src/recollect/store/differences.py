@@ -15,11 +15,11 @@ from operator import attrgetter
 from typing import Any
 from zlib import crc32
 
-import apsw
 import msgspec
 from msgspec.structs import replace
 
 from recollect.store.base import Stored
+from recollect.store.memory_rows import BadRow
 from recollect.times import from_micros, to_micros
 from recollect.types import TIMES
 
@@ -78,7 +78,7 @@ def changed_by(difference: bytes) -> tuple[str, ...]:
 
 
 def earlier(after: Stored, difference: bytes) -> Stored | None:
-    """The memory before the change; None if it was not there. CorruptError where the difference
+    """The memory before the change; None if it was not there. BadRow where the difference
     does not belong to `after`, or either is damaged."""
     if not difference:
         return None
@@ -113,8 +113,8 @@ def _decoded(difference: bytes) -> tuple[int, dict[int, Any]]:
         raise _damaged() from error
 
 
-def _damaged() -> apsw.CorruptError:
-    return apsw.CorruptError("an earlier version of a memory is not what was written")
+def _damaged() -> BadRow:
+    return BadRow("an earlier version of a memory is not what was written")
 
 
 def _check(payload: bytes, texts: Sequence[str]) -> bytes:

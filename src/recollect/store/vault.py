@@ -1,0 +1,219 @@
+"""All that the engine asks of a vault beyond searching it: each store of a home does this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from threading import local
+from typing import Any, NamedTuple, Protocol
+
+from recollect.store.base import (
+    CapturedRemark,
+    FeedbackLog,
+    Memories,
+    MomentField,
+    ReviewDecision,
+    Store,
+    TopicIndex,
+    Usage,
+    UseKind,
+)
+from recollect.store.folders import FileCopy, Folders
+from recollect.store.history import History
+from recollect.store.trash import Trash
+from recollect.types import Filter, Memory
+
+
+class Finding(NamedTuple):
+    """One check of the doctor: what is wrong (None: nothing). `note`: what a repair cost."""
+
+    check: str
+    problem: str | None
+    note: str = ""
+
+
+class VaultDatabase(Protocol):
+    """What holds the vault. `frozen`: it can only be read. `locked`: it is encrypted, and open.
+    `at_rest`: the idle lock has closed it, and the next call opens it."""
+
+    @property
+    def frozen(self) -> bool: ...
+
+    @property
+    def locked(self) -> bool: ...
+
+    @property
+    def at_rest(self) -> bool: ...
+
+    def probe(self) -> None:
+        """Raise what a search would raise."""
+
+
+class VaultMemories(Memories, Protocol):
+    def beginning(self, start: str, limit: int, *, forgotten: bool = False) -> list[str]:
+        """The ids that begin so, by alphabet: of live memories, or of forgotten ones."""
+
+    def around(
+        self, filter: Filter, at: datetime, limit: int, *, field: MomentField, later: bool
+    ) -> list[Memory]:
+        """The memories whose `field` is next to a moment, nearest first: later ones, or those of
+        the moment and before it. Of `updated_at` only those that have changed since they were
+        made."""
+
+
+class VaultTopics(TopicIndex, Protocol):
+    def hashed(self, word: str) -> bytes:
+        """A hash of the lower-cased word that only this vault can make."""
+
+
+class VaultHistory(History, Protocol):
+    def changed_ids(self, write: int) -> frozenset[str]:
+        """The ids of the memories that were changed since the write of that number."""
+
+
+class VaultFeedback(FeedbackLog, Protocol):
+    def query_vectors(self) -> Sequence[tuple[str, str, bytes]]:
+        """The model, the words and the vector of each query that has one, oldest first."""
+
+
+class VaultFolders(Folders, Protocol):
+    def copies(self) -> list[list[FileCopy]]:
+        """The files that two folders have with the same content, each with all its copies."""
+
+
+class UseCounts(Usage, Protocol):
+    """Counting never writes by itself: a write takes the counts along, or who stays does."""
+
+    @property
+    def due(self) -> bool:
+        """Whether there is anything to write, and this process did so a minute ago or never."""
+
+    def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> None:
+        """Note a use of these memories."""
+
+    def totals(self) -> dict[str, int]:
+        """How many memories were used, and how often in all."""
+
+    def fold(self) -> None:
+        """Write what was counted. StoreError while somebody else writes."""
+
+    def settle(self) -> None:
+        """Write everything now, as far as that is possible, for whoever reads the table."""
+
+
+class Reviews(Protocol):
+    """What people decided of review items, what agents proposed, and notes of how far a look
+    through the vault came."""
+
+    def all(self) -> dict[str, ReviewDecision]:
+        """Every decision and proposal, by item."""
+
+    def decide(
+        self, item: str, decision: str, at: datetime, until: datetime | None = None
+    ) -> None: ...
+
+    def unchecked(self, key: int, changed_at: int, limit: int) -> list[tuple[int, str]]:
+        """The keys and ids of the live memories behind this key, so many, and of those changed
+        since then."""
+
+    def note(self, key: str) -> str:
+        """What was noted under this key; '' for nothing."""
+
+    def set_note(self, key: str, value: str) -> None: ...
+
+
+class CapturedRemarks(Protocol):
+    """What was captured and waits for a decision, and which sentences were decided."""
+
+    def waiting(self) -> list[CapturedRemark]:
+        """What nobody has decided, the oldest first."""
+
+    def known(self, marks: Sequence[bytes]) -> dict[bytes, str | None]:
+        """Those of the marks that were captured before, and where they stand; None: decided."""
+
+    def add(self, candidates: Sequence[CapturedRemark]) -> None: ...
+
+    def settle(self, mark: bytes, now: datetime) -> None:
+        """Decided: what was said goes from here, and with it the marks of long ago."""
+
+
+class Aging(Protocol):
+    """Which captures a policy is about: by their age, and by how they were used."""
+
+    def unchanged(self, filter: Filter, before: datetime, *, unless_useful: bool) -> list[str]:
+        """Captures that nobody has changed since then, oldest first; without those that somebody
+        opened or accepted."""
+
+    def unreturned(self, filter: Filter, before: datetime) -> list[str]:
+        """Captures that were neither changed nor returned, opened or accepted since then."""
+
+    def beyond(self, filter: Filter, most: int) -> list[str]:
+        """Of the captures of each project all but those that were changed or used last."""
+
+    def weak(self, before: datetime, limit: int) -> list[str]:
+        """Captures that nobody signed and that were of no use since they were made, before then."""
+
+
+class VaultStore(Store, Protocol):
+    """A vault that a home can have."""
+
+    kept: local  # what others have in memory of the vault, by thread
+
+    @property
+    def database(self) -> VaultDatabase: ...
+
+    @property
+    def memories(self) -> VaultMemories: ...
+
+    @property
+    def topics(self) -> VaultTopics: ...
+
+    @property
+    def feedback(self) -> VaultFeedback: ...
+
+    @property
+    def history(self) -> VaultHistory: ...
+
+    @property
+    def folders(self) -> VaultFolders: ...
+
+    @property
+    def usage(self) -> UseCounts: ...
+
+    @property
+    def reviews(self) -> Reviews: ...
+
+    @property
+    def candidates(self) -> CapturedRemarks: ...
+
+    @property
+    def aging(self) -> Aging: ...
+
+    @property
+    def trash(self) -> Trash: ...
+
+    def moment(self) -> AbstractContextManager[object]:
+        """A block in which everything is read as of one moment. It gives a value that is the same
+        as long as nothing was written."""
+
+    def changes(self) -> int:
+        """A number that changes whenever another one has written."""
+
+    def counts(self) -> dict[str, Any]:
+        """How many memories, tags and so on there are."""
+
+    def rebuild(self) -> None:
+        """Make everything that is derived from the memories again, except vectors."""
+
+    def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
+        """Check every memory and everything that is derived from them."""
+
+    def glance(self) -> list[Finding]:
+        """Check what can be checked at once, however large the vault is."""
+
+    def scrub(self) -> None:
+        """Remove what is left of purged memories."""
+
+    def resume_merging(self) -> None:
+        """For a process that stays: do, beside everything else, the upkeep that others left."""
