@@ -40,6 +40,7 @@ class PackedIndexes:
             return None
         from recollect.store.sqlite.packed.segmented import (  # noqa: PLC0415  start-up time
             SegmentedSearch,
+            StoredTokenRows,
         )
         from recollect.store.sqlite.segments.reader import (  # noqa: PLC0415  as above
             Segments,
@@ -53,7 +54,7 @@ class PackedIndexes:
             return None
         if unchanged_since is not None:
             found = without(found, self.changed.keys(unchanged_since))
-        return SegmentedSearch(connection, found)
+        return SegmentedSearch(StoredTokenRows(connection, found), found)
 
     def search(
         self, index: KeywordIndexName, expression: str, unchanged_since: int | None = None

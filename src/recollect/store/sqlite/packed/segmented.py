@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, Protocol
 
 import apsw
 import numpy as np
@@ -19,47 +20,90 @@ from recollect.store.sqlite.segments.postings import (
 )
 from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, SegmentedIndex
 
+PostingsRow = tuple[int, int, int, bytes]
+PlacesRow = tuple[int, int, int, bytes, bytes]
 
-class SegmentedSearch:
-    """One index of all segments, within a transaction. One statement asks all of them, and what it
-    finds becomes one array: the time hardly depends on how many segments there are."""
+
+class TokenRows(Protocol):
+    """The rows of tokens in all segments of an index, each with the number of its segment, then its
+    documents, bits and postings: at one moment, in order of the segments."""
+
+    def postings(self, token: str) -> Sequence[PostingsRow]: ...
+
+    def places(self, token: str) -> Sequence[PlacesRow]:
+        """The same rows, and the places behind the postings."""
+
+    def beginning(self, start: str) -> Sequence[PostingsRow]:
+        """The rows of all tokens that begin so, in any order."""
+
+    def tokens(self, start: str) -> Sequence[tuple[str, int]]:
+        """These tokens by alphabet, and how many documents hold each, the dead included."""
+
+
+class StoredTokenRows:
+    """The rows in a vault in SQLite. One statement asks all segments."""
 
     def __init__(self, connection: apsw.Connection, index: SegmentedIndex) -> None:
-        self._execute = connection.execute
-        bounds = zip(index.starts, index.starts[1:], strict=False)
-        self._bounds = dict(zip(index.numbers, bounds, strict=True))
-        self.keys, self.lengths = index.keys, index.lengths
-        self.live, self.rows, self.tokens = index.live, index.rows, index.tokens
+        self._connection = connection
         numbers = ", ".join(map(str, index.numbers))
         within = f"FROM {STORED} WHERE p.segment IN ({numbers}) AND p.words = {index.words}"
         self._of_token = f"{within} AND p.token = ? ORDER BY p.segment"
         self._beginning = f"{within} AND p.token >= ? AND p.token < ?"
 
-    def documents(self, token: str) -> int:
-        """How many live documents hold the token."""
-        if self.live is not None:
-            found = self.postings(token)
-            return 0 if found is None else int(self.live[found.documents].sum())
-        return int(self._execute(f"SELECT total(p.documents) {self._of_token}", (token,)).get)
+    def _rows(self, sql: str, *values: str) -> Any:
+        return self._connection.execute(sql, values).fetchall()
+
+    def postings(self, token: str) -> Sequence[PostingsRow]:
+        rows: Sequence[PostingsRow]
+        rows = self._rows(f"SELECT p.segment, {POSTINGS} {self._of_token}", token)
+        return rows
+
+    def places(self, token: str) -> Sequence[PlacesRow]:
+        rows: Sequence[PlacesRow]
+        rows = self._rows(f"SELECT p.segment, {POSTINGS}, {PLACES} {self._of_token}", token)
+        return rows
+
+    def beginning(self, start: str) -> Sequence[PostingsRow]:
+        rows: Sequence[PostingsRow]
+        sql = f"SELECT p.segment, {POSTINGS} {self._beginning}"
+        rows = self._rows(sql, start, start + LAST)
+        return rows
+
+    def tokens(self, start: str) -> Sequence[tuple[str, int]]:
+        rows: Sequence[tuple[str, int]]
+        sql = f"SELECT p.token, sum(p.documents) {self._beginning} GROUP BY p.token"
+        rows = self._rows(sql, start, start + LAST)
+        return rows
+
+
+class SegmentedSearch:
+    """One index of all segments, within a transaction. What is read of all of them becomes one
+    array: the time hardly depends on how many segments there are."""
+
+    def __init__(self, rows: TokenRows, index: SegmentedIndex) -> None:
+        self._rows = rows
+        bounds = zip(index.starts, index.starts[1:], strict=False)
+        self._bounds = dict(zip(index.numbers, bounds, strict=True))
+        self.keys, self.lengths = index.keys, index.lengths
+        self.live, self.rows, self.tokens = index.live, index.rows, index.tokens
 
     def postings(self, token: str) -> Postings | None:
         """The token's documents, the dead included, and its frequencies."""
-        rows = self._execute(f"SELECT p.segment, {POSTINGS} {self._of_token}", (token,)).fetchall()
+        rows = self._rows.postings(token)
         if not rows:
             return None
         with _damage_told():
-            found = [read_postings(*row) for _, *row in rows]  # type: ignore[arg-type]
+            found = [read_postings(*row) for _, *row in rows]
             moved = self._moved([row[0] for row in rows], [one.documents for one in found])
             return _together(moved, found)
 
     def places(self, token: str) -> Places | None:
         """Every occurrence of the token, those in dead documents included."""
-        sql = f"SELECT p.segment, {POSTINGS}, {PLACES} {self._of_token}"
-        rows = self._execute(sql, (token,)).fetchall()
+        rows = self._rows.places(token)
         if not rows:
             return None
         with _damage_told():
-            found = [read_places(*row) for _, *row in rows]  # type: ignore[arg-type]
+            found = [read_places(*row) for _, *row in rows]
             moved = self._moved([row[0] for row in rows], [one.documents for one in found])
         if len(found) == 1:
             return moved[0], found[0].columns, found[0].positions
@@ -69,31 +113,33 @@ class SegmentedSearch:
     def cells(self, start: str) -> Places | None:
         """The documents and columns in which tokens stand that begin so, and how often: once for
         each token, in no order, the dead included."""
-        sql = f"SELECT p.segment, {POSTINGS} {self._beginning}"
-        rows = self._execute(sql, (start, start + LAST)).fetchall()
+        rows = self._rows.beginning(start)
         if not rows:
             return None
         with _damage_told():
-            bounds = [self._bounds[row[0]] for row in rows]  # type: ignore[index]
-            return read_cells([row[1:] for row in rows], bounds)  # type: ignore[misc]
+            bounds = [self._bounds[row[0]] for row in rows]
+            return read_cells([row[1:] for row in rows], bounds)
 
     def beginning(self, start: str) -> list[str]:
         """The tokens of live documents that begin so, by alphabet."""
-        sql = f"SELECT p.token, sum(p.documents) {self._beginning} GROUP BY p.token"
         dead = len(self.keys) - self.rows
-        rows = self._execute(sql, (start, start + LAST)).fetchall()
         # What stands in more documents than are dead stands in a live one.
         return [
-            str(token)
-            for token, documents in rows
-            if int(documents) > dead or self.documents(str(token))  # type: ignore[arg-type]
+            token
+            for token, documents in self._rows.tokens(start)
+            if documents > dead or self._is_live(token)
         ]
 
-    def _moved(self, segments: Iterable[object], every: Iterable[Numbers]) -> list[Documents]:
+    def _is_live(self, token: str) -> bool:
+        """Whether a live document holds the token."""
+        found = self.postings(token)
+        return found is not None and (self.live is None or bool(self.live[found.documents].any()))
+
+    def _moved(self, segments: Iterable[int], every: Iterable[Numbers]) -> list[Documents]:
         """The documents of rows of these segments by their numbers among those of all."""
         moved: list[Documents] = []
         for segment, documents in zip(segments, every, strict=True):
-            start, end = self._bounds[segment]  # type: ignore[index]
+            start, end = self._bounds[segment]
             if int(documents.max()) >= end - start:
                 raise ValueError("it has no such document")
             moved.append(documents.astype(np.int64, copy=False) + start)

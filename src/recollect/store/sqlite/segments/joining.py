@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,10 @@ WITHIN = f"""
     SELECT p.token, {POSTINGS}, {PLACES} FROM {STORED} WHERE p.segment = ? AND p.words = ?
        AND p.token > ? AND (p.token <= ? OR ? IS NULL) ORDER BY p.token"""
 
+# Reads the next tokens behind this one: the last of them, None at the end, and the rows of each
+# source, by alphabet.
+ReadBehind = Callable[[str], tuple[str | None, list[list[Row]]]]
+
 
 def joined_documents(sources: Sequence[Segment]) -> tuple[Documents, list[Numbers]]:
     """The live documents of all, and for each source the new numbers of its documents, -1 for the
@@ -60,39 +64,42 @@ def joined_documents(sources: Sequence[Segment]) -> tuple[Documents, list[Number
     return Documents(keys[order], np.concatenate(lengths)[order]), numbers
 
 
-def joined_rows(
-    database: Vault, sources: Sequence[Segment], numbers: Sequence[Numbers]
-) -> Iterator[list[Row]]:
+def joined_rows(read: ReadBehind, numbers: Sequence[Numbers]) -> Iterator[list[Row]]:
     """The rows of the joined index, some at a time, where documents have these new numbers."""
-    for names, found in occurrences(database, sources, numbers):
+    for names, found in occurrences(read, numbers):
         yield list(encoded(names, in_order(found)))
 
 
 def occurrences(
-    database: Vault, sources: Sequence[Segment], numbers: Sequence[Numbers]
+    read: ReadBehind, numbers: Sequence[Numbers]
 ) -> Iterator[tuple[list[str], Occurrences]]:
     """All tokens by alphabet, some at a time, with their occurrences in all sources, in no order.
-    The segments stay while they are read, so each read may be of another moment. `numbers`: the new
-    numbers of each source's documents, -1 for those that are left out."""
-    largest = max(sources, key=lambda source: len(source.keys))
+    `numbers`: the new numbers of each source's documents, -1 for those that are left out."""
     low: str | None = ""
     while low is not None:
+        low, rows = read(low)
+        names = sorted({row[0] for every in rows for row in every})
+        rank = {name: number for number, name in enumerate(names)}
+        found = [_read(every, rank, new) for every, new in zip(rows, numbers, strict=True) if every]
+        if found:
+            yield names, _together(found)
+
+
+def stored_rows(database: Vault, sources: Sequence[Segment]) -> ReadBehind:
+    """Reads segments of a vault in SQLite. They stay while they are read, so each read may be of
+    another moment."""
+    largest = max(sources, key=lambda source: len(source.keys))
+
+    def read(low: str) -> tuple[str | None, list[list[Row]]]:
         with database.reading() as connection:
             high = connection.execute(NEXT, (*largest.place, low, TOKENS)).get
             rows = [
                 connection.execute(WITHIN, (*source.place, low, high, high)).fetchall()
                 for source in sources
             ]
-        names = sorted({str(row[0]) for every in rows for row in every})
-        rank = {name: number for number, name in enumerate(names)}
-        found = [
-            _read(every, rank, new)  # type: ignore[arg-type]
-            for every, new in zip(rows, numbers, strict=True)
-            if every
-        ]
-        if found:
-            yield names, _together(found)
-        low = high
+        return high, rows  # type: ignore[return-value]
+
+    return read
 
 
 def _together(found: Sequence[Occurrences]) -> Occurrences:

@@ -23,7 +23,11 @@ from recollect.store.prepared import Row
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.checksums import RowsChecksum
-from recollect.store.sqlite.segments.joining import joined_documents, joined_rows
+from recollect.store.sqlite.segments.joining import (
+    joined_documents,
+    joined_rows,
+    stored_rows,
+)
 from recollect.store.sqlite.segments.packing import pack
 from recollect.store.sqlite.segments.reader import WORDS, Documents, Segments
 from recollect.store.sqlite.segments.writer import (
@@ -146,7 +150,7 @@ class Merger:
                 self._write(number, index, NOTHING, [])
                 continue
             documents, numbers = joined_documents(sources)
-            rows = joined_rows(self._database, sources, numbers)
+            rows = joined_rows(stored_rows(self._database, sources), numbers)
             self._write(number, index, documents, rows)
             keys = keys or documents.keys.tolist()  # those of the first index: of every memory
         self._publish(number, keys, replaced=group)

@@ -38,6 +38,16 @@ class Vault(Protocol):
         """A block that reads one moment."""
 
 
+class SegmentSource(Protocol):
+    """The segments of a vault at one moment, whichever database holds them."""
+
+    def changes(self, after: int) -> Sequence[tuple[int, int]]:
+        """The log behind this entry: each memory, and up to which segment it was changed."""
+
+    def documents(self, number: int, words: int) -> Documents:
+        """The documents of an index of a segment."""
+
+
 class Documents(NamedTuple):
     """The documents of one index of one segment."""
 
@@ -125,8 +135,9 @@ class Segments:
         writing = connection.txn_state() == apsw.SQLITE_TXN_WRITE
         cache = SegmentCache() if writing else self._cache
         numbers = tuple(int(number) for number, _ in state)  # type: ignore[arg-type]
-        changes = cache.changes(connection, numbers, int(state[0][1]))  # type: ignore[arg-type]
-        return cache.index(connection, WORDS[index], changes)
+        stored = StoredSegments(connection)
+        changes = cache.changes(stored, numbers, int(state[0][1]))  # type: ignore[arg-type]
+        return cache.index(stored, WORDS[index], changes)
 
     def each(self, index: KeywordIndexName) -> Sequence[Segment]:
         """The segments of an index by themselves, as `current`."""
@@ -142,12 +153,12 @@ class SegmentCache:
         self._changes = Changes((), 0, nothing, nothing)
         self._indexes: dict[int, SegmentedIndex] = {}
 
-    def changes(self, connection: apsw.Connection, numbers: tuple[int, ...], seq: int) -> Changes:
+    def changes(self, source: SegmentSource, numbers: tuple[int, ...], seq: int) -> Changes:
         known = self._changes
         if (known.numbers, known.seq) == (numbers, seq):
             return known
         follows = known.numbers == numbers and known.seq < seq
-        rows = connection.execute(CHANGES, (known.seq if follows else 0,)).fetchall()
+        rows = source.changes(known.seq if follows else 0)
         read = np.array(rows, np.int64).reshape(-1, 2).T
         before = (known.memories, known.segments) if follows else read[:, :0]
         both = (np.concatenate(two) for two in zip(before, read, strict=True))
@@ -156,7 +167,7 @@ class SegmentCache:
             self._changes = new
         return new
 
-    def index(self, connection: apsw.Connection, words: int, changes: Changes) -> SegmentedIndex:
+    def index(self, source: SegmentSource, words: int, changes: Changes) -> SegmentedIndex:
         known = self._indexes.get(words)
         if known is not None and (known.numbers, known.seq) == (changes.numbers, changes.seq):
             return known
@@ -165,8 +176,7 @@ class SegmentCache:
         else:
             read = {} if known is None else {one.number: one for one in known.each()}
             parts = [
-                read.get(number) or read_documents(connection, number, words)
-                for number in changes.numbers
+                read.get(number) or source.documents(number, words) for number in changes.numbers
             ]
             starts = np.cumsum([0, *(len(part.keys) for part in parts)]).tolist()
             keys = np.concatenate([part.keys for part in parts])
@@ -178,13 +188,21 @@ class SegmentCache:
         return new
 
 
-def read_documents(connection: apsw.Connection, number: int, words: int) -> Documents:
-    """The documents of an index of a segment."""
-    row = connection.execute(DOCUMENTS, (number, words)).fetchone()
-    if row is None or len(row[0]) != 2 * len(row[1]):
-        raise apsw.CorruptError(f"segment {number} cannot be read")
-    keys, lengths = row
-    return Documents(np.frombuffer(keys, KEY), np.frombuffer(lengths, DOCUMENT))
+class StoredSegments:
+    """The segments of a vault in SQLite, within a transaction."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._execute = connection.execute
+
+    def changes(self, after: int) -> Sequence[tuple[int, int]]:
+        return self._execute(CHANGES, (after,)).fetchall()  # type: ignore[return-value]
+
+    def documents(self, number: int, words: int) -> Documents:
+        row = self._execute(DOCUMENTS, (number, words)).fetchone()
+        if row is None or len(row[0]) != 2 * len(row[1]):
+            raise apsw.CorruptError(f"segment {number} cannot be read")
+        keys, lengths = row
+        return Documents(np.frombuffer(keys, KEY), np.frombuffer(lengths, DOCUMENT))
 
 
 def _living(index: SegmentedIndex, changes: Changes) -> SegmentedIndex:

@@ -6,7 +6,12 @@ import numpy as np
 
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.segments.checksums import rows_checksum
-from recollect.store.sqlite.segments.joining import in_order, occurrences, selected
+from recollect.store.sqlite.segments.joining import (
+    in_order,
+    occurrences,
+    selected,
+    stored_rows,
+)
 from recollect.store.sqlite.segments.postings import encoded
 from recollect.store.sqlite.segments.reader import WORDS, Documents, Segment, Segments
 from recollect.store.sqlite.segments.writer import (
@@ -42,7 +47,8 @@ def _scrub(database: Database, segment: Segment, *, patient: bool) -> None:
     if not dead.any():
         return
     number, words = segment.place
-    for names, found in occurrences(database, [segment], [np.arange(len(dead))]):
+    read = stored_rows(database, [segment])
+    for names, found in occurrences(read, [np.arange(len(dead))]):
         holds = dead[found.places.documents]
         changed = np.unique(found.tokens[holds])
         if not len(changed):
