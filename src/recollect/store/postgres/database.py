@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import psycopg
 
 from recollect.errors import StoreError
+from recollect.store.base import KeywordIndexName
 from recollect.store.postgres.errors import BUSY_SECONDS, SEARCH_SECONDS, as_store_errors
 from recollect.store.postgres.migration import SCHEMA, check_version, refuse_other_version
 from recollect.store.postgres.pool import Connection, pool_of
@@ -18,6 +19,7 @@ from recollect.store.postgres.pool import Connection, pool_of
 BEGIN = f"BEGIN {{mode}}; {SCHEMA}; SET LOCAL recollect.vault = '{{vault}}'; {{limits}}"
 READS = f"SET LOCAL statement_timeout = '{SEARCH_SECONDS:.0f}s'"
 WRITES = f"SET LOCAL lock_timeout = '{BUSY_SECONDS:.0f}s'"
+NO_LIMITS = "SET LOCAL idle_in_transaction_session_timeout = 0"
 SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool"
 FIND = "SELECT key, secret FROM vaults WHERE name = %s"
@@ -36,6 +38,25 @@ class VaultLock(NamedTuple):
     last_key: int
     last_write: int
     transaction: str
+
+
+class WordLookup(Protocol):
+    """What a filter looks up."""
+
+    def holding(self, indexes: Sequence[KeywordIndexName], words: Sequence[str]) -> list[int]:
+        """The keys of the memories of which one of these indexes holds all the words."""
+
+
+class AfterWrites(Protocol):
+    """What follows writes."""
+
+    def wrote(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def run(self, *, scrub: bool = False) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class _Block:
@@ -70,6 +91,10 @@ class PostgresDatabase:
                 connection.execute(MAKE, (vault, os.urandom(32)))
                 found = connection.execute(FIND, (vault,)).fetchall()
             [(self._key, self.secret)] = found
+
+    def attach(self, words: WordLookup, merging: AfterWrites) -> None:
+        """Give it what filters and writes need, and what needs a database itself."""
+        self.words, self.merging = words, merging
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
@@ -127,6 +152,27 @@ class PostgresDatabase:
                 raise
             finally:
                 self._local.block = None
+                self._pool.give(connection)
+
+    @contextmanager
+    def aside(self) -> Iterator[Connection]:
+        """A transaction beside this thread's own, without the vault's lock: for what nobody reads
+        yet, or a lock that lasts as long as the block."""
+        with self.outside() as connection:
+            connection.execute(BEGIN.format(mode="", vault=self._key, limits=NO_LIMITS))
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def outside(self) -> Iterator[Connection]:
+        """A connection without a transaction, about no vault."""
+        with as_store_errors(self.place):
+            connection = self._begun("SELECT")
+            try:
+                yield connection
+            finally:
+                if connection.info.transaction_status.name in ("INTRANS", "INERROR"):
+                    connection.execute("ROLLBACK")
                 self._pool.give(connection)
 
     def _begun(self, begin: str) -> Connection:

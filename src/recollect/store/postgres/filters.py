@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from recollect.named_tuples import NamedTuple
+from recollect.store.base import KeywordIndexName
 from recollect.times import to_micros
 from recollect.types import Filter
 
 if TYPE_CHECKING:
     from recollect.store.postgres.database import PostgresDatabase
+    from recollect.store.postgres.pool import Connection
 
 EQUAL = ("project", "source", "domain", "kind", "space", "severity", "tier")
 TIMES = {
@@ -27,10 +31,25 @@ UNCHANGED = (
     "WHERE v.vault = vault() AND v.memory = {key} AND v.write > %s)"
 )
 
+# The keys of those that have.
+CHANGED = "SELECT DISTINCT memory FROM versions WHERE vault = vault() AND write > %s"
+ANYWHERE: tuple[KeywordIndexName, ...] = ("stemmed", "details")  # together they hold every field
+ANY_ARCHIVED = """
+SELECT 1 FROM memories
+ WHERE vault = vault() AND archived_at IS NOT NULL AND forgotten_at IS NULL LIMIT 1"""
+
 
 class SqlCondition(NamedTuple):
     sql: str
     values: list[Any]
+
+
+def settled(filter: Filter, connection: Connection) -> Filter:
+    """The filter, with `archived` False where the vault has archived memories that it leaves out:
+    where there are none, no search pays for them."""
+    if filter.archived is None and connection.execute(ANY_ARCHIVED).fetchall():
+        return replace(filter, archived=False)
+    return filter
 
 
 def where(filter: Filter, database: PostgresDatabase, *, forgotten: bool = False) -> SqlCondition:
@@ -57,6 +76,13 @@ def where(filter: Filter, database: PostgresDatabase, *, forgotten: bool = False
         parts.append("(m.valid_from IS NULL OR m.valid_from <= %s)")
         parts.append("(m.valid_until IS NULL OR m.valid_until > %s)")
         values += (to_micros(filter.valid_at),) * 2
+    if filter.holding:
+        parts.append("m.key = ANY(%s)")
+        values.append(database.words.holding(("stemmed",), filter.holding))
+    for words in filter.without:
+        each = [set(database.words.holding(ANYWHERE, [word])) for word in words]
+        parts.append("m.key <> ALL(%s)")
+        values.append(sorted(set.intersection(*each)))
     for column, unwanted in (("kind", filter.without_kinds), ("project", filter.without_projects)):
         if unwanted:
             parts.append(f"m.{column} <> ALL(%s)")

@@ -60,13 +60,13 @@ class SqliteKeyword:
         filter = self._topics.settled(query.filter)
         if not query.expression or query.limit < 1 or self._nothing_is(filter.kind):
             return KeywordMatches([])
-        with self._database.reading() as connection:
+        with self._database.reading():
             since = filter.unchanged_since
             packed = self._packed.search(query.index, query.expression, since)
             if packed is not None:
                 rest = msgspec.structs.replace(filter, unchanged_since=None)  # the segments know it
                 condition = where(rest, self._topics) if rest.narrows() else None
-                found, common = packed.best(query, connection, condition)
+                found, common = self._packed.best(query, packed, condition)
                 found += self._buffered(query, packed.buffered, common, found)
                 found.sort(key=lambda match: (-match.score, match.memory_id))
                 return KeywordMatches(found[: query.limit])

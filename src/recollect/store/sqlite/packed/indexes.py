@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recollect.store.base import KeywordIndexName
+from recollect.store.base import KeywordIndexName, KeywordQuery, KeywordStatistics, Match
 from recollect.store.sqlite.bm25 import counted
 from recollect.store.sqlite.changed_rows import ChangedRows
 from recollect.store.sqlite.connection import Database
@@ -13,6 +13,7 @@ from recollect.store.sqlite.fts5_index import TABLES, phrases, understood
 from recollect.store.sqlite.segments.buffer import is_alone
 
 if TYPE_CHECKING:
+    from recollect.store.sqlite.filters import Condition
     from recollect.store.sqlite.packed.search import PackedSearch
     from recollect.store.sqlite.packed.segmented import SegmentedSearch
     from recollect.store.sqlite.segments.reader import Segments
@@ -79,3 +80,13 @@ class PackedIndexes:
         if buffered.rows and unchanged_since is not None:
             counting = self.changed.left(TABLES[index], asked, unchanged_since)
         return PackedSearch(segments, buffered, counting, index, node)
+
+    def best(
+        self, query: KeywordQuery, packed: PackedSearch, condition: Condition | None
+    ) -> tuple[list[Match], KeywordStatistics]:
+        """The best of the segments that meet a condition, and what they were scored by."""
+        from recollect.store.sqlite.packed.search import (  # noqa: PLC0415  start-up time
+            MemoriesThat,
+        )
+
+        return packed.best(query, MemoriesThat(self._database.connection(), condition))

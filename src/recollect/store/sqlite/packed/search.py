@@ -12,7 +12,7 @@ from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.filters import Condition
 from recollect.store.sqlite.packed.evaluation import counted, evaluated
 from recollect.store.sqlite.packed.phrases import Node
-from recollect.store.sqlite.packed.ranking import Keys, Scores, best, scored
+from recollect.store.sqlite.packed.ranking import Keys, Passing, Scores, best, scored
 from recollect.store.sqlite.packed.segmented import SegmentedSearch
 
 
@@ -42,14 +42,11 @@ class PackedSearch:
         both = tuple(map(sum, zip(holding, others, strict=True)))
         return KeywordStatistics(self._segments.rows + rows, self._segments.tokens + tokens, both)
 
-    def best(
-        self, query: KeywordQuery, connection: apsw.Connection, condition: Condition | None
-    ) -> tuple[list[Match], KeywordStatistics]:
-        """The best that meet the condition, best first, equal scores by id; and what they were
-        scored by."""
-        limit = query.limit if condition is None else None
+    def best(self, query: KeywordQuery, passing: Passing) -> tuple[list[Match], KeywordStatistics]:
+        """The best that pass, best first, equal scores by id; and what they were scored by."""
+        limit = None if passing.narrows else query.limit
         keys, scores, common = self._ranked(query.column_weights, query.common, limit)
-        return best(keys, scores, query.limit, MemoriesThat(connection, condition)), common
+        return best(keys, scores, query.limit, passing), common
 
     def scores(self, query: KeywordQuery) -> tuple[list[tuple[int, float]], KeywordStatistics]:
         """The key and the score of every match, and what they were scored by."""

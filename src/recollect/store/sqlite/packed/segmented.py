@@ -20,6 +20,7 @@ from recollect.store.sqlite.segments.postings import (
 )
 from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, SegmentedIndex
 
+FEW_ROWS = 8  # of one token: each by itself takes as long as all of more together
 PostingsRow = tuple[int, int, int, bytes]
 PlacesRow = tuple[int, int, int, bytes, bytes]
 
@@ -93,7 +94,9 @@ class SegmentedSearch:
         if not rows:
             return None
         with _damage_told():
-            found = [read_postings(*row) for _, *row in rows]
+            if len(rows) > FEW_ROWS:
+                return _of_cells(self._cells(rows))
+            found = [read_postings(*row[1:]) for row in rows]
             moved = self._moved([row[0] for row in rows], [one.documents for one in found])
             return _together(moved, found)
 
@@ -103,7 +106,7 @@ class SegmentedSearch:
         if not rows:
             return None
         with _damage_told():
-            found = [read_places(*row) for _, *row in rows]
+            found = [read_places(*row[1:]) for row in rows]
             moved = self._moved([row[0] for row in rows], [one.documents for one in found])
         if len(found) == 1:
             return moved[0], found[0].columns, found[0].positions
@@ -117,8 +120,10 @@ class SegmentedSearch:
         if not rows:
             return None
         with _damage_told():
-            bounds = [self._bounds[row[0]] for row in rows]
-            return read_cells([row[1:] for row in rows], bounds)
+            return self._cells(rows)
+
+    def _cells(self, rows: Sequence[PostingsRow]) -> Places:
+        return read_cells([row[1:] for row in rows], [self._bounds[row[0]] for row in rows])
 
     def beginning(self, start: str) -> list[str]:
         """The tokens of live documents that begin so, by alphabet."""
@@ -144,6 +149,15 @@ class SegmentedSearch:
                 raise ValueError("it has no such document")
             moved.append(documents.astype(np.int64, copy=False) + start)
         return moved
+
+
+def _of_cells(cells: Places) -> Postings:
+    """The postings of one token in many small segments, which are quicker read together."""
+    documents, places = np.unique(cells[0], return_inverse=True)
+    columns, inside = np.unique(cells[1], return_inverse=True)
+    frequencies = np.zeros((len(columns), len(documents)), cells[2].dtype)
+    frequencies[inside, places] = cells[2]
+    return Postings(documents.astype(np.int64, copy=False), tuple(columns.tolist()), frequencies)
 
 
 def _together(documents: Sequence[Documents], found: Sequence[Postings]) -> Postings:

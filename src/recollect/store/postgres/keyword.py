@@ -1,0 +1,93 @@
+"""Keyword search with BM25: the expressions, tokens and formula of SQLite's FTS5 over segments that
+PostgreSQL holds; filters before the limit, ties by id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from recollect.query.fts5 import each_counted
+from recollect.store.base import (
+    KeywordIndexName,
+    KeywordMatches,
+    KeywordQuery,
+    KeywordStatistics,
+)
+from recollect.store.postgres.database import PostgresDatabase
+from recollect.store.postgres.filters import SqlCondition, settled, where
+from recollect.store.postgres.pool import Connection
+from recollect.store.postgres.segments import WordSegments
+from recollect.store.postgres.small import TOKENIZING
+from recollect.store.sqlite.packed.ranking import Keys
+from recollect.store.sqlite.snippets import snippets
+from recollect.types import Memory
+
+EVERY = SqlCondition("m.vault = vault()", [])
+
+
+class PostgresKeyword:
+    def __init__(self, database: PostgresDatabase, words: WordSegments) -> None:
+        self._database = database
+        self._words = words
+
+    def match(self, query: KeywordQuery) -> KeywordMatches:
+        if not query.expression or query.limit < 1:
+            return KeywordMatches([])
+        with self._database.reading() as connection:
+            since = query.filter.unchanged_since
+            found = self._words.search(connection, query.index, query.expression, since)
+            if isinstance(found, int):
+                return KeywordMatches([])
+            rest = settled(query.filter, connection)
+            rest = msgspec.structs.replace(rest, unchanged_since=None)  # the segments know it
+            condition = where(rest, self._database) if rest.narrows() else None
+            matches, _ = found.best(query, PassingMemories(connection, condition))
+        return KeywordMatches(matches)
+
+    def statistics(
+        self, index: KeywordIndexName, expression: str, unchanged_since: int | None = None
+    ) -> KeywordStatistics:
+        with self._database.reading() as connection:
+            found = self._words.search(connection, index, expression, unchanged_since)
+            if isinstance(found, int):
+                return KeywordStatistics(0, 0, (0,) * found)
+            return found.statistics()
+
+    def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
+        return each_counted(words, lambda asked: self.statistics(index, asked).holding)
+
+    def tokens(self, text: str) -> list[str]:
+        return TOKENIZING.cut["stemmed"](text)
+
+    def terms(
+        self, index: KeywordIndexName, start: str, unchanged_since: int | None = None
+    ) -> list[str]:
+        with self._database.reading() as connection:
+            found = self._words.segments(connection, index, unchanged_since)
+            return [] if found is None else found[0].beginning(start)
+
+    def snippets(
+        self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]
+    ) -> dict[str, str]:
+        return snippets(index, expression, memories)
+
+
+class PassingMemories:
+    """The memories that meet a condition; None: all of them."""
+
+    def __init__(self, connection: Connection, condition: SqlCondition | None) -> None:
+        self._connection = connection
+        self._condition, self._values = condition or EVERY
+        self.narrows = condition is not None
+
+    def ids(self, keys: Keys) -> dict[int, str]:
+        sql = f"SELECT m.key, m.id FROM memories m WHERE m.key = ANY(%s) AND {self._condition}"
+        asked = (keys.tolist(), *self._values)
+        return dict(self._connection.execute(sql, asked, binary=True).fetchall())
+
+    def every(self) -> Keys:
+        sql = f"SELECT m.key FROM memories m WHERE {self._condition}"
+        rows = self._connection.execute(sql, self._values or None, binary=True).fetchall()
+        return np.array([key for (key,) in rows], np.int64)

@@ -1,0 +1,276 @@
+"""Vectors in pgvector's type: storing them, what waits for one, and the cosines of those named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import DimensionMismatch
+from recollect.store.base import Coverage, StoredVector, VectorMatch, Waiting
+from recollect.store.postgres import nearest
+from recollect.store.postgres.changes import IndexChange
+from recollect.store.postgres.database import PostgresDatabase
+from recollect.store.postgres.filters import CHANGED, UNCHANGED
+from recollect.store.postgres.pool import Connection
+from recollect.store.postgres.vector_values import VectorValue, as_rows, as_value
+from recollect.store.sqlite.vector_rows import best_cosines, between
+from recollect.store.sqlite.vectors import WINDOW
+from recollect.types import Filter, Span
+
+if TYPE_CHECKING:
+    from recollect.store.base import Vector
+
+TEXT = "m.title || chr(10) || m.text || chr(10) || m.context"
+SIZE = "octet_length(m.title) + octet_length(m.text) + octet_length(m.context)"
+TEXTS = f"""
+SELECT m.key, {TEXT} FROM memories m
+ WHERE m.vault = vault() AND m.key = ANY(%s) AND m.forgotten_at IS NULL"""
+STORED = """
+SELECT m.id, v.start, v.stop, v.vector
+  FROM memories m JOIN models o ON o.vault = vault() AND o.identity = %s
+  JOIN vectors v ON v.vault = vault() AND v.memory = m.key AND v.model = o.key
+ WHERE m.vault = vault() AND m.id = ANY(%s) ORDER BY v.passage"""
+DIMENSIONS = "SELECT value FROM meta WHERE vault = vault() AND key = 'embedding_dim'"
+ADOPT = """
+INSERT INTO meta VALUES (vault(), 'embedding_dim', %s), (vault(), 'embedding_identity', %s)
+    ON CONFLICT (vault, key) DO UPDATE SET value = excluded.value"""
+OTHER_DIMENSIONS = "vault = vault() AND identity = %s AND dimensions <> %s"
+MODEL = "SELECT key FROM models WHERE vault = vault() AND identity = %s"
+NEW_MODEL = """
+WITH made AS (INSERT INTO models (vault, identity, dimensions) VALUES (vault(), %s, %s)
+              RETURNING key), waits AS (
+INSERT INTO waiting SELECT vault(), made.key, m.key FROM made, memories m
+ WHERE m.vault = vault() AND m.forgotten_at IS NULL) SELECT key FROM made"""
+REPLACED = "DELETE FROM vectors WHERE vault = vault() AND model = %s AND memory = ANY(%s)"
+INSERT = "INSERT INTO vectors VALUES (vault(), %s, %s, %s, %s, %s, %b)"
+ARRIVED = "DELETE FROM waiting WHERE vault = vault() AND model = %s AND memory = ANY(%s)"
+GONE = "DELETE FROM vectors WHERE vault = vault() AND memory = ANY(%s)"
+NO_LONGER = "DELETE FROM waiting WHERE vault = vault() AND memory = ANY(%s)"
+NEW = """
+INSERT INTO waiting SELECT vault(), o.key, m FROM models o, unnest(%s::bigint[]) AS m
+ WHERE o.vault = vault() ON CONFLICT DO NOTHING"""
+EVERY_WAITS = """
+INSERT INTO waiting SELECT vault(), %s, key FROM memories
+ WHERE vault = vault() AND forgotten_at IS NULL ON CONFLICT DO NOTHING"""
+LEASE = "SELECT pg_try_advisory_xact_lock(1380142165, vault()::integer)"  # "RCLU" as a number
+
+
+class PostgresVectors:
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+
+    def nearest(
+        self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
+    ) -> list[VectorMatch]:
+        return nearest.nearest(self._database, identity, vector, limit, filter, dimensions)
+
+    def similarities(
+        self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
+    ) -> dict[str, float]:
+        rows = self._stored(identity, ids)
+        found, _, _, vectors = zip(*rows, strict=True) if rows else ((), (), (), ())
+        return best_cosines(found, [row.tobytes() for row in as_rows(vectors)], vector, dimensions)
+
+    def between(self, identity: str, ids: Sequence[str]) -> dict[tuple[str, str], float]:
+        return between(self.stored(identity, ids))
+
+    def stored(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
+        found: dict[str, list[StoredVector]] = {id: [] for id in ids}
+        rows = self._stored(identity, ids)
+        for (id, start, stop, _), vector in zip(rows, as_rows([r[3] for r in rows]), strict=True):
+            found[id].append(StoredVector(Span(start, stop), vector))
+        return {id: vectors for id, vectors in found.items() if vectors}
+
+    def _stored(self, identity: str, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+        with self._database.reading() as connection:
+            return connection.execute(STORED, (identity, [*ids]), binary=True).fetchall()
+
+    def put(
+        self,
+        identity: str,
+        dimensions: int,
+        vectors: Iterable[tuple[int, Vector]],
+        texts: Mapping[int, str] | None = None,
+        spans: Sequence[Span] | None = None,
+        *,
+        patient: bool = True,
+    ) -> None:
+        with self._database.writing(patient=patient) as connection:
+            adopted = connection.execute(DIMENSIONS).fetchall()
+            if not adopted:
+                _adopt(connection, identity, dimensions)
+            elif int(adopted[0][0]) != dimensions:
+                raise DimensionMismatch(int(adopted[0][0]), dimensions)
+            model = _model(connection, identity, dimensions)
+            passages = _by_memory(vectors, spans)
+            # The memory may have been forgotten, purged or edited while it was being embedded.
+            current = _texts(connection, [*passages])
+            if texts is not None:
+                current = {key: text for key, text in current.items() if texts[key] == text}
+            keys = sorted(current)
+            connection.execute(REPLACED, (model, keys))
+            rows = [(model, key, *passage) for key in keys for passage in passages[key]]
+            connection.cursor().executemany(INSERT, rows)
+            connection.execute(ARRIVED, (model, keys))
+        self._database.merging.wrote()
+
+    def waiting(
+        self,
+        identity: str,
+        limit: int,
+        *,
+        size: int | None = None,
+        among: Sequence[str] | None = None,
+        without: Collection[int] = (),
+    ) -> list[Waiting]:
+        with self._database.reading() as connection:
+            rows = _smallest(connection, identity, limit, among, without)
+            keys = [key for key, _ in rows]
+            if size is not None:
+                fitting = sum(total <= size for total in accumulate(length for _, length in rows))
+                keys = keys[: max(fitting, 1)]
+            texts = _texts(connection, keys)
+        return [Waiting(key, texts[key]) for key in keys if key in texts]
+
+    @contextmanager
+    def lease(self) -> Iterator[bool]:
+        """A lock that ends with its transaction, which nothing else uses: so it works behind a
+        pooler, and no text is embedded by two servers."""
+        with self._database.aside() as connection:
+            [(free,)] = connection.execute(LEASE).fetchall()
+            yield bool(free)
+
+    def coverage(self, identity: str, unchanged_since: int | None = None) -> Coverage:
+        unchanged, changed, since = "", "0", list[int]()
+        if unchanged_since is not None:
+            unchanged = f" AND {UNCHANGED.format(key='w.memory')}"
+            changed = f"""(SELECT count(*) FROM memories m WHERE m.vault = vault()
+                AND m.forgotten_at IS NULL AND m.key IN ({CHANGED}))"""
+            since = [unchanged_since]
+        sql = f"""SELECT a.documents - {changed}, o.key, (SELECT count(*) FROM waiting w
+                   WHERE w.vault = vault() AND w.model = o.key{unchanged})
+              FROM vaults a LEFT JOIN models o ON o.vault = vault() AND o.identity = %s
+             WHERE a.key = vault()"""
+        [(memories, model, waiting)] = self._database.rows(sql, *since, *since, identity)
+        return Coverage(0 if model is None else memories - waiting, memories)
+
+    def adopt(self, identity: str, dimensions: int) -> None:
+        with self._database.writing() as connection:
+            _adopt(connection, identity, dimensions)
+
+    def remove(self, identity: str) -> int:
+        with self._database.writing() as connection:
+            found = connection.execute(MODEL, (identity,)).fetchall()
+            gone = _without_vectors(connection, [key for (key,) in found])
+            for model in found:
+                connection.execute(EVERY_WAITS, model)
+        return gone
+
+    def keep_only(self, identity: str) -> int:
+        with self._database.writing() as connection:
+            return _without_models(connection, "vault = vault() AND identity <> %s", identity)
+
+
+def follow(connection: Connection, changes: Sequence[IndexChange]) -> None:
+    """A vector speaks for the text it was made from, and only while the memory is live: remove
+    those that no longer do, and let memories wait for new ones."""
+    gone = [change.key for change in changes if change.after is None]
+    other = [change.key for change in changes if change.before and _other_text(change)]
+    new = [change.key for change in changes if change.after and not change.before]
+    if gone:
+        connection.execute(NO_LONGER, (gone,))
+    if gone or other:
+        connection.execute(GONE, (gone + other,))
+    if new or other:
+        connection.execute(NEW, (new + other,))
+
+
+def _other_text(change: IndexChange) -> bool:
+    before, after = (
+        memory and (memory.title, memory.text, memory.context) for memory in change[1:]
+    )
+    return after is not None and before != after
+
+
+def _by_memory(
+    vectors: Iterable[tuple[int, Vector]], spans: Sequence[Span] | None
+) -> dict[int, list[tuple[int, int, int, VectorValue]]]:
+    """Each memory's rows: (passage, start, stop, vector). The passages of a memory that has several
+    count from 1; the one vector of a whole memory is passage 0."""
+    pieces: dict[int, list[tuple[Span, VectorValue]]] = {}
+    for place, (key, vector) in enumerate(vectors):
+        span = Span(0, 0) if spans is None else spans[place]
+        pieces.setdefault(key, []).append((span, as_value(vector)))
+    return {
+        key: [
+            (number if len(passages) > 1 else 0, *span, value)
+            for number, (span, value) in enumerate(passages, start=1)
+        ]
+        for key, passages in pieces.items()
+    }
+
+
+def _smallest(
+    connection: Connection,
+    identity: str,
+    limit: int,
+    among: Sequence[str] | None,
+    without: Collection[int],
+) -> list[tuple[int, int]]:
+    """The keys and sizes of the smallest that wait: of those `among`, else of the core memories,
+    else of the newest window."""
+    found = connection.execute(MODEL, (identity,)).fetchall()
+    tables, condition = "memories m", "m.vault = vault() AND m.forgotten_at IS NULL"
+    values: list[Any] = []
+    if found:  # a model that has embedded something before has a table of what waits for it
+        tables += " JOIN waiting w ON w.vault = vault() AND w.memory = m.key"
+        condition += " AND w.model = %s"
+        values += found[0]
+    condition += " AND m.key <> ALL(%s::bigint[])"
+    values.append([*without])
+
+    def rows(narrow: str, *more: Any, order: str = "size, m.key", most: int = limit) -> list[Any]:
+        sql = f"""SELECT m.key, {SIZE} AS size FROM {tables} WHERE {condition} AND {narrow}
+            ORDER BY {order} LIMIT %s"""
+        return connection.execute(sql, (*values, *more, most)).fetchall()
+
+    if among is not None:
+        return rows("m.id = ANY(%s)", [*among])
+    if core := rows("m.tier = 'core'"):
+        return core
+    newest = rows("true", order="m.key DESC", most=1)
+    return rows("m.key >= %s", newest[0][0] // WINDOW * WINDOW) if newest else []
+
+
+def _texts(connection: Connection, keys: Sequence[int]) -> dict[int, str]:
+    """The text to embed of each of these memories that is live, as `waiting` gives it."""
+    return {key: text.strip() for key, text in connection.execute(TEXTS, ([*keys],))}
+
+
+def _adopt(connection: Connection, identity: str, dimensions: int) -> None:
+    _without_models(connection, OTHER_DIMENSIONS, identity, dimensions)
+    connection.execute(ADOPT, (str(dimensions), identity))
+
+
+def _model(connection: Connection, identity: str, dimensions: int) -> int:
+    _without_models(connection, OTHER_DIMENSIONS, identity, dimensions)
+    found = connection.execute(MODEL, (identity,)).fetchall()
+    [(key,)] = found or connection.execute(NEW_MODEL, (identity, dimensions)).fetchall()
+    return int(key)
+
+
+def _without_models(connection: Connection, condition: str, *values: object) -> int:
+    """Remove these models with all they have; returns how many vectors these were."""
+    found = connection.execute(f"DELETE FROM models WHERE {condition} RETURNING key", values)
+    models = [key for (key,) in found]
+    sql = "DELETE FROM waiting WHERE vault = vault() AND model = ANY(%s)"
+    if models:
+        connection.execute(sql, (models,))
+    return _without_vectors(connection, models)
+
+
+def _without_vectors(connection: Connection, models: Sequence[int]) -> int:
+    sql = "DELETE FROM vectors WHERE vault = vault() AND model = ANY(%s)"
+    return connection.execute(sql, ([*models],)).rowcount if models else 0
