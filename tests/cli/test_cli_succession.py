@@ -23,7 +23,7 @@ def test_supersede_says_so_and_both_ends_show_it(home: Home) -> None:
     assert home.call("supersede", "old", "new").out == "new replaces old.\n"
     old, new = home.call("show", "old").out, home.call("show", "new").out
     assert "Replaced by new (2026-02-01): Buildkite runs our pipelines" in old
-    assert "valid_until  2026-03-01T12:00:00Z" in old
+    assert "valid_until  just now" in old
     assert "Replaces old (2025-01-01): Deploys run on Jenkins" in new
     told = home.json("show", "old", "new")
     assert (told[0]["superseded_by"], told[1]["replaces"]) == ("new", ["old"])

@@ -61,7 +61,7 @@ def test_a_comment_with_all_the_words_does_not_beat_the_function_that_does_it(
         assert recompute(result.explain) == pytest.approx(result.score)
     handler = response.results[1]
     assert part(handler, "keyword").weight == 0.25
-    assert part(handler, "keyword").how.endswith("; source code: weight 1 × 0.25")
+    assert part(handler, "keyword").how.endswith(" (source code: weight 1 × 0.25)")
     assert part(handler, "vector").weight == 2.25
 
 

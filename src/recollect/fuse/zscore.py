@@ -35,11 +35,11 @@ class Spread(Struct, frozen=True):
     def standing(self, score: float) -> str:
         """The same in words."""
         if self.deviation <= 0:
-            return "like every candidate"
+            return "like the others"
         if score <= self.least:
-            return "the weakest candidate"
+            return "below the others"
         far = "far " if self.share(score) >= FAR else ""
-        return f"{far}above the weakest candidate"
+        return f"{far}above the others"
 
 
 def spread(scores: Iterable[float], least_deviation: float = 0.0) -> Spread:
@@ -157,14 +157,14 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
         parts = []
         for name, (spread, scores, unknown) in measured.items():
             score = scores[id]
-            note = f", {notes[name][id]}" if id in notes[name] else ""
+            note = notes[name].get(id, "")
             if id in unknown:
-                how = f"no vector here: counts as the average, cosine {score:.2f}"
+                how = f"no vector here: counts as the average, {score:.2f}"
             elif context.is_vector_channel(name):
-                how = f"similar meaning: cosine {score:.2f}, {spread.standing(score)}{note}"
+                how = f"similar meaning {score:.2f}, {spread.standing(score)} {note}".rstrip()
             elif score:
-                by = "BM25 and details" if note else "BM25"
-                how = f"matching words: {by} {score:.4g}, {spread.standing(score)}{note}"
+                by, hold = ("BM25 and details", f", {note}") if note else ("BM25", "")
+                how = f"matching words, {spread.standing(score)}{hold} ({by} {score:.4g})"
             else:
                 how = "no matching word"
             parts.append(weighted(name, self.weights[name], spread.share(score), how))

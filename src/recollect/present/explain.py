@@ -1,13 +1,27 @@
-"""A score's explanation as JSON, and as a tree drawn in text."""
+"""A score's explanation: as JSON, as a tree drawn in text, as steps, and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-from recollect.types import Term
+from recollect.present.words import number
+from recollect.types import OPERATIONS, Term
 
 BAR = 24
+# What a part does to the value before it, where the value is not a sum.
+DOES = {"product": "×", "max": "at least", "min": "at most"}
+# Parts with general names, which are shown together with the name of their term.
+NAMELESS = ("factor", "cap")
+
+
+class ScoreStep(NamedTuple):
+    """What one signal adds to a score, or takes from it."""
+
+    name: str
+    value: float
+    formula: str
+    how: str
 
 
 def as_json(term: Term) -> dict[str, Any]:
@@ -40,3 +54,45 @@ def bar(value: float, largest: float, length: int = BAR) -> str:
     if largest <= 0 or value <= 0:
         return ""
     return "█" * min(length, max(1, round(length * value / largest)))
+
+
+def steps(term: Term) -> list[ScoreStep]:
+    """The score as steps that add up to it, in order.
+
+    A sum is the steps of its parts. Of a product, a largest or a smallest value the first part is
+    what it begins with, and every other part the step it makes of that.
+    """
+    if not term.parts:
+        return [ScoreStep(term.name, term.value, term.formula, term.how)]
+    if term.formula == "sum":
+        return [step for part in term.parts for step in steps(part)]
+    first, *others = term.parts
+    found, before = steps(first), first.value
+    for part in others:
+        after = float(OPERATIONS[term.formula]([before, part.value]))
+        name = f"{term.name} {part.name}" if part.name in NAMELESS else part.name
+        does = f"{DOES.get(term.formula, term.formula)} {number(part.value)}"
+        found.append(ScoreStep(name, after - before, does, _reason(part)))
+        before = after
+    return found
+
+
+def _reason(part: Term) -> str:
+    """Why a part changes a score by as much: its own words, or what it is made of."""
+    if part.parts:
+        return f"{part.formula} of " + ", ".join(
+            f"{one.name} {number(one.value)}" for one in part.parts
+        )
+    return ", ".join(text for text in (part.formula, part.how) if text)
+
+
+def in_words(term: Term, about: Callable[[str], str]) -> list[tuple[float, str]]:
+    """What made the score, the largest step first: its value, and the reason without figures of
+    the recipe; what added nothing is left out. `about`: what a part of that name is about, for
+    reasons that say nothing themselves, or one word such as `critical`."""
+    found = sorted(filter(lambda step: step.value, steps(term)), key=lambda step: -abs(step.value))
+    said = ["" if step.how.startswith("(") else step.how.partition(" (")[0] for step in found]
+    return [
+        (step.value, words if " " in words else ": ".join(filter(None, (about(step.name), words))))
+        for step, words in zip(found, said, strict=True)
+    ]

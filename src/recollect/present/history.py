@@ -15,7 +15,7 @@ from recollect.memory_json import memory_json
 from recollect.present.visible import one_line
 from recollect.present.words import counted
 from recollect.store.history import Version
-from recollect.times import iso
+from recollect.times import iso, minute
 from recollect.types import Memory
 
 WORDS = re.compile(r"\w+|\s+|[^\w\s]")
@@ -151,14 +151,15 @@ def difference_text(difference: FieldDifference) -> str:
     return f"{difference.field}: {' '.join(text.split())}"
 
 
-def version_line(version: Version) -> str:
-    """What the change was, when, through what and by whom, in one line."""
+def version_line(version: Version, when: str = "") -> str:
+    """What the change was, when, through what and by whom, in one line; `when`: its time in other
+    words than those of a clock."""
     author = version.author
     who = " ".join(filter(None, (author.client, f"for {author.user}" if author.user else "")))
     by = ", ".join(filter(None, (author.interface, who, "automatic" if author.automatic else "")))
     why = " ".join(filter(None, (version.reason, f"→ {version.target}" if version.target else "")))
     action = {"begin": "as it was when history began"}.get(version.action, version.action)
-    parts = (f"version {version.number}", f"{version.at:%Y-%m-%d %H:%M} UTC", action, by, why)
+    parts = (f"version {version.number}", when or minute(version.at), action, by, why)
     return " · ".join(part for part in parts if part)
 
 

@@ -101,6 +101,11 @@ def took_part(part: Degraded, response: Response) -> bool:
     return part.channel in response.counts
 
 
+def by_deadline(part: Degraded) -> bool:
+    """Whether it only ran out of its time: that is usual, and nothing to warn of."""
+    return re.fullmatch(CUT_SHORT, part.reason) is not None
+
+
 def degraded(part: Degraded, response: Response) -> str:
     """`No search by meaning: …`, `Reranked 8 of 20 in 300 ms …`: what is missing, and why."""
     if cut := re.fullmatch(CUT_SHORT, part.reason):

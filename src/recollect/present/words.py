@@ -30,19 +30,22 @@ def age(moment: datetime, now: datetime) -> str:
     return "just now"
 
 
+def number(value: float) -> str:
+    """A score or a weight, short: `0.6931`, `12.5`, `3`."""
+    return f"{value:.4g}" if abs(value) >= 0.001 or value == 0 else f"{value:.2e}"
+
+
 def counted(number: int, singular: str, plural: str = "") -> str:
     """`1 memory`, `2 memories`."""
     many = plural or (singular[:-1] + "ies" if singular.endswith("y") else singular + "s")
     return f"{number:,} {singular if number == 1 else many}"
 
 
-def use_text(use: Use) -> str:
-    """`returned 12 times, opened 3, accepted 1; last on 2026-11-16`."""
+def use_text(use: Use, last: str = "") -> str:
+    """`returned 12 times, opened 3, accepted 1; last on 2026-11-16`, or when `last` says."""
     times = counted(use.returned, "time")
-    return (
-        f"returned {times}, opened {use.opened}, accepted {use.accepted}; last on "
-        f"{use.last_at:%Y-%m-%d}"
-    )
+    last = last or f"on {use.last_at:%Y-%m-%d}"
+    return f"returned {times}, opened {use.opened}, accepted {use.accepted}; last {last}"
 
 
 def title_of(memory: Memory) -> str:

@@ -80,7 +80,7 @@ class Vector(Channel, frozen=True, tag="vector"):
         how = ""
         if found.passage:
             start, end = found.span
-            how = f"passage {found.passage}: characters {start}–{end} of title, text and context"
+            how = f"(passage {found.passage}: characters {start}–{end} of title, text and context)"
         findings = Findings(span=found.span) if found.passage else NO_FINDINGS
         return Hit(found.memory_id, Term(self.name, found.score, "cosine", how=how), findings)
 

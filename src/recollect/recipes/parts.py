@@ -29,3 +29,9 @@ def part_infos() -> dict[str, PartInfo]:
         if part.about and isinstance(name, str):
             found.setdefault(name, PartInfo(part.about, part.family))
     return found
+
+
+def about_part(name: str) -> str:
+    """What the part of this name is about; its name, where a recipe of a user's own gave it."""
+    info = part_infos().get(name)
+    return info.about if info else name.replace("_", " ")

@@ -14,7 +14,8 @@ from recollect.types import Family, Term, combine
 
 
 class SignalValue(NamedTuple):
-    """A signal's raw value for one memory, and where it comes from."""
+    """A signal's raw value for one memory, and where it comes from: in words, then figures in
+    brackets, which only a full explanation shows."""
 
     raw: float
     how: str

@@ -23,7 +23,7 @@ class Cosine(Signal, frozen=True, tag="vector", kw_only=True):
         where = passages_of(context.by_vectors())
         return {
             id: SignalValue(
-                max(0.0, known[id]), f"cosine of {where[id]}" if id in where else "cosine"
+                max(0.0, known[id]), f"similar meaning {known[id]:.2f} {where.get(id, '')}".rstrip()
             )
             for id in ids
             if id in known

@@ -17,7 +17,7 @@ DAY = timedelta(days=1)
 def half_life(updated_at: datetime, now: datetime, days: float) -> SignalValue:
     """`exp(-ln 2 · age / half-life)`: 1 new, 0.5 after one half-life. Age is never below 0."""
     age = max(0.0, (now - updated_at) / DAY)
-    return SignalValue(exp(-log(2) * age / days), f"{age:.1f} days old, half-life {days:g} days")
+    return SignalValue(exp(-log(2) * age / days), f"{age:.1f} days old (half-life {days:g} days)")
 
 
 def window(memory: Memory, until: datetime, now: datetime, zone_share: float) -> SignalValue:

@@ -25,7 +25,7 @@ class _Rank(Signal, frozen=True, kw_only=True):
         return {
             id: SignalValue(
                 reciprocal(rank, self.k),
-                f"1/({self.k:g} + {rank})" + (f", {where[id]}" if id in where else ""),
+                f"{self.about} {rank} (1/({self.k:g} + {rank})) {where.get(id, '')}".rstrip(),
             )
             for id, rank in context.ranks(self.name).items()
         }

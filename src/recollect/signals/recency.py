@@ -16,7 +16,8 @@ YEAR_HOURS = 8760.0
 def hyperbolic(updated_at: datetime, now: datetime, hours: float = YEAR_HOURS) -> SignalValue:
     """`1 / (1 + age / 8760 h)`: a year 0.5, two years a third. Age is never below 0."""
     age = max(0.0, (now - updated_at) / HOUR)
-    return SignalValue(1.0 / (1.0 + age / hours), f"1/(1 + {age:.1f} h / {hours:g} h)")
+    how = f"{age / 24:.1f} days old (1/(1 + {age:.1f} h / {hours:g} h))"
+    return SignalValue(1.0 / (1.0 + age / hours), how)
 
 
 class Recency(Signal, frozen=True, tag="recency", kw_only=True):

@@ -24,5 +24,5 @@ class TagOverlap(Signal, frozen=True, tag="tag_overlap", kw_only=True):
         if not asked:
             return {}
         tags_of = {id: {tag.lower() for tag in context.memory(id).tags} for id in ids}
-        how = f"Jaccard with {', '.join(sorted(asked))}"
+        how = f"tags asked for: {', '.join(sorted(asked))} (Jaccard)"
         return {id: SignalValue(jaccard(asked, tags), how) for id, tags in tags_of.items()}

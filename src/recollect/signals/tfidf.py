@@ -48,7 +48,7 @@ class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
         rarity = {count: idf(documents, count) for count in {0, *holding.values()}}
         weights = {token: rarity[holding.get(token, 0)] for token in every}
         wanted = tfidf(asked, weights)
-        how = f"TF-IDF cosine, {documents} in the vault"
+        how = f"shared words (TF-IDF cosine, {documents} in the vault)"
         return {
             id: SignalValue(cosine(wanted, tfidf(found, weights)), how)
             for id, found in texts.items()

@@ -26,4 +26,4 @@ class Tier(Signal, frozen=True, tag="tier", kw_only=True):
 
     def _value(self, name: str) -> SignalValue:
         rank: int = getattr(self, name)
-        return SignalValue(reciprocal(rank, self.k), f"1/({self.k:g} + {rank}), tier {name}")
+        return SignalValue(reciprocal(rank, self.k), f"tier {name} (1/({self.k:g} + {rank}))")

@@ -69,5 +69,5 @@ class CodeWeights(Stage, frozen=True, tag="code_weights"):
         if part.name not in self.factors or part.weight is None or part.raw is None:
             return part
         factor = 1 + (self.factors[part.name] - 1) * likeness
-        how = f"{part.how}; source code: weight {part.weight:g} × {factor:.3g}"
+        how = f"{part.how} (source code: weight {part.weight:g} × {factor:.3g})"
         return weighted(part.name, part.weight * factor, part.raw, how)

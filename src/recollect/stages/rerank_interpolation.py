@@ -19,7 +19,7 @@ from recollect.stages.rerank_text import focused
 from recollect.types import Hit, Ranking, weighted
 
 LETTER = re.compile("[A-Za-z]")
-FAR_APART = "cross-encoder not asked: the first results stand far apart"
+FAR_APART = "reranker not asked: the first results stand far apart"
 
 
 def readable(query: str) -> list[str]:
@@ -95,9 +95,9 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
     def _hit(self, hit: Hit, logits: dict[str, float], worst: float) -> Hit:
         read = hit.memory_id in logits
         how = (
-            "cross-encoder's logit"
+            "read by the reranker (logit of a cross-encoder)"
             if read
-            else "not read by the cross-encoder: the lowest logit it gave"
+            else "not read by the reranker: as the lowest it gave (logit of a cross-encoder)"
         )
         term = weighted(self.name, self.weight, logits.get(hit.memory_id, worst), how)
         moved = hit.rescored(added(hit.why, term))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from math import sqrt
 
@@ -71,7 +72,7 @@ def test_two_channels_by_hand(search_at: Search) -> None:
     assert (first.name, first.weight) == ("keyword", 1.0)
     assert first.raw == pytest.approx(4 / words)
     assert (second.name, second.weight) == ("vector", 2.0)
-    assert first.how == "matching words: BM25 4, far above the weakest candidate"
+    assert first.how == "matching words, far above the others (BM25 4)"
     assert [recompute(hit.why) for hit in fused] == [hit.score for hit in fused]
 
 
@@ -86,9 +87,9 @@ def test_a_cosine_is_looked_up_for_what_only_keywords_found(search_at: Search) -
         channels={"keyword": {"b": 1.0, "c": 1.0}, "vector": {"a": 1.0}},
     )
     parts = {hit.memory_id: hit.why.parts[1].how for hit in BOTH.fuse(at)}
-    cosines = {id: how.split("cosine ")[1].split(",")[0] for id, how in parts.items()}
+    cosines = {id: re.findall(r"\d\.\d\d", how)[0] for id, how in parts.items()}
     assert cosines == {"a": "1.00", "b": "0.60", "c": "0.80"}
-    assert parts["c"] == "no vector here: counts as the average, cosine 0.80"
+    assert parts["c"] == "no vector here: counts as the average, 0.80"
 
 
 def test_a_channel_that_took_no_part_has_no_share(search_at: Search) -> None:
@@ -152,10 +153,10 @@ def test_a_passage_is_named_where_the_vector_channel_named_it(search_at: Search)
         channels={"vector": {"a": 1.0, "b": 0.0}},
     )
     first, second = at.channels["vector"].hits
-    passage = replace(first, why=replace(first.why, how="passage 2: characters 9–20"))
+    passage = replace(first, why=replace(first.why, how="(passage 2: characters 9–20)"))
     at.channels["vector"] = Ranking((passage, second))
     hows = [hit.why.parts[0].how for hit in BOTH.fuse(at)]
     assert hows == [
-        "similar meaning: cosine 1.00, far above the weakest candidate, passage 2: characters 9–20",
-        "similar meaning: cosine 0.00, the weakest candidate",
+        "similar meaning 1.00, far above the others (passage 2: characters 9–20)",
+        "similar meaning 0.00, below the others",
     ]

@@ -119,7 +119,7 @@ def test_the_vector_channel_names_the_passage(
     how = {hit.memory_id: hit.why.how for hit in channel}
     last = stored(memory)[-2]
     assert last[0] == "long"
-    place = f"passage {last[1]}: characters {last[2]}–{last[3]} of title, text and context"
+    place = f"(passage {last[1]}: characters {last[2]}–{last[3]} of title, text and context)"
     assert how == {"long": place, "short": ""}
 
 

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from recollect import Recollect
-from recollect.interfaces.cli.results import passage_lines
+from recollect.interfaces.cli.results import response_text as printed
 from recollect.interfaces.mcp.texts import response_text
 from recollect.present.response import as_json, compact
 from recollect.present.snippet import flowed, is_code
@@ -54,8 +54,8 @@ def test_every_view_shows_the_passage_that_matched(
 def test_a_terminal_and_the_page_mark_the_match(memory: Recollect) -> None:
     found = memory.search("pins", mark=True).results[0]
     assert "The <mark>pin</mark> is under the mattress." in found.marked
-    [line] = passage_lines(found)
-    assert line.startswith("details  …The pin is under the mattress.")
+    shown = printed(memory.search("pins", mark=True), NOW)
+    assert "    details  …The pin is under the mattress." in shown
 
 
 def test_what_was_read_as_a_filter_is_not_marked(memory: Recollect) -> None:
@@ -66,8 +66,7 @@ def test_what_was_read_as_a_filter_is_not_marked(memory: Recollect) -> None:
 
 def test_code_keeps_its_line_breaks(memory: Recollect) -> None:
     response = memory.search("thread", mark=True)
-    lines = list(passage_lines(response.results[0]))
-    assert lines[-5:] == ["", *CODE.replace("needle", "thread").splitlines()[3:]][-5:]
+    assert "    │ def thread(text):\n    │     if not text:\n" in printed(response, NOW)
     assert "> def thread(text):\n>     if not text:" in response_text(response, explain=False)
     assert is_code(response.results[0].marked)
 

@@ -74,8 +74,8 @@ def test_a_question_in_words_finds_code_by_what_it_does(search_at: Search) -> No
     for hit in after:
         assert recompute(hit.why) == hit.score
         assert [part.how for part in hit.why.parts] == [
-            "matching words; source code: weight 1 × 0.5",
-            "similar meaning; source code: weight 1.5 × 1.5",
+            "matching words (source code: weight 1 × 0.5)",
+            "similar meaning (source code: weight 1.5 × 1.5)",
         ]
 
 

@@ -51,7 +51,11 @@ def test_a_quarter_of_the_logit_is_added(search_at: Search) -> None:
         {"a": 2.0, "c": 0.9, "b": 0.7}
     )
     part = ranking.hits[0].why.parts[-1]
-    assert (part.name, part.weight, part.how) == ("rerank", 0.25, "cross-encoder's logit")
+    assert (part.name, part.weight, part.how) == (
+        "rerank",
+        0.25,
+        "read by the reranker (logit of a cross-encoder)",
+    )
     assert part.raw == pytest.approx(4)
     assert all(recompute(hit.why) == hit.score for hit in ranking)
     assert ranking.dropped == {"pool": 3}
@@ -97,7 +101,7 @@ def test_what_stands_below_the_best_is_held_to_be_as_good_as_the_worst_read(
         {"b": 2.5, "a": 2.0, "c": 0.0}
     )
     assert ranking.hits[-1].why.parts[-1].how == (
-        "not read by the cross-encoder: the lowest logit it gave"
+        "not read by the reranker: as the lowest it gave (logit of a cross-encoder)"
     )
     assert verified(ranking) == {"a", "b"}
 
@@ -123,7 +127,7 @@ def test_where_the_first_stands_further_above_than_logits_reach_none_is_read(
     assert ranking.ids == before.ids
     assert [hit.score for hit in ranking] == [hit.score for hit in before]
     assert {hit.why.parts[-1].how for hit in ranking} == {
-        "cross-encoder not asked: the first results stand far apart"
+        "reranker not asked: the first results stand far apart"
     }
     assert all(recompute(hit.why) == hit.score for hit in ranking)
     assert (ranking.reranked, ranking.best_logit, reads.degraded) == (0, None, [])

@@ -141,6 +141,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
+def add_dates(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dates", action="store_true", help="exact dates, not `3 days ago`")
+
+
 def add_ids_only(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ids", action="store_true", help="print ids alone, one a line")
 

@@ -50,8 +50,14 @@ class AskedCommand(NamedTuple):
     @classmethod
     def read(cls, raw: bytes) -> AskedCommand:
         name, shown, folder, count, *rest = map(os.fsdecode, raw.split(b"\0"))
-        terminal, coloured, width, session = map(int, shown.split())
-        screen = Screen(terminal=bool(terminal), width=width, plain=not coloured, session=session)
+        terminal, coloured, links, width, session = map(int, shown.split())
+        screen = Screen(
+            terminal=bool(terminal),
+            width=width,
+            plain=not coloured,
+            links=bool(links),
+            session=session,
+        )
         variables = (pair.partition("=") for pair in rest[int(count) :])
         environment = {name: value for name, _, value in variables}
         return cls(name, screen, Path(folder), rest[: int(count)], environment)

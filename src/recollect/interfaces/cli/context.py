@@ -17,7 +17,11 @@ from recollect.interfaces.cli.arguments import (
     as_of,
     filter_of,
 )
+from recollect.interfaces.cli.layout import laid_out
+from recollect.interfaces.cli.lines import flowing, width
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, styled
+from recollect.interfaces.cli.screen import screen
+from recollect.present import sentences
 from recollect.present.agent_context import FORMS, context_line, context_text
 
 EXAMPLE = (
@@ -64,13 +68,25 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     if args.json:
         return context_line(found)
     parts = context_text(found).split("\n\n")
-    warned_from = len(parts) - len(found.response.degraded if found.response else ())
-    return "\n\n".join(_coloured(part, at >= warned_from) for at, part in enumerate(parts))
+    degraded = found.response.degraded if found.response else ()
+    styles = [DIM] * (len(parts) - len(degraded))
+    styles += [DIM if sentences.by_deadline(part) else YELLOW for part in degraded]
+    return "\n\n".join(map(_coloured, parts, styles))
 
 
-def _coloured(part: str, warning: bool) -> str:
-    """A memory with its title bold and the line about it dim; or a sentence."""
-    if warning or not part.startswith("> "):
-        return styled(part, YELLOW if warning else DIM)
+def _coloured(part: str, style: str) -> str:
+    """A memory with its title bold and the line about it dim, in lines that fit a terminal; or a
+    sentence in that style."""
+    if not part.startswith("> "):
+        return flowing(part, style)
     title, about, *body = part.split("\n")
-    return "\n".join([styled("> ", DIM) + styled(title[2:], BOLD), styled(about, DIM), *body])
+    text = "\n".join(line[2:] for line in body)
+    lines = laid_out(text, width() - 2, code=not screen().terminal)
+    heading = flowing(title[2:], BOLD)
+    return "\n".join(
+        [
+            styled("> ", DIM) + heading,
+            flowing(about, DIM),
+            *(f"> {line}".rstrip() for line in lines),
+        ]
+    )

@@ -9,8 +9,9 @@ from pathlib import Path
 from recollect.demo.load import sample
 from recollect.engine import Recollect
 from recollect.errors import UserError
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, shortened, styled, width
-from recollect.interfaces.cli.results import explained
+from recollect.interfaces.cli.lines import shortened, width
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, styled
+from recollect.interfaces.cli.results import reasons
 from recollect.present import sentences
 from recollect.present.words import counted
 from recollect.recipes.registry import BUILT_IN
@@ -109,7 +110,7 @@ def _print_why(answers: list[Response], id: str, default: str) -> None:
                 title = styled(result.memory.title or id, BOLD)
                 rank = ORDINALS.get(place, f"{place}th")
                 print(f"Why {title} is {rank} for {answer.recipe}:\n")
-                print("\n".join(explained(result.explain)) + "\n")
+                print("\n".join(reasons(result.explain)) + "\n")
                 return
 
 

@@ -8,8 +8,11 @@ from collections.abc import Iterator, Mapping
 from recollect.engine import Recollect
 from recollect.engine.comparison import DuplicateGroup
 from recollect.interfaces.cli.arguments import add_json, add_limit
+from recollect.interfaces.cli.layout import cells
+from recollect.interfaces.cli.lines import flowing, shortened
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, progress, styled
+from recollect.interfaces.cli.results import INDENT, room
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
 from recollect.types import Memory
@@ -49,8 +52,9 @@ def _found(memory: Recollect, group: DuplicateGroup) -> dict[str, Memory]:
 def _lines(group: DuplicateGroup, shown: Mapping[str, Memory]) -> Iterator[str]:
     yield f"{styled(group.reason.capitalize(), BOLD)} ({group.sure:.0%} sure)"
     for id in group.ids:
-        yield f"    {visible(id)}  {styled(heading_line(shown[id]), DIM)}"
+        heading = shortened(heading_line(shown[id]), max(20, room() - cells(id) - 2))
+        yield f"{INDENT}{visible(id)}  {styled(heading, DIM)}"
     if group.reason == "same file":
-        yield styled(f"    Both are followed: {visible(group.about)}", DIM)
+        yield INDENT + flowing(f"Both are followed: {visible(group.about)}", DIM, 6)
     else:
-        yield styled(f"    To merge: recollect merge {visible(' '.join(group.ids))}", DIM)
+        yield INDENT + flowing(f"To merge: recollect merge {visible(' '.join(group.ids))}", DIM, 6)

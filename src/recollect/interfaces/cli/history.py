@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.arguments import add_json, add_no_server
+from recollect.interfaces.cli.arguments import add_dates, add_json, add_no_server
 from recollect.interfaces.cli.ids import only
+from recollect.interfaces.cli.layout import wrapped
+from recollect.interfaces.cli.lines import flowing, width
 from recollect.interfaces.cli.output import CYAN, DIM, GREEN, json_text, styled
+from recollect.interfaces.cli.results import When, when_of
 from recollect.interfaces.cli.screen import screen
 from recollect.present.history import (
     FieldDifference,
@@ -22,11 +26,15 @@ from recollect.store.history import Version
 
 EXAMPLE = "  recollect history auth-jwt-001"
 RED = "31"
-STYLES = {"same": DIM, "added": GREEN, "removed": RED}
+# What went and came, by the marks that `difference_text` puts around them.
+STYLES = {"[-": RED, "{+": GREEN}
+ENDS = ("-]", "+}")
+MARKS = re.compile(r"(?=\[-|\{\+)|(?<=-\])|(?<=\+\})")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the memory")
+    add_dates(parser)
     add_no_server(parser)
     add_json(parser)
 
@@ -35,23 +43,26 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     versions = memory.history(only(memory, args.id))
     if args.json:
         return json_text(history_json(versions))
-    return "\n".join(_lines(versions))
+    return "\n".join(_lines(versions, when_of(args.dates, memory.now())))
 
 
-def _lines(versions: list[Version]) -> Iterator[str]:
+def _lines(versions: list[Version], when: When) -> Iterator[str]:
     for version, differences in compared(versions):
-        yield styled(visible(version_line(version)), CYAN)
-        yield from (f"  {_shown(difference)}" for difference in differences)
+        yield flowing(visible(version_line(version, when(version.at))), CYAN)
+        yield from (line for difference in differences for line in _shown(difference))
     if len(versions) > 1:
-        yield styled(f"To go back: recollect undo {versions[0].memory.id} --to VERSION", DIM)
+        yield flowing(f"To go back: recollect undo {versions[0].memory.id} --to VERSION", DIM)
 
 
-def _shown(difference: FieldDifference) -> str:
-    """In colours where there are any; else as text with marks."""
-    if not screen().coloured:
-        return visible(difference_text(difference))
-    pieces = (
-        styled(visible(" ".join(piece.text.split("\n"))), STYLES[piece.what])
-        for piece in difference.pieces
-    )
-    return f"{difference.field}: {''.join(pieces)}"
+def _shown(difference: FieldDifference) -> Iterator[str]:
+    """With marks, in lines that fit a terminal, and what went and came in colours."""
+    text = visible(difference_text(difference))
+    lines = wrapped(text, width() - 4) if screen().terminal else [text]
+    style = DIM
+    for place, line in enumerate(lines):
+        shown = "  " if place == 0 else "    "
+        for piece in filter(None, MARKS.split(line)):
+            style = STYLES.get(piece[:2], style)
+            shown += styled(piece, style)
+            style = DIM if piece[-2:] in ENDS else style
+        yield shown

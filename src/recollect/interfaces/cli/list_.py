@@ -7,6 +7,7 @@ import argparse
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import (
     add_as_of,
+    add_dates,
     add_filter,
     add_ids_only,
     add_json,
@@ -16,8 +17,9 @@ from recollect.interfaces.cli.arguments import (
     filter_of,
 )
 from recollect.interfaces.cli.ids import only, remember
-from recollect.interfaces.cli.output import BOLD, DIM, json_text, shortened, styled, width
-from recollect.interfaces.cli.results import about, as_of_lines
+from recollect.interfaces.cli.lines import flowing, shortened, width
+from recollect.interfaces.cli.output import BOLD, DIM, json_text, styled
+from recollect.interfaces.cli.results import about, as_of_lines, when_of
 from recollect.memory_json import memory_json
 from recollect.present.visible import visible
 from recollect.present.words import title_of
@@ -31,6 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_limit(parser, str(DEFAULT))
     parser.add_argument("--after", metavar="ID", help="continue after this memory")
     add_filter(parser)
+    add_dates(parser)
     add_as_of(parser)
     add_no_server(parser)
     add_ids_only(parser)
@@ -57,12 +60,12 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
         return "No memories match these filters."
     if not found:
         return "No memories found. To save one: recollect save --title TITLE"
-    lines = as_of_lines(then)
+    lines, when = as_of_lines(then), when_of(args.dates, then or now)
     for place, each in enumerate(found, start=1):
         heading = shortened(title_of(each) or each.text, width() - 4)
         lines.append(f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}")
-        lines.append(f"    {styled(about(each, then or now), DIM)}")
+        lines.append(f"    {styled(about(each, then or now, when), DIM)}")
     if len(found) == limit:
         again = f" --as-of {iso(then)}" if then else ""
-        lines.append(styled(f"More: recollect list{again} --after {visible(found[-1].id)}", DIM))
+        lines.append(flowing(f"More: recollect list{again} --after {visible(found[-1].id)}", DIM))
     return "\n".join(lines)

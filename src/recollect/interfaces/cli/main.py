@@ -35,14 +35,32 @@ def entry() -> "NoReturn":
     os._exit(code)
 
 
+# What Recollect draws → what stands for it on a terminal whose locale knows no such signs.
+PLAIN_SIGNS = str.maketrans("·█…│├└─›→×", "-#~||`->>x")
+
+
 def _set_up_streams() -> None:
-    """Print UTF-8 whatever the locale; a closed stream swallows what is printed."""
+    """Print UTF-8 whatever the locale; a closed stream swallows what is printed. On a terminal of a
+    locale without UTF-8, such as C, what Recollect draws is plain, and memories are as they are."""
+    locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "UTF-8")
+    utf8 = "utf8" in locale.lower().replace("-", "")
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
-        else:
+        elif utf8 or not stream.isatty():
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+        else:
+            import codecs  # noqa: PLC0415  start-up time: rarely needed
+
+            codecs.register_error("plain-signs", _plain_signs)
+            stream.reconfigure(encoding="ascii", errors="plain-signs")
+
+
+def _plain_signs(error: "Any") -> "tuple[bytes, int]":
+    """What ASCII has no letters for, as UTF-8."""
+    text = error.object[error.start : error.end].translate(PLAIN_SIGNS)
+    return text.encode(errors="backslashreplace"), error.end
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:

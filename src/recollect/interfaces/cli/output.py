@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from recollect.interfaces.cli.screen import screen
-from recollect.present.snippet import pieces
 from recollect.present.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from recollect.engine import Recollect
 
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
-MARK = "1;33"
 PLAIN = "The vault is locked, but {where} is plain text: whoever can read it can read the memories."
 
 
@@ -58,23 +56,6 @@ def warn_of_plain(memory: Recollect, where: str) -> None:
 def styled(text: str, style: str) -> str:
     """The text in that style, where there is a terminal that shows it."""
     return f"\x1b[{style}m{text}\x1b[0m" if text and screen().coloured else text
-
-
-def marked(snippet: str) -> str:
-    """A snippet with `<mark>` shown as colour, or without it in a pipe."""
-    found = pieces(visible(snippet))
-    return "".join(styled(part, MARK) if matched else part for part, matched in found)
-
-
-def width() -> int:
-    """How many characters fit in a line."""
-    return screen().width
-
-
-def shortened(text: str, length: int) -> str:
-    """One line of at most that many characters."""
-    line = " ".join(visible(text).split())
-    return line if len(line) <= length else line[: max(1, length - 1)].rstrip() + "…"
 
 
 def table_lines(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

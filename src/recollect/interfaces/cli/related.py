@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.arguments import add_json, add_limit, add_no_server
+from recollect.interfaces.cli.arguments import add_dates, add_json, add_limit, add_no_server
 from recollect.interfaces.cli.output import json_text
 from recollect.present.response import as_json
 
@@ -15,6 +15,7 @@ EXAMPLE = "  recollect related auth-jwt-001 --limit 5"
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the memory")
     add_limit(parser, "5")
+    add_dates(parser)
     add_no_server(parser)
     add_json(parser)
 
@@ -25,4 +26,4 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
         return json_text(as_json(response, explain=False))
     from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time
 
-    return response_text(response, memory.now(), explain=False)
+    return response_text(response, memory.now(), dates=args.dates)

@@ -2,45 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 
-from recollect.interfaces.cli.output import (
-    BOLD,
-    CYAN,
-    DIM,
-    GREEN,
-    YELLOW,
-    marked,
-    shortened,
-    styled,
-    width,
+from msgspec.structs import replace
+
+from recollect.interfaces.cli.layout import (
+    TABLE,
+    MarkedText,
+    cells,
+    laid_out,
+    line_spans,
+    wrapped,
 )
+from recollect.interfaces.cli.lines import flowing, linked, marked, shortened, width
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, YELLOW, styled
 from recollect.interfaces.cli.screen import screen
 from recollect.memory_json import memory_json
 from recollect.present import sentences
-from recollect.present.explain import as_lines, bar
+from recollect.present.explain import as_lines, bar, in_words
 from recollect.present.response import summary
-from recollect.present.snippet import flowed, is_code
+from recollect.present.snippet import is_code
 from recollect.present.views import PreviewView
 from recollect.present.visible import visible
 from recollect.present.words import age, counted, place_in_file, title_of, use_text
-from recollect.types import Memory, Response, Result, Term, Use
+from recollect.times import minute
+from recollect.types import TIMES, Memory, Response, Result, Span, Term, Use
 from recollect.validity import validity
 from recollect.vaults.known import HOME
 
 LABELS = ((30, "excellent"), (20, "good"), (0, "weak"))
 SHARE = 10  # characters of the bar beside a title
-BESIDE = 44  # characters of an explanation's line besides the name and the reason
+BESIDE = 44  # characters of a full explanation's line besides the name and the reason
 NARROWEST = 40  # a reason is not wrapped into less
+MOST_LINES = 4  # of a result: heading, passage and what it is; the passage has what is left
+ENDLESS = 1_000_000  # cells: in a pipe, lines are not wrapped
+INDENT = "    "
+GUTTER = "│ "  # before code
+CUT = ("…", "...")  # begins a passage that is not the beginning
+
+When = Callable[[datetime], str]
 
 
-def response_text(response: Response, now: datetime, *, explain: bool) -> str:
-    """The results, best first, then what the search did."""
-    lines = as_of_lines(response.as_of)
+def when_of(exact: bool, now: datetime) -> When:
+    """How times are written: `3 days ago`, or exactly."""
+    return minute if exact else partial(age, now=now)
+
+
+def response_text(
+    response: Response, now: datetime, *, explain: str = "", dates: bool = False
+) -> str:
+    """The results, best first, then what the search did. `explain`: `words` or `full`; `dates`:
+    exact ones."""
+    lines, when = as_of_lines(response.as_of), when_of(dates, now)
+    explained = {"": lambda term: (), "words": reasons, "full": tree}[explain]
     for place, result in enumerate(response, start=1):
-        lines += _result(place, result, response, now)
-        lines += [*(explained(result.explain) if explain else ()), ""]
+        lines += _result(place, result, response, now, when)
+        lines += [*explained(result.explain), ""]
     if not response.results:
         empty = not response.query.strip()
         lines += [
@@ -54,52 +73,85 @@ def as_of_lines(moment: datetime | None) -> list[str]:
     return [styled(sentences.as_of(moment), BOLD), ""] if moment else []
 
 
-def _result(place: int, result: Result, response: Response, now: datetime) -> Iterator[str]:
-    memory = result.memory
-    heading = shortened(title_of(memory) or memory.text, width() - 20)
-    match = styled(_match(result, response), GREEN)
-    yield f"{styled(f'{place:>2}', DIM)}  {styled(heading, BOLD)}  {match}".rstrip()
-    for line in _body(result, response):
-        yield f"    {line}"
-    elsewhere = f" · vault {visible(result.vault)}" if result.vault != HOME else ""
-    yield f"    {styled(about(memory, now) + elsewhere, DIM)}"
-    if result.file is not None:
-        yield f"    {styled(visible(place_in_file(result.file)), DIM)}"
-    for sentence in sentences.others(result):
-        yield f"    {styled(visible(sentence), DIM)}"
+def room() -> int:
+    """How many cells an indented line has."""
+    return width() - len(INDENT) if screen().terminal else ENDLESS
 
 
-def _body(result: Result, response: Response) -> Iterator[str]:
-    memory = result.memory
+def _result(
+    place: int, result: Result, response: Response, now: datetime, when: When
+) -> Iterator[str]:
+    match = _match(result, response)
+    heading, passage = _heading(result, width() - len(INDENT) - 2 - cells(match))
+    yield f"{styled(f'{place:>2}', DIM)}  {heading}  {styled(match, GREEN)}".rstrip()
+    below = [*_below(result)]
+    body = _body(result, response, passage, MOST_LINES - 2 - len(below))
     if response.view == "full":
-        yield from memory_lines(memory)
-        return
-    if isinstance(result.shown, PreviewView):
-        preview = result.shown.preview
-        yield from (
-            flowed(visible(preview)).splitlines()
-            if is_code(preview)
-            else [shortened(preview, 4 * width())]
-        )
-        return
-    yield from passage_lines(result)
-    if response.view == "pointer":
-        for name in ("why", "impact"):
-            if getattr(memory, name):
-                yield f"{styled(name, CYAN)}  {shortened(getattr(memory, name), width() - 12)}"
-        if memory.details:
-            yield f"{styled('details', CYAN)}  recollect show {visible(memory.id)}"
+        body = memory_lines(result.memory, when)
+    yield from (f"{INDENT}{line}" for line in body)
+    more = f" · vault {result.vault}" if result.vault != HOME else ""
+    more += " · with details" if response.view == "pointer" and result.memory.details else ""
+    yield INDENT + styled(about(result.memory, now, when, more), DIM)
+    yield from (f"{INDENT}{line}" for line in below)
 
 
-def passage_lines(result: Result) -> Iterator[str]:
-    """What matched, code line by line, behind the name of the field unless that is the text."""
-    start = result.passage.text if result.passage else shortened(result.memory.text, 120)
-    text = result.marked or start
-    field = result.passage.field if result.passage else "text"
-    named = f"{styled(field, CYAN)}  " if field != "text" else ""
-    for line in flowed(text).splitlines():
-        yield f"{named}{marked(line)}"
-        named = ""
+def _heading(result: Result, most: int) -> tuple[str, MarkedText]:
+    """What it is called, and the passage that matched. The text of one without a title goes on
+    below its beginning."""
+    title = title_of(result.memory)
+    start = result.passage.text if result.passage else result.memory.text
+    passage = MarkedText.of(result.marked or start)
+    if title or _field(result) != "text" or passage.text.startswith(CUT) or is_code(passage.text):
+        return styled(shortened(title or result.memory.text, most), BOLD), passage
+    passage = passage.flowed()
+    first = line_spans(passage.text, most)[0]
+    rest = Span(min(first.end + 1, len(passage.text)), len(passage.text))
+    return marked(passage.part(first), BOLD), passage.part(rest)
+
+
+def _field(result: Result) -> str:
+    """Where the passage is from."""
+    return result.passage.field if result.passage else "text"
+
+
+def _below(result: Result) -> Iterator[str]:
+    """Where it stands and what other memories say of it, in one line."""
+    said = " · ".join(sentences.others(result))
+    if result.file is None:
+        if said:
+            yield styled(shortened(said, room()), DIM)
+        return
+    where = place_in_file(result.file)
+    if cells(visible(where)) > room():  # the end of a path says more than its beginning
+        where = place_in_file(replace(result.file, heading=""))
+        where = where if len(where) <= room() else "…" + where[1 - room() :]
+    shown = shortened(f"{where} · {said}" if said else where, room())
+    yield linked(styled(shown, DIM), result.file.path if result.vault == HOME else "")
+
+
+def _body(result: Result, response: Response, passage: MarkedText, most: int) -> Iterator[str]:
+    """What matched, behind the name of the field unless that is the text, and for a pointer why it
+    is so."""
+    memory, field = result.memory, _field(result)
+    name, why = ("why", memory.why) if memory.why else ("impact", memory.impact)
+    reasoned = response.view == "pointer" and bool(why) and field not in ("why", "impact")
+    if passage.text.strip():
+        named = f"{field}  " if field != "text" else ""
+        yield from passage_lines(passage, most - reasoned, named)
+    if reasoned:
+        yield f"{styled(name, CYAN)}  {shortened(why, room() - len(name) - 2)}"
+
+
+def passage_lines(passage: MarkedText, most: int, named: str = "") -> Iterator[str]:
+    """At most so many lines, those that match best. Code keeps its lines and stands behind a rule;
+    `named`: what stands before the first."""
+    code = is_code(passage.text) or TABLE.search(passage.text) is not None
+    rule = GUTTER if code else ""
+    left = room() - len(named) - len(rule)
+    lines = passage.code_lines(left, most) if code else passage.flowed().wrapped(left, most)
+    for place, line in enumerate(lines):
+        before = styled(named, CYAN) if place == 0 else " " * len(named)
+        yield f"{before}{styled(rule, DIM)}{marked(line)}"
 
 
 def _match(result: Result, response: Response) -> str:
@@ -115,52 +167,60 @@ def _match(result: Result, response: Response) -> str:
     return f"{hundred:.0f} {next(word for least, word in LABELS if hundred >= least)}"
 
 
-def about(memory: Memory, now: datetime) -> str:
-    """Id, kind, project, validity, age and tags in one line."""
+def about(memory: Memory, now: datetime, when: When, elsewhere: str = "") -> str:
+    """Id, kind, project, validity, age and tags in one line; on a terminal what fits in it."""
     parts = [memory.id, memory.kind, memory.project, memory.severity or ""]
     parts += ["pinned" if memory.tier == "core" else "", validity(memory, now)]
-    parts += [age(memory.updated_at, now)]
+    parts += [when(memory.updated_at)]
     parts += [" ".join(f"#{tag}" for tag in memory.tags)]
-    return " ".join(visible(" · ".join(part for part in parts if part)).split())
+    return shortened(" · ".join(part for part in parts if part) + elsewhere, room())
 
 
-def memory_lines(memory: Memory, use: Use | None = None) -> Iterator[str]:
+def memory_lines(memory: Memory, when: When, use: Use | None = None) -> Iterator[str]:
     """Every field that is set, long ones below their name, and how often it was of use."""
-    for name, value in memory_json(memory).items():
+    fields = memory_json(memory)
+    fields |= {name: when(getattr(memory, name)) for name in TIMES if fields.get(name)}
+    fields |= {"used": use_text(use, when(use.last_at))} if use else {}
+    for name, value in fields.items():
         if not value:
             continue
         text = ", ".join(value) if isinstance(value, list) else str(value)
-        lines = text.splitlines()
-        if len(lines) > 1 or len(text) > width():
-            yield styled(name, CYAN)
-            yield from (f"  {visible(line)}" for line in lines)
-        else:
-            yield f"{styled(f'{name:<12}', CYAN)} {visible(text)}"
-    if use is not None:
-        yield f"{styled('used        ', CYAN)} {use_text(use)}"
+        label = styled(f"{name:<12}", CYAN)
+        if "\n" not in text and cells(text) + 13 <= width():
+            shown = visible(text)
+            yield f"{label} {linked(shown, text) if name == 'path' else shown}"
+            continue
+        yield styled(name, CYAN)
+        whole = memory.kind == "code" and name == "text"
+        lines = laid_out(visible(text), room() - 2, code=whole or not screen().terminal)
+        yield from (f"  {line}" for line in lines)
 
 
-def explained(term: Term) -> Iterator[str]:
-    """The score as a tree: each part's value, a bar for its share, and the reason."""
+def reasons(term: Term) -> Iterator[str]:
+    """The score in words: what each part of it gave, the most first, and why."""
+    from recollect.recipes.parts import about_part  # noqa: PLC0415  start-up time: all stages
+
+    for value, reason in in_words(term, about_part):
+        share = f"{value / term.value:>4.0%}" if term.value > 0 else ""
+        drawn = f"{bar(value, term.value, SHARE):<{SHARE}}"
+        first, *more = wrapped(visible(reason), room() - SHARE - 9)
+        yield f"{INDENT}{share}  {styled(drawn, GREEN)}  {first}"
+        yield from (f"{INDENT}{'':<{SHARE + 8}}{line}" for line in more)
+
+
+def tree(term: Term) -> Iterator[str]:
+    """The score as a tree with every number: each part's value, a bar for its share, the reason."""
     lines = list(as_lines(term))
     longest = max(len(name) for name, _, _ in lines)
+    left = width() - longest - BESIDE if screen().terminal else ENDLESS
     for name, value, reason in lines:
         share = bar(value, term.value)
-        first, *more = _wrapped(visible(reason), width() - longest - BESIDE)
+        first, *more = wrapped(visible(reason), max(left, NARROWEST))
         yield (
             f"    {name:<{longest}}  {value:>10.6f}  {styled(f'{share:<24}', GREEN)}"
             f"  {styled(first, DIM)}".rstrip()
         )
         yield from (f"{'':<{longest + BESIDE}}{styled(line, DIM)}" for line in more)
-
-
-def _wrapped(reason: str, room: int) -> list[str]:
-    """The reason in lines that fit a terminal; in a pipe it is one line."""
-    if not screen().terminal or len(reason) <= max(room, NARROWEST):
-        return [reason]
-    from textwrap import wrap  # noqa: PLC0415  start-up time: rarely needed
-
-    return wrap(reason, max(room, NARROWEST))
 
 
 def _footer(response: Response) -> Iterator[str]:
@@ -173,15 +233,15 @@ def _footer(response: Response) -> Iterator[str]:
     parts += [f"found by {channels}"] if channels else []
     parts.append(f"{response.timings_ms['total']:.1f} ms")
     if evidence := sentences.evidence(response):
-        yield styled(evidence, GREEN if response.evidence == "strong" else YELLOW)
-    yield styled(" · ".join(parts), DIM)
+        yield flowing(evidence, GREEN if response.evidence == "strong" else YELLOW)
+    said = [" · ".join(parts)]
     for sentence in sentences.understood(response):
-        yield styled(f"{sentence} (--literal ignores it, --ignore a part of it)", DIM)
+        said.append(f"{sentence} (--literal ignores it, --ignore a part of it)")
     if response.view == "preview":
-        yield styled(summary(response), DIM)
+        said.append(summary(response))
     if more := sentences.not_shown(response):
-        yield styled(more, DIM)
-    for note in response.notes:
-        yield styled(visible(note), DIM)
+        said.append(more)
+    yield from (flowing(visible(sentence), DIM) for sentence in (*said, *response.notes))
     for part in response.degraded:
-        yield styled(visible(sentences.degraded(part, response)), YELLOW)
+        style = DIM if sentences.by_deadline(part) else YELLOW
+        yield flowing(visible(sentences.degraded(part, response)), style)

@@ -16,6 +16,8 @@ from recollect.engine import Recollect
 from recollect.engine.review import Review, ReviewItem, review_json
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import add_json, add_limit, wrong_call
+from recollect.interfaces.cli.layout import cells
+from recollect.interfaces.cli.lines import flowing, shortened, width
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import (
     BOLD,
@@ -24,11 +26,9 @@ from recollect.interfaces.cli.output import (
     YELLOW,
     print_json,
     say,
-    shortened,
     styled,
-    width,
 )
-from recollect.interfaces.cli.results import about
+from recollect.interfaces.cli.results import about, when_of
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
 from recollect.vaults.keys import on_terminal
@@ -114,12 +114,14 @@ def _question(item: ReviewItem) -> str:
 
 
 def item_lines(memory: Recollect, item: ReviewItem) -> Iterator[str]:
-    yield f"{styled(item.kind.capitalize(), BOLD)}: {visible(item.why)} ({item.sure:.0%} sure)"
+    now = memory.now()
+    yield flowing(f"{item.kind.capitalize()}: {visible(item.why)} ({item.sure:.0%} sure)", BOLD)
     for each in item.memories:
-        yield f"  {styled(visible(each.id), CYAN)}  {heading_line(each)}"
+        heading = shortened(heading_line(each), max(20, width() - cells(each.id) - 4))
+        yield f"  {styled(visible(each.id), CYAN)}  {heading}"
         if each.title and each.text:
             yield f"    {shortened(each.text, width() - 4)}"
-        yield f"    {styled(about(each, memory.now()), DIM)}"
+        yield f"    {styled(about(each, now, when_of(False, now)), DIM)}"
     if item.proposed:
         yield styled(f"  An agent proposes: {item.proposed}", YELLOW)
 

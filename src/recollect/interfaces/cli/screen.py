@@ -8,17 +8,26 @@ from contextvars import ContextVar
 
 WIDEST = 120  # longer lines are hard to read
 NO_TERMINAL = 100
+NO_SIZE = 80  # of a terminal that does not tell: a serial line, some containers
+# Terminals that show links, by what they say of themselves in the environment.
+LINKING = ("kitty", "alacritty", "foot", "ghostty", "wezterm", "contour")  # in TERM
+LINKING_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio")
+LINKING_VARIABLES = ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM")
+LINKING_VTE = 5000  # GNOME Terminal and others, as VTE_VERSION: 0.50
 
 
 class Screen:
-    """Whether a terminal shows the text and how many characters fit in a line; without colour
-    where `plain`. `session`: the number of the terminal's session, whatever goes into pipes; 0
-    where no terminal is attached."""
+    """Whether a terminal shows the text and how many cells a line has; without colour where
+    `plain`; whether it shows `links`. `session`: the number of the terminal's session, whatever
+    goes into pipes; 0 where no terminal is attached."""
 
-    def __init__(self, *, terminal: bool, width: int, plain: bool, session: int = 0) -> None:
+    def __init__(
+        self, *, terminal: bool, width: int, plain: bool, links: bool = False, session: int = 0
+    ) -> None:
         self.terminal = terminal
         self.width = width
         self.coloured = terminal and not plain
+        self.links = terminal and links
         self.session = session
 
 
@@ -32,9 +41,30 @@ def screen() -> Screen:
 
 
 def own_screen() -> Screen:
-    plain = bool(os.environ.get("NO_COLOR"))
+    dumb = os.environ.get("TERM", "dumb" if os.name == "posix" else "") == "dumb"
+    plain = dumb or bool(os.environ.get("NO_COLOR"))
     terminal = sys.stdout.isatty()
-    return Screen(terminal=terminal, width=_width(), plain=plain, session=_session(terminal))
+    return Screen(
+        terminal=terminal,
+        width=_width(terminal),
+        plain=plain,
+        links=terminal and not dumb and _links(),
+        session=_session(terminal),
+    )
+
+
+def _links() -> bool:
+    """Whether the terminal shows OSC 8 as links. FORCE_HYPERLINK decides, as for other programs."""
+    said = os.environ.get
+    if forced := said("FORCE_HYPERLINK"):
+        return forced != "0"
+    vte = said("VTE_VERSION", "")
+    return (
+        said("TERM_PROGRAM") in LINKING_PROGRAMS
+        or any(name in said("TERM", "") for name in LINKING)
+        or any(map(said, LINKING_VARIABLES))
+        or (vte.isdecimal() and int(vte) >= LINKING_VTE)
+    )
 
 
 def _session(terminal: bool) -> int:
@@ -44,8 +74,14 @@ def _session(terminal: bool) -> int:
     return os.getsid(0) if hasattr(os, "getsid") else os.getppid()
 
 
-def _width() -> int:
-    try:
-        return min(os.get_terminal_size(sys.stdout.fileno()).columns, WIDEST)
-    except (OSError, ValueError):  # not a terminal, or stdout is not a file
+def _width(terminal: bool) -> int:
+    if not terminal:
         return NO_TERMINAL
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    if columns <= 0:
+        told = os.environ.get("COLUMNS", "")
+        columns = int(told) if told.isdecimal() and int(told) else NO_SIZE
+    return min(columns, WIDEST)

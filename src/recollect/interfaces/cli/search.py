@@ -9,6 +9,7 @@ from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import (
     CommandParser,
     add_as_of,
+    add_dates,
     add_filter,
     add_ids_only,
     add_json,
@@ -52,7 +53,16 @@ def arguments(parser: CommandParser) -> None:
     liked.add_argument("--prefer-domain", metavar="NAME", help="a domain")
     liked.add_argument("--prefer-project", metavar="NAME", help="a project")
     add_repeatable(parser, "--vault", "NAME", "only this vault", dest="vaults")
-    parser.add_argument("--explain", action="store_true", help="show how each score came about")
+    parser.add_argument(
+        "--explain", action="store_const", const="words", default="", help="say why each is there"
+    )
+    parser.add_argument(
+        "--explain=full",
+        dest="explain",
+        action="store_const",
+        const="full",
+        help="show how each score came about, with every number",
+    )
     parser.add_argument(
         "--literal",
         action="store_const",
@@ -77,6 +87,7 @@ def arguments(parser: CommandParser) -> None:
         metavar="N",
         help="answer within so many milliseconds; what is late is left out and named",
     )
+    add_dates(parser)
     add_as_of(parser)
     add_now(parser)
     add_no_server(parser)
@@ -97,7 +108,10 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     if args.ids:
         return "\n".join(result.id for result in response)
     if args.json:
-        return json_text(compact(response) if args.compact else as_json(response, args.explain))
+        return json_text(
+            compact(response) if args.compact else as_json(response, bool(args.explain))
+        )
     from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time
 
-    return response_text(response, response.as_of or now, explain=args.explain)
+    then = response.as_of or now
+    return response_text(response, then, explain=args.explain, dates=args.dates)

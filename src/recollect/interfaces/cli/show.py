@@ -6,10 +6,18 @@ import argparse
 from collections.abc import Iterator
 
 from recollect.engine import Recollect
-from recollect.interfaces.cli.arguments import IDS, add_as_of, add_json, add_no_server, as_of
+from recollect.interfaces.cli.arguments import (
+    IDS,
+    add_as_of,
+    add_dates,
+    add_json,
+    add_no_server,
+    as_of,
+)
 from recollect.interfaces.cli.ids import meant
-from recollect.interfaces.cli.output import DIM, json_text, styled
-from recollect.interfaces.cli.results import as_of_lines, memory_lines
+from recollect.interfaces.cli.lines import flowing
+from recollect.interfaces.cli.output import DIM, json_text
+from recollect.interfaces.cli.results import When, as_of_lines, memory_lines, when_of
 from recollect.memory_json import memory_json
 from recollect.present import sentences
 from recollect.present.visible import visible
@@ -21,6 +29,7 @@ EXAMPLE = "  recollect show auth-jwt-001"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", metavar="ID", nargs="+", help=IDS)
+    add_dates(parser)
     add_as_of(parser)
     add_no_server(parser)
     add_json(parser)
@@ -34,7 +43,8 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     found = memory.located(ids, as_of=then)
     if args.json:
         return json_text([memory_json(each.memory) | _links(each) for each in found])
-    shown = "\n\n".join("\n".join(_lines(each, used.get(each.memory.id))) for each in found)
+    when = when_of(args.dates, then or memory.now())
+    shown = "\n\n".join("\n".join(_lines(each, when, used.get(each.memory.id))) for each in found)
     return "\n".join([*as_of_lines(then), shown])
 
 
@@ -44,8 +54,8 @@ def _links(found: FoundMemory) -> dict[str, object]:
     return {name: value for name, value in links.items() if value}
 
 
-def _lines(found: FoundMemory, used: Use | None) -> Iterator[str]:
+def _lines(found: FoundMemory, when: When, used: Use | None) -> Iterator[str]:
     if found.asked:
         yield visible(f"{found.asked} was merged into {found.memory.id}:")
-    yield from memory_lines(found.memory, used)
-    yield from (styled(visible(line), DIM) for line in sentences.chain(found.chain))
+    yield from memory_lines(found.memory, when, used)
+    yield from (flowing(visible(line), DIM) for line in sentences.chain(found.chain))

@@ -18,6 +18,7 @@ from recollect.evals.suite.suite import (
     suite,
 )
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
+from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.output import (
     BOLD,
     CYAN,
@@ -25,12 +26,10 @@ from recollect.interfaces.cli.output import (
     YELLOW,
     print_json,
     progress,
-    shortened,
     styled,
     table_lines,
-    width,
 )
-from recollect.interfaces.cli.results import explained
+from recollect.interfaces.cli.results import tree
 from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.recipes.registry import BUILT_IN, Recipes
@@ -145,7 +144,7 @@ def _results(outcome: QueryOutcome) -> Iterator[str]:
         wanted = "*" if result.id in outcome.query.wanted else " "
         title = shortened(result.memory.title, width() - len(result.id) - 8)
         yield f"{place:>2}{wanted} {title}  {styled(result.id, DIM)}"
-        yield from explained(result.explain)
+        yield from tree(result.explain)
         yield ""
 
 

@@ -8,15 +8,17 @@ from collections.abc import Iterator
 from recollect.engine import Recollect
 from recollect.engine.timeline import LIMIT, Timeline, TimelineEntry, timeline_json
 from recollect.interfaces.cli.arguments import (
+    add_dates,
     add_filter,
     add_json,
     add_limit,
     add_no_server,
     filter_of,
 )
-from recollect.interfaces.cli.output import BOLD, DIM, json_text, shortened, styled, width
+from recollect.interfaces.cli.lines import shortened, width
+from recollect.interfaces.cli.output import BOLD, DIM, json_text, styled
+from recollect.interfaces.cli.results import When, when_of
 from recollect.present.words import title_of
-from recollect.times import minute
 
 EXAMPLE = "  recollect timeline auth-jwt-001\n  recollect timeline yesterday --project harbor-api"
 
@@ -27,6 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_limit(parser, f"{LIMIT} on each side")
     add_filter(parser)
+    add_dates(parser)
     add_no_server(parser)
     add_json(parser)
 
@@ -34,19 +37,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
     limit = LIMIT if args.limit is None else args.limit
     found = memory.timeline(args.around, limit=limit, filter=filter_of(args, memory.now()))
-    return json_text(timeline_json(found)) if args.json else "\n".join(_lines(found))
+    if args.json:
+        return json_text(timeline_json(found))
+    return "\n".join(_lines(found, when_of(args.dates, memory.now())))
 
 
-def _lines(found: Timeline) -> Iterator[str]:
-    yield from map(_line, found.before)
-    if found.around is not None:
-        yield styled(_line(TimelineEntry(found.at, "saved", found.around)), BOLD)
-    else:
-        yield styled(f"{minute(found.at)}  ---", DIM)
-    yield from map(_line, found.after)
+def _lines(found: Timeline, when: When) -> Iterator[str]:
+    around = [TimelineEntry(found.at, "saved", found.around)] if found.around is not None else []
+    entries = (*found.before, *around, *found.after)
+    longest = max(len(when(moment)) for moment in (found.at, *(each.at for each in entries)))
+    for entry in (*found.before, *around):
+        line = _line(entry, when, longest)
+        yield styled(line, BOLD) if entry in around else line
+    if found.around is None:
+        yield styled(f"{when(found.at):<{longest}}  ---", DIM)
+    yield from (_line(entry, when, longest) for entry in found.after)
 
 
-def _line(entry: TimelineEntry) -> str:
+def _line(entry: TimelineEntry, when: When, longest: int) -> str:
     memory = entry.memory
-    said = f"{minute(entry.at)}  {entry.what:<7}  {memory.id}: {title_of(memory) or memory.text}"
-    return shortened(said, width())
+    begin = f"{when(entry.at):<{longest}}  {entry.what:<7}  "
+    said = f"{memory.id}: {title_of(memory) or memory.text}"
+    return begin + shortened(said, max(20, width() - len(begin)))

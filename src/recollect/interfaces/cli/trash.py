@@ -8,17 +8,18 @@ from recollect.checks import LARGEST_LIMIT
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import (
     WrongUsage,
+    add_dates,
     add_filter,
     add_json,
     add_limit,
     filter_of,
 )
+from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.opening import opened
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, shortened, styled, width
-from recollect.interfaces.cli.results import about
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, styled
+from recollect.interfaces.cli.results import about, room, when_of
 from recollect.interfaces.cli.selection import add_yes, confirm
-from recollect.present.visible import visible
-from recollect.present.words import age, counted, title_of
+from recollect.present.words import counted, title_of
 from recollect.store.trash import trashed_json
 
 EXAMPLE = (
@@ -30,6 +31,7 @@ DEFAULT = 20
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", nargs="?", default="", help="what to look for")
     add_limit(parser, str(DEFAULT))
+    add_dates(parser)
     parser.add_argument(
         "--empty", action="store_true", help="delete all of it permanently; cannot be undone"
     )
@@ -51,12 +53,13 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json([trashed_json(each) for each in found])
         return 0
+    when = when_of(args.dates, now)
     for each in found:
         heading = title_of(each.memory) or each.memory.text
         print(styled(shortened(heading, width()), BOLD))
-        print(f"    {styled(about(each.memory, now), DIM)}")
+        print(f"    {styled(about(each.memory, now, when), DIM)}")
         by = f" by {each.by}" if each.by else ""
-        print(f"    {styled(visible(f'{each.why}, {age(each.at, now)}{by}'), DIM)}")
+        print(f"    {styled(shortened(f'{each.why}, {when(each.at)}{by}', room()), DIM)}")
     if found:
         print(styled("To bring one back: recollect restore ID", DIM))
     else:

@@ -13,7 +13,8 @@ from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.web.lab_address import LEFT, text_of
 from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.sliders import SliderGroup, grouped
-from recollect.interfaces.web.waterfall import Scale, scale_of, steps
+from recollect.interfaces.web.waterfall import Scale, scale_of
+from recollect.present.explain import steps
 from recollect.recipes.base import Recipe
 from recollect.recipes.constants import constants
 from recollect.recipes.learned import Learned

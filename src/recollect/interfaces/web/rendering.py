@@ -19,7 +19,7 @@ from recollect.auth.capabilities import CAPABILITIES, NOBODY, Caller
 from recollect.interfaces.web.memory_text import heading
 from recollect.present.sentences import degraded
 from recollect.present.snippet import is_code, pieces
-from recollect.present.words import age, counted, place_in_file
+from recollect.present.words import age, counted, number, place_in_file
 from recollect.vaults.known import HOME
 from recollect.version import __version__
 
@@ -60,11 +60,6 @@ def query_string(**parameters: object) -> str:
 
 def day(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d")
-
-
-def number(value: float) -> str:
-    """A score or a weight, short: `0.6931`, `12.5`, `3`."""
-    return f"{value:.4g}" if abs(value) >= 0.001 or value == 0 else f"{value:.2e}"
 
 
 @cache

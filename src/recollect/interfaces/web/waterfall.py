@@ -6,19 +6,16 @@ from collections.abc import Iterable, Mapping
 from math import floor, log10
 from typing import NamedTuple, get_args
 
-from recollect.interfaces.web.rendering import number
+from recollect.present.explain import ScoreStep, steps
+from recollect.present.words import number
 from recollect.recipes.parts import PartInfo, part_infos
-from recollect.types import OPERATIONS, Family, Term
+from recollect.types import Family, Term
 
 # Each family of parts has a colour of its own in base.css, in this order: one signal has the same
 # colour in every picture.
 TONES = {family: tone for tone, family in enumerate(get_args(Family), start=1)}
 # A part to which a user's recipe gave another name.
 UNKNOWN = PartInfo("", "trust")
-# What a part does to the value before it, where the value is not a sum.
-DOES = {"product": "×", "max": "at least", "min": "at most"}
-# Parts with general names, which are shown together with the name of their term.
-NAMELESS = ("factor", "cap")
 
 DROPPED = {
     "pool": "too far behind when the channels were merged",
@@ -34,15 +31,6 @@ TIMED = {
     "present": "cut and mark the text",
     "facets": "count for the filters",
 }
-
-
-class ScoreStep(NamedTuple):
-    """What one signal adds to a score, or takes from it."""
-
-    name: str
-    value: float
-    formula: str
-    how: str
 
 
 class Bar(NamedTuple):
@@ -99,36 +87,6 @@ class Took(NamedTuple):
     means: str
     ms: float
     share: float
-
-
-def steps(term: Term) -> list[ScoreStep]:
-    """The score as steps that add up to it, in order.
-
-    A sum is the steps of its parts. Of a product, a largest or a smallest value the first part is
-    what it begins with, and every other part the step it makes of that.
-    """
-    if not term.parts:
-        return [ScoreStep(term.name, term.value, term.formula, term.how)]
-    if term.formula == "sum":
-        return [step for part in term.parts for step in steps(part)]
-    first, *others = term.parts
-    found, before = steps(first), first.value
-    for part in others:
-        after = float(OPERATIONS[term.formula]([before, part.value]))
-        name = f"{term.name} {part.name}" if part.name in NAMELESS else part.name
-        does = f"{DOES.get(term.formula, term.formula)} {number(part.value)}"
-        found.append(ScoreStep(name, after - before, does, _reason(part)))
-        before = after
-    return found
-
-
-def _reason(part: Term) -> str:
-    """Why a part changes a score by as much: its own words, or what it is made of."""
-    if part.parts:
-        return f"{part.formula} of " + ", ".join(
-            f"{one.name} {number(one.value)}" for one in part.parts
-        )
-    return ", ".join(text for text in (part.formula, part.how) if text)
 
 
 def scale_of(terms: Iterable[Term]) -> Scale:

@@ -1,0 +1,223 @@
+"""Text laid out for a screen: measured in cells, wrapped at words, cut with `…`.
+
+A cell is the place of one Latin letter. Chinese and Japanese characters and most emoji take two,
+combining marks none. Where an emoji is made of several, terminals differ; the larger width is
+counted, so that no line is too long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from recollect.present.snippet import pieces
+from recollect.present.visible import visible
+from recollect.types import Span
+
+TAB = "    "
+FENCE = re.compile(r"\s*(```|~~~)")
+# Where text of these may end a line without a space: scripts that have none.
+IDEOGRAPHS = "\u2e80-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003fffd"
+CLOSING = "、。,.・:;?!」』】)〉》〕”’"  # never begin a line
+OPENING = "「『【(〈《〔“‘"  # never end one
+ATOM = re.compile(
+    f"[{OPENING}]*[{IDEOGRAPHS}][{CLOSING}]*|[^\\s{IDEOGRAPHS}{OPENING}]+[{CLOSING}]*|[{OPENING}]+"
+)
+# A word longer than a line, an address say, breaks behind one of these.
+JOINT = re.compile(r"(?<=[/\\_\-.,:;?&=#+])(?!\d)|(?<=\D[/\\_\-.,:;?&=#+])")
+NUMBER = re.compile(r"\d[\d.,]*$")
+# Lines of Markdown that keep their beginning; what is wrapped stands below the text after it.
+TABLE = re.compile(r"^\s*\|.*\n\s*\|", re.MULTILINE)
+RULE = re.compile(r"[\s|:-]*|\s*(```|~~~).*")  # of a table, or a fence: a line without a word
+ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)]|>|#+)\s+|\s*")
+KEPT = re.compile(r"\s*\||\t|    (?!\s*[-*+\d])")  # tables, indented code
+
+
+def cells(text: str) -> int:
+    """How many cells it takes."""
+    if text.isascii() or max(text, default="") < "\u0300":  # as most: far quicker
+        return len(text)
+    return sum(map(_cells, text))
+
+
+@cache
+def _cells(character: str) -> int:
+    from unicodedata import category, east_asian_width  # noqa: PLC0415  start-up time: rarely needed
+
+    if character == "\ufe0f":  # makes a wide emoji of the sign before it
+        return 1
+    if category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff":
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1
+
+
+def cut(text: str, room: int) -> str:
+    """The beginning of a line that takes at most so many cells, at a word where one is near."""
+    if cells(text) <= room:
+        return text
+    start = text[: _fitting(text, max(1, room - 1))]
+    head, space, _ = f"{start}{text[len(start)]}".rpartition(" ")
+    near = space and len(head) > 3 * len(start) // 4
+    return (head if near else start).rstrip() + "…"
+
+
+def wrapped(text: str, room: int) -> list[str]:
+    """The text in lines of at most so many cells."""
+    return [text[start:end] for start, end in line_spans(text, room)]
+
+
+def line_spans(text: str, room: int) -> list[Span]:
+    """Where the lines of a wrapped text begin and end. They break at spaces and between ideographs;
+    a word longer than a line breaks behind a sign such as `/`, and never in a number that fits."""
+    lines: list[Span] = []
+    start = end = used = 0
+    for found in ATOM.finditer(text):
+        gap, size = found.start() - end, cells(found[0])
+        if lines or end:
+            if used + gap + size <= room:
+                end, used = found.end(), used + gap + size
+                continue
+            lines.append(Span(start, end))
+        start, end = found.span()
+        while size > room:
+            middle = start + _breaking(text[start:end], room)
+            lines.append(Span(start, middle))
+            start, size = middle, cells(text[middle:end])
+        used = size
+    return [*lines, Span(start, end)]
+
+
+def _fitting(text: str, room: int) -> int:
+    """How many characters of it take at most so many cells."""
+    if text.isascii():
+        return room
+    used = 0
+    for place, character in enumerate(text):
+        used += _cells(character)
+        if used > room:
+            return place
+    return len(text)
+
+
+def _breaking(word: str, room: int) -> int:
+    most = max(1, _fitting(word, room))
+    joint = max((at for found in JOINT.finditer(word) if (at := found.start()) <= most), default=0)
+    if joint > most // 2:
+        return joint
+    number = NUMBER.search(word, 0, most)
+    return number.start() if number and number.start() and word[most : most + 1].isdigit() else most
+
+
+def laid_out(text: str, room: int, *, code: bool = False) -> Iterator[str]:
+    """A whole text: each line wrapped with the indent it has, the text of an item below itself.
+    Code, tables and what is `code` as a whole keep their lines."""
+    fenced = False
+    for line in text.splitlines():
+        fence = FENCE.match(line) is not None
+        if code or fenced or fence or KEPT.match(line) or cells(line) <= room:
+            yield line.rstrip()
+        else:
+            beginning = ITEM.match(line)
+            head = beginning[0] if beginning else ""
+            first, *more = wrapped(line[len(head) :], max(room // 2, room - cells(head)))
+            yield head + first
+            yield from (" " * cells(head) + each for each in more)
+        fenced ^= fence
+
+
+class MarkedText(NamedTuple):
+    """A text, safe to show, and where its matches are."""
+
+    text: str
+    matches: tuple[Span, ...]
+
+    @classmethod
+    def of(cls, snippet: str) -> MarkedText:
+        """Of a text with `<mark>` around each match."""
+        text, matches = "", []
+        for piece, matched in pieces(visible(snippet)):
+            if matched:
+                matches.append(Span(len(text), len(text) + len(piece)))
+            text += piece
+        return cls(text, tuple(matches))
+
+    def part(self, span: Span, before: str = "", after: str = "") -> MarkedText:
+        """A part of it, between these texts."""
+        start, end = span
+        shift = len(before) - start
+        inside = [
+            Span(max(match.start, start) + shift, min(match.end, end) + shift)
+            for match in self.matches
+            if match.start < end and match.end > start
+        ]
+        return MarkedText(before + self.text[start:end] + after, tuple(inside))
+
+    def flowed(self) -> MarkedText:
+        """The same in one line."""
+        text, matches, done = "", [], 0
+        for match in (*self.matches, Span(len(self.text), len(self.text))):
+            text = _joined(text, self.text[done : match.start])
+            start = len(text)
+            text = _joined(text, self.text[match.start : match.end])
+            matches.append(Span(start, len(text)))
+            done = match.end
+        return MarkedText(text.rstrip(), tuple(matches[:-1]))
+
+    def wrapped(self, room: int, most: int) -> list[MarkedText]:
+        """At most so many lines, those with the most matches; `…` stands for what is left out."""
+        lines = line_spans(self.text, room)
+        if len(lines) <= most:
+            return [self.part(line) for line in lines]
+        lines = line_spans(self.text, room - 2)  # a `…` on either side
+        chosen = _most_matches([self.part(line) for line in lines], most)
+        shown = lines[chosen : chosen + most]
+        left, right = ("…" if chosen else ""), ("…" if chosen + most < len(lines) else "")
+        last = len(shown) - 1
+        return [
+            self.part(
+                line,
+                left if place == 0 and self.text[line.start] != "…" else "",
+                right if place == last and self.text[line.end - 1] != "…" else "",
+            )
+            for place, line in enumerate(shown)
+        ]
+
+    def code_lines(self, room: int, most: int) -> list[MarkedText]:
+        """At most so many of its lines, those with the most matches, each cut where it is too long;
+        without fences, empty lines and the indent that all have."""
+        spans, start = [], 0
+        for line in self.text.splitlines(keepends=True):
+            if line.strip(" \t\n…") and not RULE.fullmatch(line.rstrip("\n")):
+                spans.append(Span(start, start + len(line.rstrip())))
+            start += len(line)
+        lines = [self.part(span) for span in spans]
+        chosen = _most_matches(lines, most)
+        shown = lines[chosen : chosen + most]
+        indent = min((len(each.text) - len(each.text.lstrip()) for each in shown), default=0)
+        return [each.shortened(indent, room) for each in shown]
+
+    def shortened(self, indent: int, room: int) -> MarkedText:
+        """A line from that character on, tabs as spaces, in at most so many cells."""
+        line = self.part(Span(indent, len(self.text)))
+        tabs = line.text.count("\t")
+        if tabs and line.text[:tabs].strip("\t") == "":  # where code has them: at its beginning
+            line = line.part(Span(tabs, len(line.text)), before=tabs * TAB)
+        if cells(line.text) <= room:
+            return line
+        return line.part(Span(0, _fitting(line.text, max(1, room - 1))), after="…")
+
+
+def _joined(text: str, more: str) -> str:
+    """Both in one line, each white space a single blank."""
+    flowed = re.sub(r"\s+", " ", more)
+    return text + (flowed.lstrip() if not text or text.endswith(" ") else flowed)
+
+
+def _most_matches(lines: Sequence[MarkedText], most: int) -> int:
+    """From which line on so many of them have the most matches; where it is equal, from one that
+    has some, the first of those."""
+    counts = [len(line.matches) for line in lines]
+    windows = [(sum(counts[at : at + most]), counts[at] > 0, -at) for at in range(len(lines))]
+    return -max(windows, default=(0, False, 0))[2]
