@@ -25,7 +25,10 @@ def notes(home: Home) -> Path:
 def test_the_installed_command_mirrors_both_ways(home: Home, notes: Path) -> None:
     home.save("--id", "jwt", "--title", "Switched to JWT", "--project", "harbor")
     (notes / "Idea.md").write_text("An idea.\n", encoding="utf-8")
-    done = home.run("mirror", str(notes))
+    holds = "holds 1 Markdown file, to become memories. Add --adopt to do it."
+    refused(home.run("mirror", str(notes)), holds)
+    assert [file.name for file in notes.iterdir()] == ["Idea.md"], "Nothing was done."
+    done = home.run("mirror", str(notes), "--adopt")
     assert (done.code, done.out, done.err) == (0, "1 written, 1 imported, 0 unchanged.\n", "")
     file = notes / "harbor" / "Switched to JWT.md"
     file.write_text(file.read_text("utf-8") + "\nTokens last 15 minutes.\n", encoding="utf-8")
@@ -53,7 +56,7 @@ def test_a_conflict_is_told(home: Home, notes: Path) -> None:
 def test_what_cannot_be_done_is_named_and_the_exit_code_says_so(home: Home, notes: Path) -> None:
     (notes / "bad\nname.md").write_bytes(b"\xff")
     (notes / "good.md").write_text("Text")
-    done = home.call("mirror", str(notes))
+    done = home.call("mirror", str(notes), "--adopt")
     assert done.code == 1
     assert done.err == "bad name.md: It is not valid UTF-8 text (byte 0).\n"
     assert done.out == "1 imported, 1 skipped, 0 unchanged.\n"
@@ -85,7 +88,7 @@ def test_json_holds_every_step_and_problem(home: Home, notes: Path) -> None:
 
 def test_secrets_are_told(home: Home, notes: Path) -> None:
     (notes / "key.md").write_text("The key is ghp_" + "a1B2" * 9)
-    done = home.call("mirror", str(notes))
+    done = home.call("mirror", str(notes), "--adopt")
     assert done.code == 0
     assert done.err.startswith("recollect: 1 secret was replaced: github token; only in the vault")
 

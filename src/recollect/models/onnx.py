@@ -6,10 +6,12 @@ Nothing is loaded before it is needed, and nothing twice.
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from array import array
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -54,6 +56,22 @@ def usable_threads() -> int:
                else os.cpu_count() or 1, MOST_THREADS)  # fmt: skip
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait: amid the import of a native library it is an ImportError, or a crash."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is interrupted
+        return
+    met: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: met.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if met:
+        signal.raise_signal(signal.SIGINT)
+
+
 class OnnxModel:
     """A session and its tokenizer, made once, when first asked for."""
 
@@ -69,7 +87,8 @@ class OnnxModel:
 
     @cached_property
     def session(self) -> InferenceSession:
-        import onnxruntime  # noqa: PLC0415  start-up time: a tenth of a second
+        with uninterrupted():
+            import onnxruntime  # noqa: PLC0415  start-up time: a tenth of a second
 
         options = onnxruntime.SessionOptions()
         # One thread a text, and as many texts at a time as there are cores: see `outputs`.
@@ -90,7 +109,8 @@ class OnnxModel:
 
     def _usable_providers(self) -> list[str]:
         """Those of the settings that are installed here, and the CPU."""
-        import onnxruntime  # noqa: PLC0415  start-up time
+        with uninterrupted():
+            import onnxruntime  # noqa: PLC0415  start-up time
 
         known = onnxruntime.get_all_providers()
         if unknown := [name for name in self._providers if name not in known]:

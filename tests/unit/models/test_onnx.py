@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -489,3 +490,11 @@ def test_a_score_that_is_no_number_is_refused(
     monkeypatch.setattr(reranker._model, "outputs", lambda encodings: [output])
     with pytest.raises(ProviderError, match="not a number"):
         reranker.scores(TUNING, [BREAD])
+
+
+def test_ctrl_c_waits_until_a_library_is_imported() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), onnx.uninterrupted():
+        signal.raise_signal(signal.SIGINT)
+        done.append("imported")
+    assert done == ["imported"]

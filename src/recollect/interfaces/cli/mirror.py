@@ -6,16 +6,21 @@ import argparse
 import sys
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import print_json, warn_of_plain
+from recollect.interfaces.cli.selection import confirm
 from recollect.interfaces.cli.syncing import embed, stopped_by_signals
+from recollect.mirror.state import STATE
 from recollect.present.visible import visible
+from recollect.present.words import counted
 
 if TYPE_CHECKING:
+    from recollect.engine import Recollect
     from recollect.mirror.report import Mirrored
 
 EXAMPLE = (
@@ -31,6 +36,8 @@ DONE = {
     "trash": "moved to .trash",
     "conflict": "in conflict",
 }
+# What files do to a vault that has never been there.
+FROM_FILES = ("take in", "edit", "conflict")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +53,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch", action="store_true", help="keep running and sync every change, until Ctrl+C"
     )
+    parser.add_argument(
+        "--adopt",
+        action="store_true",
+        help="import what the folder holds already, without asking, the first time",
+    )
     add_json(parser)
 
 
@@ -55,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     with opened() as memory:
         if not args.dry_run:
             warn_of_plain(memory, "the mirror")
+            _ask_first(memory, args)
         done = memory.mirror(args.folder, dry_run=args.dry_run)
         code = _report(done, args)
         if not (args.dry_run or args.watch):
@@ -64,6 +77,18 @@ def run(args: argparse.Namespace) -> int:
             print("Watching for changes. Press Ctrl+C to stop.", flush=True)
             memory.follow_mirror(args.folder, stop, partial(_follow, args))
     return code
+
+
+def _ask_first(memory: Recollect, args: argparse.Namespace) -> None:
+    """Ask before files become memories that no mirror of this vault has written: a folder that was
+    named by mistake may hold anything."""
+    if args.adopt or (args.folder and (Path(args.folder) / STATE).exists()):
+        return
+    planned = memory.mirror(args.folder, dry_run=True)
+    count = sum(step.action in FROM_FILES for step in planned.steps)
+    if count and not (planned.folder / STATE).exists():
+        holds = counted(count, "Markdown file")
+        confirm(args, f"{planned.folder} holds {holds}, to become memories.", "adopt")
 
 
 def _follow(args: argparse.Namespace, done: Mirrored | RecollectError) -> None:

@@ -62,13 +62,19 @@ def chosen(
     forgotten: bool = False,
 ) -> list[str]:
     """The ids that the arguments mean, each once. Those that filters or a query find are counted,
-    and the terminal is asked whether they shall be `done`: "forgotten". `select`: what finds them,
-    if not `Recollect.selected`; `forgotten`: it is about what is in the trash."""
+    and the terminal is asked whether they shall be `done`: "forgotten". Of several ids that were
+    named, a terminal is told the number, and asked before they are purged. `select`: what finds
+    them, if not `Recollect.selected`; `forgotten`: it is about what is in the trash."""
     filter = _filter(memory, args)
     if args.ids:
         if filter.narrows() or args.query:
             raise WrongUsage("Name memories by id, or give filters and a query; not both.")
-        return meant(memory, args.ids, forgotten=forgotten)
+        ids = meant(memory, args.ids, forgotten=forgotten)
+        if len(ids) > 1 and done == "purged" and on_terminal():
+            confirm(args, f"{counted(len(ids), 'memory')} will be deleted permanently.")
+        elif len(ids) > 1 and sys.stderr.isatty():
+            print(f"{counted(len(ids), 'memory')} will be {done}.", file=sys.stderr)
+        return ids
     if not (filter.narrows() or args.query):
         raise WrongUsage("Name memories by id, or give a filter or a query.")
     ids = (select or memory.selected)(query=args.query, filter=filter)
@@ -93,13 +99,13 @@ def change_chosen(
     return 0
 
 
-def confirm(args: argparse.Namespace, sentence: str) -> None:
-    """Ask on a terminal whether to go on; UserError where the answer is no, or nobody can be
-    asked."""
-    if args.yes:
+def confirm(args: argparse.Namespace, sentence: str, option: str = "yes") -> None:
+    """Ask on a terminal whether to go on, unless the option says so; UserError where the answer is
+    no, or nobody can be asked."""
+    if getattr(args, option):
         return
     if not on_terminal():
-        raise UserError(f"{sentence} Add --yes to do it.")
+        raise UserError(f"{sentence} Add --{option} to do it.")
     print(f"{sentence} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise UserError("Nothing was changed.")

@@ -12,6 +12,7 @@ from recollect.interfaces.cli.policies import NONE
 from recollect.interfaces.cli.selection import add_yes, confirm
 from recollect.present.visible import visible
 from recollect.present.words import counted
+from recollect.vaults.keys import on_terminal
 
 EXAMPLE = "  recollect tidy --dry-run\n  recollect tidy"
 MOST_NAMED = 5
@@ -28,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
         planned = memory.tidy(dry_run=True)
         if not args.dry_run:
             for policy in planned:
-                if policy.asks:
+                if policy.asks or (on_terminal() and len(policy.ids) > 1):
                     confirm(args, _question(policy))
             planned = memory.tidy(yes=True)
     if args.json:
@@ -47,7 +48,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _question(policy: PolicyOutcome) -> str:
-    return (
-        f"The policy {policy.name} is about more than half of the vault: "
-        f"{counted(len(policy.ids), 'memory')} will be {policy.outcome}."
-    )
+    much = " is about more than half of the vault" if policy.asks else ""
+    count = counted(len(policy.ids), "memory")
+    return f"The policy {policy.name}{much}: {count} will be {policy.outcome}."
