@@ -68,24 +68,24 @@ def _start(folder: Path) -> str:
             os.chown(each, nobody.pw_uid, nobody.pw_gid)
     settings = [part for setting in SETTINGS for part in ("-c", setting)]
     made = ("--username=postgres", "--auth=trust", "--encoding=utf8", "--locale=C", "--no-sync")
-    return _run("initdb", "-D", str(data), *made, *settings) or _run(
+    if problem := _run("initdb", "-D", str(data), *made, *settings):
+        return problem
+    rules = data / "pg_hba.conf"
+    rules.write_text("local all guarded scram-sha-256\n" + rules.read_text())
+    return _run(
         "pg_ctl", "-D", str(data), "-w", "-o", f"-h '' -k {folder}", "-l", str(folder / "log"),
         "start",
     )  # fmt: skip
 
 
-def _make_database(folder: Path) -> None:
-    """A database whose owner is no superuser: row-level security holds for it as well."""
+def as_superuser(database: str, *commands: str) -> None:
+    """Run commands that an ordinary user may not."""
     import psycopg
 
-    for database, *commands in (
-        ("postgres", "CREATE ROLE recollect LOGIN", "CREATE DATABASE recollect OWNER recollect"),
-        ("recollect", "CREATE EXTENSION vector"),
-    ):
-        url = f"postgresql://postgres@/{database}?host={folder}"
-        with psycopg.connect(url, autocommit=True) as connection:
-            for command in commands:
-                connection.execute(command)
+    url = f"postgresql://postgres@/{database}?host={os.environ[FOLDER]}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        for command in commands:
+            connection.execute(command)
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +106,14 @@ def postgres_url() -> Iterator[str]:
             started.write(problem or "yes")
             started.flush()
             if not problem:
-                _make_database(folder)
+                # Its owner is no superuser: row-level security holds for it as well.
+                as_superuser(
+                    "postgres",
+                    "CREATE ROLE recollect LOGIN",
+                    "CREATE ROLE guarded LOGIN PASSWORD 'of somebody else'",
+                    "CREATE DATABASE recollect OWNER recollect",
+                )
+                as_superuser("recollect", "CREATE EXTENSION vector")
                 migrate(url)
         started.seek(0)
         problem = started.read()
@@ -121,3 +128,24 @@ def postgres_url() -> Iterator[str]:
 def postgres_vault(postgres_url: str) -> str:
     """The name of a vault that nobody else has."""
     return f"test-{os.getpid()}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def each_store(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What a module opens is a vault in a file, and then, once more, in PostgreSQL: one for each
+    path of a file."""
+    from recollect.engine import session
+
+    if request.param == "sqlite":
+        yield "sqlite"
+        return
+    from recollect.store.postgres.store import PostgresStore
+
+    url = request.getfixturevalue("postgres_url")
+
+    def opened(file: Path, *_: str, brief: bool, **others: object) -> PostgresStore:
+        return PostgresStore(url, f"{os.getpid()}{file}", brief=brief)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "opened_store", opened)
+        yield "postgres"

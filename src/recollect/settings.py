@@ -234,10 +234,19 @@ class UsageSettings(Struct, frozen=True, forbid_unknown_fields=True):
 Policies = dict[str, PolicySettings]
 
 
+class StoreSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`[store]`: the database that holds the home's vault, and the vault's name there; without a
+    `url` it is a file in the home."""
+
+    url: str = ""
+    vault: VaultName = "main"
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     embedding: Embedding = Embedding()
     rerank: Rerank = Rerank()
     search: SearchSettings = SearchSettings()
+    store: StoreSettings = StoreSettings()
     context: ContextSettings = ContextSettings()
     serve: Serve = Serve()
     vault: LockSettings = LockSettings()
@@ -256,6 +265,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
 def home_folder(environment: Mapping[str, str]) -> Path:
     return Path(home_path(environment))
+
+
+def has_vault(home: Path, settings: Settings) -> bool:
+    """Whether the home has a vault already, as far as that can be said without opening it."""
+    return bool(settings.store.url) or (home / "vault.db").exists()
 
 
 def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:

@@ -15,7 +15,7 @@ from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import OWNER
 from recollect.checks import refuse_link
-from recollect.engine.session import Session, make_home
+from recollect.engine.session import NOT_IN_FILE, Session, make_home
 from recollect.errors import StoreError, UserError
 from recollect.settings import home_folder, load_settings
 from recollect.store.sqlite.cipher import KeySource, header_at
@@ -35,6 +35,9 @@ from recollect.store.sqlite.snapshot import (
 )
 from recollect.vaults.keys import Keys
 from recollect.vaults.known import HOME
+
+# Who does this for a vault in a database.
+BY_OPERATORS = "pg_dump and pgBackRest make backups"
 
 
 class Backup(Struct, frozen=True, kw_only=True):
@@ -63,6 +66,7 @@ def backup(
     progress: Progress,
 ) -> Backup:
     """See `Recollect.backup`."""
+    database = session.in_file("`recollect backup`", BY_OPERATORS).database
     mark = session.mark("backup")[:8]  # which vault it is of: two may share a folder
     target = Path(file) if file is not None else backup_folder(session.path)
     dated = target.is_dir()
@@ -73,8 +77,8 @@ def backup(
     if dated:
         target /= dated_name(session.path, mark, session.clock())
     _check_target(target, session.path)
-    with session.store.database.translated():
-        source = VaultFile(session.store.database.connection(), session.store.database.sealed)
+    with database.translated():
+        source = VaultFile(database.connection(), database.sealed)
         holds = write_copy(source, target, name=session.path.name, progress=progress)
     session.wrote("backup")
     removed = _rotated(target, keep) if keep is not None else []
@@ -99,7 +103,10 @@ def restore_vault(
     was there. The backup is verified first. Refused while another process has the vault open."""
     home = home_folder(environment)
     vault = home / "vault.db"
-    keys = Keys(load_settings(home, environment).vault, environment)
+    settings = load_settings(home, environment)
+    if settings.store.url:
+        raise UserError(NOT_IN_FILE.format(what="`restore --from`", who=BY_OPERATORS))
+    keys = Keys(settings.vault, environment)
     if vault.exists() and file.exists() and vault.samefile(file):
         raise UserError(f"{file} is the vault itself. Name a backup of it.")
     with _opened(file, keys) as opened:

@@ -165,7 +165,8 @@ def export_salvaged(session: Session) -> tuple[Iterator[Stored | FeedbackEvent],
     what cannot. A memory that is not what was saved counts as forgotten."""
     from recollect.store.sqlite.salvaged_vault import report  # noqa: PLC0415  start-up time
 
-    with session.store.salvaging() as salvage:
+    store = session.in_file("Salvaging", "a backup brings back what cannot be read")
+    with store.salvaging() as salvage:
         return salvage.stored(session.clock()), salvage_notes(report(salvage))
 
 

@@ -184,7 +184,7 @@ def readable(session: Session) -> ReadableStore:
         )
     from recollect.store.sqlite.readable import ReadableStore  # noqa: PLC0415  start-up time
 
-    return ReadableStore(session.store)
+    return ReadableStore(session.in_file("This", "a backup brings back what cannot be read"))
 
 
 def related(session: Session, id: str, limit: int | None = None) -> Response:

@@ -28,7 +28,12 @@ from recollect.models.embedding_queue import embed_queries, embed_waiting
 from recollect.named_tuples import NamedTuple
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import Recipes
-from recollect.settings import LockSettings, Settings, home_folder, load_settings
+from recollect.settings import (
+    LockSettings,
+    Settings,
+    home_folder,
+    load_settings,
+)
 from recollect.store.base import Store, UseKind, Writing
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import in_utc, iso, parse_time
@@ -38,8 +43,10 @@ from recollect.vaults.known import HOME, FoundMemory
 if TYPE_CHECKING:
     from recollect.store.history import WriteOperation
     from recollect.store.sqlite.cipher import KeySource
+    from recollect.store.vault import VaultStore
     from recollect.vaults.fanned_store import FannedStore
 
+NOT_IN_FILE = "{what} is for a vault in a file; with PostgreSQL, {who}."
 NOT_LOCKED = (
     "The vault {path} is not locked, so a passphrase does not protect it; lock it with `recollect "
     "vault lock`, or leave the passphrase out."
@@ -78,7 +85,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     settings: Settings
     recipes: Recipes
     models: ActiveModels
-    store: SqliteStore
+    store: VaultStore
     audit: Audit
     clock: Callable[[], datetime]
     background: BackgroundEmbedding
@@ -151,6 +158,13 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             self.audit.refused(self.caller, "search", HOME, "another vault")
             raise Forbidden(f"This caller may not use the vault {vault!r}.")
 
+    def in_file(self, what: str, who: str) -> SqliteStore:
+        """The vault as the file that it is; UserError where it is in a database, with `who` does
+        there what was asked for."""
+        if not isinstance(self.store, SqliteStore):
+            raise UserError(NOT_IN_FILE.format(what=what, who=who))
+        return self.store
+
     # What the caller can reach beside the vault
 
     def at(self, moment: datetime | None) -> Session:
@@ -205,7 +219,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         undoes: int | None = None,
         automatic: bool = False,
         bulk: bool = False,
-        store: SqliteStore | None = None,
+        store: VaultStore | None = None,
     ) -> Iterator[Writing]:
         """A write by this caller: what memories were before it is kept, and why it was made. Writes
         with the same `operation` are undone together. `store`: another one than the vault."""
@@ -221,7 +235,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             yield write
         self._compact(store)
 
-    def _compact(self, store: SqliteStore) -> None:
+    def _compact(self, store: VaultStore) -> None:
         """Remove what need not be kept of history, where anything is due; nobody waits for it."""
         from recollect.store.history import parse_keep  # noqa: PLC0415  start-up time
 
@@ -266,7 +280,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             return memory
         return Memory(id=memory.id, created_at=memory.created_at, updated_at=memory.updated_at)
 
-    def embed_soon(self, memories: Sequence[Memory], store: SqliteStore | None = None) -> None:
+    def embed_soon(self, memories: Sequence[Memory], store: VaultStore | None = None) -> None:
         """Take care of the vectors of what was saved, here or in another store: at once where that
         is quick, else in the background, so that no save waits."""
         if memories and self.models.embeds():
@@ -312,8 +326,14 @@ def open_session(
     useless = UserError(NOT_LOCKED.format(path=file))
     if given and not file.exists():
         raise useless
-    keys = _keys(settings.vault, environment, passphrase, asked=at_rest)
-    store = SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest or damaged)
+    store = opened_store(
+        file,
+        settings.store.url if path is None else "",
+        settings.store.vault,
+        brief=brief,
+        keys=_keys(settings.vault, environment, passphrase, asked=at_rest),
+        at_rest=at_rest or damaged,
+    )
     if given and not store.database.at_rest and not store.database.locked:
         store.close()
         raise useless
@@ -345,6 +365,17 @@ def open_session(
     )
 
 
+def opened_store(
+    file: Path, url: str, vault: str, *, brief: bool, keys: KeySource, at_rest: bool
+) -> VaultStore:
+    """The vault in this file, or with a URL the one of that name in a database."""
+    if not url:
+        return SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest)
+    from recollect.store.postgres.store import PostgresStore  # noqa: PLC0415  start-up time
+
+    return PostgresStore(url, vault, brief=brief)
+
+
 def _configured(settings: LockSettings, environment: Mapping[str, str]) -> bool:
     """Whether there is a passphrase in the settings or the environment: for the home's vault."""
     return bool(settings.passphrase_file or environment.get(settings.passphrase_env))
@@ -364,7 +395,7 @@ def _keys(
     return lambda path, header: source()(path, header)
 
 
-def _news(store: SqliteStore) -> Callable[[], bool]:
+def _news(store: VaultStore) -> Callable[[], bool]:
     """Whether somebody has written since the last time. A vault at rest stays closed."""
     seen = -1
 
@@ -377,10 +408,12 @@ def _news(store: SqliteStore) -> Callable[[], bool]:
 
 
 def _idle_lock(
-    store: SqliteStore, settings: LockSettings, sealed: Callable[[], None]
+    store: VaultStore, settings: LockSettings, sealed: Callable[[], None]
 ) -> Closable | None:
     from recollect.vaults.idle import idle_lock  # noqa: PLC0415  start-up time
 
+    if not isinstance(store, SqliteStore):
+        return None
     return idle_lock(store, settings.idle_minutes, sealed)
 
 

@@ -77,7 +77,10 @@ def doctor(
         findings = [Finding("file", str(error))]
     wrong = [finding for finding in findings if finding.problem]
     if fix and wrong:
-        mended = session.store.mend(session.clock())
+        mended = session.in_file(
+            "`doctor --fix`",
+            "`recollect reindex` makes anew what is derived, and a backup brings back the rest",
+        ).mend(session.clock())
         session.wrote("mend")
         notes = [Finding("repair", None, note=each) for each in repair_notes(mended)]
         findings = [*session.store.examine(), *notes]
@@ -164,7 +167,7 @@ def stats(session: Session) -> dict[str, Any]:
     """What the vault holds, which models are active, and how many vectors wait."""
     model = session.models.embedder().identity if session.models.embeds() else None
     return {
-        "vault": str(session.path),
+        "vault": session.store.database.place,
         **session.store.counts(),
         "embedding": model or "none",
         "vectors": coverage(session).embedded,

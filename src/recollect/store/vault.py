@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from threading import local
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from recollect.store.base import (
     CapturedRemark,
@@ -18,11 +18,15 @@ from recollect.store.base import (
     TopicIndex,
     Usage,
     UseKind,
+    VectorIndex,
 )
 from recollect.store.folders import FileCopy, Folders
 from recollect.store.history import History
 from recollect.store.trash import Trash
 from recollect.types import Filter, Memory
+
+if TYPE_CHECKING:
+    from recollect.store.base import Vector
 
 
 class Finding(NamedTuple):
@@ -46,8 +50,15 @@ class VaultDatabase(Protocol):
     @property
     def at_rest(self) -> bool: ...
 
+    @property
+    def place(self) -> str:
+        """Where it is, for people: a path, or a database without user and password."""
+
     def probe(self) -> None:
         """Raise what a search would raise."""
+
+    def note_damage(self, sentence: str | None) -> None:
+        """Note that the vault is damaged, or with None that it is not."""
 
 
 class VaultMemories(Memories, Protocol):
@@ -65,6 +76,11 @@ class VaultMemories(Memories, Protocol):
 class VaultTopics(TopicIndex, Protocol):
     def hashed(self, word: str) -> bytes:
         """A hash of the lower-cased word that only this vault can make."""
+
+
+class VaultVectors(VectorIndex, Protocol):
+    def whole(self, identity: str) -> tuple[list[int], Vector]:
+        """The keys of all memories that have one vector, and these vectors, as float16."""
 
 
 class VaultHistory(History, Protocol):
@@ -168,6 +184,9 @@ class VaultStore(Store, Protocol):
 
     @property
     def topics(self) -> VaultTopics: ...
+
+    @property
+    def vectors(self) -> VaultVectors: ...
 
     @property
     def feedback(self) -> VaultFeedback: ...

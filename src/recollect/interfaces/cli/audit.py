@@ -17,7 +17,7 @@ from recollect.interfaces.cli.arguments import add_json, add_limit
 from recollect.interfaces.cli.output import DIM, YELLOW, print_json, styled
 from recollect.interfaces.requests import moment
 from recollect.present.visible import visible
-from recollect.settings import home_folder
+from recollect.settings import has_vault, home_folder, load_settings
 from recollect.times import parse_time
 
 EXAMPLE = "  recollect audit --since 7d\n  recollect audit --refused --json"
@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
 def _named(marks: set[str]) -> dict[str, str]:
     """The ids of the memories that the log has as hashes; none where the vault is not there, or
     locked and its key not at hand."""
-    if not marks or not (home_folder(os.environ) / "vault.db").exists():
+    home = home_folder(os.environ)
+    if not marks or not has_vault(home, load_settings(home)):
         return {}
     with suppress(RecollectError), Recollect(brief=True, at_rest=True) as memory:
         return memory.marked(marks)

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if args.keep is not None and args.keep < 1:
         raise WrongUsage("--keep must be 1 or more.")
     with opened() as memory:
-        size = memory.path.stat().st_size
+        size = memory.path.stat().st_size if memory.path.is_file() else 0
         with progress("Copying", size, bytes_read=True) as advance:
             made = memory.backup(args.file, keep=args.keep, progress=advance)
     sentence = f"Backup verified and saved: {made.file} ({described(made.holds)})"

@@ -44,6 +44,7 @@ COMMANDS = {
     "policies": ("policies", "show what becomes of memories as time passes"),
     "tidy": ("tidy", "apply the policies; --dry-run says what they would do"),
     "stats": ("stats", "count what the vault holds"),
+    "migrate": ("migrate", "bring the tables of a vault in PostgreSQL up to date"),
     "vault": ("vault", "encrypt the vault with a passphrase: lock, unlock, rekey, status"),
     "vaults": ("vaults", "search other vaults too: list, add, remove, trust"),
     "collections": ("collections_", "list, add or remove shared collections"),
@@ -67,7 +68,7 @@ GROUPS = {
     "Keep": "import add folders mirror export backup restore",
     "Organise": "edit tag move pin unpin forget undo supersede merge review policies tidy",
     "Share": "setup hook mcp serve open vaults collections publish token sessions audit",
-    "Look after": "doctor reindex stats vault recipes models eval suite completion version",
+    "Look after": "doctor reindex stats migrate vault recipes models eval suite completion version",
 }
 # What people type who know other programs.
 ALIASES = {"ls": "list", "rm": "forget"}

@@ -30,7 +30,7 @@ from recollect.interfaces.hooks.protocols import (
 from recollect.interfaces.hooks.sessions import HookSession
 from recollect.present.visible import visible
 from recollect.projects import project_of
-from recollect.settings import Embedding, Rerank, home_folder, load_settings
+from recollect.settings import Embedding, Rerank, has_vault, home_folder, load_settings
 
 EXAMPLE = """\
   recollect hook --test claude-code
@@ -132,10 +132,11 @@ def answer_here(argv: list[str]) -> str:
     waits. Where there is no vault yet, none is made."""
     home = home_folder(os.environ)
     args = parser_of("hook", COMMANDS["hook"][1], sys.modules[__name__]).parse_args(argv)
-    if not (home / "vault.db").exists():
+    settings = load_settings(home)
+    if not has_vault(home, settings):
         return ""
     settings = replace(
-        load_settings(home), embedding=Embedding(provider="none"), rerank=Rerank(provider="none")
+        settings, embedding=Embedding(provider="none"), rerank=Rerank(provider="none")
     )
     with opened(settings=settings, brief=True) as memory:
         return answer(memory, args)

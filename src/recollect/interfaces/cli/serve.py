@@ -108,7 +108,7 @@ def _serve(args: argparse.Namespace) -> None:
         app = create_app(Service(memory), names=names, credentials=credentials)
         logs.set_up()
         if handed_on is None:
-            _tell(args, listening, memory.path, _link(credentials, token))
+            _tell(args, listening, memory.store.database.place, _link(credentials, token))
         with ExitStack() as meanwhile:
             if args.socket:
                 meanwhile.callback(_remove_socket, Path(args.socket), locked)
@@ -216,9 +216,7 @@ def _remove_socket(path: Path, locked: threading.Event) -> None:
         path.unlink(missing_ok=True)
 
 
-def _tell(
-    args: argparse.Namespace, listening: socket.socket, vault: Path, link: str | None
-) -> None:
+def _tell(args: argparse.Namespace, listening: socket.socket, vault: str, link: str | None) -> None:
     """Print the address on standard output; a script can wait for the first line."""
     if args.socket:
         print(f"Recollect serves {vault} at {args.socket} (Ctrl+C to stop)")

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from recollect.engine.session import NOT_IN_FILE
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.output import print_json
@@ -57,7 +58,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     home = home_folder(os.environ)
-    keys = Keys(load_settings(home, os.environ).vault, os.environ)
+    settings = load_settings(home, os.environ)
+    if settings.store.url:
+        who = "whoever runs the database encrypts its disks and connections"
+        raise UserError(NOT_IN_FILE.format(what="`recollect vault`", who=who))
+    keys = Keys(settings.vault, os.environ)
     path = home / "vault.db"
     if (args.keyring or args.new_passphrase_file) and args.action not in ("lock", "rekey"):
         raise WrongUsage("--keyring and --new-passphrase-file need lock or rekey.")

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple, Protocol
 
 import psycopg
 
-from recollect.errors import StoreError
 from recollect.store.base import KeywordIndexName
 from recollect.store.postgres.errors import BUSY_SECONDS, SEARCH_SECONDS, as_store_errors
 from recollect.store.postgres.migration import SCHEMA, check_version, refuse_other_version
 from recollect.store.postgres.pool import Connection, pool_of
 
-BEGIN = f"BEGIN {{mode}}; {SCHEMA}; SET LOCAL recollect.vault = '{{vault}}'; {{limits}}"
+BEGIN = f"BEGIN {{mode}}; {SCHEMA}; SET LOCAL recollect.vault = '{{vault}}'; {{first}}"
+SET_LOCAL = """
+SELECT set_config('search_path', 'recollect, public', true),
+       set_config('recollect.vault', %s, true), set_config('statement_timeout', %s, true)"""
 READS = f"SET LOCAL statement_timeout = '{SEARCH_SECONDS:.0f}s'"
 WRITES = f"SET LOCAL lock_timeout = '{BUSY_SECONDS:.0f}s'"
 NO_LIMITS = "SET LOCAL idle_in_transaction_session_timeout = 0"
@@ -98,8 +100,42 @@ class PostgresDatabase:
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
-        with self._reading("READ ONLY") as connection:
-            return connection.execute(sql, values or None).fetchall()
+        if getattr(self._local, "block", None) is not None:
+            with self._reading("") as connection:
+                return connection.execute(sql, values or None).fetchall()
+        with as_store_errors(self.place):
+            return self._alone(sql, values)
+
+    def _alone(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        """The rows of a statement in a transaction of its own, all of it sent at once."""
+        connection = self._pool.take()
+        for fresh in (False, True):
+            try:
+                with connection.pipeline():
+                    connection.execute("BEGIN READ ONLY")
+                    connection.execute(
+                        SET_LOCAL, (str(self._key), f"{SEARCH_SECONDS * 1000:.0f}ms")
+                    )
+                    found = connection.execute(sql, values or None)
+                    connection.execute("COMMIT")
+                rows = found.fetchall()
+                break
+            except psycopg.OperationalError:
+                if fresh or not connection.closed:
+                    self._leave(connection)
+                    raise
+                connection = self._pool.take(fresh=True)  # it was cut off while nobody used it
+            except BaseException:
+                self._leave(connection)
+                raise
+        self._pool.give(connection)
+        return rows
+
+    def _leave(self, connection: Connection) -> None:
+        """Give a connection back after an error, without a transaction."""
+        if not connection.closed:
+            connection.execute("ROLLBACK")
+        self._pool.give(connection)
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection; what is read in the block is of one moment."""
@@ -120,12 +156,9 @@ class PostgresDatabase:
     def writing(self, *, patient: bool = True) -> Iterator[Connection]:
         """A transaction that is the vault's only one that writes, and is durable at its end. Who
         is not patient gets StoreError while another one writes."""
-        with self._transaction("", WRITES) as connection:
-            [found] = connection.execute(LOCK if patient else f"{LOCK} NOWAIT").fetchall()
-            self._local.lock = VaultLock(*found[:-1])
-            refuse_other_version(found[-1], self.place)
+        lock = LOCK if patient else f"{LOCK} NOWAIT"
+        with self._transaction("", f"{WRITES}; {lock}", DONE) as connection:
             yield connection
-            connection.execute(DONE)
 
     @property
     def lock(self) -> VaultLock:
@@ -138,28 +171,31 @@ class PostgresDatabase:
         self._local.block.flush = flush
 
     @contextmanager
-    def _transaction(self, mode: str, limits: str) -> Iterator[Connection]:
-        """A transaction of this thread, about this vault."""
+    def _transaction(self, mode: str, first: str, last: str = "") -> Iterator[Connection]:
+        """A transaction of this thread, about this vault; `first` and `last` are sent together
+        with its beginning and its end."""
         with as_store_errors(self.place):
-            connection = self._begun(BEGIN.format(mode=mode, vault=self._key, limits=limits))
+            begin = BEGIN.format(mode=mode, vault=self._key, first=first)
+            connection, found = self._begun(begin)
             self._local.block = _Block(connection)
             try:
+                if last:
+                    *lock, version = found
+                    self._local.lock = VaultLock(*lock)
+                    refuse_other_version(version, self.place)
                 yield connection
-                self._commit(connection, mode)
-            except BaseException:
-                if not connection.closed:
-                    connection.execute("ROLLBACK")
-                raise
+                self._commit(connection, last)
             finally:
                 self._local.block = None
-                self._pool.give(connection)
+                in_transaction = connection.info.transaction_status.name in ("INTRANS", "INERROR")
+                (self._leave if in_transaction else self._pool.give)(connection)
 
     @contextmanager
     def aside(self) -> Iterator[Connection]:
         """A transaction beside this thread's own, without the vault's lock: for what nobody reads
         yet, or a lock that lasts as long as the block."""
         with self.outside() as connection:
-            connection.execute(BEGIN.format(mode="", vault=self._key, limits=NO_LIMITS))
+            connection.execute(BEGIN.format(mode="", vault=self._key, first=NO_LIMITS))
             yield connection
             connection.execute("COMMIT")
 
@@ -167,30 +203,38 @@ class PostgresDatabase:
     def outside(self) -> Iterator[Connection]:
         """A connection without a transaction, about no vault."""
         with as_store_errors(self.place):
-            connection = self._begun("SELECT")
+            connection, _ = self._begun("SELECT")
             try:
                 yield connection
             finally:
-                if connection.info.transaction_status.name in ("INTRANS", "INERROR"):
-                    connection.execute("ROLLBACK")
-                self._pool.give(connection)
+                in_transaction = connection.info.transaction_status.name in ("INTRANS", "INERROR")
+                (self._leave if in_transaction else self._pool.give)(connection)
 
-    def _begun(self, begin: str) -> Connection:
+    def _begun(self, begin: str) -> tuple[Connection, tuple[Any, ...]]:
+        """A connection after these statements, and the row that the last of them gave."""
         connection = self._pool.take()
-        try:
-            connection.execute(begin)
-        except psycopg.OperationalError:
-            if not connection.closed:
+        for fresh in (False, True):
+            try:
+                cursor = connection.execute(begin)
+                while cursor.nextset():
+                    pass
+                row = cursor.fetchone() if cursor.description else None
+                return connection, row or ()
+            except psycopg.OperationalError:
+                if fresh or not connection.closed:
+                    self._leave(connection)
+                    raise
+                connection = self._pool.take(fresh=True)  # it was cut off while nobody used it
+            except BaseException:
+                self._leave(connection)
                 raise
-            connection = self._pool.take(fresh=True)  # it was cut off while nobody used it
-            connection.execute(begin)
-        return connection
+        raise AssertionError("a fresh connection begins, or raises")
 
-    def _commit(self, connection: Connection, mode: str) -> None:
+    def _commit(self, connection: Connection, last: str) -> None:
         try:
-            connection.execute("COMMIT")
+            connection.execute(f"{last}; COMMIT" if last else "COMMIT")
         except psycopg.OperationalError:
-            if mode or not connection.closed or not self._committed():
+            if not last or not connection.closed or not self._committed():
                 raise
 
     def _committed(self) -> bool:
@@ -212,10 +256,8 @@ class PostgresDatabase:
         """Raise what a search would raise."""
         self.rows("SELECT 1 FROM memories WHERE vault = vault() LIMIT 1")
 
+    def note_damage(self, sentence: str | None) -> None:
+        """Nothing: PostgreSQL itself refuses what it finds damaged."""
+
     def close(self) -> None:
         self._pool.leave()
-
-
-def unsupported(what: str, who: str) -> StoreError:
-    """That a command is about vaults in files alone, and who does that for a database."""
-    return StoreError(f"{what} is for vaults in files; with PostgreSQL, {who}.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from recollect.store.base import Stored
 from recollect.store.differences import MADE, difference, number_of
 from recollect.store.history import Change
@@ -21,15 +23,18 @@ UPDATE vaults SET history_bytes = history_bytes + %s, last_write = greatest(last
  WHERE key = vault()"""
 PURGE = """
 WITH removed AS (
-    DELETE FROM versions WHERE vault = vault() AND memory = %s RETURNING write, before
-), writes_gone AS (
+    DELETE FROM versions WHERE vault = vault() AND memory = ANY(%(keys)s) RETURNING write, before
+), emptied AS (
     DELETE FROM writes w WHERE w.vault = vault() AND w.seq IN (SELECT write FROM removed)
-       AND NOT EXISTS (SELECT 1 FROM versions v
-                        WHERE v.vault = vault() AND v.write = w.seq AND v.memory <> %s)
+       AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.vault = vault() AND v.write = w.seq
+                                                  AND v.memory <> ALL(%(keys)s))
     RETURNING 1
 )
-SELECT (SELECT coalesce(sum(length(before) + %s), 0) FROM removed)
-     + %s * (SELECT count(*) FROM writes_gone)"""
+UPDATE vaults SET history_bytes = history_bytes
+     - (SELECT coalesce(sum(length(before) + %(version)s), 0) FROM removed)
+     - %(write)s * (SELECT count(*) FROM emptied)
+ WHERE key = vault()"""
+NO_TARGET = "UPDATE writes SET target = '' WHERE vault = vault() AND target = ANY(%s)"
 
 
 class VersionsRecord:
@@ -49,14 +54,12 @@ class VersionsRecord:
         if after is not None:
             self._changed[key] = first, after
 
-    def purge(self, stored: Stored) -> None:
-        """Remove a memory's versions, the writes that changed nothing else, and its id wherever it
-        is a target."""
-        execute, key = self._connection.execute, stored.key
-        [(freed,)] = execute(PURGE, (key, key, VERSION_BYTES, WRITE_BYTES)).fetchall()
-        execute("UPDATE writes SET target = '' WHERE vault = vault() AND target = %s",
-                (stored.memory.id,))  # fmt: skip
-        execute(GROW, (-freed, 0))
+    def purge(self, keys: Sequence[int], ids: Sequence[str]) -> None:
+        """Remove the versions of memories, the writes that changed nothing else, and the ids
+        wherever they are a target."""
+        sizes = {"version": VERSION_BYTES, "write": WRITE_BYTES}
+        self._connection.execute(PURGE, {"keys": keys, **sizes})
+        self._connection.execute(NO_TARGET, (ids,))
 
     def apply(self) -> None:
         """Write the versions; nothing where nothing was changed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from recollect.hashing import topic_hash
 from recollect.store.base import Match
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.filters import where
@@ -19,6 +20,9 @@ SELECT m.id, count(DISTINCT t.topic) AS matches
 class PostgresTopics:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
+
+    def hashed(self, word: str) -> bytes:
+        return topic_hash(self._database.secret, word)
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
         topics = sorted({word.lower() for word in words})

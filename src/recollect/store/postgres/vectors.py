@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from recollect.errors import DimensionMismatch
 from recollect.store.base import Coverage, StoredVector, VectorMatch, Waiting
 from recollect.store.postgres import nearest
@@ -32,6 +34,9 @@ SELECT m.id, v.start, v.stop, v.vector
   FROM memories m JOIN models o ON o.vault = vault() AND o.identity = %s
   JOIN vectors v ON v.vault = vault() AND v.memory = m.key AND v.model = o.key
  WHERE m.vault = vault() AND m.id = ANY(%s) ORDER BY v.passage"""
+WHOLE = """
+SELECT v.memory, v.vector FROM models o JOIN vectors v ON v.vault = vault() AND v.model = o.key
+ WHERE o.vault = vault() AND o.identity = %s AND v.passage = 0 ORDER BY v.memory"""
 DIMENSIONS = "SELECT value FROM meta WHERE vault = vault() AND key = 'embedding_dim'"
 ADOPT = """
 INSERT INTO meta VALUES (vault(), 'embedding_dim', %s), (vault(), 'embedding_identity', %s)
@@ -82,6 +87,11 @@ class PostgresVectors:
         for (id, start, stop, _), vector in zip(rows, as_rows([r[3] for r in rows]), strict=True):
             found[id].append(StoredVector(Span(start, stop), vector))
         return {id: vectors for id, vectors in found.items() if vectors}
+
+    def whole(self, identity: str) -> tuple[list[int], Vector]:
+        with self._database.reading() as connection:
+            rows = connection.execute(WHOLE, (identity,), binary=True).fetchall()
+        return [key for key, _ in rows], as_rows([vector for _, vector in rows]).astype(np.float16)
 
     def _stored(self, identity: str, ids: Sequence[str]) -> list[tuple[Any, ...]]:
         with self._database.reading() as connection:

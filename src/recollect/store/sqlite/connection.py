@@ -210,6 +210,10 @@ class Database:
         in."""
         return self._opener.reader(f"{file.absolute().as_uri()}?mode=ro")
 
+    @property
+    def place(self) -> str:
+        return str(self.path)
+
     def release(self) -> None:
         """Close every connection; the next call opens the vault again. StoreError while another
         thread uses it."""

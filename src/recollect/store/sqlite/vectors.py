@@ -111,7 +111,6 @@ class SqliteVectors:
         return {id: vectors for id, vectors in found.items() if vectors}
 
     def whole(self, identity: str) -> tuple[list[int], Vector]:
-        """The keys of all memories that have one vector, and these vectors, as float16."""
         import numpy as np  # noqa: PLC0415  as below
 
         keys: list[int] = []

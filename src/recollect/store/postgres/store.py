@@ -1,0 +1,134 @@
+"""A vault in PostgreSQL, behind the protocols of `store/base.py`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from recollect.store.base import Writing
+from recollect.store.history import Change
+from recollect.store.postgres import indexing
+from recollect.store.postgres.aging import PostgresAging
+from recollect.store.postgres.candidates import PostgresCandidates
+from recollect.store.postgres.database import PostgresDatabase
+from recollect.store.postgres.examination import counts_finding, examine
+from recollect.store.postgres.feedback import PostgresFeedback
+from recollect.store.postgres.folders import PostgresFolders
+from recollect.store.postgres.history import PostgresHistory
+from recollect.store.postgres.keyword import PostgresKeyword
+from recollect.store.postgres.memories import PostgresMemories
+from recollect.store.postgres.merging import Merging
+from recollect.store.postgres.reviews import PostgresReviews
+from recollect.store.postgres.segments import WordSegments
+from recollect.store.postgres.topics import PostgresTopics
+from recollect.store.postgres.trash import PostgresTrash
+from recollect.store.postgres.usage import PostgresUsage
+from recollect.store.postgres.vectors import PostgresVectors
+from recollect.store.postgres.vocabulary import PostgresVocabulary
+from recollect.store.postgres.writing import PostgresWriting
+from recollect.store.vault import Finding
+
+COUNTS = """
+SELECT documents, forgotten,
+       (SELECT count(*) FROM memories m WHERE m.vault = vault() AND m.archived_at IS NOT NULL
+           AND m.forgotten_at IS NULL),
+       (SELECT count(DISTINCT name) FROM topics t WHERE t.vault = vault()),
+       pg_database_size(current_database())
+  FROM vaults WHERE key = vault()"""
+GROUPED = """
+SELECT {field}, count(*) FROM memories WHERE vault = vault() AND forgotten_at IS NULL
+ GROUP BY 1 ORDER BY 2 DESC, 1"""
+
+
+class PostgresStore:
+    """One vault of a database. `brief`: this process searches only once or twice, so what pays off
+    later is not made."""
+
+    keeps_history = True
+
+    def __init__(self, url: str, vault: str, *, brief: bool = False) -> None:
+        self.database = PostgresDatabase(url, vault)
+        self.memories = PostgresMemories(self.database)
+        words = WordSegments(self.database)
+        self.database.attach(words, Merging(self.database, words, brief=brief))
+        self.keyword = PostgresKeyword(self.database, words)
+        self.vectors = PostgresVectors(self.database)
+        self.topics = PostgresTopics(self.database)
+        self.vocabulary = PostgresVocabulary(self.database)
+        self.feedback = PostgresFeedback(self.database)
+        self.usage = PostgresUsage(self.database)
+        self.folders = PostgresFolders(self.database)
+        self.history = PostgresHistory(self.database)
+        self.reviews = PostgresReviews(self.database)
+        self.candidates = PostgresCandidates(self.database)
+        self.aging = PostgresAging(self.database)
+        self.trash = PostgresTrash(self.database)
+        self.kept = threading.local()  # what others have in memory of the vault, by thread
+
+    @contextmanager
+    def writing(self, change: Change, *, bulk: bool = False) -> Iterator[Writing]:
+        with self.database.writing() as connection:
+            writing = PostgresWriting(self.database, connection, change)
+            self.database.before_reads(writing.flush)
+            yield writing
+            writing.finish()
+            if self.usage.due:
+                self.usage.add_to(connection)
+        writing.versions.committed()
+        self.database.merging.wrote()
+
+    @contextmanager
+    def moment(self) -> Iterator[object]:
+        with self.database.reading():
+            yield self.changes()
+
+    def changes(self) -> int:
+        """A number that grows with each write, also by this process."""
+        [(changes,)] = self.database.rows("SELECT changes FROM vaults WHERE key = vault()")
+        return int(changes)
+
+    def counts(self) -> dict[str, Any]:
+        """How many memories, tags and so on there are; the size is that of the whole database."""
+        with self.database.reading():
+            [(memories, forgotten, archived, tags, size)] = self.database.rows(COUNTS)
+            grouped = {
+                f"{field}s": dict(self.database.rows(GROUPED.format(field=field)))
+                for field in ("kind", "tier", "project")
+            }
+            accepted, dismissed = self.feedback.standing()
+        return {
+            "memories": memories,
+            "archived": archived,
+            "forgotten": forgotten,
+            **grouped,
+            "tags": tags,
+            "feedback": {"accepted": accepted, "dismissed": dismissed},
+            "bytes": size,
+        }
+
+    def rebuild(self) -> None:
+        with self.database.writing() as connection:
+            indexing.rebuild(connection)
+
+    def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
+        with self.database.reading() as connection:
+            return examine(connection, advance)
+
+    def glance(self) -> list[Finding]:
+        with self.database.reading() as connection:
+            return [counts_finding(connection)]
+
+    def scrub(self) -> None:
+        """Remove the words of purged memories; of rows PostgreSQL's own vacuum removes the rest."""
+        self.database.merging.run(scrub=True)
+
+    def resume_merging(self) -> None:
+        """For a process that stays: merge, beside everything else, what others have left."""
+        self.database.merging.resume()
+
+    def close(self) -> None:
+        self.usage.close()
+        self.database.merging.close()
+        self.database.close()
