@@ -55,6 +55,7 @@ lint: setup
 
 bench: setup
 	$(BIN)/python benchmarks/bench_startup.py --data $(DATA)
+	$(BIN)/python benchmarks/bench_find.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_hooks.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_search.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_import.py --data $(DATA)

@@ -78,6 +78,7 @@ ASIDE = "testing"
 HOMES = {
     "apsw": ("store", "evals", "auth", "importers"),
     "httpx2": ("models",),
+    "prompt_toolkit": ("interfaces.cli",),
     "rich": ("interfaces.cli",),
 }
 

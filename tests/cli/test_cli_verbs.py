@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from commandline import NOW, Home, refused
 
+from recollect.interfaces.cli.editor import at_line
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
@@ -71,6 +73,27 @@ def test_open_shows_the_file_of_a_document_in_the_editor(home: Home) -> None:
     home.environment["EDITOR"] = str(program(home, "ed", f'echo "$1" > {opened}'))
     assert home.call("open", document["id"]).code == 0
     assert opened.read_text().strip() == str(folder / "note.md")
+
+
+@pytest.mark.parametrize(
+    ("editor", "args"),
+    [
+        ("/usr/bin/vim", ["+7", "a.md"]),
+        ("code", ["--goto", "a.md:7"]),
+        ("hx", ["a.md:7"]),
+        ("acme", ["a.md"]),
+    ],
+)
+def test_an_editor_is_told_the_line_in_its_own_way(editor: str, args: list[str]) -> None:
+    assert at_line(editor, Path("a.md"), 7) == args
+
+
+def test_related_and_clip_take_short_ids(home: Home) -> None:
+    home.save("--id", "long-name", "Buildkite keys")
+    assert home.json("related", "long")["results"]
+    home.environment["WAYLAND_DISPLAY"] = "x"
+    program(home, "wl-copy", "cat > /dev/null")
+    assert home.call("clip", "long").out == "1 memory copied.\n"
 
 
 def test_open_of_a_memory_needs_a_server(home: Home) -> None:

@@ -277,6 +277,7 @@ class Recollect:
     # Searching
 
     search = method(searching.search, SEARCH, anywhere=True)
+    deferral = method(searching.deferral, SEARCH, anywhere=True)
     candidates = method(searching.candidates, SEARCH)
     run_recipe = method(searching.run_recipe, SEARCH)
     context = method(agent_context.context, SEARCH)

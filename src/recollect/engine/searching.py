@@ -52,6 +52,14 @@ def _recipe(session: Session, search: Search) -> Recipe:
     return session.recipes.changed(recipe.name, search.changes) if search.changes else recipe
 
 
+def deferral(session: Session, query: str, recipe: str | None = None) -> dict[str, object]:
+    """The changes with which a search for this query waits for no reranker; empty where none would
+    be asked anyway."""
+    if session.settings.rerank.provider == "none":
+        return {}
+    return session.recipe(recipe).deferral(query)
+
+
 def run_recipe(
     session: Session, recipe: Recipe, search: Search | str, /, **fields: Any
 ) -> Response:

@@ -8,8 +8,11 @@ import shutil
 import subprocess
 import sys
 from base64 import b64encode
+from collections.abc import Callable
 
 from recollect.errors import UserError
+from recollect.interfaces.cli.arguments import IDS
+from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
 from recollect.present.words import counted
 from recollect.types import Memory
@@ -27,13 +30,14 @@ PATIENCE_S = 5.0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ids", metavar="ID", nargs="+", help="the memories")
+    parser.add_argument("ids", metavar="ID", nargs="+", help=IDS)
 
 
 def run(args: argparse.Namespace) -> int:
     with opened() as memory:
-        found = memory.show(args.ids)
-    if not _copied("\n\n".join(_text(each) for each in found)):
+        found = memory.show(meant(memory, args.ids))
+    text = "\n\n".join(map(text_of, found))
+    if not copied(text, sys.stdout.write if sys.stdout.isatty() else None):
         raise UserError(
             "There is no clipboard: no program for one, and no terminal. Use `recollect show ID`."
         )
@@ -41,13 +45,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _text(memory: Memory) -> str:
+def text_of(memory: Memory) -> str:
     return "\n\n".join(filter(None, (memory.title, memory.text, memory.details)))
 
 
-def _copied(text: str) -> bool:
+def copied(text: str, to_terminal: Callable[[str], object] | None) -> bool:
     """Whether a program of the desktop took the text, or else the terminal, which may hand it on
-    even over ssh (OSC 52)."""
+    even over ssh (OSC 52); None where there is none."""
     for program, variable in PROGRAMS.items():
         command = program.split()
         if os.environ.get(variable) and shutil.which(command[0]):
@@ -58,7 +62,7 @@ def _copied(text: str) -> bool:
             )  # fmt: skip
             if done.returncode == 0:
                 return True
-    if not sys.stdout.isatty():
+    if to_terminal is None:
         return False
-    print(f"\x1b]52;c;{b64encode(text.encode()).decode()}\x07", end="")
+    to_terminal(f"\x1b]52;c;{b64encode(text.encode()).decode()}\x07")
     return True

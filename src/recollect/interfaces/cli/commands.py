@@ -11,6 +11,7 @@ COMMANDS = {
     "folders": ("folders", "list, sync, watch or remove the folders that were added"),
     "mirror": ("mirror", "keep the vault and a folder of Markdown files in sync"),
     "search": ("search", "search the memories; --explain shows why each result is there"),
+    "find": ("find", "find a memory while you type, and open, edit, copy or forget it"),
     "show": ("show", "show whole memories, details included"),
     "related": ("related", "show other memories about what one is about"),
     "list": ("list_", "browse memories: pinned first, then captures, then files"),
@@ -64,7 +65,7 @@ COMMANDS = {
 # What one wants → the commands for it, as the overview shows them.
 GROUPS = {
     "Most used": "search save show list context",
-    "Find": "related projects tags history timeline trash duplicates clip feedback demo",
+    "Find": "find related projects tags history timeline trash duplicates clip feedback demo",
     "Keep": "import add folders mirror export backup restore",
     "Organise": "edit tag move pin unpin forget undo supersede merge review policies tidy",
     "Share": "setup hook mcp serve open vaults collections publish token sessions audit",

@@ -23,6 +23,12 @@ from recollect.mirror.notes import our_fields
 from recollect.types import Memory
 
 EDITORS = ("sensible-editor", "nano", "vim", "vi")
+# How editors are told a line: `+12 FILE`, `FILE:12`, and `--goto FILE:12`.
+PLUS_LINE = (
+    "sensible-editor editor nano vi vim nvim gvim view emacs emacsclient mg joe jed ne micro kak"
+).split()
+COLON_LINE = ("hx", "helix", "subl", "zed")
+GOTO_LINE = ("code", "codium", "cursor", "windsurf")
 FOLDER = "drafts"
 # Shown in an empty form: what most people fill in.
 USUAL = ("title", "tags", "kind", "project", "why")
@@ -87,18 +93,35 @@ def _fields(text: str) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value not in ("", [])}
 
 
-def open_in_editor(path: Path) -> None:
-    """Open the file in the editor of the person's choice, and wait until it is closed."""
+def open_in_editor(path: Path, line: int = 1) -> None:
+    """Open the file in the editor of the person's choice, at that line where it is known how, and
+    wait until it is closed."""
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     found = chosen or next(filter(shutil.which, EDITORS), None)
     if found is None:
         raise UserError("There is no editor; name yours in the variable EDITOR.")
     try:
-        code = subprocess.run([*shlex.split(found), str(path)], check=False).returncode
+        command = shlex.split(found)
+        # Where the output goes into a pipe, the terminal is behind standard error.
+        code = subprocess.run(
+            [*command, *at_line(command[0], path, line)],
+            stdout=None if os.isatty(1) else 2,
+            check=False,
+        ).returncode
     except (OSError, ValueError) as error:
         raise UserError(f"The editor {found!r} cannot be started; the file is {path}.") from error
     if code:
         raise UserError(f"The editor ended with {code}; nothing was saved. The file is {path}.")
+
+
+def at_line(program: str, path: Path, line: int) -> list[str]:
+    """The arguments with which this editor opens the file at a line."""
+    name = Path(program).stem
+    if line > 1 and name in PLUS_LINE:
+        return [f"+{line}", str(path)]
+    if line > 1 and name in (*COLON_LINE, *GOTO_LINE):
+        return [*(["--goto"] if name in GOTO_LINE else []), f"{path}:{line}"]
+    return [str(path)]
 
 
 def _read(path: Path) -> str:

@@ -17,6 +17,7 @@ from recollect.errors import NotFound
 from recollect.files import write_whole
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.editor import open_in_editor
+from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.interfaces.listening import running_server
@@ -51,9 +52,10 @@ def run(args: argparse.Namespace) -> int:
     page = ""
     if args.id is not None:
         with opened() as memory:
-            [found] = memory.show([args.id])
+            [found] = memory.show([only(memory, args.id)])
+            place = memory.store.folders.places([found.id]).get(found.id)
         if found.tier == "file" and Path(found.path).is_file() and not (args.print or args.json):
-            open_in_editor(Path(found.path))
+            open_in_editor(Path(found.path), place.chunk.first_line if place else 1)
             return 0
         page = f"memory/{quote(found.id, safe='')}"
     server = running_server(home)

@@ -6,6 +6,7 @@ import argparse
 
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_dates, add_json, add_limit, add_no_server
+from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.output import json_text
 from recollect.present.response import as_json
 
@@ -21,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
-    response = memory.related(args.id, args.limit)
+    response = memory.related(only(memory, args.id), args.limit)
     if args.json:
         return json_text(as_json(response, explain=False))
     from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time

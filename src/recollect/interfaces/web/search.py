@@ -33,7 +33,6 @@ from recollect.interfaces.web.rendering import environment, page
 from recollect.interfaces.web.waterfall import not_shown, scale_of, took, waterfall
 from recollect.pipeline import MOST_FACETS
 from recollect.present import sentences
-from recollect.recipes.base import Recipe
 from recollect.types import Memory, Result
 
 LIMITS = (10, 20, 50)  # shown at first, and after each "more"; Browse shows everything
@@ -100,7 +99,7 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
         recipe = engine.recipe(asked.recipe)
         values |= {"deep": deep_chip(recipe, address), "about": recipe.about}
         if asked.query.strip():
-            values |= _found(engine, recipe, asked, address, quick="quick" in parameters)
+            values |= _found(engine, asked, address, quick="quick" in parameters)
         else:
             values |= _start(engine, asked, address)
     except RecollectError as error:
@@ -130,11 +129,11 @@ def _asked(address: Address) -> SearchParameters:
 
 
 def _found(
-    engine: Recollect, recipe: Recipe, asked: SearchParameters, address: Address, *, quick: bool
+    engine: Recollect, asked: SearchParameters, address: Address, *, quick: bool
 ) -> dict[str, Any]:
     """The answer and what the page says about it. `quick` skips what a person who still types would
     wait for; the page then asks again."""
-    deferred = _deferred(engine, recipe, asked) if quick else {}
+    deferred = engine.deferral(asked.query, asked.recipe) if quick else {}
     pending = bool(deferred) or (quick and asked.deep)
     if pending:
         asked = msgspec.structs.replace(asked, deep=False, set=asked.set | deferred)
@@ -164,13 +163,6 @@ def _found(
         "understanding": _understands_again(address),
         "start_of": start_of,
     }
-
-
-def _deferred(engine: Recollect, recipe: Recipe, asked: SearchParameters) -> dict[str, object]:
-    """The constants with which no reranker is asked; empty where none would be asked anyway."""
-    if engine.settings.rerank.provider == "none":
-        return {}
-    return recipe.deferral(asked.query)
 
 
 def _reranking(response: types.Response) -> tuple[str, str] | None:

@@ -1,0 +1,88 @@
+"""`recollect find`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from recollect.errors import UserError
+from recollect.interfaces.cli.arguments import (
+    CommandParser,
+    add_filter,
+    add_limit,
+    add_words,
+    filter_of,
+)
+from recollect.interfaces.cli.first_frame import first_frame, terminal_of
+from recollect.interfaces.cli.main import main
+from recollect.present.visible import visible
+from recollect.settings import UsageSettings, home_folder, load_settings
+from recollect.types import Search
+
+if TYPE_CHECKING:
+    from recollect.engine import Recollect
+
+EXAMPLE = (
+    "  recollect find\n  recollect find tokens --project harbor-api\n"
+    "  recollect show $(recollect find)"
+)
+OPEN = b"SQLite format 3\0"  # a vault that is not locked begins so
+DEFAULT = 20
+LEFT = 130  # nothing was chosen: a script that wants an id goes no further
+NEEDS = (
+    "`recollect find` needs a terminal that can be drawn on and typed into. Use `recollect search "
+    "WORDS`, with --ids for ids alone."
+)
+
+
+def arguments(parser: CommandParser) -> None:
+    add_words(parser, "query", "the words to begin with", default="")
+    parser.add_argument(
+        "--recipe", metavar="NAME", help="the ranking to use; see `recollect recipes`"
+    )
+    add_limit(parser, str(DEFAULT))
+    add_filter(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    terminal = terminal_of()
+    if terminal is None:
+        raise UserError(NEEDS)
+    home = home_folder(os.environ)
+    settings = load_settings(home)
+    now = datetime.now(UTC)
+    search = Search(
+        query=args.query,
+        recipe=args.recipe,
+        limit=DEFAULT if args.limit is None else args.limit,
+        filter=filter_of(args, now),
+        mark=True,
+    )
+
+    def open_vault() -> Recollect:
+        from recollect.interfaces.cli.opening import opened  # noqa: PLC0415  first paint
+
+        # What somebody types past is of no use to anybody, so it is not counted.
+        return opened(settings=replace(settings, usage=UsageSettings(keep=False)))
+
+    memory = open_vault() if _is_locked(home / "vault.db") else None  # asks for the passphrase
+    with first_frame(terminal, args.query):
+        from recollect.interfaces.cli.picker import picked  # noqa: PLC0415  first paint
+
+        chosen = picked(lambda: memory or open_vault(), search, main, terminal)
+    if chosen is None:
+        return LEFT
+    if sys.stdout.isatty() and chosen.tier == "file" and Path(chosen.path).is_file():
+        return main(["open", "--", chosen.id])
+    print(visible(chosen.id) if sys.stdout.isatty() else chosen.id)
+    return 0
+
+
+def _is_locked(vault: Path) -> bool:
+    return vault.is_file() and vault.open("rb").read(len(OPEN)) != OPEN

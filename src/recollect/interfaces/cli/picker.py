@@ -1,0 +1,327 @@
+"""The screen of `recollect find`: words above, memories below them, the chosen one beside them.
+
+It is made with prompt_toolkit, which is imported by this part alone: that takes longer than a whole
+search.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any, TextIO
+
+from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import (
+    BufferControl,
+    DynamicContainer,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    VSplit,
+    Window,
+)
+from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.output.defaults import create_output
+
+from recollect.engine import Recollect
+from recollect.errors import RecollectError
+from recollect.interfaces.cli.clip import copied, text_of
+from recollect.interfaces.cli.first_frame import PROMPT, WIDE, key_lines
+from recollect.interfaces.cli.picker_answers import Answer, Item, LiveAnswers
+from recollect.interfaces.cli.picker_text import list_lines, preview_lines, status_line
+from recollect.types import Memory, Search
+
+ESCAPE_S = 0.05  # after it Esc is a key of its own, and not the beginning of another one
+Work = Callable[[Recollect], object]
+
+
+class Picker:
+    """The picker over a vault that `open_vault` opens, in a thread. `command` runs a command of the
+    command line, while the screen is away."""
+
+    def __init__(
+        self,
+        open_vault: Callable[[], Recollect],
+        search: Search,
+        command: Callable[[list[str]], int],
+        *,
+        colour: bool,
+        output: Output,
+        input: Input | None = None,
+    ) -> None:
+        self._open_vault, self._search, self._command = open_vault, search, command
+        self._colour, self._output = colour, output
+        self._answers: LiveAnswers | None = None
+        self.answer = Answer(whole=False)
+        self._place = 0  # of the chosen item, from 0
+        self._why = False
+        self._scrolled = 0  # lines of the preview
+        self._said = ""  # instead of what the search did, until something else is typed
+        self._undo: list[tuple[Work, str]] = []
+        self._threads = ThreadPoolExecutor(1, "recollect-picker")
+        self._words = Buffer(
+            document=Document(search.query), multiline=False, on_text_changed=self._typed
+        )
+        self.app: Application[Item | None] = Application(
+            layout=self._layout(),
+            key_bindings=self._keys(),
+            full_screen=True,
+            color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+            input=input,
+            output=output,
+        )
+        self.app.ttimeoutlen = self.app.timeoutlen = ESCAPE_S
+
+    def run(self) -> Item | None:
+        """The item that was chosen; None where nobody did."""
+        try:
+            return self.app.run(pre_run=lambda: self._begin(self._open()))
+        finally:
+            self._threads.shutdown()
+            if self._answers is not None:
+                self._answers.close()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        self.app.create_background_task(work)
+
+    async def _aside(self, work: Callable[[], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def _open(self) -> None:
+        try:
+            memory = await self._aside(self._open_vault)
+        except RecollectError as error:
+            self.app.exit(exception=error)
+            return
+        loop = asyncio.get_running_loop()
+        self._answers = LiveAnswers(
+            memory, self._search, lambda answer: loop.call_soon_threadsafe(self._show, answer)
+        )
+        self._ask()
+
+    # What is searched and shown
+
+    def _ask(self) -> None:
+        if self._answers is not None:
+            self._answers.ask(self._words.text)
+
+    def _typed(self, words: Buffer) -> None:
+        self._place, self._scrolled, self._said = 0, 0, ""
+        self._ask()
+
+    def _show(self, answer: Answer) -> None:
+        """Show the answer. Whoever has gone down the list stays with the memory."""
+        before = self.item
+        self.answer = answer
+        ids = [item.memory.id for item in answer.items]
+        if self._place and before is not None and before.memory.id in ids:
+            self._place = ids.index(before.memory.id)
+        self._place = max(0, min(self._place, len(ids) - 1))
+        self.app.invalidate()
+
+    @property
+    def item(self) -> Item | None:
+        """The chosen one."""
+        return self.answer.items[self._place] if self.answer.items else None
+
+    # The screen
+
+    def _layout(self) -> Layout:
+        words = Window(BufferControl(self._words, [BeforeInput(PROMPT, "bold")]), height=1)
+        items = Window(
+            FormattedTextControl(self._list),
+            width=lambda: self._rooms()[0],
+            height=lambda: self._rooms()[1],
+        )
+        preview = Window(
+            FormattedTextControl(self._preview),
+            width=lambda: self._rooms()[2],
+            height=lambda: self._rooms()[3],
+        )
+        beside = VSplit([items, Window(width=1, char="│"), preview])
+        below = HSplit([items, Window(height=1, char="─"), preview])
+        body = DynamicContainer(lambda: beside if self._wide else below)
+        status = Window(FormattedTextControl(self._status), height=1)
+        hints = Window(
+            FormattedTextControl(lambda: "\n".join(key_lines(self._columns))),
+            height=lambda: len(key_lines(self._columns)),
+            style="fg:ansibrightblack" if self._colour else "",
+        )
+        return Layout(HSplit([words, body, status, hints]), focused_element=words)
+
+    @property
+    def _columns(self) -> int:
+        return self._output.get_size().columns
+
+    @property
+    def _wide(self) -> bool:
+        return self._columns >= WIDE
+
+    def _rooms(self) -> tuple[int, int, int, int]:
+        """The columns and lines of the list, and of the preview."""
+        size = self._output.get_size()
+        lines = max(2, size.rows - 2 - len(key_lines(size.columns)))
+        if self._wide:
+            left = (size.columns - 1) // 2
+            return left, lines, size.columns - 1 - left, lines
+        above = max(1, lines * 2 // 5)
+        return size.columns, above, size.columns, max(1, lines - 1 - above)
+
+    def _list(self) -> StyleAndTextTuples:
+        columns, lines, _, _ = self._rooms()
+        return list_lines(self.answer, self._place, columns, lines)
+
+    def _preview(self) -> StyleAndTextTuples:
+        _, _, columns, lines = self._rooms()
+        if self.item is None or self.answer.now is None:
+            return []
+        every = preview_lines(
+            self.item, self.answer.now, columns, colour=self._colour, why=self._why
+        )
+        self._scrolled = max(0, min(self._scrolled, len(every) - lines))
+        shown = every[self._scrolled : self._scrolled + lines]
+        return [fragment for line in shown for fragment in (*line, ("", "\n"))]
+
+    def _status(self) -> str:
+        return self._said or status_line(self.answer)
+
+    # The keys
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        moves = {"up": -1, "down": 1, "c-p": -1, "c-n": 1}
+        for key, step in moves.items():
+            keys.add(key)(lambda event, step=step: self._move(step))
+        keys.add("pageup")(lambda event: self._scroll(-1))
+        keys.add("pagedown")(lambda event: self._scroll(1))
+        for key in ("escape", "c-c", "c-d", "c-q"):
+            keys.add(key)(lambda event: event.app.exit(result=None))
+        keys.add("tab")(lambda event: self._turn())
+        keys.add("c-z")(lambda event: self._take_back())
+        acts: dict[str, Callable[[Item], None]] = {
+            "enter": lambda item: self.app.exit(result=item),
+            "c-o": lambda item: self._leave_to(item, "open"),
+            "c-e": lambda item: self._leave_to(item, "edit", "--edit"),
+            "c-y": self._copy,
+            "c-t": self._pin,
+            "c-x": self._forget,
+            "c-g": self._accept,
+        }
+        for key, act in acts.items():
+            keys.add(key)(self._on_item(act))
+        return keys
+
+    def _on_item(self, act: Callable[[Item], None]) -> Callable[[KeyPressEvent], None]:
+        def pressed(event: KeyPressEvent) -> None:
+            if self.item is not None:
+                act(self.item)
+
+        return pressed
+
+    def _move(self, step: int) -> None:
+        self._place = max(0, min(self._place + step, len(self.answer.items) - 1))
+        self._scrolled, self._said = 0, ""
+
+    def _scroll(self, pages: int) -> None:
+        self._scrolled += pages * max(1, self._rooms()[3] - 1)
+
+    def _turn(self) -> None:
+        self._why, self._scrolled = not self._why, 0
+
+    def _leave_to(self, item: Item, *command: str) -> None:
+        """Let a command have the terminal, and show the picker again when it has ended."""
+
+        async def away() -> None:
+            told = io.StringIO()
+
+            def run() -> None:
+                with redirect_stdout(told), redirect_stderr(told):
+                    self._command([*command, "--", item.memory.id])
+
+            await run_in_terminal(run)
+            self._said = "".join(told.getvalue().splitlines()[-1:]).removeprefix("recollect: ")
+            self._ask()
+
+        self._begin(away())
+
+    def _do(self, work: Work, said: str, undo: tuple[Work, str] | None = None) -> None:
+        """Change something in a thread, say so, and keep what takes it back."""
+
+        async def doing() -> None:
+            assert self._answers is not None
+            memory = self._answers.memory
+            try:
+                await self._aside(lambda: work(memory))
+            except RecollectError as error:
+                self._said = str(error)
+            else:
+                self._said = said
+                self._undo += [undo] if undo else []
+            self._ask()
+            self.app.invalidate()
+
+        self._begin(doing())
+
+    def _take_back(self) -> None:
+        if self._undo:
+            self._do(*self._undo.pop())
+        else:
+            self._said = "There is nothing to undo."
+
+    def _copy(self, item: Item) -> None:
+        text, terminal = text_of(item.memory), self._output
+        self._do(lambda _: copied(text, terminal.write_raw), "Copied.")
+
+    def _pin(self, item: Item) -> None:
+        ids = [item.memory.id]
+        pin: tuple[Work, str] = (lambda memory: memory.pin(ids), "Pinned.")
+        unpin: tuple[Work, str] = (lambda memory: memory.unpin(ids), "Unpinned.")
+        done, undo = (unpin, pin) if item.memory.tier == "core" else (pin, unpin)
+        self._do(*done, undo)
+
+    def _forget(self, item: Item) -> None:
+        ids = [item.memory.id]
+        self._do(
+            lambda memory: memory.forget(ids),
+            "Forgotten. ^Z brings it back.",
+            (lambda memory: memory.forget(ids, undo=True), "It is back."),
+        )
+
+    def _accept(self, item: Item) -> None:
+        id, query = item.memory.id, self._words.text
+        if not query.strip():
+            self._said = "Accepting says that a result was right: type what you look for first."
+            return
+        self._do(
+            lambda memory: memory.feedback(query, id, accept=True),
+            "Accepted: it ranks higher for these words from now on.",
+            (lambda memory: memory.feedback(query, id, undo=True), "Taken back."),
+        )
+
+
+def picked(
+    open_vault: Callable[[], Recollect],
+    search: Search,
+    command: Callable[[list[str]], int],
+    terminal: TextIO,
+) -> Memory | None:
+    """What somebody chose on this terminal; None where nobody did."""
+    picker = Picker(
+        open_vault,
+        search,
+        command,
+        colour=not os.environ.get("NO_COLOR"),
+        output=create_output(terminal),
+    )
+    chosen = picker.run()
+    return chosen.memory if chosen else None
