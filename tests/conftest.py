@@ -7,6 +7,7 @@ where no two have the same name.
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 import shutil
 import signal
@@ -23,6 +24,7 @@ import bundled_models
 import cheap_keys
 import forked_commands
 import patience
+import ready_pages
 import ready_vaults
 from examples import examples
 from recollect.models.onnx import OnnxModel
@@ -56,6 +58,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if "TMPDIR" not in os.environ and in_memory():
         os.environ["TMPDIR"] = str(MEMORY)
         tempfile.tempdir = None  # look again
+    # Each request to an application in this process looks for it again, where it is not installed.
+    if importlib.util.find_spec("sniffio") is None:
+        sys.modules["sniffio"] = None  # type: ignore[assignment]
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # each worker has a core; threads beyond that only spin
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -65,6 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if (folder := bundled_models.make_folder()) is not None:
         config.add_cleanup(lambda: bundled_models.remove_folder(folder))
     bundled_models.share()
+    ready_pages.set_up(bundled_models.folder)
     cheap_keys.set_up()
     patience.be_patient()
     if sys.platform == "linux":

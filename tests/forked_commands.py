@@ -34,7 +34,10 @@ RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 SUBREAPER = 36  # of prctl(2): orphans become children of this process
 LENGTH = struct.Struct("=I")
 # What starts no thread: onnxruntime does.
-LIBRARIES = ("faiss", "httpx2", "numpy", "rich.console", "tokenizers")
+LIBRARIES = (
+    "anyio._backends._asyncio", "faiss", "httpx2", "numpy", "rich.console", "tokenizers",
+    "uvicorn.lifespan.on", "uvicorn.loops.auto",
+)  # fmt: skip
 
 
 class Call(NamedTuple):
@@ -233,12 +236,14 @@ def _import_all() -> None:
     import bundled_models
     import cheap_keys
     import patience
+    import ready_pages
 
     cheap_keys.set_up()
     patience.be_patient()
     ready_vaults.set_up()
     if bundled_models.FOLDER in os.environ:
         bundled_models.share()
+        ready_pages.set_up(bundled_models.folder)
     gc.collect()
     gc.freeze()
 

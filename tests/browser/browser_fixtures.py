@@ -153,8 +153,8 @@ def page(
     request: pytest.FixtureRequest, browser: Browser, tabs: list[Page], watched: Watched
 ) -> Iterator[Page]:
     """A page that others had before, unless the test asks for a `context` of its own. That does
-    one that leaves something in the browser, or needs one in which nothing was left: what a page
-    stores, cookies, permissions, routes, a clock, a network that is away, scripts of its own."""
+    one that leaves what cannot be `cleared`, a clock or scripts of its own, or needs one that has
+    not loaded anything."""
     if own := "context" in request.fixturenames:
         tab = request.getfixturevalue("context").new_page()
     elif tabs:
@@ -171,3 +171,22 @@ def page(
     if not own and request.session.testsfailed != failed:
         tabs.remove(tab)
         tab.context.close()
+
+
+@pytest.fixture
+def cleared(page: Page) -> Iterator[None]:
+    """For a test that leaves something in the browser: cookies, what a page stores, permissions,
+    routes, a network that is away."""
+    yield
+    page.unroute_all(behavior="ignoreErrors")
+    page.context.set_offline(False)
+    page.context.clear_permissions()
+    page.context.clear_cookies()
+    page.evaluate("() => localStorage.clear()")
+
+
+@pytest.fixture(scope="session")
+def scriptless(browser: Browser) -> Iterator[Page]:
+    """A page in which no script runs."""
+    with browser.new_context(java_script_enabled=False) as context:
+        yield context.new_page()

@@ -269,7 +269,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Itera
         yield running
 
 
-@pytest.mark.usefixtures("context")
+@pytest.mark.usefixtures("cleared")
 def test_a_server_that_asks_for_a_token_lets_people_log_in(
     page: Page, guarded: Site, watched: Watched
 ) -> None:
@@ -306,7 +306,7 @@ def test_a_link_from_a_file_logs_in_without_a_click(
     expect(page).to_have_url(guarded.at("/"))
 
 
-@pytest.mark.usefixtures("context")
+@pytest.mark.usefixtures("cleared")
 def test_with_a_token_that_only_reads_the_page_offers_no_change_and_works(
     page: Page, guarded: Site
 ) -> None:

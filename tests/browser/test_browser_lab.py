@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from browser_site import Site, Watched, expect, figure, in_order, shown, visit
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Locator, Page
 
 from recollect import Recollect
 from recollect.recipes.constants import constants
@@ -370,19 +370,18 @@ def test_weights_learn_from_thirty_events_on(page: Page, site: Site, engine: Rec
 
 
 def test_the_lab_works_without_script(
-    browser: Browser, site: Site, engine: Recollect, own_recipe: str
+    scriptless: Page, site: Site, engine: Recollect, own_recipe: str
 ) -> None:
-    with browser.new_context(java_script_enabled=False) as context:
-        page = context.new_page()
-        page.goto(site.at("/lab", q=WORDS))
-        field(page, "left", SEVERITY).fill("1")
-        page.locator("[data-apply]").click()
-        ids = ranked(page, "left", engine, "vault", **{SEVERITY: 1.0})
-        page.locator("[data-side=left] [data-saving] summary").click()
-        page.locator("#left-as").fill(own_recipe)
-        page.locator("[data-side=left] [data-save]").click()
-        expect(page.locator("#left-recipe")).to_have_value(own_recipe)
-        in_order(rows(page, "left"), "data-id", ids)
+    page = scriptless
+    page.goto(site.at("/lab", q=WORDS))
+    field(page, "left", SEVERITY).fill("1")
+    page.locator("[data-apply]").click()
+    ids = ranked(page, "left", engine, "vault", **{SEVERITY: 1.0})
+    page.locator("[data-side=left] [data-saving] summary").click()
+    page.locator("#left-as").fill(own_recipe)
+    page.locator("[data-side=left] [data-save]").click()
+    expect(page.locator("#left-recipe")).to_have_value(own_recipe)
+    in_order(rows(page, "left"), "data-id", ids)
 
 
 def test_a_narrow_screen_shows_one_side_at_a_time(page: Page, site: Site) -> None:

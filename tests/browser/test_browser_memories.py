@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from browser_site import Site, Watched, expect, ready, shown, visit
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from recollect import Recollect
 from recollect.errors import NotFound
@@ -216,20 +216,19 @@ def test_a_memory_needs_a_title_or_a_text(page: Page, site: Site, watched: Watch
 
 
 def test_memories_are_changed_and_forgotten_without_script(
-    browser: Browser, site: Site, engine: Recollect, memory: Memory
+    scriptless: Page, site: Site, engine: Recollect, memory: Memory
 ) -> None:
-    with browser.new_context(java_script_enabled=False) as context:
-        page = context.new_page()
-        page.goto(site.at(f"/memory/{memory.id}"))
-        page.get_by_role("link", name="Show what is related").click()
-        expect(page.locator("[data-related-list]")).to_be_visible()
-        page.goto(site.at(f"/edit/{memory.id}"))
-        page.locator("#field-title").fill("Changed by hand")
-        page.locator("#field-add-tags").fill("one, two")
-        page.locator("[data-save]").click()
-        expect(page.locator("[data-done]")).to_have_text("The change is saved.")
-        assert now(engine).tags == ("lighthouse", "nightly", "one", "two")
-        page.locator("[data-forget] button").click()
-        page.locator("[data-undo]").click()
-        expect(page.locator("[data-done]")).to_have_text("The memory is back.")
-        assert now(engine).title == "Changed by hand"
+    page = scriptless
+    page.goto(site.at(f"/memory/{memory.id}"))
+    page.get_by_role("link", name="Show what is related").click()
+    expect(page.locator("[data-related-list]")).to_be_visible()
+    page.goto(site.at(f"/edit/{memory.id}"))
+    page.locator("#field-title").fill("Changed by hand")
+    page.locator("#field-add-tags").fill("one, two")
+    page.locator("[data-save]").click()
+    expect(page.locator("[data-done]")).to_have_text("The change is saved.")
+    assert now(engine).tags == ("lighthouse", "nightly", "one", "two")
+    page.locator("[data-forget] button").click()
+    page.locator("[data-undo]").click()
+    expect(page.locator("[data-done]")).to_have_text("The memory is back.")
+    assert now(engine).title == "Changed by hand"

@@ -302,7 +302,7 @@ def test_the_menu_leads_everywhere_and_tells_where_one_is(page: Page, site: Site
         expect(page.get_by_role("heading", level=1)).to_have_count(1)
 
 
-@pytest.mark.usefixtures("context")
+@pytest.mark.usefixtures("cleared")
 def test_the_theme_is_switched_and_kept(page: Page, site: Site) -> None:
     page.emulate_media(color_scheme="light")
     visit(page, site.url)

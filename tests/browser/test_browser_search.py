@@ -21,7 +21,7 @@ from browser_site import (
     shown,
     visit,
 )
-from playwright.sync_api import Browser, BrowserContext, Error, Page, Route
+from playwright.sync_api import Error, Page, Route
 
 from recollect import Recollect
 
@@ -72,7 +72,7 @@ def test_results_appear_while_one_types(page: Page, site: Site, engine: Recollec
 
 def test_the_address_follows_and_back_returns(page: Page, site: Site) -> None:
     visit(page, site.url)
-    page.keyboard.type(WORDS)
+    page.keyboard.insert_text(WORDS)
     settled(page, q=WORDS)
     assert page.url == site.at("/", q=WORDS)
     expect(page).to_have_title(f"{WORDS} · Recollect")
@@ -93,7 +93,7 @@ def test_an_address_shows_the_same_as_typing(page: Page, site: Site, engine: Rec
     assert results(page) == found(engine, WORDS)
 
 
-@pytest.mark.usefixtures("context")
+@pytest.mark.usefixtures("cleared")
 def test_an_older_answer_never_replaces_a_newer_one(page: Page, site: Site) -> None:
     """The first request is held back until the answer to the second is shown."""
     held: list[Route] = []
@@ -130,7 +130,7 @@ def test_the_match_is_marked(page: Page, site: Site, engine: Recollect) -> None:
 
 def test_a_question_is_reranked(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.url)
-    page.keyboard.type(QUESTION)
+    page.keyboard.insert_text(QUESTION)
     settled(page, q=QUESTION)
     answer = engine.search(QUESTION, limit=10)
     assert results(page) == [result.id for result in answer]
@@ -397,19 +397,20 @@ def test_a_filter_that_cannot_be_read_is_told_and_removed(
     expect(page.locator("[data-result]")).to_have_count(10)
 
 
+@pytest.mark.usefixtures("cleared")
 def test_a_server_that_is_away_is_told_and_asked_again(
-    page: Page, context: BrowserContext, site: Site, engine: Recollect, watched: Watched
+    page: Page, site: Site, engine: Recollect, watched: Watched
 ) -> None:
     watched.allow("ERR_INTERNET_DISCONNECTED")
     visit(page, site.at("/", q="invoice"))
     before = results(page)
-    context.set_offline(True)
+    page.context.set_offline(True)
     page.locator("[data-box]").fill(WORDS)
     away = page.locator("[data-away]")
     expect(away).to_be_visible()
     expect(away).to_contain_text("The server cannot be reached")
     assert results(page) == before
-    context.set_offline(False)
+    page.context.set_offline(False)
     page.locator("[data-retry]").click()
     settled(page, q=WORDS)
     expect(away).to_be_hidden()
@@ -428,7 +429,7 @@ def test_a_search_from_end_to_end_without_a_mouse(
     box.evaluate("box => box.blur()")
     press("/")
     expect(box).to_be_focused()
-    page.keyboard.type(WORDS)  # what was there is selected, and typed over
+    page.keyboard.insert_text(WORDS)  # what was there is selected, and typed over
     settled(page, q=WORDS)
     press("ArrowDown")
     expect(links.nth(0)).to_be_focused()
@@ -459,7 +460,7 @@ def test_a_search_from_end_to_end_without_a_mouse(
     expect(box).to_have_value("")
     expect(page.locator("[data-start=ready]")).to_be_visible()
 
-    page.keyboard.type(WORDS)
+    page.keyboard.insert_text(WORDS)
     settled(page, q=WORDS)
     second = found(engine, WORDS)[1]
     press("ArrowDown")
@@ -470,7 +471,7 @@ def test_a_search_from_end_to_end_without_a_mouse(
     settled(page, q=WORDS)
 
 
-@pytest.mark.usefixtures("context")
+@pytest.mark.usefixtures("cleared")
 def test_letters_can_be_switched_off(page: Page, site: Site) -> None:
     visit(page, site.at("/", q=WORDS))
     page.locator("[data-keys-open]").click()
@@ -511,8 +512,9 @@ def test_right_and_wrong_are_remembered(page: Page, site: Site, engine: Recollec
     assert engine.opinions() == (accepted, dismissed)
 
 
-def test_an_id_is_copied(page: Page, context: BrowserContext, site: Site) -> None:
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
+@pytest.mark.usefixtures("cleared")
+def test_an_id_is_copied(page: Page, site: Site) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit(page, site.at("/", q=WORDS))
     [id, *_] = results(page)
     page.locator("[data-copy]").first.click()
@@ -523,25 +525,24 @@ def test_an_id_is_copied(page: Page, context: BrowserContext, site: Site) -> Non
 # Without script, and with bad intent
 
 
-def test_everything_works_without_script(browser: Browser, site: Site, engine: Recollect) -> None:
+def test_everything_works_without_script(scriptless: Page, site: Site, engine: Recollect) -> None:
     words = "session storage"  # no other test says what was right for them
-    with browser.new_context(java_script_enabled=False) as context:
-        page = context.new_page()
-        page.goto(site.url)
-        page.locator("[data-box]").fill(words)
-        page.keyboard.press("Enter")
-        expect(page).to_have_url(re.compile("q=session"))
-        in_order(page.locator("[data-result]"), "data-result", found(engine, words))
-        page.locator('[data-filters] [data-chip="kind:decision"]').click()
-        narrowed = found(engine, words, kind="decision")
-        in_order(page.locator("[data-result]"), "data-result", narrowed)
-        page.locator("[data-why] > summary").first.click()
-        expect(page.locator("[data-waterfall]").first).to_be_visible()
-        accepted, dismissed = engine.opinions()
-        page.locator("[form=judge][name=right]").first.click()
-        expect(page.locator("[aria-pressed=true][name=right]")).to_have_count(1)
-        assert engine.opinions() == (accepted + 1, dismissed)
-        in_order(page.locator("[data-result]"), "data-result", narrowed)
+    page = scriptless
+    page.goto(site.url)
+    page.locator("[data-box]").fill(words)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("q=session"))
+    in_order(page.locator("[data-result]"), "data-result", found(engine, words))
+    page.locator('[data-filters] [data-chip="kind:decision"]').click()
+    narrowed = found(engine, words, kind="decision")
+    in_order(page.locator("[data-result]"), "data-result", narrowed)
+    page.locator("[data-why] > summary").first.click()
+    expect(page.locator("[data-waterfall]").first).to_be_visible()
+    accepted, dismissed = engine.opinions()
+    page.locator("[form=judge][name=right]").first.click()
+    expect(page.locator("[aria-pressed=true][name=right]")).to_have_count(1)
+    assert engine.opinions() == (accepted + 1, dismissed)
+    in_order(page.locator("[data-result]"), "data-result", narrowed)
 
 
 @pytest.fixture

@@ -286,8 +286,11 @@ def test_where_the_folder_itself_lies_does_not_matter(
 # Bursts
 
 
-def test_a_burst_is_taken_in_and_searching_goes_on(memory: Recollect, notes: Path) -> None:
-    many = 1500
+def test_a_burst_is_taken_in_and_searching_goes_on(
+    memory: Recollect, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "MANY", 100)
+    many = 400
     with following(memory, notes):
         for number in range(many):
             file = notes / f"{number % 30}" / f"{number}.md"

@@ -48,7 +48,7 @@ WORDS = {
     "source": "mumpsimused",
 }
 VECTOR = np.array([0.123, -0.456, 0.789, 0.321], np.float32)
-IMPORTED = 500
+IMPORTED = 200
 
 
 def key_of(path: Path, header: bytes) -> bytes:

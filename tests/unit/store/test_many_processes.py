@@ -6,13 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from examples import examples
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.helpers import matches, nearest, save
 from recollect.testing.stores.samples import EVERYTHING, axis, memory
 
 WORKER = Path(__file__).with_name("vault_worker.py")
 WORKERS = 8
-SAVES = 25
+SAVES = examples(80)
 PATIENCE_S = 60
 
 
@@ -82,7 +83,7 @@ def test_eight_processes_save_and_search_one_new_vault_at_once(disk_path: Path) 
 
 
 def test_eight_processes_make_the_same_new_vaults_at_once(tmp_path: Path) -> None:
-    vaults = 12
+    vaults = examples(48)
     run_together([start("make_vaults", tmp_path, n, vaults) for n in range(WORKERS)])
     for number in range(vaults):
         store = SqliteStore(tmp_path / f"{number}.db")
