@@ -51,7 +51,7 @@ clients: setup .clients/.ready
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --num-workers 2
+	$(BIN)/mypy
 
 bench: setup
 	$(BIN)/python benchmarks/bench_startup.py --data $(DATA)

@@ -1,6 +1,6 @@
 """The bundled models in tests: each is loaded once by a process, if it has to read anything there:
-in all processes of one run none reads a text or a pair twice, since what it says of one does not
-depend on others.
+in all processes of a run, and in later runs, none reads a text or a pair twice, since what it says
+of one does not depend on others.
 
 Tokenizing, pooling and all that follows are done each time; only the arithmetic is left out.
 """
@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable
 from functools import cached_property
 from hashlib import blake2b
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tokenizers import Encoding
 
+from recollect.models import onnx
 from recollect.models.builtin import WEIGHTS, declarations, folder_of
 from recollect.models.onnx import OnnxModel
+
+if TYPE_CHECKING:  # a forked command has no use for pytest
+    import pytest
 
 FOLDER = "TESTS_MODEL_OUTPUTS"  # of the environment: where they are
 BOTH = frozenset({"embed", "rerank"})
@@ -38,17 +42,25 @@ _outputs: dict[str, Any] = {}
 _read = OnnxModel._output
 
 
-def make_folder() -> Path | None:
-    """A folder for this run; None where the process that started this one has made it."""
+def make_folder(cache: pytest.Cache) -> bool:
+    """Whether this process has chosen the folder, and not the one that started it: what pytest
+    keeps for the next run, for these models, this code and this version of what computes them."""
     if FOLDER in os.environ:
-        return None
-    os.environ[FOLDER] = tempfile.mkdtemp(prefix="recollect-models-")
-    return Path(os.environ[FOLDER])
+        return False
+    computed = [Path(onnx.__file__).read_text(encoding="utf-8"), version("onnxruntime")]
+    computed += [folder_of(declared).fingerprint() for declared in declarations()]
+    every = cache.mkdir("bundled-models")
+    chosen = every / blake2b("\n".join(computed).encode(), digest_size=16).hexdigest()
+    for former in every.iterdir():
+        if former != chosen:
+            shutil.rmtree(former, ignore_errors=True)
+    chosen.mkdir(exist_ok=True)
+    os.environ[FOLDER] = str(chosen)
+    return True
 
 
-def remove_folder(made: Path) -> None:
+def forget_folder() -> None:
     del os.environ[FOLDER]
-    shutil.rmtree(made, ignore_errors=True)
 
 
 def share() -> None:

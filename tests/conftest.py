@@ -26,7 +26,7 @@ import forked_commands
 import patience
 import ready_pages
 import ready_vaults
-from examples import examples
+from examples import ALL, examples
 from recollect.models.onnx import OnnxModel
 
 pytest_plugins = (
@@ -44,7 +44,7 @@ hypothesis.settings.register_profile(
     "same",
     max_examples=examples(100),
     deadline=None,
-    derandomize=os.environ.get("EXAMPLES") != "all",
+    derandomize=not ALL,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("same")
@@ -67,8 +67,9 @@ def pytest_configure(config: pytest.Config) -> None:
         # A shell started the run in the background. What ignores a signal hands that on to the
         # processes it starts; what handles it does not.
         signal.signal(signal.SIGINT, lambda number, frame: None)
-    if (folder := bundled_models.make_folder()) is not None:
-        config.add_cleanup(lambda: bundled_models.remove_folder(folder))
+    assert config.cache is not None
+    if bundled_models.make_folder(config.cache):
+        config.add_cleanup(bundled_models.forget_folder)
     bundled_models.share()
     ready_pages.set_up(bundled_models.folder)
     cheap_keys.set_up()

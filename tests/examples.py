@@ -1,12 +1,18 @@
-"""How many examples a property is tried with: an eighth of them in an ordinary run, which tries the
-same ones each time, and all with `make test EXAMPLES=all`."""
+"""How much of what could be tried is tried: in an ordinary run an eighth of a property's examples,
+the same ones each time, and one in so many of what is tried one by one; everything with
+`make test EXAMPLES=all`."""
 
 from __future__ import annotations
 
 import os
 
 FEWEST = 3
+ALL = os.environ.get("EXAMPLES") == "all"
 
 
 def examples(number: int) -> int:
-    return number if os.environ.get("EXAMPLES") == "all" else max(number // 8, FEWEST)
+    return number if ALL else max(number // 8, FEWEST)
+
+
+def one_in(number: int) -> int:
+    return 1 if ALL else number

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from examples import one_in
 from recollect.store.base import Store
 from recollect.store.sqlite import scan, vector_codes, vector_rows
 from recollect.store.sqlite.cipher import Sealed, header_at
@@ -16,6 +17,8 @@ from recollect.store.sqlite.rekey import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores import StoreContract
 from recollect.testing.stores.vectors import VectorContract
+
+CONTRACT = [name for name in dir(StoreContract) if name.startswith("test_")]
 
 
 class SqliteVault:
@@ -42,7 +45,8 @@ class TestSqlite(SqliteVault, StoreContract):
 
 
 class TestLockedSqlite(TestSqlite):
-    """A locked vault is a vault like any other to whoever has its key."""
+    """A locked vault is a vault like any other to whoever has its key. The cipher lies below SQL,
+    so that one in three of what a store must do tells."""
 
     KEY = bytes(range(32))
 
@@ -57,6 +61,10 @@ class TestLockedSqlite(TestSqlite):
         store = SqliteStore(self.path, keys=lambda path, header: self.KEY)
         self.opened.append(store)
         return store
+
+
+for _left_out in set(CONTRACT) - set(CONTRACT[:: one_in(3)]):
+    setattr(TestLockedSqlite, _left_out, None)
 
 
 class TestQuantisedVectors(SqliteVault, VectorContract):

@@ -381,16 +381,16 @@ def test_a_short_word_is_not_mended(ask: Ask, query: str) -> None:
 
 
 def near_the_meaning() -> dict[str, str]:
-    """Three hundred memories about backups, and a cat with the rare name."""
+    """A hundred and fifty memories about backups, and a cat with the rare name."""
     which = ("The", "The customer", "The main", "The billing", "The archive")
     does = ("is backed up", "is copied", "is dumped", "is saved", "is mirrored")
-    when = ("at night", "every night", "after midnight", "before dawn")
+    when = ("at night", "after midnight")
     where = ("to the second disk", "to the cloud", "to the tape robot")
     made = {
         f"n{number:03}": f"{a} database {b} {c} {d}."
         for number, (a, b, c, d) in enumerate(product(which, does, when, where))
     }
-    assert len(made) == 300
+    assert len(made) == 150
     return made | {"cat": "Quorra is what Lena called her cat."}
 
 
@@ -398,7 +398,7 @@ NEAR = near_the_meaning()
 
 
 @pytest.mark.parametrize("query", ["Quorra", "backup quorra", "database quorra"])
-def test_a_rare_term_comes_first_among_three_hundred_that_are_near(ask: Ask, query: str) -> None:
+def test_a_rare_term_comes_first_among_many_that_are_near(ask: Ask, query: str) -> None:
     check_first(ask(NEAR, query), "cat")
 
 

@@ -16,6 +16,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from http_server import API, SECRET, Server, environment, problem, refused_to_start, serving
 from starlette.routing import Route
 
+from examples import one_in
 from recollect import Recollect
 from recollect.auth.audit import entries
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
@@ -40,7 +41,7 @@ EVERY = [
         combinations(CAPABILITIES, size) for size in range(1, len(CAPABILITIES) + 1)
     )
 ]
-FEW = 4  # each bad token is shown to one route in so many, and each route to several of them
+FEW = one_in(4)  # each bad token is shown to one route in so many, each route sees several
 BODIES: dict[str, Any] = {
     f"POST {API}/undo": {"id": "kept", "to": 1},
     f"POST {API}/memories": {"title": "Another one"},
