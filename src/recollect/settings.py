@@ -144,12 +144,28 @@ class ContextSettings(Struct, frozen=True, forbid_unknown_fields=True):
     topup_recent: bool = True
 
 
+# An editor that opens links, and the form of these; "none": no link is offered.
+Editor = Literal["vscode", "vscodium", "cursor", "windsurf", "zed", "idea", "pycharm", "none"]
+EDITORS: dict[Editor, str] = {
+    "vscode": "vscode://file{path}:{line}",
+    "vscodium": "vscodium://file{path}:{line}",
+    "cursor": "cursor://file{path}:{line}",
+    "windsurf": "windsurf://file{path}:{line}",
+    "zed": "zed://file{path}:{line}",
+    "idea": "idea://open?file={path}&line={line}",
+    "pycharm": "pycharm://open?file={path}&line={line}",
+    "none": "",
+}
+
+
 class Serve(Struct, frozen=True, forbid_unknown_fields=True):
-    """`recollect serve`; `commands`: it, and `recollect mcp`, answer the commands of this user."""
+    """`recollect serve`; `commands`: it, and `recollect mcp`, answer the commands of this user;
+    `editor`: what opens files from the page."""
 
     token_env: str = "RECOLLECT_TOKEN"
     hosts: str = ""
     commands: bool = True
+    editor: Editor = "vscode"
 
 
 class LockSettings(Struct, frozen=True, forbid_unknown_fields=True):

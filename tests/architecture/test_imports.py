@@ -53,6 +53,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("times", "depth", "validity"),
     (
         "errors",
+        "id_paths",
         "types",
         "deadline",
         "auth.capabilities",

@@ -24,6 +24,7 @@ from browser_site import (
 from playwright.sync_api import Error, Page, Route
 
 from recollect import Recollect
+from recollect.present import sentences
 
 WORDS = "token refresh"  # too few for the reranker to be asked
 WHOLE = re.compile(r"/results\?(?!.*quick)")
@@ -67,7 +68,8 @@ def test_results_appear_while_one_types(page: Page, site: Site, engine: Recollec
     page.keyboard.type(WORDS)
     settled(page, q=WORDS)
     assert results(page) == found(engine, WORDS)
-    expect(page.locator("[data-count]")).to_have_text("10 results")
+    total = sentences.found(engine.search(WORDS, limit=10))
+    expect(page.locator("[data-count]")).to_have_text(f"{total} found, the best 10 shown")
 
 
 def test_the_address_follows_and_back_returns(page: Page, site: Site) -> None:

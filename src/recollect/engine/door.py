@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         browsing,
         bulk,
         comparison,
+        file_places,
         importing,
         lifecycle,
         policies,
@@ -78,7 +79,7 @@ if not TYPE_CHECKING:
     agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
     past_versions, similar_memories, timelines = map(Later, ("history", "similar", "timeline"))
     comparison, policies, reviews = map(Later, ("comparison", "policies", "review"))
-    captures, retrieval = map(Later, ("capture", "retrieval"))
+    captures, file_places, retrieval = map(Later, ("capture", "file_places", "retrieval"))
 
 
 class LaterMethod:
@@ -287,6 +288,8 @@ class Recollect:
     located = method(searching.located, SEARCH, anywhere=True)
     retrieve = method(retrieval.retrieve, SEARCH, anywhere=True)
     looked_up = method(searching.looked_up, SEARCH, anywhere=True)
+    in_file = method(file_places.in_file, SEARCH)
+    mentioned = method(file_places.mentioned, SEARCH)
     recipe = method(Session.recipe, SEARCH, anywhere=True)
 
     # Browsing
@@ -406,5 +409,6 @@ class Recollect:
     waiting = method(upkeep.waiting, SEARCH)
     stats = method(upkeep.stats, SEARCH)
     save_recipe = method(upkeep.save_recipe, ADMIN)
+    remove_recipe = method(upkeep.remove_recipe, ADMIN)
     mark = method(Session.mark, ADMIN)
     marked = method(browsing.marked, SEARCH, ADMIN)

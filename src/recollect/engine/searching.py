@@ -220,9 +220,11 @@ def show(
     return [found.memory for found in _opened(session.at(as_of), ids, federate=federate)]
 
 
-def looked_up(session: Session, ids: Sequence[str]) -> list[Memory]:
+def looked_up(
+    session: Session, ids: Sequence[str], *, as_of: datetime | None = None
+) -> list[Memory]:
     """The same for what asks for memories by itself: nobody has opened them."""
-    return [found.memory for found in _located(session, ids, federate=True)]
+    return [found.memory for found in _located(session.at(as_of), ids, federate=True)]
 
 
 def located(

@@ -49,11 +49,16 @@ def understood(response: Response) -> list[str]:
     return [f"Understood: {', '.join(response.understood)}"] if response.understood else []
 
 
-def not_shown(response: Response) -> str:
-    """`61 more not shown`; empty where everything that was found is shown."""
+def found(response: Response) -> int:
+    """How many memories were found, those that are not shown included."""
     dropped = response.counts["dropped"]
     assert isinstance(dropped, dict)
-    count = sum(dropped.values())
+    return len(response) + sum(dropped.values())
+
+
+def not_shown(response: Response) -> str:
+    """`61 more not shown`; empty where everything that was found is shown."""
+    count = found(response) - len(response)
     return f"{count:,} more not shown" if count else ""
 
 

@@ -80,9 +80,10 @@ def two_lines(memory: Memory) -> str:
     return f"> {heading_line(memory)}\n{about_line(memory)}"
 
 
-def place_in_file(place: FilePlace) -> str:
+def place_in_file(place: FilePlace, *, short: bool = False) -> str:
     """`notes/setup.md:12-40, Install > Linux`: as editors open it, then its headings. One line,
-    even where a name has several."""
+    even where a name has several. `short`: without the headings, and only the last folders."""
     last = f"-{place.last_line}" if place.last_line > place.first_line else ""
-    under = f", {place.heading}" if place.heading else ""
-    return " ".join(f"{place.path}:{place.first_line}{last}{under}".splitlines())
+    under = f", {place.heading}" if place.heading and not short else ""
+    path = "/".join(place.path.split("/")[-3:]) if short else place.path
+    return " ".join(f"{path}:{place.first_line}{last}{under}".splitlines())

@@ -88,6 +88,12 @@ class Folders(Protocol):
         """The chunk of each of these memories that is part of a file, or of a file that was not
         read again since a moment."""
 
+    def around(self, file: int, number: int, reach: int) -> list[FileChunk]:
+        """The live chunks of a file up to `reach` before and after the one of that number."""
+
+    def first_parts(self, paths: Sequence[str]) -> dict[str, str]:
+        """The memory that each of these files begins with; a path is whole, or below a folder."""
+
 
 class FileWriting(Protocol):
     """The part of a write transaction that is about files."""

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from recollect.errors import NotFound, ProviderError, UserError
+from recollect.id_paths import id_path
 from recollect.models.remote import Blamed, Key, Remote
 from recollect.present.schema import FileLines, MemoryDate
 from recollect.present.views import VIEWS, FullView
@@ -215,7 +216,7 @@ class RemoteVault:
         return self._timed(self._converted(fields, Memory))
 
     def show(self, id: str, as_of: datetime | None = None) -> Memory:
-        path = f"/api/v1/memories/{quote(id, safe='')}?federate=false"
+        path = f"/api/v1/memories/{id_path(id)}?federate=false"
         if as_of is not None:
             path += f"&as_of={quote(iso(as_of))}"
         try:

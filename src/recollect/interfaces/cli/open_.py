@@ -15,6 +15,7 @@ from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest
 from recollect.errors import NotFound
 from recollect.files import write_whole
+from recollect.id_paths import id_path
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.editor import open_in_editor
 from recollect.interfaces.cli.ids import only
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         if found.tier == "file" and Path(found.path).is_file() and not (args.print or args.json):
             open_in_editor(Path(found.path), place.chunk.first_line if place else 1)
             return 0
-        page = f"memory/{quote(found.id, safe='')}"
+        page = f"memory/{id_path(found.id)}"
     server = running_server(home)
     if server is None:
         raise NotFound("No server is running for this vault. Start one: recollect serve")

@@ -22,7 +22,6 @@ from recollect.interfaces.web.forms import problem_piece
 from recollect.interfaces.web.memories import forgotten
 from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.rendering import AGES, page, query_string
-from recollect.pipeline import MOST_FACETS
 from recollect.store.base import Facets
 from recollect.types import Memory, place_of
 
@@ -90,9 +89,10 @@ async def filters(service: Service, path: str, request: Request) -> Response:
         asked: FilterParameters = from_parameters(FilterParameters, request.query_params)
         narrowed = await service.ask(asked.filter, service.engine)
         facets = await service.ask(service.engine.facets, narrowed)
+        dates = await service.ask(service.engine.dates, narrowed)
     except RecollectError as error:
         return problem_piece(request, error)
-    values = {"groups": chips(path, asked, facets), "total": total(facets)}
+    values = {"groups": chips(path, asked, facets), "total": sum(dates.made.values())}
     return page("_filters.html", request, values)
 
 
@@ -177,11 +177,6 @@ def chips(path: str, asked: FilterParameters, facets: Facets) -> list[tuple[str,
         for since, label in AGES.items()
     ]
     return [(label, row) for label, row in (*made, ("Changed", ages)) if row]
-
-
-def total(facets: Facets) -> int | None:
-    """The number of memories: the sum over kinds; None where not all kinds are counted."""
-    return sum(facets.kind.values()) if len(facets.kind) < MOST_FACETS else None
 
 
 def _day(text: str) -> str:

@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from recollect.errors import RecollectError, UserError
+from recollect.id_paths import id_of_path, id_path
 from recollect.interfaces.http.problems import status_of
-from recollect.interfaces.web.rendering import page, path_of
+from recollect.interfaces.web.rendering import page
 
 MOST_FIELDS = 2000  # a memory of a thousand tags, and the rest
 
@@ -34,11 +35,11 @@ async def submitted(request: Request) -> dict[str, list[str]]:
 
 
 def memory_id(request: Request) -> str:
-    return str(request.path_params["id"])
+    return id_of_path(request.path_params["id"])
 
 
 def to_memory(id: str, done: str) -> Response:
-    return redirect(f"/memory/{path_of(id)}?done={done}")
+    return redirect(f"/memory/{id_path(id)}?done={done}")
 
 
 def redirect(path: str) -> Response:

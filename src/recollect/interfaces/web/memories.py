@@ -13,18 +13,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from recollect.engine import Recollect
 from recollect.errors import NotFound, RecollectError, UserError
+from recollect.id_paths import id_path
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.requests import as_of
 from recollect.interfaces.web import editing, memory_form
 from recollect.interfaces.web.forms import memory_id, problem_piece, redirect, submitted, to_memory
-from recollect.interfaces.web.memory_text import heading, linked
+from recollect.interfaces.web.memory_text import heading
+from recollect.interfaces.web.memory_view import MemoryView, view_of
 from recollect.interfaces.web.rendering import page, query_string
 from recollect.present import sentences
 from recollect.present.history import compared, version_line
-from recollect.types import NO_CHAIN, Memory
+from recollect.types import Memory
 
-FOLDED = 600  # characters of details that are shown without unfolding
 KEPT_TITLES = 100  # forgotten a moment ago; later ones are named by their id
 NARROWS = ("project", "kind", "source", "domain", "space")
 
@@ -75,6 +77,7 @@ def forgotten(service: Service) -> Forgotten:
 def routes(service: Service) -> list[BaseRoute]:
     made: list[tuple[str, str, Callable[[Service, Request], Awaitable[Response]]]] = [
         ("GET", "/memory/{id:path}", show),
+        ("GET", "/preview/{id:path}", preview),
         ("GET", "/related/{id:path}", related),
         ("GET", "/edit/{id:path}", memory_form.edit),
         ("POST", "/edit/{id:path}", memory_form.save_edit),
@@ -98,19 +101,36 @@ async def show(service: Service, request: Request) -> Response:
     now = service.engine.now()
     then = as_of(request.query_params, now)
     [memory] = await service.ask(service.engine.show, [memory_id(request)], as_of=then)
-    values = described(memory, then or now)
+    one = await service.ask(view_of, service.engine, memory, past=then is not None)
+    values = described(one, then or now)
     values["as_of"] = sentences.as_of(then)
     values["asked"] = memory_id(request) if memory.id != memory_id(request) else ""
     values["done"] = DONE.get(request.query_params.get("done", ""), "")
     try:
         versions = await service.ask(service.engine.history, memory.id)
-        values["chain"] = await service.ask(service.engine.chain, memory.id)
     except NotFound:  # it is in another vault
-        versions, values["chain"] = [], NO_CHAIN
+        versions = []
     values["versions"] = [
         (version, version_line(version), differences) for version, differences in compared(versions)
     ]
     return page("memory.html", request, values)
+
+
+async def preview(service: Service, request: Request) -> Response:
+    """The memory beside a list: nobody has opened it."""
+    try:
+        then = as_of(request.query_params, service.engine.now())
+        one = await service.ask(_previewed, service.engine, memory_id(request), then)
+    except RecollectError as error:
+        return problem_piece(request, error)
+    values = described(one, then or service.engine.now())
+    values["memory_query"] = f"?{request.query_params}" if then else ""
+    return page("_preview.html", request, values)
+
+
+def _previewed(engine: Recollect, id: str, then: datetime | None) -> MemoryView:
+    [memory] = engine.looked_up([id], as_of=then)
+    return view_of(engine, memory, past=then is not None)
 
 
 async def related(service: Service, request: Request) -> Response:
@@ -128,34 +148,23 @@ async def related(service: Service, request: Request) -> Response:
     return page("related.html" if alone else "_related.html", request, values)
 
 
-def described(memory: Memory, now: datetime) -> dict[str, Any]:
+def described(one: MemoryView, now: datetime) -> dict[str, Any]:
     """Everything the page of a memory shows."""
-    names = (*NARROWS, "path")
-    values = ((name, getattr(memory, name)) for name in names)
+    memory = one.memory
     facts = [
         Fact(
             editing.FIELDS[name].label,
             value,
-            f"/browse?{query_string(**{name: value})}" if name in NARROWS else "",
+            f"/project/{id_path(value)}"
+            if name == "project"
+            else f"/browse?{query_string(**{name: value})}"
+            if name in NARROWS
+            else "",
         )
-        for name, value in values
-        if value
+        for name in (*NARROWS, "path")
+        if (value := getattr(memory, name))
     ]
-    texts = [
-        (editing.FIELDS[name].label, linked(getattr(memory, name)))
-        for name in ("context", "why", "impact")
-        if getattr(memory, name).strip()
-    ]
-    return {
-        "memory": memory,
-        "title": heading(memory),
-        "text": linked(memory.text),
-        "texts": texts,
-        "details": linked(memory.details),
-        "folded": len(memory.details) > FOLDED,
-        "facts": facts,
-        "now": now,
-    }
+    return {"one": one, "memory": memory, "title": one.title, "facts": facts, "now": now}
 
 
 # Forgetting

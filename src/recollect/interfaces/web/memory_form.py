@@ -7,12 +7,13 @@ from starlette.responses import Response
 
 from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, RecollectError, StoreError, UserError
+from recollect.id_paths import id_path
 from recollect.ingest.draft import draft
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web import editing
 from recollect.interfaces.web.forms import memory_id, submitted, to_memory
 from recollect.interfaces.web.memory_text import heading
-from recollect.interfaces.web.rendering import page, path_of
+from recollect.interfaces.web.rendering import page
 from recollect.memory_json import revision
 from recollect.types import Memory
 
@@ -113,7 +114,7 @@ def _form(
     shown = {
         "memory": memory,
         "title": heading(memory) if memory else "New memory",
-        "action": f"/edit/{path_of(memory.id)}" if memory else "/new",
+        "action": f"/edit/{id_path(memory.id)}" if memory else "/new",
         "sections": editing.SECTIONS,
         "unfolded": editing.unfolded(values, problem, all_of_them=bool(differences)),
         "labels": editing.labels(),

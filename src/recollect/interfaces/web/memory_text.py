@@ -1,17 +1,25 @@
-"""A memory's texts on a page: its heading, its beginning, its links."""
+"""A memory's texts on a page: its heading, its beginning, its fields."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable, Sequence
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from recollect.interfaces.web.markdown_html import (
+    Links,
+    code,
+    is_source,
+    marked_line,
+    names,
+    rendered,
+)
 from recollect.present.words import title_of
 from recollect.titles import cut_title
 from recollect.types import Memory
 
 HEADING = 90  # characters of a text that stand for a missing title
-URL = re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]}]")
+READ = 20_000  # characters of a memory in which names of others are looked for
 
 
 def heading(memory: Memory) -> str:
@@ -22,20 +30,38 @@ def heading(memory: Memory) -> str:
     return cut_title(first, HEADING)
 
 
-def linked(text: str) -> Markup:
-    """The text with its web addresses as links; everything else in it is text."""
-    link = Markup('<a href="{0}" rel="noreferrer noopener nofollow">{0}</a>')
-    made, last = [], 0
-    for found in URL.finditer(text):
-        made += [escape(text[last : found.start()]), link.format(found[0])]
-        last = found.end()
-    return Markup("").join([*made, escape(text[last:])])
+class Texts:
+    """A memory's fields as HTML. `find` tells which names in them lead to other memories."""
+
+    def __init__(self, memory: Memory, find: Callable[[Sequence[str]], Links]) -> None:
+        self._memory = memory
+        whole = "\n".join((memory.text, memory.context, memory.why, memory.impact, memory.details))
+        self._links = {
+            name: id for name, id in find(names(whole[:READ])).items() if id != memory.id
+        }
+
+    def text(self, under: int = 1) -> Markup:
+        """The text, below a heading of the level `under`; of a file of source code, as code."""
+        memory = self._memory
+        if memory.path and is_source(memory.path):
+            return code(memory.text, memory.path)
+        return rendered(memory.text, self._links, under=under)
+
+    def field(self, name: str, under: int = 2) -> Markup:
+        return rendered(getattr(self._memory, name), self._links, under=under)
 
 
-def opening(memory: Memory, most: int) -> str:
+def beginning(memory: Memory, most: int) -> Markup:
+    """The text as HTML, up to `most` characters; a whole line more or less."""
+    if memory.path and is_source(memory.path):
+        return code(memory.text[:most], memory.path)
+    return rendered(memory.text if len(memory.text) <= most else f"{memory.text[:most]} …", under=5)
+
+
+def opening(memory: Memory, most: int) -> Markup:
     """The start of the text, up to `most` characters, cut between words where possible."""
-    text = " ".join((memory.text or memory.context or memory.details)[: 2 * most].split())
-    if len(text) <= most:
-        return text
-    kept = text[:most]
-    return (kept.rpartition(" ")[0] or kept).rstrip(" .,;:") + "…"
+    text = (memory.text or memory.context or memory.details).strip()
+    if len(text) > most:
+        kept = text[:most]
+        text = (kept.rpartition(" ")[0] or kept).rstrip(" .,;:") + "…"
+    return marked_line(text)

@@ -8,17 +8,17 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from recollect.auth.capabilities import CAPABILITIES, NOBODY, Caller
-from recollect.interfaces.web.memory_text import heading
+from recollect.id_paths import id_path
+from recollect.interfaces.web.markdown_html import is_source, marked_code, marked_line, title_line
+from recollect.interfaces.web.memory_text import beginning, heading
 from recollect.present.sentences import degraded
-from recollect.present.snippet import is_code, pieces
 from recollect.present.words import age, counted, number, place_in_file
 from recollect.vaults.known import HOME
 from recollect.version import __version__
@@ -34,19 +34,6 @@ def static(name: str) -> str:
     """The address of a static file; it changes with the content, so that browsers may keep it."""
     digest = blake2b((STATIC / name).read_bytes(), digest_size=6).hexdigest()
     return f"/static/{name}?v={digest}"
-
-
-def marked(snippet: str) -> Markup:
-    """A snippet as HTML, its matches in `<mark>` and everything else escaped."""
-    return Markup("").join(
-        Markup("<mark>{}</mark>").format(part) if matched else escape(part)
-        for part, matched in pieces(snippet)
-    )
-
-
-def path_of(id: str) -> str:
-    """An id as the end of a path. A dot alone, or two, would mean another folder."""
-    return quote(id, safe="").replace(".", "%2E")
 
 
 def query_string(**parameters: object) -> str:
@@ -72,11 +59,12 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "age": age, "counted": counted, "day": day, "degraded": degraded, "heading": heading,
-        "marked": marked,
-        "number": number, "path_of": path_of, "place_in_file": place_in_file,
+        "age": age, "beginning": beginning, "counted": counted, "day": day, "degraded": degraded,
+        "heading": heading,
+        "titled": title_line, "marked": marked_line, "marked_code": marked_code,
+        "number": number, "path_of": id_path, "place_in_file": place_in_file,
     }  # fmt: skip
-    made.tests["code"] = is_code
+    made.tests["source"] = is_source
     made.globals |= {"static": static, "query_string": query_string, "version": __version__}
     return made
 

@@ -30,12 +30,12 @@ from recollect.interfaces.web.chips import (
 )
 from recollect.interfaces.web.memory_text import opening
 from recollect.interfaces.web.rendering import environment, page
-from recollect.interfaces.web.waterfall import not_shown, scale_of, took, waterfall
+from recollect.interfaces.web.waterfall import not_shown, scale_of, strength, took, waterfall
 from recollect.pipeline import MOST_FACETS
 from recollect.present import sentences
 from recollect.types import Memory, Result
 
-LIMITS = (10, 20, 50)  # shown at first, and after each "more"; Browse shows everything
+LIMITS = (10, 20, 50, 100)  # shown at first, and after each "more"; Browse shows everything
 NEWEST = 6
 EXAMPLES = 5
 START_CHARACTERS = 240
@@ -50,7 +50,7 @@ VERDICTS: dict[str, dict[str, bool]] = {
 
 
 def routes(service: Service) -> list[BaseRoute]:
-    environment().globals["waterfall"] = waterfall
+    environment().globals |= {"waterfall": waterfall, "strength": strength}
 
     async def show(request: Request) -> Response:
         values = await service.ask(_values, service.engine, request.query_params)
@@ -153,6 +153,7 @@ def _found(
         "degraded": [_degraded(part, response) for part in response.degraded],
         "warned": [_degraded(part, response) for part in warned],
         "among": among,
+        "found": sentences.found(response),
         "groups": chip_groups(address, response.facets, among),
         "scale": scale_of(result.explain for result in response),
         "judged": engine.judged(response.query, [result.id for result in response]),
@@ -232,7 +233,7 @@ def _start(engine: Recollect, asked: SearchParameters, address: Address) -> dict
     then, filter = asked.then(engine), asked.filter(engine)
     narrowed = filter.narrows()
     counts = engine.facets(filter, as_of=then)._asdict()
-    total = sum(counts["kind"].values()) if len(counts["kind"]) < MOST_FACETS else None
+    total = sum(engine.dates(filter, as_of=then).made.values())
     limit = asked.limit if narrowed and asked.limit else NEWEST
     memories = engine.list(filter, limit, as_of=then)
     return {

@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 from recollect.present.explain import ScoreStep, steps
 from recollect.present.words import number
 from recollect.recipes.parts import PartInfo, part_infos
-from recollect.types import Family, Term
+from recollect.types import Family, Result, Term
 
 # Each family of parts has a colour of its own in base.css, in this order: one signal has the same
 # colour in every picture.
@@ -22,6 +22,7 @@ DROPPED = {
     "limit": "ranked below those shown",
     "near_duplicates": "says the same as one that is shown",
     "score_floor": "scored under the recipe's floor",
+    "fused_floor": "hardly stands out among the others",
     "least_cosine": "too far away in meaning",
 }
 TIMED = {
@@ -78,6 +79,11 @@ class Scale(NamedTuple):
     def signed(self, value: float) -> str:
         """`+3.35`, `−0.50`: the sign is written, so that nobody depends on the colour."""
         return f"+{self.figure(value)}" if value > 0 else self.figure(value)
+
+
+# How much of the best score a result has, and what that is called.
+STRENGTHS = ((0.8, "among the best matches"), (0.5, "a good match"), (0.25, "a fair match"))
+WEAKEST = "a weak match, compared with the best"
 
 
 class Took(NamedTuple):
@@ -154,3 +160,10 @@ def not_shown(dropped: Mapping[str, int]) -> list[tuple[int, str]]:
     """How many memories are not shown for which reason, most first."""
     reasons = sorted(dropped.items(), key=lambda counted: -counted[1])
     return [(count, DROPPED.get(reason, f"dropped by {reason}")) for reason, count in reasons]
+
+
+def strength(result: Result, scale: Scale) -> str:
+    """How good a match is, compared with the best of the same search, in words: the scores of
+    recipes have no common scale."""
+    share = result.score / scale.most if scale.most > 0 else 0.0
+    return next((said for least, said in STRENGTHS if share >= least), WEAKEST)

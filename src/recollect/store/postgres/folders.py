@@ -36,6 +36,18 @@ SELECT c.file, {CHUNK} FROM memories m JOIN chunks c ON c.vault = m.vault AND c.
  WHERE m.vault = vault() AND m.id = ANY(%s)"""
 UNREAD = """
    AND (SELECT read_at FROM files f WHERE f.vault = vault() AND f.key = c.file) <= %s"""
+AROUND = f"""
+SELECT {CHUNK} FROM chunks c JOIN memories m ON m.vault = c.vault AND m.key = c.memory
+ WHERE c.vault = vault() AND c.file = %s AND c.number BETWEEN %s AND %s AND m.forgotten_at IS NULL
+ ORDER BY c.number, m.id"""
+FIRST_PARTS = """
+SELECT DISTINCT ON (j.path) j.path, m.id FROM unnest(%s::text[]) AS j (path)
+  JOIN folders o ON o.vault = vault()
+  JOIN files f ON f.vault = o.vault AND f.folder = o.key AND f.gone_at IS NULL
+       AND (f.path = j.path OR o.path || '/' || f.path = j.path)
+  JOIN chunks c ON c.vault = f.vault AND c.file = f.key
+  JOIN memories m ON m.vault = c.vault AND m.key = c.memory AND m.forgotten_at IS NULL
+ ORDER BY j.path, c.number, m.id"""
 COPIES = """
 SELECT f.digest, o.path, f.path, m.id
   FROM files f JOIN folders o ON o.vault = f.vault AND o.key = f.folder
@@ -90,6 +102,13 @@ class PostgresFolders:
             ChunkPlace(file, FileChunk(*rest)) for file, *rest in self._database.rows(sql, *values)
         )
         return {place.chunk.memory_id: place for place in places}
+
+    def around(self, file: int, number: int, reach: int) -> list[FileChunk]:
+        rows = self._database.rows(AROUND, file, number - reach, number + reach)
+        return [FileChunk(*row) for row in rows]
+
+    def first_parts(self, paths: Sequence[str]) -> dict[str, str]:
+        return dict(self._database.rows(FIRST_PARTS, [*paths]))
 
     def copies(self) -> list[list[FileCopy]]:
         found: dict[bytes, list[FileCopy]] = {}

@@ -33,6 +33,14 @@ VALUES (nullif(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?)
 RETURNING key"""
 
 
+# The folders come first: their files are found by an index.
+FIRST_PARTS = """
+SELECT j.value, m.id FROM folders o CROSS JOIN json_each(?) j
+ CROSS JOIN files f ON f.folder = o.key AND f.path IN (
+     j.value, iif(instr(j.value, o.path || '/') = 1, substr(j.value, length(o.path) + 2), ''))
+  JOIN cuts c ON c.file = f.key
+  JOIN memories m ON m.key = c.memory AND m.forgotten_at IS NULL
+ WHERE f.gone_at IS NULL GROUP BY j.value HAVING c.number = min(c.number)"""
 COPIES = """
 SELECT f.digest, o.path, f.path, m.id FROM files f JOIN folders o ON o.key = f.folder
   JOIN cuts c ON c.file = f.key AND c.number = 1
@@ -77,6 +85,21 @@ class SqliteFolders:
         )
         places = (ChunkPlace(int(file), _chunk(rest)) for file, *rest in rows)  # type: ignore[arg-type]
         return {place.chunk.memory_id: place for place in places}
+
+    def around(self, file: int, number: int, reach: int) -> list[FileChunk]:
+        rows = self._database.rows(
+            f"SELECT {CHUNK} FROM cuts c JOIN memories m ON m.key = c.memory WHERE c.file = ? "
+            "AND c.number BETWEEN ?2 - ?3 AND ?2 + ?3 AND m.forgotten_at IS NULL "
+            "ORDER BY c.number, m.id",
+            file,
+            number,
+            reach,
+        )
+        return [_chunk(row) for row in rows]
+
+    def first_parts(self, paths: Sequence[str]) -> dict[str, str]:
+        rows = self._database.rows(FIRST_PARTS, as_json_list(paths))
+        return {str(path): str(id) for path, id in rows}
 
     def copies(self) -> list[list[FileCopy]]:
         """The files that two folders have with the same content, each with all its copies."""

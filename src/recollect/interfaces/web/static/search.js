@@ -180,6 +180,7 @@ function swap(next, keepPlace) {
   refocus(focus);
   glide(places);
   announce();
+  choose(keepPlace ? chosen : "");
 }
 
 function focused() {
@@ -271,9 +272,10 @@ async function copy(id) {
 }
 
 found.addEventListener("submit", (event) => {
-  if (!event.target.matches("[data-judge]")) return;
+  if (!event.target.matches("[data-judge], [data-act]")) return;
   event.preventDefault();
-  decide(event.target, event.submitter);
+  if (event.target.matches("[data-act]")) act(event.submitter);
+  else decide(event.target, event.submitter);
 });
 
 async function decide(form, pressed) {
@@ -298,6 +300,92 @@ function outcome({ accepted, dismissed, weights }, name) {
   const learned = moved.map(([name, one]) => `${name} ${one.declared.toFixed(3)} → ${one.now.toFixed(3)}`).join(", ");
   const counts = `So far ${accepted} right, ${dismissed} not.`;
   return `${NOTED[name]} ${counts}${learned ? ` Weights: ${learned}.` : ""}`;
+}
+
+// Reading beside the list
+
+const READ_MS = 90; // after a move: who goes through the list quickly waits for nothing
+const preview = document.querySelector("[data-preview]");
+const beside = matchMedia("(min-width: 75rem)");
+let chosen = ""; // the id of the result that is read
+let reading = null;
+
+const rows = () => [...found.querySelectorAll("[data-result]")];
+
+// Reads that result, or where it is gone, or none was chosen, the first.
+function choose(id) {
+  const all = rows();
+  const row = all.find((one) => one.dataset.result === id) ?? all[0];
+  for (const one of all) one.toggleAttribute("data-chosen", one === row);
+  const before = chosen;
+  chosen = row?.dataset.result ?? "";
+  if (!row) preview.replaceChildren();
+  else if (beside.matches && (chosen !== before || !preview.firstChild)) read(row, before ? READ_MS : 0);
+}
+
+function read(row, ms) {
+  clearTimeout(reading?.timer);
+  reading?.request.abort();
+  const mine = (reading = { request: new AbortController() });
+  mine.timer = setTimeout(async () => {
+    const { pathname, search } = new URL(row.querySelector("[data-open]").href);
+    try {
+      const html = await piece(pathname.replace("/memory/", "/preview/") + search, { signal: mine.request.signal });
+      if (mine !== reading) return;
+      preview.innerHTML = html;
+      preview.scrollTop = 0;
+    } catch (error) {
+      if (error.name === "AbortError" || mine !== reading) return;
+      preview.textContent = error.message;
+    }
+  }, ms);
+}
+
+beside.addEventListener("change", () => choose(chosen));
+found.addEventListener("focusin", (event) => {
+  const row = event.target.closest("[data-result]");
+  if (row) choose(row.dataset.result);
+});
+found.addEventListener("click", (event) => {
+  const row = event.target.closest("[data-result]");
+  if (row && !event.target.closest("a, button, summary, details")) choose(row.dataset.result);
+});
+
+// What is done with a result; the page stays where it is.
+
+async function act(button) {
+  const row = button.closest("[data-result]");
+  const path = `/api/v1/memories/${new URL(button.formAction).pathname.split("/").slice(2).join("/")}`;
+  try {
+    if ("forget" in button.dataset) await forget(row, path);
+    else await pin(button, path);
+  } catch (error) {
+    toast(error.message, { bad: true });
+  }
+}
+
+async function forget(row, path) {
+  await ask(path, { method: "DELETE" });
+  const next = row.nextElementSibling ?? row.previousElementSibling;
+  const place = row.nextElementSibling;
+  const list = row.parentElement;
+  row.remove();
+  next?.querySelector("[data-open]").focus();
+  choose(next?.dataset.result);
+  const back = async () => {
+    await ask(path.replace("/memories/", "/restore/"), { method: "POST" });
+    if (list.isConnected) list.insertBefore(row, place?.isConnected ? place : null);
+    row.querySelector("[data-open]").focus();
+  };
+  toast("Forgotten.", { action: { label: "Undo", run: () => back().catch((error) => toast(error.message, { bad: true })) } });
+}
+
+async function pin(button, path) {
+  const pinned = button.getAttribute("aria-pressed") !== "true";
+  const undone = button.dataset.tier || (button.closest("[data-result]").querySelector("[data-file]") ? "file" : "capture");
+  await ask(path, { method: "PATCH", body: { tier: pinned ? "core" : undone } });
+  button.setAttribute("aria-pressed", String(pinned));
+  toast(pinned ? "Pinned: it is core now, the most trusted tier." : "No longer pinned.");
 }
 
 // Keys
@@ -326,12 +414,19 @@ function letters(key) {
     case "w": return Boolean(pick("[data-why] > summary")?.click() ?? pick("[data-why]"));
     case "a": return press("right");
     case "d": return press("wrong");
+    case "e": return click("[data-edit]");
+    case "p": return click("[data-pin]");
+    case "x": return click("[data-forget]");
   }
   return false;
 }
 
 function press(name) {
-  const button = pick(`[form=judge][name=${name}]`);
+  return click(`[form=judge][name=${name}]`);
+}
+
+function click(what) {
+  const button = pick(what);
   button?.click();
   return Boolean(button);
 }
@@ -358,5 +453,6 @@ const on = keys.querySelector("[data-keys-on]");
 on.checked = localStorage.getItem("letters") !== "off";
 on.addEventListener("change", () => localStorage.setItem("letters", on.checked ? "on" : "off"));
 
+choose("");
 // What was typed before this script was there.
 if (box.value.trim() !== (asked.get("q") ?? "").trim()) typed();
