@@ -81,6 +81,42 @@ def test_a_body_that_is_not_what_was_asked_for_is_a_400(server: Server, body: by
     problem(server.client.post(f"{API}/memories", content=body, headers=JSON), 400)
 
 
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b'{"limit": 1}', "query is missing."),
+        (b'{"query": "x", "filter": 1}', "'filter' is not a field; there are: project, source,"),
+        (rb'{"query": "\ud83d"}', "one half of a surrogate pair"),
+        (rb'{"query": "\ude00 x"}', "one half of a surrogate pair"),
+        (b'{"query": "x', "truncated"),
+    ],
+)
+def test_what_is_wrong_with_a_body_is_said_in_its_words(
+    server: Server, body: bytes, says: str
+) -> None:
+    problem(server.client.post(SEARCH, content=body, headers=JSON), 400, says)
+
+
+def test_a_missing_query_is_called_as_it_is_in_an_address(server: Server) -> None:
+    assert problem(server.get(SEARCH), 400) == "q is missing."
+    deep = server.get(SEARCH, params={"q": "x", "deep": "true"})
+    assert problem(deep, 400) == "Recipe blend has no deep search; gnosis has one."
+
+
+def test_a_byte_order_mark_and_whole_pairs_are_taken(server: Server) -> None:
+    body = b"\xef\xbb\xbf" + rb'{"query": "\ud83d\ude00"}'
+    answer = server.client.post(SEARCH, content=body, headers=JSON)
+    assert (answer.status_code, answer.json()["query"]) == (200, "\U0001f600")
+
+
+@pytest.mark.parametrize("id", [".", "..", "../", "a/../b"])
+def test_an_id_of_dots_is_found_at_the_address_that_saving_names(server: Server, id: str) -> None:
+    saved = server.post(f"{API}/memories", {"id": id, "title": f"Dots {id}"})
+    answer = server.get(saved.headers["location"])
+    assert answer.json()["id"] == id
+    assert server.client.delete(saved.headers["location"]).status_code == 204
+
+
 def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_read(server: Server) -> None:
     head = f"POST {SEARCH} HTTP/1.1\nHost: {server.host}:{server.port}\nConnection: close\n"
     head += f"Content-Type: application/json\nContent-Length: {LARGEST + 1}\n\n"

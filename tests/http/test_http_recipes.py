@@ -61,6 +61,17 @@ def test_a_recipe_of_ones_own_is_saved_shown_listed_and_searched_with(server: Se
     assert (server.home / "recipes" / "mine.toml").stat().st_mode & 0o077 == 0
 
 
+def test_a_recipe_of_ones_own_is_deleted_unless_something_needs_it(server: Server) -> None:
+    for name, extends in (("parent", "blend"), ("child", "parent")):
+        assert server.post(RECIPES, {"name": name, "extends": extends}).status_code == 201
+    delete = server.client.delete
+    problem(delete(f"{RECIPES}/parent"), 409, "'child' extends 'parent'")
+    for name in ("child", "parent"):
+        assert delete(f"{RECIPES}/{name}").status_code == 204
+        problem(delete(f"{RECIPES}/{name}"), 404)
+    problem(delete(f"{RECIPES}/vault"), 400)
+
+
 def test_a_recipe_that_is_there_is_replaced_only_when_told_so(server: Server) -> None:
     assert server.post(RECIPES, new("kept")).status_code == 201
     before = server.get(f"{RECIPES}/kept").json()

@@ -29,7 +29,7 @@ _DOCUMENTS = {
     NOTEBOOK: "ipynb",
     # Written by people or by programs, which long lines give away.
     DATA: "json jsonc json5 jsonl ndjson yaml yml toml ini cfg conf properties csv tsv xml xsd xsl "
-    "svg plist env editorconfig desktop service reg",
+    "plist env editorconfig desktop service reg",
 }
 _LANGUAGES = {
     "bash": "sh bash zsh ksh",
@@ -122,6 +122,7 @@ _NAMES = {
 _BINARY = frozenset(
     (
         "png jpg jpeg gif bmp ico icns webp avif heic tif tiff psd eps raw cr2 nef xcf fig sketch "
+        "svg svgz "  # a picture, written in markup
         "mp3 wav flac ogg oga opus m4a aac wma mid mp4 m4v mkv mov avi webm wmv flv mpg mpeg 3gp "
         "zip gz tgz bz2 xz zst lz4 7z rar tar jar war ear apk ipa dmg iso img deb rpm msi cab "
         "whl egg exe dll so dylib a o obj lib class pyc pyo pyd wasm beam elc nupkg node "

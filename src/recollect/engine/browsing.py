@@ -89,9 +89,9 @@ def unknown_project(session: Session, project: str) -> str:
     return f"There is no project {project!r}; {said if known else 'no memory has one.'}"
 
 
-def dates(session: Session, filter: Filter = EVERYTHING) -> Dates:
+def dates(session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | None = None) -> Dates:
     """The days on which memories were made, and on which they expire, counted."""
-    return session.store.memories.dates(checked_filter(filter))
+    return session.at(as_of).held().memories.dates(checked_filter(filter))
 
 
 def expiring(

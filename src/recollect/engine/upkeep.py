@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.engine.searching import completed, in_vault
 from recollect.engine.session import Session
-from recollect.errors import RecollectError, StoreError
+from recollect.errors import RecollectError, StoreError, UserError
 from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
 from recollect.present.words import counted
 from recollect.recipes.base import Recipe
@@ -189,3 +189,11 @@ def save_recipe(
     session.recipes.save(name, extends, changes, replace=replace)
     session.wrote("save recipe")
     return session.recipes.get(name)
+
+
+def remove_recipe(session: Session, name: str) -> None:
+    """Delete a recipe of one's own; not the one that the settings name for every search."""
+    if name == session.settings.search.recipe:
+        raise UserError(f"{name} is the setting search.recipe; choose another one there first.")
+    session.recipes.remove(name)
+    session.wrote("delete recipe")

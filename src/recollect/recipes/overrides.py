@@ -54,14 +54,19 @@ def flat(nested: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield prefix + key, value
 
 
-def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
-    """The recipe the file declares; `find` gives the recipe it extends."""
+def declared(file: Path) -> Tree:
+    """What the file says, unchecked."""
     try:
-        asked = toml_values(file.read_text(encoding="utf-8"))
+        return toml_values(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror}.") from error
     except ValueError as error:  # of UTF-8 or of TOML
         raise UserError(f"{file} cannot be read as TOML: {error}.") from error
+
+
+def read_recipe(file: Path, find: Callable[[str], Recipe]) -> Recipe:
+    """The recipe the file declares; `find` gives the recipe it extends."""
+    asked = declared(file)
     parent = asked.pop("extends", None)
     if not isinstance(parent, str):
         raise UserError(f'{file}: the key "extends" must name the recipe to start from.')

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-from recollect.errors import NotFound, UserError
+from recollect.errors import Exists, NotFound, UserError
 from recollect.recipes.base import Recipe
 
 
@@ -91,6 +92,24 @@ class Recipes:
         self._found(extends, (name,))
         self.changed(extends, changes)
         return write_recipe(self._folder, name, extends, changes, replace=replace)
+
+    def remove(self, name: str) -> None:
+        """Delete a recipe of one's own, unless another one extends it."""
+        from recollect.recipes.overrides import declared  # noqa: PLC0415  start-up time
+
+        if name in BUILT_IN:
+            raise UserError(f"{name!r} comes with Recollect and cannot be deleted.")
+        files = {file.stem: file for file in self._files()}
+        if name not in files:
+            self.get(name)  # NotFound, with the names there are
+        parents: dict[str, object] = {}
+        for other, file in files.items():
+            with suppress(UserError):  # one that cannot be read extends nothing
+                parents[other] = declared(file).get("extends")
+        for other, parent in parents.items():
+            if parent == name:
+                raise Exists(f"The recipe {other!r} extends {name!r}; delete that one first.")
+        files[name].unlink(missing_ok=True)
 
     def read(self, file: Path) -> Recipe:
         """The recipe a TOML file declares, checked."""

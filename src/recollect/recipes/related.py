@@ -6,6 +6,7 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.stages.cut import Cut
+from recollect.stages.floors import FusedFloor
 from recollect.stages.neighbours import Neighbours
 
 RELATED = Recipe(
@@ -27,6 +28,6 @@ RELATED = Recipe(
         least_deviation={"keyword": 0.2, "vector": 0.02},
         pool=Depth(at_least=30),
     ),
-    stages=(Neighbours(), Cut()),
+    stages=(FusedFloor(), Neighbours(), Cut()),
     limits=Limits(default=5),
 )

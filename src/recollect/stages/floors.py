@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recollect.context import SearchContext
 from recollect.query.terms import lowered
-from recollect.recipes.ranges import Share
+from recollect.recipes.ranges import Share, Weight
 from recollect.stages.base import Stage
 from recollect.types import Hit, Memory, Ranking, combine, leaf
 
@@ -39,6 +39,16 @@ class KeywordFloor(Stage, frozen=True, tag="keyword_floor"):
         how = f"{self.floor:g} · {len(words)}/{len(asked)} keywords: {', '.join(sorted(words))}"
         floor = leaf(self.name, self.floor * len(words) / len(asked), how)
         return hit.rescored(combine("floored", "max", (hit.why, floor)))
+
+
+class FusedFloor(Stage, frozen=True, tag="fused_floor"):
+    """Under `floor` is dropped, and counted: of a fusion by z-scores, what hardly stands out."""
+
+    floor: Weight = 2.0
+    name: str = "fused_floor"
+
+    def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
+        return ranking.keeping((hit for hit in ranking if hit.score >= self.floor), self.name)
 
 
 class ScoreFloor(Stage, frozen=True, tag="score_floor"):

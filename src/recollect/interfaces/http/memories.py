@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
 from msgspec import structs
 from starlette.responses import Response
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.errors import UserError
+from recollect.id_paths import id_path
 from recollect.ingest.draft import Draft, draft
 from recollect.ingest.saving import saved_json
 from recollect.interfaces.cursor import decode_place, encode_place
@@ -24,6 +24,8 @@ from recollect.types import Memory, place_of
 ETAG = {"ETag": "Which state of the memory this is; send it back as If-Match."}
 MERGED = {"Content-Location": "Where the memory is that this one was merged into, if it was."}
 REDACTED = {"Recollect-Redacted": "How many secrets were replaced; only where there were any."}
+# All that a caller who may write and not read is told of a memory.
+UNREAD = ("id", "created_at", "updated_at")
 IF_MATCH = {"If-Match": "Change it only if it is still in the state with this ETag."}
 
 
@@ -70,7 +72,7 @@ async def save(call: Call) -> Response:
         return json_response([saved_json(saved) for saved in outcomes])
     [saved] = outcomes
     similar = await call.service.ask(call.engine.similar, saved.memory)
-    place = quote(saved.memory.id, safe="")
+    place = id_path(saved.memory.id)
     headers = {"Location": f"{PREFIX}/memories/{place}", **etag(saved.memory)}
     return json_response(
         saved_json(saved, similar), 201 if saved.outcome == "added" else 200, headers
@@ -99,7 +101,7 @@ async def show(call: Call) -> Response:
     known = {tag.strip().removeprefix("W/") for tag in tags}  # a proxy that compresses weakens it
     if {etag(memory)["ETag"], "*"} & known:
         return Response(status_code=304, headers=etag(memory))
-    place = f"{PREFIX}/memories/{quote(memory.id, safe='')}"
+    place = f"{PREFIX}/memories/{id_path(memory.id)}"
     merged = {"Content-Location": place} if memory.id != call.id else {}
     return json_response(memory_json(memory), headers=etag(memory) | merged)
 
@@ -109,6 +111,9 @@ async def change(call: Call) -> Response:
     ask = call.service.ask
     done = await ask(call.engine.edited, call.id, if_revision=expected(call), **fields)
     replaced = {"Recollect-Redacted": str(sum(done.redacted.values()))} if done.redacted else {}
+    if not call.engine.may(SEARCH):
+        shown = memory_json(done.memory)
+        return json_response({name: shown[name] for name in UNREAD}, headers=replaced)
     return json_response(memory_json(done.memory), headers=etag(done.memory) | replaced)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -15,11 +17,17 @@ from starlette.routing import BaseRoute, Route
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import UserError
+from recollect.id_paths import id_of_path
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.parameters import from_parameters, sentence
 from recollect.interfaces.http.service import LANE, Service
 from recollect.interfaces.lanes import READS, Lane
 
+# An escape of one half of a pair, without the other half beside it.
+HALF_PAIR = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
 PREFIX = "/api/v1"
 JSON = "application/json"
 BODIES = (JSON, "application/merge-patch+json")
@@ -40,7 +48,7 @@ class Call(NamedTuple):
 
     @property
     def id(self) -> str:
-        return str(self.request.path_params["id"])
+        return id_of_path(self.request.path_params["id"])
 
 
 class ReplySpec(NamedTuple):
@@ -115,7 +123,7 @@ async def _body(request: Request, operation: Operation) -> Any:
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media not in BODIES:
         raise HTTPException(415, f"The body must be JSON: Content-Type: {JSON}.")
-    raw = await request.body()
+    raw = (await request.body()).removeprefix(BOM_UTF8)  # RFC 8259, section 8.1: it may be ignored
     try:
         return msgspec.json.decode(raw, type=operation.body)
     except msgspec.ValidationError as error:
@@ -123,6 +131,11 @@ async def _body(request: Request, operation: Operation) -> Any:
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             if operation.refuse is not None:
                 operation.refuse(msgspec.json.decode(raw))
-        raise UserError(sentence(error)) from error
+        raise UserError(sentence(error, operation.body)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if HALF_PAIR.search(raw):
+            raise UserError(
+                "The body is not valid JSON: it has one half of a surrogate pair, such as "
+                r"\ud83d without the \ude00 that belongs to it. Send the character itself."
+            ) from error
         raise UserError(f"The body is not valid JSON: {error}.") from error

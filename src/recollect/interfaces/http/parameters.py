@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -124,6 +126,12 @@ SEVERAL = frozenset(
     }
 )  # fmt: skip
 SETS = "set."
+NO_NAMES: Mapping[str, str] = {}
+FIELD = re.compile(
+    r"Object missing required field `(?P<missing>\w+)`"
+    r"|Object contains unknown field `(?P<unknown>.*)`",
+    re.DOTALL,
+)
 
 
 def from_parameters(kind: type[Struct], parameters: QueryParams) -> Any:
@@ -147,7 +155,7 @@ def from_parameters(kind: type[Struct], parameters: QueryParams) -> Any:
             raise UserError(f"{name} is given {len(values)} times; it takes one value.")
         elif values or names[name] == "query":
             fields[names[name]] = values[0] if values else ""
-    made = converted(kind, fields, strict=False)
+    made = converted(kind, fields, strict=False, names=PARAMETERS)
     for field in fields:
         if getattr(made, field) is None:  # msgspec reads "null" as nothing
             raise UserError(f"{PARAMETERS.get(field, field)}: null is not a value.")
@@ -164,17 +172,28 @@ def _number(values: list[str]) -> object:
     return value if isinstance(value, bool | int | float) else text
 
 
-def converted(kind: type[Any], value: object, *, strict: bool = True) -> Any:
-    """The value as `kind`, or UserError that names the field that is wrong."""
+def converted(
+    kind: type[Any], value: object, *, strict: bool = True, names: Mapping[str, str] = NO_NAMES
+) -> Any:
+    """The value as `kind`, or UserError that names the field that is wrong; `names`: those that are
+    called otherwise where the value comes from."""
     try:
         return msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError as error:
-        raise UserError(sentence(error)) from error
+        raise UserError(sentence(error, kind, names)) from error
 
 
-def sentence(error: msgspec.ValidationError) -> str:
+def sentence(
+    error: msgspec.ValidationError, kind: object, names: Mapping[str, str] = NO_NAMES
+) -> str:
     """`limit: expected an integer`, from what msgspec says."""
     problem, _, place = str(error).partition(" - at `$")
-    problem = problem.replace("`", "")
     where = place.rstrip("`").lstrip(".")
+    if not where and (found := FIELD.fullmatch(problem)):
+        if found["missing"]:
+            return f"{names.get(found['missing'], found['missing'])} is missing."
+        if fields := getattr(kind, "__struct_fields__", ()):
+            known = ", ".join(names.get(field, field) for field in fields)
+            return f"{found['unknown']!r} is not a field; there are: {known}."
+    problem = problem.replace("`", "")
     return f"{where}: {problem[:1].lower()}{problem[1:]}." if where else f"{problem}."

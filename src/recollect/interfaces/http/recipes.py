@@ -1,4 +1,4 @@
-"""The routes that list, show and save recipes."""
+"""The routes that list, show, save and delete recipes."""
 
 from __future__ import annotations
 
@@ -55,6 +55,11 @@ async def save_recipe(call: Call) -> Response:
     return json_response(await call.service.ask(_recipe, call.engine, new.name), 201, headers)
 
 
+async def remove_recipe(call: Call) -> Response:
+    await call.service.ask(call.engine.remove_recipe, call.request.path_params["name"])
+    return Response(status_code=204)
+
+
 async def learned(call: Call) -> Response:
     name = call.request.path_params["name"]
     return json_response(learned_json(await call.service.ask(call.engine.learned, name)))
@@ -81,6 +86,12 @@ OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/recipes/{{name}}", recipe, "A ranking, with everything it declares",
         {200: ReplySpec("The recipe.", schemas.RecipeDetails)}, problems=(404,), anywhere=True,
+    ),
+    Operation(
+        "DELETE", f"{PREFIX}/recipes/{{name}}", remove_recipe, "Delete a ranking of your own",
+        {204: ReplySpec("Deleted.")}, problems=(404, 409), needs=(ADMIN, SEARCH), lane=WRITES,
+        details="Not one that comes with Recollect, that another one extends, or that is the "
+        "default.",
     ),
     Operation(
         "GET", f"{PREFIX}/recipes/{{name}}/learned", learned, "What feedback made of its weights",
