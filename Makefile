@@ -63,6 +63,7 @@ bench: setup
 	$(BIN)/python benchmarks/bench_models.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_blend.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_serving.py --data $(DATA)
+	$(BIN)/python benchmarks/bench_page.py --data $(DATA)
 	$(BIN)/python benchmarks/bench_locked.py
 	$(BIN)/python benchmarks/bench_history.py
 	$(BIN)/python benchmarks/bench_secrets.py

@@ -175,6 +175,7 @@ PAGES: list[tuple[str, Callable[[Page], None]]] = [
     ("/browse?kind=decision", with_filters),
     ("/timeline", with_filters),
     ("/upkeep", with_check),
+    ("/project/harbor-api", nothing),
 ]
 
 

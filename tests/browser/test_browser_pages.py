@@ -22,6 +22,7 @@ from browser_site import (
     surroundings,
     visit,
 )
+from msgspec.structs import replace
 from playwright.sync_api import Browser, Locator, Page
 
 from recollect import Filter, Recollect
@@ -38,10 +39,10 @@ def chips(page: Page, group: str) -> dict[str, int]:
     """What can be narrowed by, and how many would be left."""
     found = page.locator(f"[data-filter-piece] [data-group={group}] a:has(.count)")
     labels, counts = (
-        shown(found, "firstChild.textContent"),
-        shown(found.locator(".count"), "textContent"),
+        shown(found.locator(what), "textContent") for what in (".chip-name", ".count")
     )
-    return dict(zip(labels, map(int, map(figure, counts)), strict=True))
+    numbers = zip(labels, map(int, map(figure, counts)), strict=True)
+    return {label: count for label, count in numbers if count}
 
 
 # Browsing
@@ -89,19 +90,19 @@ def test_filters_narrow_the_listing_and_count(page: Page, site: Site, engine: Re
     for group in ("project", "kind", "tags", "source"):
         assert chips(page, group) == getattr(facets, group)
 
-    page.locator("[data-group=kind] a").filter(has_text="decision").click()
+    page.locator("[data-group=kind] .facet-value").filter(has_text="decision").click()
     narrowed = Filter(kind="decision")
     in_order(listed(page), "data-row", [one.id for one in engine.list(narrowed, 50)])
     expect(page.locator("[data-filter-piece]")).to_be_visible()
     assert chips(page, "project") == engine.facets(narrowed).project
 
-    page.locator("[data-group=project] a").filter(has_text="harbor-api").click()
+    page.locator("[data-group=project] .facet-value").filter(has_text="harbor-api").click()
     both = Filter(kind="decision", project="harbor-api")
     in_order(listed(page), "data-row", [one.id for one in engine.list(both, 50)])
-    page.locator("[data-applied] a").filter(has_text="Kind: decision").click()
+    page.locator("[data-applied] a").filter(has_text="kind decision").click()
     project = Filter(project="harbor-api")
     in_order(listed(page), "data-row", [one.id for one in engine.list(project, 50)])
-    page.locator("[data-group=changed] a").filter(has_text="Past month").click()
+    page.locator("[data-group=changed] .facet-value").filter(has_text="Past month").click()
     recent = Filter(project="harbor-api", since=NOW - timedelta(days=30))
     in_order(listed(page), "data-row", [one.id for one in engine.list(recent, 50)])
 
@@ -111,6 +112,36 @@ def test_a_listing_without_anything_says_so(page: Page, site: Site) -> None:
     expect(page.locator("[data-empty]")).to_contain_text("Nothing matches")
     page.get_by_role("link", name="Show everything").click()
     expect(listed(page)).to_have_count(PER_PAGE)
+
+
+# Projects and tags
+
+
+def test_a_project_and_a_tag_are_places(
+    page: Page, site: Site, engine: Recollect, watched: Watched
+) -> None:
+    here = Filter(project="harbor-api")
+    visit(page, site.at("/projects"))
+    page.locator("[data-names=projects] a").filter(has_text="harbor-api").click()
+    total = sum(engine.dates(here).made.values())
+    expect(page.locator("[data-total]")).to_have_text(f"{total} memories")
+    wanted = {
+        "decisions": engine.list(replace(here, kind="decision", valid_at=NOW), 6, newest=True),
+        "core": engine.list(replace(here, tier="core"), 6),
+        "expiring": engine.expiring(here, 6, within=timedelta(days=30)),
+        "newest": engine.list(here, 6, newest=True),
+    }
+    for part, memories in wanted.items():
+        rows = page.locator(f"[data-part={part}] [data-row]")
+        assert shown(rows, "dataset.row") == [memory.id for memory in memories], part
+    others = shown(page.locator("[data-names=projects] .chip-name"), "textContent")
+    assert "lantern-web" in others
+    assert "harbor-api" not in others
+    page.locator("[data-names=tags] a").filter(has_text="jwt").click()
+    expect(page.locator("h1")).to_have_text("#jwt")
+    watched.allow("status of 404")
+    page.goto(site.at("/project/nowhere"))
+    expect(page.locator("[data-problem]")).to_contain_text("'nowhere'")
 
 
 # The timeline
@@ -126,23 +157,26 @@ def by_month(counts: dict[date, int]) -> Counter[str]:
 def test_the_timeline_shows_when_memories_were_made_and_expire(
     page: Page, site: Site, engine: Recollect
 ) -> None:
-    dates = engine.dates()
-    made, expiring = by_month(dates.made), by_month(dates.expiring)
+    dates, of_files = engine.dates(), engine.dates(Filter(tier="file")).made
+    made, files, expiring = map(by_month, (dates.made, of_files, dates.expiring))
     visit(page, site.at("/timeline", span="all", by="month"))
     bars = page.locator("[data-bar]")
     told = [str(bar) for bar in shown(bars, "getAttribute('aria-label')")]
     assert sorted(told) == sorted(
-        f"{month}: {made[month]} made, {expiring[month]} expiring" for month in {*made, *expiring}
+        f"{month}: {made[month]} made{f' ({files[month]} from files)' if files[month] else ''}, "
+        f"{expiring[month]} expiring"
+        for month in {*made, *expiring}
     )
-    tall = [
-        (float(height), made[label.partition(":")[0]])
-        for label, height in zip(told, _heights(bars), strict=True)
-        if height
-    ]
-    assert len(tall) == len(made)
-    [(first, count), *_] = tall
-    for height, number in tall:
-        assert height / number == pytest.approx(first / count, abs=0.2)
+    written = {month: made[month] - files[month] for month in made if made[month] > files[month]}
+    for kind, counts in (("made", written), ("of-files", files)):
+        tall = [
+            (float(height), counts[label.partition(":")[0]])
+            for label, height in zip(told, _heights(bars, kind), strict=True)
+            if height
+        ]
+        assert len(tall) == len(counts)
+        for height, number in tall:  # by its root, and both kinds on one scale
+            assert height / number**0.5 == pytest.approx(tall[0][0] / tall[0][1] ** 0.5, rel=0.02)
 
     page.locator("[data-table] summary").click()
     rows = [row.inner_text().split("\t") for row in page.locator("[data-table] tbody tr").all()]
@@ -150,16 +184,16 @@ def test_the_timeline_shows_when_memories_were_made_and_expire(
     assert {month: int(count) for month, _, count in rows if int(count)} == expiring
 
 
-def _heights(bars: Locator) -> list[str]:
-    """How tall the bar of what was made is; nothing where nothing was."""
+def _heights(bars: Locator, kind: str) -> list[str]:
+    """How tall the bar of that kind is; nothing where there is none."""
     return list(
         bars.evaluate_all(
-            "all => all.map(o => o.querySelector('rect.made')?.getAttribute('height') ?? '')"
+            f"all => all.map(o => o.querySelector('rect.{kind}')?.getAttribute('height') ?? '')"
         )
     )
 
 
-def test_a_bar_tells_its_numbers_and_leads_to_its_memories(
+def test_the_timeline_tells_and_zooms_by_a_bar_and_by_a_drag(
     page: Page, site: Site, engine: Recollect
 ) -> None:
     visit(page, site.at("/timeline", by="month"))
@@ -174,11 +208,27 @@ def test_a_bar_tells_its_numbers_and_leads_to_its_memories(
     expect(readout).to_contain_text("March 2026")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
+    days = {"first": "2026-02-01", "last": "2026-02-28"}
+    expect(page).to_have_url(site.at("/timeline", **days))
     month = Filter(
-        since=datetime(2026, 2, 1, tzinfo=UTC),
-        until=datetime(2026, 2, 28, 23, 59, 59, 999999, tzinfo=UTC),
+        made_since=datetime(2026, 2, 1, tzinfo=UTC), made_before=datetime(2026, 3, 1, tzinfo=UTC)
     )
-    in_order(listed(page), "data-row", [one.id for one in engine.list(month, 50)])
+    made = engine.list(month, 20, newest=True)
+    in_order(page.locator("[data-made] [data-row]"), "data-row", [one.id for one in made])
+    ready(page)
+    box = page.locator("[data-chart]").bounding_box()
+    assert box is not None
+    at = [(box["x"] + box["width"] * share, box["y"] + 40) for share in (0.26, 0.74)]
+    page.mouse.move(*at[0])
+    page.mouse.down()
+    page.mouse.move(*at[1], steps=3)
+    page.mouse.up()
+    expect(page).to_have_url(site.at("/timeline", first="2026-02-08", last="2026-02-21"))
+    page.locator("[data-whole]").click()
+    holding = {one.id for one in engine.list(limit=1000) if one.valid_until}
+    rows = shown(page.locator("[data-valid] [data-row]"), "dataset.row")
+    assert rows
+    assert {*rows} <= holding
 
 
 def test_what_expires_soon_and_what_has_expired_is_listed(
@@ -196,7 +246,7 @@ def test_what_expires_soon_and_what_has_expired_is_listed(
 
 def test_the_timeline_is_narrowed(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.at("/timeline", span="all", by="year"))
-    page.locator("[data-group=project] a").filter(has_text="lantern-web").click()
+    page.locator("[data-group=project] .facet-value").filter(has_text="lantern-web").click()
     expect(page.locator("[data-applied]")).to_contain_text("lantern-web")
     total = sum(engine.dates(Filter(project="lantern-web")).made.values())
     expect(page.locator(".page-head .total")).to_contain_text(f"{total} memories")

@@ -38,25 +38,25 @@ def found(engine: Recollect, text: str, **asked: object) -> list[str]:
 
 
 def counted(page: Page) -> dict[str, str]:
-    """What each chip that counts says, by its key."""
+    """What each filter that counts anything says, by its key."""
     chips = page.locator("[data-filters] [data-chip]:has(.count)")
     keys = shown(chips, "dataset.chip")
     assert len(keys) == len(set(keys)), "every filter stands there once"
-    return dict(zip(keys, shown(chips.locator(".count"), "textContent"), strict=True))
+    counts = zip(keys, shown(chips.locator(".count"), "textContent"), strict=True)
+    return {key: count for key, count in counts if count != "0"}
 
 
 def facets(engine: Recollect, text: str, **asked: object) -> dict[str, str]:
-    """What the chips should say; a value that everything has tells nothing and has no chip."""
+    """What the filters should say."""
     counts = engine.search(text, facets=True, **asked).facets
-    everything = sum(counts["kind"].values())
     names = {"project": "project", "kind": "kind", "tag": "tags", "source": "source"}
     told = {
         f"{name}:{value}": f"{count:,}"
         for name, facet in names.items()
         for value, count in counts[facet].items()
-        if count != everything
     }
-    return told | {f"since:{age}": f"{count:,}" for age, count in counts["age"].items()}
+    ages = {f"since:{age}": f"{count:,}" for age, count in counts["age"].items() if count}
+    return told | ages
 
 
 # Typing
@@ -266,6 +266,8 @@ def test_chips_count_what_the_engine_counts(page: Page, site: Site, engine: Reco
 def test_chips_filter_combine_and_toggle(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.at("/", q=WORDS))
     everything = results(page)
+    rows = page.locator("[data-group=kind] .facet-value")
+    kinds = shown(rows, "dataset.chip")
 
     def chip(key: str) -> None:
         page.locator(f'[data-filters] [data-chip="{key}"]').click()
@@ -276,6 +278,13 @@ def test_chips_filter_combine_and_toggle(page: Page, site: Site, engine: Recolle
     pressed = page.locator('[data-filters] [data-chip="kind:decision"]')
     expect(pressed).to_have_attribute("aria-pressed", "true")
     expect(pressed).to_be_focused()
+    assert shown(rows, "dataset.chip") == kinds  # no row has moved
+
+    chip("not:kind:decision")
+    settled(page, q=WORDS, not_kind="decision")
+    assert results(page) == found(engine, WORDS, without_kinds=("decision",))
+    chip("kind:decision")
+    settled(page, q=WORDS, kind="decision")
 
     chip("tag:auth")
     settled(page, q=WORDS, kind="decision", tag="auth")

@@ -78,7 +78,14 @@ class Asked(NamedTuple):
     told: dict[str, Any]
 
     def address(self) -> str:
-        return self.path.replace("{id:path}", "kept").replace("{name}", "blend")
+        recipe = "none" if self.missing() else "blend"
+        return self.path.replace("{id:path}", "kept").replace("{name}", recipe)
+
+    def missing(self) -> bool:
+        """Whether what it is about is not there: not forgotten, no such item, project or recipe."""
+        absent = ("/restore", "/review/", "/project/", "/tag/")
+        deleting = self.method == "DELETE" and self.path.endswith("/recipes/{name}")
+        return deleting or self.path.removeprefix(API).startswith(absent)
 
 
 def operations() -> list[Asked]:
@@ -203,8 +210,8 @@ def test_every_route_answers_exactly_whom_it_should(world: World, given: frozens
             refused(answer, 403)
             assert world.state() == before, one
             continue
-        if one.path.removeprefix(API).startswith(("/restore", "/review/")):
-            assert answer.status_code == 404, answer.text  # not forgotten, no such item
+        if one.missing():
+            assert answer.status_code == 404, answer.text
         else:
             assert answer.status_code < 400, (one, answer.text)
         if one.needs is not None and one.method != "GET":

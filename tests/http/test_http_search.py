@@ -173,7 +173,7 @@ def test_a_search_that_cannot_be_served_is_refused_by_name(
 
 def test_a_search_without_a_query_is_refused(server: Server) -> None:
     problem(server.post(SEARCH, {}), 400, "query")
-    problem(server.get(SEARCH), 400, "query")
+    problem(server.get(SEARCH), 400, "q is missing")
 
 
 @pytest.mark.parametrize("value", ["null", "NaN", "1.5", "-1", "99999999999999999999"])

@@ -104,6 +104,20 @@ def expiring(
     )
 
 
+def ending(
+    session: Session,
+    filter: Filter = EVERYTHING,
+    limit: int = 20,
+    *,
+    since: datetime,
+    until: datetime,
+) -> Sequence[Memory]:
+    """Memories whose validity ends between these moments, the next to end first."""
+    return session.store.memories.expiring(
+        checked_filter(filter), bounded(limit), since=since, until=until
+    )
+
+
 def expired(session: Session, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
     """Memories that have expired, latest first."""
     return session.store.memories.expiring(

@@ -318,6 +318,7 @@ class Recollect:
     dates = method(browsing.dates, SEARCH)
     expiring = method(browsing.expiring, SEARCH)
     expired = method(browsing.expired, SEARCH)
+    ending = method(browsing.ending, SEARCH)
     usage = method(browsing.usage, SEARCH)
     completed_ids = method(browsing.completed_ids, SEARCH)
     duplicates = method(comparison.duplicates, SEARCH)

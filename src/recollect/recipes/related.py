@@ -6,7 +6,7 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
 from recollect.stages.cut import Cut
-from recollect.stages.floors import FusedFloor
+from recollect.stages.floors import MeaningFloor
 from recollect.stages.neighbours import Neighbours
 
 RELATED = Recipe(
@@ -28,6 +28,6 @@ RELATED = Recipe(
         least_deviation={"keyword": 0.2, "vector": 0.02},
         pool=Depth(at_least=30),
     ),
-    stages=(FusedFloor(), Neighbours(), Cut()),
+    stages=(MeaningFloor(), Neighbours(), Cut()),
     limits=Limits(default=5),
 )

@@ -23,7 +23,7 @@ from recollect.stages.dismissed import Dismissed
 from recollect.stages.evidence import JudgeEvidence
 from recollect.stages.exact_floor import ExactFloor
 from recollect.stages.fixed_scores import Browsed, FixedScore
-from recollect.stages.floors import FusedFloor, KeywordFloor, ScoreFloor
+from recollect.stages.floors import KeywordFloor, MeaningFloor, ScoreFloor
 from recollect.stages.kind_adjustments import DonePenalty, KindAdjust, KindBoost
 from recollect.stages.near_duplicates import NearDuplicates
 from recollect.stages.neighbours import Neighbours
@@ -55,7 +55,7 @@ AnyStage = Union[  # noqa: UP007
     KindAdjust,
     DonePenalty,
     ScoreFloor,
-    FusedFloor,
+    MeaningFloor,
     Neighbours,
     Cut,
     JudgeEvidence,

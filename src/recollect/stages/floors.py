@@ -41,14 +41,19 @@ class KeywordFloor(Stage, frozen=True, tag="keyword_floor"):
         return hit.rescored(combine("floored", "max", (hit.why, floor)))
 
 
-class FusedFloor(Stage, frozen=True, tag="fused_floor"):
-    """Under `floor` is dropped, and counted: of a fusion by z-scores, what hardly stands out."""
+class MeaningFloor(Stage, frozen=True, tag="meaning_floor"):
+    """What has no word of the query and scores under `floor` is dropped, and counted: something is
+    always nearest in meaning, and of a fusion by z-scores that is what hardly stands out."""
 
     floor: Weight = 2.0
-    name: str = "fused_floor"
+    name: str = "meaning_floor"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        return ranking.keeping((hit for hit in ranking if hit.score >= self.floor), self.name)
+        worded = {
+            id for name, found in context.channels.items() if name != "vector" for id in found.ids
+        }
+        kept = (hit for hit in ranking if hit.score >= self.floor or hit.memory_id in worded)
+        return ranking.keeping(kept, self.name)
 
 
 class ScoreFloor(Stage, frozen=True, tag="score_floor"):

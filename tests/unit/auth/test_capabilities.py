@@ -103,6 +103,9 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "dates": lambda memory: memory.dates(),
     "expiring": lambda memory: memory.expiring(within=timedelta(days=1)),
     "expired": lambda memory: memory.expired(),
+    "ending": lambda memory: memory.ending(since=memory.now(), until=memory.now()),
+    "in_file": lambda memory: memory.in_file(KEPT),
+    "mentioned": lambda memory: memory.mentioned(["kept"]),
     "usage": lambda memory: memory.usage(["kept"]),
     "looked_up": lambda memory: memory.looked_up(["kept"]),
     "duplicates": lambda memory: memory.duplicates(),
@@ -128,6 +131,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "save_recipe": lambda memory: memory.save_recipe(
         "mine", extends="blend", changes={}, replace=True
     ),
+    "remove_recipe": lambda memory: _tried(memory.remove_recipe, "no-recipe"),
     "reindex": lambda memory: memory.reindex(),
     "doctor": lambda memory: memory.doctor(),
     "backup": lambda memory: memory.backup(),

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import groupby
 from typing import Annotated, Any, NamedTuple
+from urllib.parse import parse_qsl
 
+from markupsafe import Markup
 from msgspec import Meta
 from msgspec.structs import asdict
 from starlette.requests import Request
@@ -17,20 +19,19 @@ from recollect.errors import NotFound, RecollectError
 from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http.parameters import PARAMETERS, FilterParameters, from_parameters
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.chips import Chip
+from recollect.interfaces.web.address import Address
+from recollect.interfaces.web.chips import chip_groups, chosen_chips
 from recollect.interfaces.web.forms import problem_piece
 from recollect.interfaces.web.memories import forgotten
-from recollect.interfaces.web.memory_text import heading
-from recollect.interfaces.web.rendering import AGES, page, query_string
-from recollect.store.base import Facets
+from recollect.interfaces.web.memory_text import heading, opening
+from recollect.interfaces.web.rendering import page, query_string
 from recollect.types import Memory, place_of
 
 PER_PAGE = 50
+LINE = 300  # characters of a memory, of which one line shows what fits
 # How many pages back the address remembers; more would make it too long for some servers.
 MOST_BACK = 20
 TIERS = {"core": "Core, pinned", "capture": "Captured", "file": "From files"}
-GROUPS = {"project": "Project", "kind": "Kind", "tags": "Tags", "source": "Source"}
-OTHERS = {"domain": "Domain", "space": "Space"}
 
 Cursor = Annotated[str, Meta(max_length=2000)]
 Trail = Annotated[str, Meta(max_length=50_000)]
@@ -49,7 +50,7 @@ class BrowseRow(NamedTuple):
 
     memory: Memory
     title: str
-    line: str
+    line: Markup | str
 
 
 def routes(service: Service) -> list[BaseRoute]:
@@ -75,7 +76,7 @@ async def browse(service: Service, request: Request) -> Response:
         "newer": _newer(asked) if asked.after else None,
         "first": narrowing_path("/browse", asked),
         "narrows": narrowed.narrows(),
-        "chips": applied("/browse", asked),
+        "chips": chosen_chips(filters_of("/browse", asked)),
         "filters": f"/browse/filters?{query_string(**parameters(asked))}",
         "asked": asked,
         "gone": await _forgotten(service, asked.forgotten),
@@ -92,7 +93,10 @@ async def filters(service: Service, path: str, request: Request) -> Response:
         dates = await service.ask(service.engine.dates, narrowed)
     except RecollectError as error:
         return problem_piece(request, error)
-    values = {"groups": chips(path, asked, facets), "total": sum(dates.made.values())}
+    everything = await service.ask(service.engine.facets)
+    address = filters_of(path, asked)
+    groups = chip_groups(address, facets._asdict(), everything._asdict())
+    values = {"groups": groups, "total": sum(dates.made.values())}
     return page("_filters.html", request, values)
 
 
@@ -104,11 +108,9 @@ def grouped(memories: list[Memory]) -> list[tuple[str, list[BrowseRow]]]:
     ]
 
 
-def _line(memory: Memory) -> str:
-    """The first line of the text; empty where it is the heading already."""
-    if not memory.title.strip():
-        return ""
-    return next((line.strip() for line in memory.text.splitlines() if line.strip()), "")[:300]
+def _line(memory: Memory) -> Markup | str:
+    """How the text begins; empty where it is the heading already."""
+    return opening(memory, LINE) if memory.title.strip() else ""
 
 
 # Filters
@@ -121,67 +123,17 @@ def parameters(asked: FilterParameters) -> dict[str, Any]:
     return {PARAMETERS.get(name, name): fields[name] for name in names if name in fields}
 
 
+def filters_of(path: str, asked: FilterParameters) -> Address:
+    """The filters of a page as its address has them."""
+    return Address(tuple(parse_qsl(query_string(**parameters(asked)))), path)
+
+
 def narrowing_path(
     path: str, asked: FilterParameters, change: Mapping[str, object] | None = None
 ) -> str:
     """The first page with these filters."""
     query = query_string(**(parameters(asked) | dict(change or {})))
     return f"{path}?{query}" if query else path
-
-
-def applied(path: str, asked: FilterParameters) -> list[Chip]:
-    """The active filters; each leads to the listing without it."""
-    without = partial(narrowing_path, path, asked)
-    named = {**GROUPS, **OTHERS}
-    made = [
-        Chip(f"{label}: {getattr(asked, name)}", without({name: None}), on=True)
-        for name, label in named.items()
-        if name != "tags" and getattr(asked, name) is not None
-    ]
-    for tag in asked.tags:
-        left = [other for other in asked.tags if other != tag]
-        made.append(Chip(f"#{tag}", without({"tag": left}), on=True))
-    if asked.since:
-        label = AGES.get(asked.since, f"Changed since {_day(asked.since)}")
-        made.append(Chip(label, without({"since": None}), on=True))
-    if asked.until:
-        made.append(Chip(f"Changed until {_day(asked.until)}", without({"until": None}), on=True))
-    return made
-
-
-def chips(path: str, asked: FilterParameters, facets: Facets) -> list[tuple[str, list[Chip]]]:
-    """Further filters, with how many memories each would leave."""
-    to = partial(narrowing_path, path, asked)
-    chosen = {tag.lower() for tag in asked.tags}
-    made = []
-    for name, label in GROUPS.items():
-        counts = getattr(facets, name)
-        if name == "tags":
-            row = [
-                Chip(tag, to({"tag": [*asked.tags, tag]}), on=False, count=count)
-                for tag, count in counts.items()
-                if tag.lower() not in chosen
-            ]
-        elif getattr(asked, name) is None:
-            row = [Chip(value, to({name: value}), on=False, count=n) for value, n in counts.items()]
-        else:
-            row = []
-        made.append((label, row))
-    ages = [
-        Chip(
-            label,
-            to({"since": None if asked.since == since else since}),
-            asked.since == since,
-            facets.age[since],
-        )
-        for since, label in AGES.items()
-    ]
-    return [(label, row) for label, row in (*made, ("Changed", ages)) if row]
-
-
-def _day(text: str) -> str:
-    """`2026-03-01`, also of a full timestamp."""
-    return text[:10] if text[4:5] == "-" else text
 
 
 # Paging

@@ -7,23 +7,24 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from recollect.interfaces.http.parameters import SETS
-from recollect.interfaces.web.address import Address
+from recollect.interfaces.web.address import NOT, Address
 from recollect.interfaces.web.rendering import AGES
 from recollect.recipes.base import Recipe
 from recollect.types import Response
 
-CHIPS = 6  # of each filter; the others are behind "more"
-# Facet, its parameter, its heading.
+ROWS = 6  # of each filter; the others are behind "more"
+# Facet, its parameter, its heading, and whether its values can be left out.
 FACETS = (
-    ("project", "project", "Project"),
-    ("kind", "kind", "Kind"),
-    ("tags", "tag", "Tags"),
-    ("source", "source", "Source"),
+    ("project", "project", "Project", True),
+    ("kind", "kind", "Kind", True),
+    ("tags", "tag", "Tags", True),
+    ("source", "source", "Source", False),
 )
 # Parameters that choose among memories or change the ranking, as a person calls them.
 CHOSEN = {
     "project": "project", "kind": "kind", "tag": "tag", "source": "source", "since": "since",
-    "until": "until", "domain": "domain", "space": "space", "prefer_tag": "preferred tag",
+    "until": "until", "domain": "domain", "space": "space", "not_project": "not project",
+    "not_kind": "not kind", "not_tag": "not tag", "prefer_tag": "preferred tag",
     "prefer_domain": "preferred domain", "prefer_project": "preferred project",
     "now": "now", "as_of": "as of",
 }  # fmt: skip
@@ -31,17 +32,20 @@ CHOSEN = {
 
 class Chip(Struct, frozen=True):
     """A value to narrow by; followed again, it narrows no more. `count` is None where it is not
-    known, and `key` names the chip for scripts."""
+    known, and `key` names the chip for scripts. `without`: the link that leaves it out, or lets it
+    in again where it is `out`."""
 
     label: str
     href: str
     on: bool
     count: int | None = None
     key: str = ""
+    without: str = ""
+    out: bool = False
 
 
 class ChipGroup(Struct, frozen=True):
-    """The chips of one filter: those chosen, then the most common, then the rest."""
+    """The values of one filter, in an order that stays: the most common of the vault, the rest."""
 
     name: str
     label: str
@@ -49,39 +53,49 @@ class ChipGroup(Struct, frozen=True):
     rest: tuple[Chip, ...] = ()
 
 
-def chip_groups(
-    address: Address, facets: Mapping[str, Mapping[str, int]], among: int | None
-) -> list[ChipGroup]:
-    """The filters to offer: not a value that every memory has, but always one that is on."""
+Counts = Mapping[str, Mapping[str, int]]
+
+
+def chip_groups(address: Address, facets: Counts, everything: Counts) -> list[ChipGroup]:
+    """The filters to offer, with how many of what is found each value has. `everything` has the
+    counts of the vault: the order in which values stand whatever is asked for, so that no row
+    moves away under a hand."""
     made = [
-        _group(address, _telling(facets.get(facet, {}), among), *named) for facet, *named in FACETS
+        _group(address, facets.get(facet, {}), everything.get(facet, {}), *named)
+        for facet, *named in FACETS
     ]
     return [*(group for group in made if group.shown), _ages(address, facets["age"])]
 
 
-def _telling(counts: Mapping[str, int], among: int | None) -> dict[str, int]:
-    return {value: count for value, count in counts.items() if count != among}
-
-
-def _group(address: Address, counts: Mapping[str, int], name: str, label: str) -> ChipGroup:
+def _group(
+    address: Address,
+    counts: Mapping[str, int],
+    all_counts: Mapping[str, int],
+    name: str,
+    label: str,
+    excludes: bool,
+) -> ChipGroup:
     on = address.values(name)
-    if name == "tag":
-        spelled = {tag.casefold() for tag in on}
-        others = [value for value in counts if value.casefold() not in spelled]
-    else:
-        others = [value for value in counts if value not in on]
     known = {value.casefold(): count for value, count in counts.items()}
+    single = bool(on) and name != "tag"  # the others were not counted
+    values: dict[str, str] = {}
+    for value in (*all_counts, *on, *address.values(f"{NOT}{name}"), *counts):
+        values.setdefault(value.casefold() if name == "tag" else value, value)
     chips = tuple(
         Chip(
             value,
-            address.toggled(name, value).link(),
-            value in on,
-            known.get(value.casefold()),
+            address.dropping(f"{NOT}{name}", value).toggled(name, value).link(),
+            address.holds(name, value),
+            known.get(value.casefold(), None if single else 0),
             f"{name}:{value}",
+            address.excluding(name, value).link() if excludes else "",
+            address.holds(f"{NOT}{name}", value),
         )
-        for value in (*on, *others)
+        for value in values.values()
     )
-    return ChipGroup(name, label, chips[:CHIPS], chips[CHIPS:])
+    held = {chip.key for chip in chips[ROWS:] if chip.on or chip.out}
+    rest = tuple(chip for chip in chips[ROWS:] if chip.key not in held)
+    return ChipGroup(name, label, (*chips[:ROWS], *(c for c in chips if c.key in held)), rest)
 
 
 def _ages(address: Address, counts: Mapping[str, int]) -> ChipGroup:

@@ -17,6 +17,7 @@ from recollect.interfaces.web import (
     browse,
     lab,
     memories,
+    places,
     review,
     search,
     timeline,
@@ -25,7 +26,7 @@ from recollect.interfaces.web import (
 )
 from recollect.interfaces.web.rendering import STATIC
 
-PAGES = (search, lab, memories, browse, trash, timeline, review, upkeep)
+PAGES = (search, lab, memories, browse, places, trash, timeline, review, upkeep)
 # Every page shows memories, and so needs search:use; these need more.
 MORE = {
     "/feedback": WRITE,
@@ -50,7 +51,8 @@ MORE = {
 # These search, or read every memory to count something.
 SEARCHING = frozenset({
     "/", "/results", "/lab", "/lab/results", "/related/{id:path}", "/browse/filters", "/timeline",
-    "/timeline/filters", "/new/values", "/upkeep", "/review", "/trash",
+    "/timeline/filters", "/projects", "/project/{id:path}", "/tag/{id:path}", "/new/values",
+    "/upkeep", "/review", "/trash",
 })  # fmt: skip
 
 

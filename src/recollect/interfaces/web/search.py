@@ -31,7 +31,6 @@ from recollect.interfaces.web.chips import (
 from recollect.interfaces.web.memory_text import opening
 from recollect.interfaces.web.rendering import environment, page
 from recollect.interfaces.web.waterfall import not_shown, scale_of, strength, took, waterfall
-from recollect.pipeline import MOST_FACETS
 from recollect.present import sentences
 from recollect.types import Memory, Result
 
@@ -143,8 +142,6 @@ def _found(
         for part in response.degraded
         if part.channel != "rerank" or not sentences.took_part(part, response)
     ]
-    kinds = response.facets.get("kind", {})
-    among = sum(kinds.values()) if len(kinds) < MOST_FACETS else None
     return {
         "response": response,
         "pending": pending,
@@ -152,9 +149,8 @@ def _found(
         "reranking": ("", "Reranking the best results…") if pending else _reranking(response),
         "degraded": [_degraded(part, response) for part in response.degraded],
         "warned": [_degraded(part, response) for part in warned],
-        "among": among,
         "found": sentences.found(response),
-        "groups": chip_groups(address, response.facets, among),
+        "groups": chip_groups(address, response.facets, engine.facets()._asdict()),
         "scale": scale_of(result.explain for result in response),
         "judged": engine.judged(response.query, [result.id for result in response]),
         "more": _more(asked, response, address),
@@ -237,8 +233,9 @@ def _start(engine: Recollect, asked: SearchParameters, address: Address) -> dict
     limit = asked.limit if narrowed and asked.limit else NEWEST
     memories = engine.list(filter, limit, as_of=then)
     return {
-        "groups": chip_groups(address, counts, total) if memories or narrowed else [],
-        "among": None,
+        "groups": chip_groups(address, counts, engine.facets()._asdict())
+        if memories or narrowed
+        else [],
         "counts": counts,
         "total": total,
         "narrowed": narrowed,

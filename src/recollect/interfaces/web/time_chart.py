@@ -1,10 +1,14 @@
-"""The timeline's picture: bars above the axis for what was made, below it for what expires."""
+"""The timeline's picture: bars above the axis for what was made, below it for what expires.
+
+Heights are square roots of counts, and files have bars of their own, so that an import of thousands
+does not flatten the days on which a person wrote three memories.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
-from math import ceil, floor, log10
+from math import ceil, floor, log10, sqrt
 
 from msgspec import Struct
 
@@ -17,16 +21,19 @@ LEAST_SIDE = 28
 
 
 class TimeBar(Struct, frozen=True):
-    """One stretch of time. `x` and `width` are percentages, the rest pixels."""
+    """One stretch of time. `made` counts `files` as well, which have a bar of their own. `x` and
+    `width` are percentages, the rest pixels."""
 
     label: str
     first: date
     last: date
     made: int
+    files: int
     expiring: int
     x: float
     width: float
     up: float
+    up_files: float
     down: float
     href: str
 
@@ -46,18 +53,24 @@ class Picture(Struct, frozen=True):
 
 def drawn(
     dates: Dates,
+    files: Mapping[date, int],
     window: tuple[date, date],
     by: Grain | None,
     today: date,
     narrowing: Mapping[str, object],
 ) -> Picture:
-    """Bars above the axis for what was made, below it for what expires, on one scale."""
+    """Bars above the axis for what was made, below it for what expires, on one scale. `files`: how
+    many of those made on each day are parts of files."""
     grain = chosen_grain(window, by)
     starts = _starts(window, grain)
-    made, expiring = (
-        _gathered(counts, grain, starts[0], end_of(starts[-1], grain)) for counts in dates
+    made, expiring, of_files = (
+        _gathered(counts, grain, starts[0], end_of(starts[-1], grain)) for counts in (*dates, files)
     )
-    most = (max(made.values(), default=0), max(expiring.values(), default=0))
+    apart = {start: count - of_files.get(start, 0) for start, count in made.items()}
+    most = (
+        sqrt(max([*apart.values(), *of_files.values()], default=0)),
+        sqrt(max(expiring.values(), default=0)),
+    )
     axis, below = _sides(*most)
     scale = min(axis / most[0] if most[0] else HEIGHT, below / most[1] if most[1] else HEIGHT)
     step = 100 / len(starts)
@@ -67,12 +80,14 @@ def drawn(
             first=start,
             last=end_of(start, grain),
             made=made.get(start, 0),
+            files=of_files.get(start, 0),
             expiring=expiring.get(start, 0),
             x=round(place * step, 3),
             width=round(step, 3),
-            up=_tall(made.get(start, 0) * scale),
-            down=_tall(expiring.get(start, 0) * scale),
-            href=_listing(start, end_of(start, grain), narrowing),
+            up=_tall(sqrt(apart.get(start, 0)) * scale),
+            up_files=_tall(sqrt(of_files.get(start, 0)) * scale),
+            down=_tall(sqrt(expiring.get(start, 0)) * scale),
+            href=zoomed(start, end_of(start, grain), narrowing),
         )
         for place, start in enumerate(starts)
     )
@@ -111,7 +126,7 @@ def _gathered(counts: Mapping[date, int], grain: Grain, first: date, last: date)
     return gathered
 
 
-def _sides(made: int, expiring: int) -> tuple[float, float]:
+def _sides(made: float, expiring: float) -> tuple[float, float]:
     """How much of the height is above the axis and below it: as much as the counts need."""
     if not expiring:
         return HEIGHT, 0
@@ -125,18 +140,17 @@ def _tall(height: float) -> float:
     return round(max(height, 2.0), 1) if height else 0
 
 
-def _steps(most: int, axis: float, scale: float) -> tuple[tuple[float, str], ...]:
-    """A few horizontal lines above the axis, at round numbers."""
-    if most < 1:
-        return ()
-    rough = most / 3
-    power = 10 ** floor(log10(rough)) if rough > 0 else 1
-    step = max(1, next(n * power for n in (1, 2, 5, 10) if n * power >= rough))
-    count = floor(most / step)
-    return tuple(
-        (round(axis - number * step * scale, 1), f"{int(number * step):,}")
-        for number in range(1, count + 1)
-    )
+def _steps(most: float, axis: float, scale: float) -> tuple[tuple[float, str], ...]:
+    """A few horizontal lines above the axis, at round numbers; `most` is the largest root."""
+    heights = [most * share for share in (0.3, 0.6, 1.0)]
+    numbers = dict.fromkeys(_rounded(height**2) for height in heights if height >= 1)
+    return tuple((round(axis - sqrt(number) * scale, 1), f"{number:,}") for number in numbers)
+
+
+def _rounded(number: float) -> int:
+    """The largest of 1, 2, 5, 10, 20, 50 … that is no more than the number."""
+    power = 10 ** floor(log10(number))
+    return int(next(n * power for n in (5, 2, 1) if n * power <= number))
 
 
 def _ticks(starts: list[date], grain: Grain, step: float) -> tuple[tuple[float, str], ...]:
@@ -166,10 +180,10 @@ def _short(start: date, grain: Grain) -> str:
     return f"{month} {start.year}" if grain == "month" else f"{start.day} {month}"
 
 
-def _listing(first: date, last: date, narrowing: Mapping[str, object]) -> str:
-    """The address of the memories that changed in this stretch, both ends included."""
-    span = {"since": first.isoformat(), "until": f"{last.isoformat()}T23:59:59.999999Z"}
-    return f"/browse?{query_string(**{**narrowing, **span})}"
+def zoomed(first: date, last: date, narrowing: Mapping[str, object]) -> str:
+    """The address of the timeline of this stretch alone, both ends included."""
+    span = {"first": first.isoformat(), "last": last.isoformat()}
+    return f"/timeline?{query_string(**{**narrowing, **span})}"
 
 
 def _outside(dates: Dates, first: date, last: date) -> str:

@@ -1,11 +1,12 @@
-"""When memories were made and when they expire, as a picture, a table and two lists."""
+"""When memories were made, hold and expire: a picture to zoom into, a table, lists."""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -13,7 +14,8 @@ from starlette.routing import BaseRoute, Route
 from recollect.engine import Recollect
 from recollect.interfaces.http.parameters import FilterParameters, from_parameters
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.browse import applied, filters, narrowing_path, parameters
+from recollect.interfaces.web.browse import filters, filters_of, narrowing_path, parameters
+from recollect.interfaces.web.chips import chosen_chips
 from recollect.interfaces.web.memory_text import heading
 from recollect.interfaces.web.rendering import page, query_string
 from recollect.interfaces.web.time_chart import drawn
@@ -28,10 +30,12 @@ from recollect.interfaces.web.time_spans import (
     spanned,
 )
 from recollect.store.base import Dates
+from recollect.times import moved
 from recollect.types import Filter, Memory
 
 SOON = timedelta(days=30)
 LISTED = 20
+BARS = 12  # of validity
 
 
 class TimelineParameters(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,6 +43,8 @@ class TimelineParameters(FilterParameters, frozen=True, kw_only=True, forbid_unk
 
     by: Grain | None = None
     span: Span = "fit"
+    first: date | None = None
+    last: date | None = None
 
 
 def routes(service: Service) -> list[BaseRoute]:
@@ -55,15 +61,24 @@ async def timeline(service: Service, request: Request) -> Response:
     dates = await service.ask(engine.dates, narrowed)
     ends = await service.ask(expiry, engine, narrowed, dates, now)
     today = now.astimezone(UTC).date()
-    window = spanned(dates, asked.span, today)
+    chosen = (asked.first, asked.last) if asked.first and asked.last else None
+    window = (min(chosen), max(chosen)) if chosen else spanned(dates, asked.span, today)
+    files = await service.ask(engine.dates, replace(narrowed, tier="file"))
     values = {
-        "picture": drawn(dates, window, asked.by, today, parameters(asked)) if window else None,
+        "picture": drawn(dates, files.made, window, asked.by, today, parameters(asked))
+        if window
+        else None,
+        "window": window,
+        "made": await service.ask(made_within, engine, narrowed, window) if chosen else None,
+        "valid": await service.ask(validity_bars, engine, narrowed, window) if window else [],
+        "files": sum(files.made.values()),
         "total": sum(dates.made.values()),
         "expiring": sum(dates.expiring.values()),
         "narrows": narrowed.narrows(),
         "spans": _spans(asked),
         "grains": _grains(asked, window) if window else [],
-        "chips": applied("/timeline", asked),
+        "narrowing": parameters(asked),
+        "chips": chosen_chips(filters_of("/timeline", asked)),
         "filters": f"/timeline/filters?{query_string(**parameters(asked))}",
         "asked": asked,
         "now": now,
@@ -71,6 +86,56 @@ async def timeline(service: Service, request: Request) -> Response:
         "heading": heading,
     }
     return page("timeline.html", request, values)
+
+
+# What was made, and how long it holds
+
+
+class MadeWithin(Struct, frozen=True):
+    """Memories made in a stretch of time, newest first, and how many there are."""
+
+    total: int
+    memories: tuple[Memory, ...]
+
+
+def made_within(engine: Recollect, narrowed: Filter, window: tuple[date, date]) -> MadeWithin:
+    here = replace(narrowed, made_since=_midnight(window[0]), made_before=_next_day(window[1]))
+    total = sum(engine.dates(here).made.values())
+    return MadeWithin(total, tuple(engine.list(here, LISTED, newest=True)))
+
+
+class ValidityBar(Struct, frozen=True):
+    """How long a memory holds, within the picture; `x` and `width` are percentages."""
+
+    memory: Memory
+    x: float
+    width: float
+
+
+def validity_bars(
+    engine: Recollect, narrowed: Filter, window: tuple[date, date]
+) -> list[ValidityBar]:
+    """Those of limited validity that ends in the picture, the next to end first."""
+    start, end = _midnight(window[0]), _next_day(window[1])
+    length = (end - start).total_seconds()
+
+    def place(moment: datetime) -> float:
+        return round(100 * (min(max(moment, start), end) - start).total_seconds() / length, 2)
+
+    bars = []
+    for memory in engine.ending(narrowed, BARS, since=start, until=end):
+        assert memory.valid_until is not None
+        x = place(memory.valid_from or memory.created_at)
+        bars.append(ValidityBar(memory, x, max(0.3, round(place(memory.valid_until) - x, 2))))
+    return bars
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _next_day(day: date) -> datetime:
+    return moved(_midnight(day), timedelta(days=1))
 
 
 # What expires
@@ -114,7 +179,11 @@ class Choice(Struct, frozen=True):
 
 def _spans(asked: TimelineParameters) -> list[Choice]:
     return [
-        Choice(label, narrowing_path("/timeline", asked, {"span": name}), asked.span == name)
+        Choice(
+            label,
+            narrowing_path("/timeline", asked, {"span": name}),
+            asked.span == name and asked.first is None,
+        )
         for name, (label, _) in SPANS.items()
     ]
 
@@ -125,7 +194,7 @@ def _grains(asked: TimelineParameters, window: tuple[date, date]) -> list[Choice
     return [
         Choice(
             f"By {grain}",
-            to({"span": asked.span, "by": grain}),
+            to({"span": asked.span, "by": grain, "first": asked.first, "last": asked.last}),
             on=chosen_grain(window, asked.by) == grain,
             possible=bars_needed(window, grain) <= MOST_BARS,
         )

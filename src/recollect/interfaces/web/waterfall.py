@@ -22,7 +22,7 @@ DROPPED = {
     "limit": "ranked below those shown",
     "near_duplicates": "says the same as one that is shown",
     "score_floor": "scored under the recipe's floor",
-    "fused_floor": "hardly stands out among the others",
+    "meaning_floor": "shares no word, and hardly stands out in meaning",
     "least_cosine": "too far away in meaning",
 }
 TIMED = {

@@ -1,4 +1,5 @@
-// The exact numbers of the bar under the pointer or the focus, and arrow keys from bar to bar.
+// The exact numbers of the bar under the pointer or the focus, arrow keys from bar to bar, and a span
+// that is dragged across the picture.
 
 const bars = [...document.querySelectorAll("[data-bar]")];
 const readout = document.querySelector("[data-readout]");
@@ -24,4 +25,44 @@ function move(event, place) {
   bars[place].setAttribute("tabindex", "-1");
   bars[to].setAttribute("tabindex", "0");
   bars[to].focus();
+}
+
+const chart = document.querySelector("[data-chart]");
+const LEAST_PX = 12; // a shorter way is a click
+
+if (chart) {
+  const box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  box.setAttribute("class", "selection");
+  box.setAttribute("height", "100%");
+  let from = null;
+  const at = (event) => Math.min(Math.max(event.clientX - chart.getBoundingClientRect().left, 0), chart.clientWidth);
+  const mark = (to) => { box.setAttribute("x", Math.min(from, to)); box.setAttribute("width", Math.abs(to - from)); };
+  chart.addEventListener("dragstart", (event) => event.preventDefault());
+  chart.addEventListener("pointerdown", (event) => { if (event.button === 0) from = at(event); });
+  addEventListener("pointermove", (event) => {
+    if (from === null || (!box.isConnected && Math.abs(at(event) - from) < LEAST_PX)) return;
+    if (!box.isConnected) chart.append(box);
+    mark(at(event));
+  });
+  addEventListener("pointerup", (event) => {
+    const begun = from;
+    from = null;
+    if (begun === null || !box.isConnected) return;
+    const width = chart.clientWidth;
+    zoom([begun, at(event)].sort((a, b) => a - b).map((x) => x / width));
+  });
+  // The bar below the pointer is a link: a drag is no click on it.
+  chart.addEventListener("click", (event) => { if (box.isConnected) event.preventDefault(); }, true);
+}
+
+// Whole days, both ends included.
+function zoom([begin, end]) {
+  const day = 86400000;
+  const first = Date.parse(chart.dataset.starts);
+  const days = (Date.parse(chart.dataset.ends) - first) / day + 1;
+  const dayAt = (share) => new Date(first + Math.min(days - 1, Math.floor(share * days)) * day).toISOString().slice(0, 10);
+  const form = document.querySelector("[data-zoom]");
+  form.elements.first.value = dayAt(begin);
+  form.elements.last.value = dayAt(end);
+  form.requestSubmit();
 }

@@ -1,0 +1,91 @@
+"""What a person waits for on the page: the first paint of a search, and the answer to a keystroke,
+in a real Chromium on this machine, without rerank. Without --vectors the vault has none, and words
+alone are searched."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import urlencode
+
+from playwright.sync_api import Page, sync_playwright
+
+from bench_blend import fill, save
+from bench_serving import serving
+from data import data_argument, median, passages, questions
+from embeddings import cache_argument
+
+WARM_UP = 5
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+ANSWERS = """() => performance.getEntriesByType('resource')
+    .filter(entry => entry.name.includes('/results?')).map(entry => entry.duration)"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    data_argument(parser)
+    cache_argument(parser)
+    parser.add_argument("--passages", type=int, default=100_000)
+    parser.add_argument("--queries", type=int, default=40)
+    parser.add_argument("--vectors", action="store_true", help="those that embeddings.py made")
+    parser.add_argument("--home", type=Path, help="a home that is filled already")
+    args = parser.parse_args()
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        print("There is no Chromium here; Debian's package is named chromium.", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
+        home = args.home or Path(made)
+        if args.home is None and args.vectors:
+            fill(home, args.data, args.cache, args.passages)
+        elif args.home is None:
+            save(home, passages(args.data, args.passages))
+        provider = "builtin" if args.vectors else "none"
+        environment = os.environ | {
+            "RECOLLECT_HOME": str(home),
+            "RECOLLECT_RERANK__PROVIDER": "none",
+            "RECOLLECT_EMBEDDING__PROVIDER": provider,
+        }
+        asked = questions(args.data, args.queries + WARM_UP)
+        with serving(environment) as port:
+            browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            report("first paint of a search", first_paints(page, port, asked), 100)
+            report("answer to a keystroke", keystrokes(page, port, asked), 60)
+            browser.close()
+    return 0
+
+
+def first_paints(page: Page, port: int, asked: list[str]) -> list[float]:
+    """Milliseconds from following a link to a search until something of it is seen."""
+    times = []
+    for text in asked:
+        page.goto(f"http://127.0.0.1:{port}/?{urlencode({'q': text})}", wait_until="networkidle")
+        times.append(float(page.evaluate(PAINT)))
+    return times[WARM_UP:]
+
+
+def keystrokes(page: Page, port: int, asked: list[str]) -> list[float]:
+    """Milliseconds from asking to the last byte of the answer, for each that typing asked for."""
+    times: list[float] = []
+    for text in asked:
+        page.goto(f"http://127.0.0.1:{port}/", wait_until="networkidle")
+        page.locator("[data-box]").press_sequentially(text[:24], delay=140)
+        page.wait_for_load_state("networkidle")
+        times += page.evaluate(ANSWERS)
+    return times[WARM_UP:]
+
+
+def report(what: str, times: list[float], aim: int) -> None:
+    times = sorted(times)
+    p95 = times[int(0.95 * len(times))]
+    print(f"{what:<28}{median(times):>7.1f} ms, p95 {p95:.1f} ms, {len(times)} times (aim {aim})")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
