@@ -61,8 +61,8 @@ def chip_groups(address: Address, facets: Counts, everything: Counts) -> list[Ch
     counts of the vault: the order in which values stand whatever is asked for, so that no row
     moves away under a hand."""
     made = [
-        _group(address, facets.get(facet, {}), everything.get(facet, {}), *named)
-        for facet, *named in FACETS
+        _group(address, facets.get(facet, {}), everything.get(facet, {}), name, label, excludes)
+        for facet, name, label, excludes in FACETS
     ]
     return [*(group for group in made if group.shown), _ages(address, facets["age"])]
 

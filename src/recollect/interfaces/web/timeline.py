@@ -69,7 +69,9 @@ async def timeline(service: Service, request: Request) -> Response:
         if window
         else None,
         "window": window,
-        "made": await service.ask(made_within, engine, narrowed, window) if chosen else None,
+        "made": await service.ask(made_within, engine, narrowed, window)
+        if window and chosen
+        else None,
         "valid": await service.ask(validity_bars, engine, narrowed, window) if window else [],
         "files": sum(files.made.values()),
         "total": sum(dates.made.values()),
