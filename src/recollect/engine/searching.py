@@ -143,9 +143,10 @@ def in_vault(
     deadline = Deadline(search.deadline_ms)
     session.background.settle(deadline)
     try:
-        return session.steadily(
-            lambda: _searched(session, recipe, search, session.held(deadline), pool, deadline)
-        )
+        with session.store.searching():
+            return session.steadily(
+                lambda: _searched(session, recipe, search, session.held(deadline), pool, deadline)
+            )
     except Damaged:
         store = readable(session)
         found = _searched(session, recipe, search, store, pool, deadline)

@@ -212,6 +212,9 @@ class VaultStore(Store, Protocol):
     @property
     def trash(self) -> Trash: ...
 
+    def searching(self) -> AbstractContextManager[object]:
+        """A block around a search. Where a transaction costs a round trip, it is one for all."""
+
     def moment(self) -> AbstractContextManager[object]:
         """A block in which everything is read as of one moment. It gives a value that is the same
         as long as nothing was written."""

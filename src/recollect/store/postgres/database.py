@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import psycopg
 
@@ -31,6 +31,9 @@ SELECT last_key, last_write, pg_current_xact_id()::text, (SELECT max(number) FRO
   FROM vaults WHERE key = vault() FOR UPDATE"""
 DONE = "UPDATE vaults SET changes = changes + 1 WHERE key = vault()"
 OUTCOME = "SELECT pg_xact_status(%s::xid8)"
+
+
+Read = TypeVar("Read")
 
 
 class VaultLock(NamedTuple):
@@ -62,11 +65,13 @@ class AfterWrites(Protocol):
 
 
 class _Block:
-    """A thread's running transaction. `flush` writes what was put off, so that it is seen."""
+    """A thread's running transaction. `flush` writes what was put off, so that it is seen. `known`:
+    what was read once and cannot change in it; None where it can."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, snapshot: bool) -> None:
         self.connection = connection
         self.flush: Callable[[], None] = lambda: None
+        self.known: dict[str, Any] | None = {} if snapshot else None
 
 
 class PostgresDatabase:
@@ -141,6 +146,16 @@ class PostgresDatabase:
         """A connection; what is read in the block is of one moment."""
         return self._reading(SNAPSHOT)
 
+    def once(self, name: str, read: Callable[[], Read]) -> Read:
+        """What `read` returns; asked once in a block that reads one moment."""
+        block: _Block | None = getattr(self._local, "block", None)
+        if block is None or block.known is None:
+            return read()
+        if name not in block.known:
+            block.known[name] = read()
+        found: Read = block.known[name]
+        return found
+
     @contextmanager
     def _reading(self, mode: str) -> Iterator[Connection]:
         block: _Block | None = getattr(self._local, "block", None)
@@ -177,7 +192,8 @@ class PostgresDatabase:
         with as_store_errors(self.place):
             begin = BEGIN.format(mode=mode, vault=self._key, first=first)
             connection, found = self._begun(begin)
-            self._local.block = _Block(connection)
+            before = getattr(self._local, "block", None)
+            self._local.block = _Block(connection, snapshot=mode == SNAPSHOT)
             try:
                 if last:
                     *lock, version = found
@@ -186,7 +202,7 @@ class PostgresDatabase:
                 yield connection
                 self._commit(connection, last)
             finally:
-                self._local.block = None
+                self._local.block = before
                 in_transaction = connection.info.transaction_status.name in ("INTRANS", "INERROR")
                 (self._leave if in_transaction else self._pool.give)(connection)
 

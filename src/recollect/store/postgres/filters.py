@@ -13,7 +13,6 @@ from recollect.types import Filter
 
 if TYPE_CHECKING:
     from recollect.store.postgres.database import PostgresDatabase
-    from recollect.store.postgres.pool import Connection
 
 EQUAL = ("project", "source", "domain", "kind", "space", "severity", "tier")
 TIMES = {
@@ -44,12 +43,16 @@ class SqlCondition(NamedTuple):
     values: list[Any]
 
 
-def settled(filter: Filter, connection: Connection) -> Filter:
+def settled(filter: Filter, database: PostgresDatabase) -> Filter:
     """The filter, with `archived` False where the vault has archived memories that it leaves out:
     where there are none, no search pays for them."""
-    if filter.archived is None and connection.execute(ANY_ARCHIVED).fetchall():
+    if filter.archived is None and database.once("any archived", lambda: _any_archived(database)):
         return replace(filter, archived=False)
     return filter
+
+
+def _any_archived(database: PostgresDatabase) -> bool:
+    return bool(database.rows(ANY_ARCHIVED))
 
 
 def where(filter: Filter, database: PostgresDatabase, *, forgotten: bool = False) -> SqlCondition:

@@ -40,7 +40,7 @@ class PostgresKeyword:
             found = self._words.search(connection, query.index, query.expression, since)
             if isinstance(found, int):
                 return KeywordMatches([])
-            rest = settled(query.filter, connection)
+            rest = settled(query.filter, self._database)
             rest = msgspec.structs.replace(rest, unchanged_since=None)  # the segments know it
             condition = where(rest, self._database) if rest.narrows() else None
             matches, _ = found.best(query, PassingMemories(connection, condition))

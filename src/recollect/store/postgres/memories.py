@@ -32,7 +32,7 @@ WITH RECURSIVE used (kind) AS (
 )
 SELECT kind FROM used WHERE kind IS NOT NULL LIMIT 100"""
 PROJECTS = """
-SELECT asked.name FROM unnest(%s) WITH ORDINALITY AS asked (name, place)
+SELECT asked.name FROM unnest(%s::text[]) WITH ORDINALITY AS asked (name, place)
  WHERE EXISTS (SELECT 1 FROM memories m
                 WHERE m.vault = vault() AND m.project = asked.name AND m.forgotten_at IS NULL)
  ORDER BY asked.place"""

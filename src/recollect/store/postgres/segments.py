@@ -101,7 +101,14 @@ class WordSegments:
 
     def current(self, connection: Connection, index: KeywordIndexName) -> SegmentedIndex | None:
         """The segments of an index; None where there are none."""
-        state = connection.execute(STATE).fetchall()
+        found = self._current(connection, index)
+        return None if found is None else found[0]
+
+    def _current(
+        self, connection: Connection, index: KeywordIndexName
+    ) -> tuple[SegmentedIndex, Small] | None:
+        """With the small ones of the same moment: other threads may have come further."""
+        state = self._database.once("segments", lambda: connection.execute(STATE).fetchall())
         if not state:
             return None
         numbers, seq = tuple(row[0] for row in state), state[0][2]
@@ -114,17 +121,18 @@ class WordSegments:
             self._small = known
         source = _Source(connection, known)
         found = self._cache.index(source, WORDS[index], self._cache.changes(source, numbers, seq))
-        return found if found.rows else None
+        return (found, known) if found.rows else None
 
     def segments(
         self, connection: Connection, index: KeywordIndexName, unchanged_since: int | None = None
     ) -> tuple[SegmentedSearch, FetchedRows] | None:
         """A search in an index; with the number of a write, without the memories that have changed
         since."""
-        found = self.current(connection, index)
-        if found is None:
+        current = self._current(connection, index)
+        if current is None:
             return None
-        rows = FetchedRows(connection, found, self._small)
+        found, small = current
+        rows = FetchedRows(connection, found, small)
         if unchanged_since is not None:
             changed = connection.execute(CHANGED, (unchanged_since,)).fetchall()
             found = without(found, np.array([key for (key,) in changed], np.int64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from recollect.store.base import Writing
@@ -12,6 +12,7 @@ from recollect.store.history import Change
 from recollect.store.postgres import indexing
 from recollect.store.postgres.aging import PostgresAging
 from recollect.store.postgres.candidates import PostgresCandidates
+from recollect.store.postgres.checks import word_findings
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.examination import counts_finding, examine
 from recollect.store.postgres.feedback import PostgresFeedback
@@ -51,9 +52,9 @@ class PostgresStore:
     def __init__(self, url: str, vault: str, *, brief: bool = False) -> None:
         self.database = PostgresDatabase(url, vault)
         self.memories = PostgresMemories(self.database)
-        words = WordSegments(self.database)
-        self.database.attach(words, Merging(self.database, words, brief=brief))
-        self.keyword = PostgresKeyword(self.database, words)
+        self._words = WordSegments(self.database)
+        self.database.attach(self._words, Merging(self.database, self._words, brief=brief))
+        self.keyword = PostgresKeyword(self.database, self._words)
         self.vectors = PostgresVectors(self.database)
         self.topics = PostgresTopics(self.database)
         self.vocabulary = PostgresVocabulary(self.database)
@@ -78,6 +79,9 @@ class PostgresStore:
                 self.usage.add_to(connection)
         writing.versions.committed()
         self.database.merging.wrote()
+
+    def searching(self) -> AbstractContextManager[object]:
+        return self.database.reading()
 
     @contextmanager
     def moment(self) -> Iterator[object]:
@@ -114,7 +118,7 @@ class PostgresStore:
 
     def examine(self, advance: Callable[[int], None] = lambda done: None) -> list[Finding]:
         with self.database.reading() as connection:
-            return examine(connection, advance)
+            return examine(connection, advance) + word_findings(connection, self._words)
 
     def glance(self) -> list[Finding]:
         with self.database.reading() as connection:

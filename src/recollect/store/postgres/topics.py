@@ -25,7 +25,7 @@ class PostgresTopics:
         return topic_hash(self._database.secret, word)
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
-        topics = sorted({word.lower() for word in words})
+        topics = sorted({word.lower() for word in words if "\0" not in word})
         condition, values = where(filter, self._database)
         sql = CARRYING.format(condition=condition)
         rows = self._database.rows(sql, topics, *values, limit)

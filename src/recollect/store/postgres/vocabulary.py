@@ -34,6 +34,8 @@ class PostgresVocabulary:
         return dict(self._database.rows(LOOK_UP, wanted)) if wanted else {}
 
     def beginning(self, start: str, shortest: int, longest: int) -> dict[str, int]:
+        if "\0" in start:
+            return {}
         asked = (start, start + LAST, shortest, longest)
         return dict(self._database.rows(BEGINNING, *asked))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -193,6 +193,9 @@ class SqliteStore:
         """A number that changes whenever another connection has written, or the file is another.
         Asking for it is not a use of the vault, which the idle lock would wait for."""
         return (self.database.openings << 32) + self.database.data_version()
+
+    def searching(self) -> AbstractContextManager[object]:
+        return nullcontext()  # a search may write codes of vectors
 
     @contextmanager
     def moment(self) -> Iterator[object]:

