@@ -90,7 +90,9 @@ def summary(response: Response) -> str:
     return f"Reranked {counts['reranked']} of {counts['pool']}, returned {counts['returned']}"
 
 
-def compact(response: Response) -> list[Any]:
-    """`[results, counts, topics]`, small enough to read in an agent's context."""
+def compact(response: Response) -> dict[str, Any]:
+    """The results, how good they are and what was done, small enough for an agent's context."""
     results = [{"id": result.id, **_fields(result)} for result in response]
-    return [results, summary(response), response.topics]
+    counts = summary(response)
+    evidence = response.evidence
+    return {"results": results, "evidence": evidence, "counts": counts, "topics": response.topics}

@@ -81,6 +81,13 @@ class ResponseJson(Struct):
     as_of: Time | UnsetType = UNSET
 
 
+class ErrorJson(Struct):
+    """Why a command failed. `code` stays the same; the message is for people, and may change."""
+
+    code: str
+    message: str
+
+
 class ContextMemory(Struct):
     """A memory as a context has it: fields that were never given are left out. `has_more`: there
     are details, or the text is shortened. `snippet`: what of the details is asked for."""

@@ -66,12 +66,16 @@ class CommandParser(argparse.ArgumentParser):
     so does all that follows `--`. An option that there is not is answered with the nearest ones."""
 
     words: argparse.Action | None = None  # the argument that takes them
+    as_json = False  # whether a program calls
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str], namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
+        self.as_json = not {"--json", "--jsonl", "--fields"}.isdisjoint(args)
         end = args.index("--") if self.words and "--" in args else len(args)
         parsed, more = self.parse_known_args(args[:end], namespace)
+        if getattr(parsed, "fields", None):
+            parsed.json = parsed.json or True
         for word in filter(self._is_option, more):
             self.error(self._unknown(word.partition("=")[0]))
         if self.words is None:
@@ -100,6 +104,8 @@ class CommandParser(argparse.ArgumentParser):
         return f"There is no option {option}.{meant}{as_word}"
 
     def error(self, message: str) -> NoReturn:
+        if self.as_json:
+            raise WrongUsage(message)
         takes = "".join(f" {each.metavar}" for each in self._get_positional_actions())
         self.exit(2, f"usage: {self.prog} [options]{takes}\n{self.prog}: {message}\n")
 
@@ -137,8 +143,20 @@ def add_words(
     parser.words.default = default
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: argparse.ArgumentParser, *, rows: bool = False) -> None:
+    """`--json`; where what is printed has `rows`, also `--jsonl`, one a line, and `--fields`."""
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    if rows:
+        parser.add_argument(
+            "--jsonl",
+            dest="json",
+            action="store_const",
+            const="lines",
+            help="print JSON Lines: one result a line",
+        )
+        parser.add_argument(
+            "--fields", metavar="NAMES", help="only these fields of each, as JSON: id,title,kind"
+        )
 
 
 def add_dates(parser: argparse.ArgumentParser) -> None:

@@ -60,6 +60,7 @@ COMMANDS = {
     "audit": ("audit", "show who wrote what, and what was refused"),
     "demo": ("demo", "try it: a temporary vault, searched and explained"),
     "completion": ("completion", "print the completion script for bash, zsh, fish or PowerShell"),
+    "schema": ("schema", "print the JSON schema of what a command prints with --json"),
     "version": ("version", "print the version, and what it runs on"),
 }
 # What one wants → the commands for it, as the overview shows them.
@@ -69,7 +70,8 @@ GROUPS = {
     "Keep": "import add folders mirror export backup restore",
     "Organise": "edit tag move pin unpin forget undo supersede merge review policies tidy",
     "Share": "setup hook mcp serve open vaults collections publish token sessions audit",
-    "Look after": "doctor reindex stats migrate vault recipes models eval suite completion version",
+    "Look after": "doctor reindex stats migrate vault recipes models eval suite completion schema"
+    " version",
 }
 # What people type who know other programs.
 ALIASES = {"ls": "list", "rm": "forget"}

@@ -11,7 +11,7 @@ from recollect.interfaces.cli.arguments import add_dates, add_json, add_no_serve
 from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.layout import wrapped
 from recollect.interfaces.cli.lines import flowing, width
-from recollect.interfaces.cli.output import CYAN, DIM, GREEN, json_text, styled
+from recollect.interfaces.cli.output import CYAN, DIM, GREEN, rows_text, styled
 from recollect.interfaces.cli.results import When, when_of
 from recollect.interfaces.cli.screen import screen
 from recollect.present.history import (
@@ -36,13 +36,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the memory")
     add_dates(parser)
     add_no_server(parser)
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
     versions = memory.history(only(memory, args.id))
     if args.json:
-        return json_text(history_json(versions))
+        return rows_text(args, history_json(versions))
     return "\n".join(_lines(versions, when_of(args.dates, memory.now())))
 
 

@@ -18,7 +18,7 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.ids import only, remember
 from recollect.interfaces.cli.lines import flowing, shortened, width
-from recollect.interfaces.cli.output import BOLD, DIM, json_text, styled
+from recollect.interfaces.cli.output import BOLD, DIM, rows_text, styled
 from recollect.interfaces.cli.results import about, as_of_lines, when_of
 from recollect.memory_json import memory_json
 from recollect.present.visible import visible
@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_as_of(parser)
     add_no_server(parser)
     add_ids_only(parser)
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
@@ -51,7 +51,7 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     if args.ids:
         return "\n".join(each.id for each in found)
     if args.json:
-        return json_text([memory_json(each) for each in found])
+        return rows_text(args, [memory_json(each) for each in found])
     if not found and then:
         return f"No memories found as of {minute(then)}."
     if not found and args.after:

@@ -77,23 +77,28 @@ def _plain_signs(error: "Any") -> "tuple[bytes, int]":
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command; returns the exit code."""
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    told = failed if {"--json", "--jsonl", "--fields"}.isdisjoint(argv) else _failed_json
     try:
-        code = _dispatch(list(sys.argv[1:] if arguments is None else arguments))
+        code = _dispatch(argv)
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader, `head` say, has seen enough
         return 0
     except OSError as error:
         what = f"{error.filename} cannot be used" if error.filename else "Cannot print"
-        return failed(f"{what}: {error.strerror}.", FAILED)
+        return told(f"{what}: {error.strerror}.", FAILED, "os_error")
     except KeyboardInterrupt:
-        return failed(KEPT, INTERRUPTED)
+        return told(KEPT, INTERRUPTED, "interrupted")
     except Exception as error:
         from recollect.errors import RecollectError  # noqa: PLC0415  start-up time
 
         if not isinstance(error, RecollectError):
             raise
-        return failed(str(error), getattr(error, "exit_code", FAILED))
+        name = "".join(
+            f"_{sign.lower()}" if sign.isupper() else sign for sign in type(error).__name__
+        )
+        return told(str(error), getattr(error, "exit_code", FAILED), name.lstrip("_"))
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -255,8 +260,16 @@ def _import_libraries() -> None:
             del sys.modules[name]
 
 
-def failed(sentence: str, code: int) -> int:
-    """Print the sentence as one line on stderr; returns the code."""
+def _failed_json(sentence: str, code: int, name: str) -> int:
+    """The same for a program: an `ErrorJson`, whose code is the name of the error."""
+    import json  # noqa: PLC0415  start-up time
+
+    print(json.dumps({"code": name, "message": " ".join(sentence.split())}), file=sys.stderr)
+    return code
+
+
+def failed(sentence: str, code: int, name: str = "") -> int:
+    """Print the sentence as one line on stderr; returns the code. `name`: of the error."""
     try:  # noqa: SIM105  start-up time
         print("recollect: " + " ".join(sentence.split()), file=sys.stderr, flush=True)
     except OSError:  # the exit code still tells

@@ -7,7 +7,7 @@ import argparse
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import add_dates, add_json, add_limit, add_no_server
 from recollect.interfaces.cli.ids import only
-from recollect.interfaces.cli.output import json_text
+from recollect.interfaces.cli.output import rows_text
 from recollect.present.response import as_json
 
 EXAMPLE = "  recollect related auth-jwt-001 --limit 5"
@@ -18,13 +18,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_limit(parser, "5")
     add_dates(parser)
     add_no_server(parser)
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
     response = memory.related(only(memory, args.id), args.limit)
     if args.json:
-        return json_text(as_json(response, explain=False))
+        return rows_text(args, as_json(response), "results")
     from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time
 
     return response_text(response, memory.now(), dates=args.dates)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from datetime import datetime
 
+import msgspec
+
 from recollect.engine import Recollect
 from recollect.interfaces.cli.arguments import (
     CommandParser,
@@ -21,9 +23,10 @@ from recollect.interfaces.cli.arguments import (
     now_of,
     search_of,
 )
-from recollect.interfaces.cli.output import json_text
+from recollect.interfaces.cli.output import rows_text
 from recollect.interfaces.cli.screen import screen
 from recollect.present.response import as_json, compact
+from recollect.present.visible import visible_json
 
 EXAMPLE = (
     "  recollect search how do we refresh tokens\n"
@@ -92,9 +95,11 @@ def arguments(parser: CommandParser) -> None:
     add_now(parser)
     add_no_server(parser)
     add_ids_only(parser)
-    add_json(parser)
+    add_json(parser, rows=True)
     parser.add_argument(
-        "--compact", action="store_true", help="with --json: print only [results, counts, topics]"
+        "--compact",
+        action="store_true",
+        help="with --json: results, evidence and counts in one line",
     )
 
 
@@ -108,9 +113,9 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     if args.ids:
         return "\n".join(result.id for result in response)
     if args.json:
-        return json_text(
-            compact(response) if args.compact else as_json(response, bool(args.explain))
-        )
+        if args.compact:
+            return visible_json(msgspec.json.encode(compact(response)).decode())
+        return rows_text(args, as_json(response, bool(args.explain)), "results")
     from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time
 
     then = response.as_of or now

@@ -16,7 +16,7 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.lines import flowing
-from recollect.interfaces.cli.output import DIM, json_text
+from recollect.interfaces.cli.output import DIM, rows_text
 from recollect.interfaces.cli.results import When, as_of_lines, memory_lines, when_of
 from recollect.memory_json import memory_json
 from recollect.present import sentences
@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_dates(parser)
     add_as_of(parser)
     add_no_server(parser)
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def answer(memory: Recollect, args: argparse.Namespace) -> str:
@@ -42,7 +42,7 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     then = as_of(args, memory.now())
     found = memory.located(ids, as_of=then)
     if args.json:
-        return json_text([memory_json(each.memory) | _links(each) for each in found])
+        return rows_text(args, [memory_json(each.memory) | _links(each) for each in found])
     when = when_of(args.dates, then or memory.now())
     shown = "\n\n".join("\n".join(_lines(each, when, used.get(each.memory.id))) for each in found)
     return "\n".join([*as_of_lines(then), shown])
