@@ -30,6 +30,20 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: _stop(folder))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is marked `sqlite` is about a file: `each_store` is that for it."""
+
+    def fits(item: pytest.Item) -> bool:
+        values = (
+            item.callspec.params
+            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+            else {}
+        )
+        return values.get("each_store") != "postgres" or not item.get_closest_marker("sqlite")
+
+    items[:] = filter(fits, items)
+
+
 def _stop(folder: Path) -> None:
     if folder.exists():
         _run("pg_ctl", "-D", str(folder / "data"), "-m", "immediate", "stop")

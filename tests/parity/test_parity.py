@@ -54,14 +54,16 @@ def done(door: Door, step: Step) -> Any:
     return answer
 
 
+def fill(home: Path, told: dict[str, str]) -> None:
+    with Recollect(home=home, settings=load_settings(home, told), environment=told) as engine:
+        engine.save_all(list(sample(engine.now())))
+        assert engine.embed_now() is None
+
+
 def collected(models: str, folder: Path) -> Answers:
     """Each door's answers, on a vault of its own that began with the sample memories."""
     first = folder / "first"
-    told = environment(first, models)
-    settings = load_settings(first, told)
-    with Recollect(home=first, settings=settings, environment=told) as engine:
-        engine.save_all(list(sample(engine.now())))
-        assert engine.embed_now() is None
+    fill(first, environment(first, models))
     answers: Answers = {}
     for name, opened in DOORS.items():
         home = folder / name.replace(" ", "-")
@@ -69,6 +71,17 @@ def collected(models: str, folder: Path) -> Answers:
         with opened(environment(home, models)) as door:
             answers[name] = {step.name: done(door, step) for step in SCENARIOS[models]}
     return answers
+
+
+def collected_from_postgres(models: str, folder: Path, url: str) -> dict[str, Any]:
+    """The library's answers, where the vault is in PostgreSQL."""
+    told = environment(folder, models) | {
+        "RECOLLECT_STORE__URL": url,
+        "RECOLLECT_STORE__VAULT": f"parity-{os.getpid()}-{len(models)}",
+    }
+    fill(folder, told)
+    with DOORS["library"](told) as door:
+        return {step.name: done(door, step) for step in SCENARIOS[models]}
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +110,15 @@ def test_every_interface_answers_like_the_library(
     answers = answers_of(models)
     expected, answer = answers["library"][step.name], answers[door][step.name]
     assert answer == expected
+
+
+@pytest.mark.parametrize("models", MODELS)
+def test_a_vault_in_postgresql_answers_like_one_in_a_file(
+    answers_of: Callable[[str], Answers], models: str, tmp_path: Path, postgres_url: str
+) -> None:
+    found = collected_from_postgres(models, tmp_path, postgres_url)
+    for name, expected in answers_of(models)["library"].items():
+        assert found[name] == expected, name
 
 
 def test_the_scenario_asks_what_it_means_to_ask(answers_of: Callable[[str], Answers]) -> None:

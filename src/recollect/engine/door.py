@@ -173,7 +173,9 @@ class Recollect:
     def _enter(self, opened: Session) -> None:
         self.session = opened
         self.home, self.path, self.settings = opened.home, opened.path, opened.settings
-        self.recipes, self.store = opened.recipes, opened.store
+        self.recipes = opened.recipes
+        # In a file or in a database: who asks for more than `VaultStore` knows which.
+        self.store: Any = opened.store
         self.audit, self.caller = opened.audit, opened.caller
 
     def __enter__(self) -> Recollect:

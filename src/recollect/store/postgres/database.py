@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import psycopg
 
+from recollect.errors import StoreError
 from recollect.store.base import KeywordIndexName
 from recollect.store.postgres.errors import BUSY_SECONDS, SEARCH_SECONDS, as_store_errors
 from recollect.store.postgres.migration import SCHEMA, check_version, refuse_other_version
@@ -84,6 +85,7 @@ class PostgresDatabase:
         self.place = self._pool.place
         self._local = threading.local()
         self._key = 0
+        self._closed = False
         try:
             self._open(vault)
         except BaseException:
@@ -113,7 +115,7 @@ class PostgresDatabase:
 
     def _alone(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
         """The rows of a statement in a transaction of its own, all of it sent at once."""
-        connection = self._pool.take()
+        connection = self._taken()
         for fresh in (False, True):
             try:
                 with connection.pipeline():
@@ -135,6 +137,11 @@ class PostgresDatabase:
                 raise
         self._pool.give(connection)
         return rows
+
+    def _taken(self) -> Connection:
+        if self._closed:
+            raise StoreError(f"The vault in {self.place} is closed.")
+        return self._pool.take()
 
     def _leave(self, connection: Connection) -> None:
         """Give a connection back after an error, without a transaction."""
@@ -228,7 +235,7 @@ class PostgresDatabase:
 
     def _begun(self, begin: str) -> tuple[Connection, tuple[Any, ...]]:
         """A connection after these statements, and the row that the last of them gave."""
-        connection = self._pool.take()
+        connection = self._taken()
         for fresh in (False, True):
             try:
                 cursor = connection.execute(begin)
@@ -276,4 +283,5 @@ class PostgresDatabase:
         """Nothing: PostgreSQL itself refuses what it finds damaged."""
 
     def close(self) -> None:
+        self._closed = True
         self._pool.leave()

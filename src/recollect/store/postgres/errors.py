@@ -33,12 +33,12 @@ def place_of(url: str) -> str:
     """The database that a URL names, without user and password; StoreError for a wrong URL."""
     try:
         parts = conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
-        # libpq quotes the URL, and with it the password.
+    except psycopg.ProgrammingError:
+        # Not from libpq's error, which quotes the URL, and with it the password.
         raise StoreError(
             "`store.url` is not an address of a database; write it like "
             "postgresql://user@host:5432/database."
-        ) from error
+        ) from None
     host = parts.get("host") or "this machine"
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"{parts.get('dbname') or parts.get('user') or 'the database'} at {host}{port}"
