@@ -32,6 +32,8 @@ import ready_vaults
 TESTS = Path(__file__).parent
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 SUBREAPER = 36  # of prctl(2): orphans become children of this process
+COLLAPSE = 25  # of madvise(2): these pages become large ones now
+LARGE_PAGE = 2 << 20
 LENGTH = struct.Struct("=I")
 # What starts no thread: onnxruntime does.
 LIBRARIES = (
@@ -246,6 +248,20 @@ def _import_all() -> None:
         ready_pages.set_up(bundled_models.folder)
     gc.collect()
     gc.freeze()
+    _take_large_pages()
+
+
+def _take_large_pages() -> None:
+    """A fork copies an entry for each page that the process has: of 2 MB, where the kernel can, not
+    of 4 KB. That halves what it costs."""
+    libc = ctypes.CDLL(None)
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        place, access, _, _, _, *name = line.split()
+        if "w" in access and name in ([], ["[heap]"]):
+            start, end = (int(number, 16) for number in place.split("-"))
+            start += -start % LARGE_PAGE
+            if (size := (end - start) // LARGE_PAGE * LARGE_PAGE) > 0:
+                libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), COLLAPSE)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from patience import LONGEST_S
 from recollect import Recollect
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
-SETTINGS = {"RECOLLECT_NOW": NOW.isoformat(), "RECOLLECT_RERANK__BUDGET_MS": "10000"}
+SETTINGS = {"RECOLLECT_NOW": NOW.isoformat(), "RECOLLECT_RERANK__BUDGET_MS": "600000"}
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 
 
