@@ -297,6 +297,51 @@ def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Se
     return settings
 
 
+def setting_keys() -> list[str]:
+    """`embedding.provider` and the like, in order, but for lists of tables."""
+    return [
+        f"{section.name}.{key}"
+        for section in msgspec.structs.fields(Settings)
+        if isinstance(section.default, Struct)
+        for key in type(section.default).__struct_fields__
+    ]
+
+
+def variable_of(key: str) -> str:
+    """The environment variable of a key: `RECOLLECT_EMBEDDING__PROVIDER`."""
+    return PREFIX + key.upper().replace(".", "__")
+
+
+def sources(home: Path, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Where the value of each key comes from: `environment`, `file` or `default`."""
+    written = _read(home / "config.toml")
+    places = (("environment", _from(environment)), ("file", written))
+    found = {}
+    for key in setting_keys():
+        section, name = key.split(".")
+        having = (place for place, values in places if name in values.get(section, {}))
+        found[key] = next(having, "default")
+    return found
+
+
+def check_key(key: str) -> None:
+    """UserError, with those that there are, where there is no such key."""
+    known = setting_keys()
+    if key not in known:
+        section = key.partition(".")[0]
+        like = [each for each in known if each.startswith(f"{section}.")] or known
+        raise UserError(f"{key!r} is not a setting; allowed are: {', '.join(like)}.")
+
+
+def checked_value(key: str, text: str) -> object:
+    """The value that a text is for this key; UserError where it may not have this value, with those
+    that are allowed."""
+    check_key(key)
+    section, name = key.split(".")
+    checked = _section(getattr(Settings(), section), section, {name: text}, "Not set")
+    return getattr(checked, name)
+
+
 def _read(file: Path) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf-8-sig")  # some editors begin a file with a BOM

@@ -134,3 +134,9 @@ def test_bad_lines_stay_readable_below_a_progress_bar(tmp_path: Path) -> None:
     assert watched.code == 1
     assert watched.err.endswith(f"{CLEARED}line 3001: title must be a text, not a number.\n")
     assert "Embedding" not in watched.err, "There is no model, so there is no bar for it."
+
+
+def test_stats_are_drawn_on_a_terminal(demo: Home) -> None:
+    drawn = plain(demo.on_terminal("stats").out)
+    assert re.search(r"^  harbor-api +\d+  █+$", drawn, re.MULTILINE)
+    assert re.search(r"^by month +[ ▁-█]+  24 months, at most \d+ in one$", drawn, re.MULTILINE)

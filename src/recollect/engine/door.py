@@ -384,6 +384,7 @@ class Recollect:
 
     reindex = method(upkeep.reindex, ADMIN)
     doctor = method(upkeep.doctor, ADMIN)
+    configuration = method(upkeep.configuration, ADMIN)
 
     @needs(ADMIN)
     def backup(

@@ -121,6 +121,32 @@ def salvage_notes(report: SalvageReport) -> list[str]:
     ] + report.others
 
 
+def configuration(session: Session) -> Sequence[Finding]:
+    """Load what a search uses by the settings: the recipes, those that are the defaults, and the
+    models, which read a word each; a remote one is asked, too."""
+    broken = session.recipes.readable()[1]
+
+    def reranked() -> None:
+        session.models.reranker().scores(WARMING_WORDS, [WARMING_WORDS])
+
+    checks: dict[str, Callable[[], object]] = {
+        "search.recipe": session.recipe,
+        "context.recipe": session.context_recipe,
+        "embedding": lambda: session.models.embedder().queries([WARMING_WORDS]),
+        "rerank": reranked,
+    }
+    found = [Finding("recipes", " ".join(broken.values()) or None)]
+    for name, load in checks.items():
+        try:
+            if getattr(getattr(session.settings, name, None), "provider", "") != "none":
+                load()
+        except RecollectError as error:
+            found.append(Finding(name, str(error)))
+        else:
+            found.append(Finding(name, None))
+    return found
+
+
 def warm_up(session: Session) -> None:
     """Load the models and the vectors, so that the next search waits for neither. From then on a
     lasting process makes the vectors that are missing, and merges what others left. What cannot be

@@ -54,6 +54,18 @@ class Recipes:
         """Files that are never read, since a recipe that comes with Recollect has their name."""
         return [file for file in self._every_file() if file.stem in BUILT_IN]
 
+    def readable(self) -> tuple[list[Recipe], dict[str, str]]:
+        """Every recipe that can be used, and by name why others cannot: a file with an error hides
+        no other."""
+        found: list[Recipe] = []
+        broken: dict[str, str] = {}
+        for name in self.names():
+            try:
+                found.append(self.get(name))
+            except UserError as error:
+                broken[name] = str(error)
+        return found, broken
+
     def get(self, name: str) -> Recipe:
         return self._found(name, ())
 

@@ -44,6 +44,7 @@ COMMANDS = {
     "review": ("review", "decide on contradictions, duplicates, what expires and more"),
     "policies": ("policies", "show what becomes of memories as time passes"),
     "tidy": ("tidy", "apply the policies; --dry-run says what they would do"),
+    "config": ("config", "show, change or check the settings"),
     "stats": ("stats", "count what the vault holds"),
     "migrate": ("migrate", "bring the tables of a vault in PostgreSQL up to date"),
     "vault": ("vault", "encrypt the vault with a passphrase: lock, unlock, rekey, status"),
@@ -70,8 +71,8 @@ GROUPS = {
     "Keep": "import add folders mirror export backup restore",
     "Organise": "edit tag move pin unpin forget undo supersede merge review policies tidy",
     "Share": "setup hook mcp serve open vaults collections publish token sessions audit",
-    "Look after": "doctor reindex stats migrate vault recipes models eval suite completion schema"
-    " version",
+    "Look after": "doctor config stats reindex migrate vault recipes models eval suite completion "
+    "schema version",
 }
 # What people type who know other programs.
 ALIASES = {"ls": "list", "rm": "forget"}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from contextlib import suppress
 
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import GREEN, YELLOW, print_json, progress, styled
+from recollect.present.visible import visible
+from recollect.store.vault import Finding
 
 EXAMPLE = "  recollect doctor --fix"
 
@@ -32,16 +35,23 @@ def run(args: argparse.Namespace) -> int:
         with suppress(RecollectError):  # damaged: the checks say so
             total = memory.coverage().memories
         with progress("Checking", 0 if args.quick or total < LONG else total) as advance:
-            findings = memory.doctor(fix=args.fix, quick=args.quick, progress=advance)
+            findings = [*memory.doctor(fix=args.fix, quick=args.quick, progress=advance)]
+        damaged = any(finding.problem for finding in findings)
+        findings += [] if args.quick else memory.configuration()
     broken = [finding for finding in findings if finding.problem]
-    if args.json:
+    print_findings(findings, as_json=args.json)
+    if damaged and not (args.fix or args.json):
+        print("To repair: recollect doctor --fix")
+    return 1 if broken else 0
+
+
+def print_findings(findings: Sequence[Finding], *, as_json: bool) -> None:
+    """What was checked, a line each, and what is wrong with it."""
+    if as_json:
         notes = ({"note": finding.note} if finding.note else {} for finding in findings)
         plain = ({"check": finding.check, "problem": finding.problem} for finding in findings)
         print_json([one | note for one, note in zip(plain, notes, strict=True)])
-    else:
-        for finding in findings:
-            told = styled(finding.problem or finding.note, YELLOW)
-            print(f"{finding.check:<16} {told or styled('OK', GREEN)}")
-        if broken and not args.fix:
-            print("To repair: recollect doctor --fix")
-    return 1 if broken else 0
+        return
+    for finding in findings:
+        told = styled(visible(finding.problem or finding.note), YELLOW)
+        print(f"{finding.check:<16} {told or styled('OK', GREEN)}")

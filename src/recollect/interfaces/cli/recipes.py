@@ -48,7 +48,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _list(recipes: Recipes, args: argparse.Namespace) -> int:
     default = load_settings(home_folder(os.environ)).search.recipe
-    every = [recipes.get(name) for name in recipes.names()]
+    every, broken = recipes.readable()
+    for problem in broken.values():
+        print(f"recollect: {visible(problem)}", file=sys.stderr)
     for file in recipes.unused():
         note = f"{file} is not used: {file.stem} is a built-in recipe. Rename the file."
         print(f"recollect: {visible(note)}", file=sys.stderr)
@@ -97,13 +99,17 @@ def _learned(recipes: Recipes, args: argparse.Namespace) -> int:
     with opened() as memory:
         if args.reset:
             memory.unlearn()
-        every = [memory.learned(name) for name in args.names or recipes.names()]
+        every = [memory.learned(name) for name in args.names or _names(recipes)]
     shown = [one for one in every if one.weights or args.names]
     if args.json:
         print_json([learned_json(one) for one in shown])
     else:
         print("\n".join(line for one in shown for line in learned_lines(one)))
     return 0
+
+
+def _names(recipes: Recipes) -> list[str]:
+    return [recipe.name for recipe in recipes.readable()[0]]
 
 
 def _text(value: object) -> str:

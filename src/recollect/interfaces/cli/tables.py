@@ -1,4 +1,4 @@
-"""Add a `[[table]]` to `config.toml` or remove it, and leave everything else as it was.
+"""Add a `[[table]]` to `config.toml` or remove it, or set a key, and leave the rest as it was.
 
 tomlkit was tried instead (0.15): deleting a table also deletes the comment above the next one, and
 of the last one it leaves `vaults = []` at the top. It also refuses a file that begins with a BOM.
@@ -15,6 +15,8 @@ from typing import Any
 
 from recollect.errors import NotFound, UserError
 from recollect.files import locked_folder, write_whole
+from recollect.interfaces.setup.nested import with_value_at
+from recollect.interfaces.setup.toml_edit import with_value
 from recollect.recipes.show import toml_lines
 from recollect.toml_text import toml_values
 
@@ -38,6 +40,24 @@ def remove_table(home: Path, table: str, name: str, check: Check) -> Path:
     """Remove the table of that name; returns the file. Comments around it stay."""
     with _changing(home):
         return _write(home, _removed(home, table, name), check)
+
+
+def set_value(home: Path, key: str, value: Any, check: Check) -> Path:
+    """Set a key, such as `search.recipe`; returns the file. `check` as above."""
+    with _changing(home):
+        check()
+        config, path = home / "config.toml", tuple(key.split("."))
+        before = _text(home)
+        data = _parsed(before, config)
+        plain = before.removeprefix(BOM)
+        section, name = path
+        if section in data:
+            after = with_value(plain, path, value)
+        else:
+            after = with_value(plain, (section,), {name: value})
+        if _parsed(after, config) != with_value_at(data, path, value):
+            raise UserError(f"{config} writes {key} in a way that is not known. Change it by hand.")
+        return _write(home, before[: len(before) - len(plain)] + after, check)
 
 
 @contextmanager

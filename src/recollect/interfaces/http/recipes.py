@@ -8,16 +8,16 @@ from starlette.responses import Response
 
 from recollect.auth.capabilities import ADMIN, SEARCH, WRITE
 from recollect.engine import Recollect
-from recollect.errors import UserError
 from recollect.interfaces.http import schemas
 from recollect.interfaces.http.operations import PREFIX, Call, Operation, ReplySpec, json_response
 from recollect.interfaces.lanes import WRITES
+from recollect.recipes.base import Recipe
 from recollect.recipes.overrides import tree
 from recollect.recipes.show import as_toml, facts, learned_json
 
 
-def _facts(engine: Recollect, name: str) -> dict[str, Any]:
-    return facts(engine.recipe(name)) | {"default": name == engine.settings.search.recipe}
+def _facts(engine: Recollect, recipe: Recipe) -> dict[str, Any]:
+    return facts(recipe) | {"default": recipe.name == engine.settings.search.recipe}
 
 
 async def recipes(call: Call) -> Response:
@@ -25,14 +25,8 @@ async def recipes(call: Call) -> Response:
 
 
 def _recipes(engine: Recollect) -> dict[str, Any]:
-    found: list[dict[str, Any]] = []
-    broken: dict[str, str] = {}
-    for name in engine.recipes.names():
-        try:
-            found.append(_facts(engine, name))
-        except UserError as error:
-            broken[name] = str(error)
-    return {"recipes": found, "broken": broken}
+    found, broken = engine.recipes.readable()
+    return {"recipes": [_facts(engine, recipe) for recipe in found], "broken": broken}
 
 
 async def recipe(call: Call) -> Response:
@@ -43,7 +37,7 @@ async def recipe(call: Call) -> Response:
 
 def _recipe(engine: Recollect, name: str) -> dict[str, Any]:
     declared = engine.recipe(name)
-    return _facts(engine, name) | {"declared": tree(declared), "toml": as_toml(declared)}
+    return _facts(engine, declared) | {"declared": tree(declared), "toml": as_toml(declared)}
 
 
 async def save_recipe(call: Call) -> Response:

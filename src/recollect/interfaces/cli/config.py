@@ -1,0 +1,102 @@
+"""`recollect config`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.interfaces.cli.doctor import print_findings
+from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.output import DIM, print_json, say, styled
+from recollect.interfaces.cli.tables import set_value
+from recollect.present.visible import visible
+from recollect.settings import (
+    check_key,
+    checked_value,
+    home_folder,
+    load_settings,
+    sources,
+    variable_of,
+)
+
+EXAMPLE = (
+    "  recollect config\n  recollect config get search.recipe\n"
+    "  recollect config set rerank.budget_ms 500\n  recollect config check"
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_action(parser, ACTIONS, "a key, such as search.recipe; for set also its value", "KEY")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    return chosen_action("config", args, ACTIONS)(home_folder(os.environ), args)
+
+
+def _value(home: Path, key: str) -> Any:
+    value = load_settings(home)
+    for name in key.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _shown(value: object) -> str:
+    return visible(msgspec.json.encode(value).decode())
+
+
+def _list(home: Path, args: argparse.Namespace) -> int:
+    listed = {
+        key: {"value": _value(home, key), "from": source} for key, source in sources(home).items()
+    }
+    if args.json:
+        print_json(listed)
+        return 0
+    for key, each in listed.items():
+        source = each["from"]
+        where = variable_of(key) if source == "environment" else source
+        line = f"{key:<26}{_shown(each['value']):<22}"
+        print(styled(f"{line} {where}", DIM) if source == "default" else f"{line} {where}")
+    print(styled(f"file: {visible(str(home / 'config.toml'))}", DIM))
+    return 0
+
+
+def _get(home: Path, args: argparse.Namespace) -> int:
+    [key] = args.names
+    check_key(key)
+    value = _value(home, key)
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    say(args.json, visible(text), **{key: value})
+    return 0
+
+
+def _set(home: Path, args: argparse.Namespace) -> int:
+    key, text = args.names
+    value = checked_value(key, text)
+    file = set_value(home, key, value, lambda: load_settings(home))
+    say(args.json, f"{key} is {_shown(value)} now, in {visible(str(file))}.", **{key: value})
+    if sources(home)[key] == "environment":
+        note = f"{variable_of(key)} is set in the environment, and wins over the file."
+        print(f"recollect: {note}", file=sys.stderr)
+    return 0
+
+
+def _check(home: Path, args: argparse.Namespace) -> int:
+    with opened() as memory:
+        found = memory.configuration()
+    print_findings(found, as_json=args.json)
+    return 1 if any(finding.problem for finding in found) else 0
+
+
+ACTIONS: Actions[Path] = {
+    "list": (_list, "list"),
+    "get": (_get, "get KEY"),
+    "set": (_set, "set KEY VALUE"),
+    "check": (_check, "check"),
+}

@@ -1,0 +1,87 @@
+"""`recollect config`: what is set, where it comes from, changing it, and whether it works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commandline import Home, refused
+
+FILE = "# mine\n[search]  # the default\nrecipe = 'router'\n\n[trash]\nkeep = 30 # days\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path / "home")
+    made.folder.mkdir()
+    (made.folder / "config.toml").write_text(FILE, encoding="utf-8")
+    return made
+
+
+def written(home: Home) -> str:
+    return (home.folder / "config.toml").read_text(encoding="utf-8")
+
+
+def test_every_value_is_listed_with_where_it_comes_from(home: Home) -> None:
+    listed = home.json("config")
+    assert listed["search.recipe"] == {"value": "router", "from": "file"}
+    assert listed["embedding.provider"] == {"value": "none", "from": "environment"}
+    assert listed["rerank.budget_ms"] == {"value": 300, "from": "default"}
+    shown = home.call("config", "list").out
+    assert "RECOLLECT_EMBEDDING__PROVIDER" in shown
+    assert str(home.folder / "config.toml") in shown
+    assert home.call("config", "get", "search.recipe").out == "router\n"
+
+
+def test_a_value_is_set_and_nothing_else_is_touched(home: Home) -> None:
+    assert home.call("config", "set", "search.recipe", "vault").code == 0
+    assert written(home) == FILE.replace("'router'", '"vault"')
+    home.call("config", "set", "rerank.budget_ms", "500")
+    home.call("config", "set", "search.literal", "true")
+    assert home.json("config", "get", "rerank.budget_ms") == {"rerank.budget_ms": 500}
+    assert "# mine" in written(home)
+    assert "keep = 30 # days" in written(home)
+    assert home.search("x")["recipe"] == "vault"
+    told = home.call("config", "set", "embedding.provider", "builtin")
+    assert "RECOLLECT_EMBEDDING__PROVIDER is set in the environment" in told.err
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("set", "search.nosuch", "1"), ("'search.nosuch' is not a setting", "search.recipe")),
+        (("get", "nosuch"), ("'nosuch' is not a setting", "embedding.provider")),
+        (("set", "rerank.provider", "magic"), ("rerank.provider", "builtin, onnx, http, none")),
+        (("set", "rerank.budget_ms", "soon"), ("a whole number from 0 to 3600000",)),
+    ],
+)
+def test_what_is_wrong_is_refused_and_nothing_written(
+    home: Home, args: tuple[str, ...], said: tuple[str, ...]
+) -> None:
+    refused(home.call("config", *args), *said)
+    assert written(home) == FILE
+
+
+def test_a_recipe_that_cannot_be_read_is_named_and_hides_no_other(home: Home) -> None:
+    folder = home.folder / "recipes"
+    folder.mkdir()
+    (folder / "bad.toml").write_text("extends = 'nosuch'\n", encoding="utf-8")
+    (folder / "mine.toml").write_text("extends = 'vault'\n", encoding="utf-8")
+    listed = home.call("recipes")
+    assert "mine" in listed.out
+    assert "bad.toml" in listed.err
+    for command in (("config", "check"), ("doctor",)):
+        checked = home.call(*command)
+        assert checked.code == 1
+        [line] = [line for line in checked.out.splitlines() if line.startswith("recipes")]
+        assert "bad.toml" in line
+        assert "--fix" not in checked.out, "The doctor cannot mend a recipe."
+
+
+def test_the_default_recipe_and_the_models_are_loaded(home: Home) -> None:
+    home.call("config", "set", "search.recipe", "nosuch")
+    using = {"RECOLLECT_EMBEDDING__PROVIDER": "onnx", "RECOLLECT_EMBEDDING__MODEL": "/nosuch"}
+    checked = home.call("config", "check", "--json", using=using)
+    assert checked.code == 1
+    for part in ("search.recipe", "'nosuch'", "embedding", "/nosuch"):
+        assert part in checked.out
