@@ -240,11 +240,11 @@ def test_what_a_model_is_given_at_once_is_bounded_in_number_and_size(
         waiting = memory.store.vectors.waiting
 
         def watched(*args: object, **narrowed: object) -> object:
-            batch = waiting(*args, **narrowed)  # type: ignore[arg-type]
+            batch = waiting(*args, **narrowed)
             given.append(sum(len(text.encode()) for _, text in batch))
             return batch
 
-        memory.store.vectors.waiting = watched  # type: ignore[assignment]
+        memory.store.vectors.waiting = watched
         memory.embed_now()
         assert memory.waiting() == 0
     assert max(map(len, toy.calls)) == BATCH

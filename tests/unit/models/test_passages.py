@@ -15,7 +15,7 @@ from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Windowed
 from recollect.recall.vector import Vector
 from recollect.settings import Rerank, Settings
-from recollect.store.base import VectorMatch
+from recollect.store.base import VectorIndex, VectorMatch
 from recollect.types import Filter, Ranking
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -65,11 +65,13 @@ def nearest(memory: Recollect, asked: str = ASKED) -> list[VectorMatch]:
     embedder = memory.models.embedder()
     assert memory.embed_now() is None
     [vector] = embedder.queries([asked])
-    return memory.store.vectors.nearest(embedder.identity, vector, 10, Filter())
+    index: VectorIndex = memory.store.vectors
+    return index.nearest(embedder.identity, vector, 10, Filter())
 
 
 def coverage(memory: Recollect) -> tuple[int, int]:
-    return memory.store.vectors.coverage(memory.models.embedder().identity)
+    index: VectorIndex = memory.store.vectors
+    return index.coverage(memory.models.embedder().identity)
 
 
 def test_a_long_memory_is_found_by_its_last_sentence(memory: Recollect) -> None:

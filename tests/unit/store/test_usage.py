@@ -41,7 +41,8 @@ def vault(tmp_path: Path) -> Path:
 
 
 def rows(memory: Recollect) -> list[tuple[object, ...]]:
-    return memory.store.database.rows("SELECT * FROM usage")
+    found: list[tuple[object, ...]] = memory.store.database.rows("SELECT * FROM usage")
+    return found
 
 
 def test_a_search_counts_what_it_returned_and_writes_nothing(vault: Path) -> None:
