@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recollect import Recollect, worker_processes
-from recollect.engine import import_batches, importing
+from recollect.engine import import_batches
 from recollect.engine.importing import Imported
 from recollect.ingest.jsonl import RawLine, raw_lines
 from recollect.settings import Embedding, Rerank, Settings
@@ -25,7 +25,7 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 @pytest.fixture(autouse=True)
 def _few_lines_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_batches, "FEW", 6)
-    monkeypatch.setattr(import_batches, "READY_BATCH", 8)
+    monkeypatch.setattr(import_batches, "IMPORT_BATCH", 8)
     monkeypatch.setattr(import_batches, "SEGMENTS_FROM", 16)
     monkeypatch.setattr(worker_processes, "fitting", lambda: 2)
     monkeypatch.setattr(buffer, "FIRST", 3)
@@ -127,18 +127,3 @@ def test_an_import_that_is_interrupted_leaves_whole_batches_and_no_process(
         assert [one for one in memory.store.examine() if one.problem] == []
     [workers] = started
     assert all(process.returncode is not None for process in workers._every)
-
-
-def test_a_long_import_lets_other_writers_have_a_turn_between_its_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(import_batches, "FEW", 1000)
-    monkeypatch.setattr(import_batches, "IMPORT_BATCH", 10)
-    pauses: list[float] = []
-    monkeypatch.setattr(importing, "sleep", pauses.append)
-    monkeypatch.setattr(importing, "TURN_S", 1e9)
-    imported(tmp_path / "short.db", lines())
-    assert pauses == []
-    monkeypatch.setattr(importing, "TURN_S", -1.0)
-    imported(tmp_path / "long.db", lines())
-    assert pauses == [importing.PAUSE_S] * 4

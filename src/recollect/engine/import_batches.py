@@ -19,8 +19,6 @@ from recollect.store.prepared import PreparedMemories
 from recollect.types import Memory
 
 IMPORT_BATCH = 4000  # long enough to be quick, short enough that other writers wait little
-# As many that workers have made ready are written as quickly, and make segments of a good size.
-READY_BATCH = 16_384
 # With fewer lines, starting workers takes longer than they spare.
 FEW = 4000
 ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -57,13 +55,11 @@ def batches(
     if workers < 2:
         yield from map(clean, parts(chain(ahead, source), IMPORT_BATCH))
         return
-    most = READY_BATCH * workers
-    ahead += islice(source, most - len(ahead))
-    many = len(ahead) >= SEGMENTS_FROM
+    ahead += islice(source, SEGMENTS_FROM - len(ahead))
+    many = len(ahead) == SEGMENTS_FROM
     ready = partial(ready_made, redaction, redact) if many else clean
-    size = READY_BATCH if many else IMPORT_BATCH
-    if len(ahead) < most:  # all lines are here already
-        size = part_size(len(ahead), size, workers)
+    # Where all lines are here already, no worker has nothing to do.
+    size = IMPORT_BATCH if many else part_size(len(ahead), IMPORT_BATCH, workers)
     yield from Workers(ready, workers).map(parts(chain(ahead, source), size))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, groupby
-from time import monotonic, sleep
 from typing import NamedTuple
 
 from recollect.auth.capabilities import DELETE
@@ -17,11 +16,6 @@ from recollect.ingest.jsonl import Line, RawLine
 from recollect.ingest.saving import Saved, save_drafts, save_forgotten
 from recollect.store.base import FeedbackEvent, Writing
 from recollect.store.history import WriteOperation
-
-# After so many seconds of writing, other writers get a turn: SQLite looks every tenth of a second
-# for one that waits, and would not see the moment between two writes.
-TURN_S = 2.0
-PAUSE_S = 0.11
 
 
 class Imported(NamedTuple):
@@ -74,11 +68,7 @@ def import_lines(
             return counts._replace(bad=[(line.number, line.reason) for line in bad])
     feedback: Counter[FeedbackEvent] = Counter()
     writing = partial(session.writing, "import", operation=WriteOperation(), bulk=True)
-    began = monotonic()
     for several in writes:
-        if monotonic() - began > TURN_S:
-            sleep(PAUSE_S)
-            began = monotonic()
         before = counts
         with suppress(_Undone), writing() as write:
             for batch in several:

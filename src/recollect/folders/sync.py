@@ -52,8 +52,8 @@ FEW_FILES = 500
 MEMORIES = 4
 # What a worker reads and prepares at once, which is written as quickly as a batch that is not
 # prepared: so many files, and about so many bytes.
-MOST_FILES = 2000
-MOST_BYTES = 16_000_000
+MOST_FILES = 1000
+MOST_BYTES = 8_000_000
 
 NOT_THERE = "The folder {folder} is not there; its memories are kept as they are."
 

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 import apsw
@@ -17,8 +16,9 @@ from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.damage import note_damage, refuse_damaged, remove_note
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.gate import Gate
-from recollect.store.sqlite.opening import GONE, LOG_LOST, Opener, waiting_for_others
+from recollect.store.sqlite.opening import GONE, LOG_LOST, Opener
 from recollect.store.sqlite.schema import VERSION, checked_version
+from recollect.store.sqlite.turns import begin, let_others_write
 from recollect.store.sqlite.vault_files import (
     VaultFiles,
     file_id,
@@ -26,7 +26,6 @@ from recollect.store.sqlite.vault_files import (
     let_go,
     log_fits,
     mark_write,
-    waiting,
 )
 
 # How long a call waits for the others of its process before it opens a vault that was replaced.
@@ -125,15 +124,18 @@ class Database:
 
     @contextmanager
     def writing(
-        self, *, repairing: bool = False, patient: bool = True
+        self, *, repairing: bool = False, patient: bool = True, giving_way: bool = False
     ) -> Iterator[apsw.Connection]:
         """A transaction that holds the write lock from its start and is durable at its end, in the
         file at the vault's path. Into a vault that is known to be damaged only a repair writes. Who
-        is not patient gets StoreError while another one writes."""
+        is not patient gets StoreError while another one writes; who gives way begins behind all
+        others that wait."""
         if self.frozen:
             raise StoreError(f"The vault {self.path} is read-only, so nothing can be written.")
         if not repairing:
             refuse_damaged(self._opener.real)
+        if giving_way:
+            let_others_write(self._opener.real)
         with self.translated():
             connection = self._begun(patient)
             before = connection.total_changes()
@@ -151,12 +153,7 @@ class Database:
         """This thread's connection with a transaction on the files at the vault's path."""
         for _ in range(TRIES):
             connection = self.connection()
-            begin = partial(connection.execute, "BEGIN IMMEDIATE")
-            if patient:
-                waiting_for_others(begin)
-            else:
-                with waiting(connection, 0):
-                    begin()
+            begin(connection, self._opener.real, patient=patient)
             with _undone(connection):
                 current = self._unchanged() and self._found() == self._files
                 if current and connection.pragma("user_version") == VERSION:

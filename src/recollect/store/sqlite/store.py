@@ -71,7 +71,7 @@ class SqliteStore:
 
     @contextmanager
     def writing(self, change: Change, *, bulk: bool = False) -> Iterator[Writing]:
-        with self.database.writing() as connection:
+        with self.database.writing(giving_way=bulk) as connection:
             from recollect.store.sqlite.history import recording  # noqa: PLC0415  start-up time
             from recollect.store.sqlite.segments.bulk import TRIGGERS  # noqa: PLC0415  as above
             from recollect.store.sqlite.writing import SqliteWriting  # noqa: PLC0415  as above
