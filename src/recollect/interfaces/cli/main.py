@@ -24,7 +24,7 @@ def entry() -> "NoReturn":
     """
     gc.disable()
     # Start-up time, and less time without it: `signal` imports enum. An agent's hook may be ended.
-    import _signal  # type: ignore[import-not-found]  # noqa: PLC0415
+    import _signal  # type: ignore[import-not-found]  # noqa: PLC0415  start-up time
 
     _signal.signal(_signal.SIGINT, _leave)
     _set_up_streams()
