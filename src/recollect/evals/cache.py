@@ -102,6 +102,15 @@ class Cache:
             self._connection.close()
 
 
+def vector_key(identity: str, role: str, text: str) -> bytes:
+    """The key of a vector; `role` is "query" or "document"."""
+    return content_digest(f"{identity}\0{role}\0{text}", 20)
+
+
+def rerank_key(known_as: str, query: str, text: str) -> bytes:
+    return content_digest(f"{known_as}\0rerank\0{query}\0{text}", 20)
+
+
 class CachedEmbedder:
     """An embedder that embeds no text twice, and is not loaded where nothing is new."""
 
@@ -125,7 +134,7 @@ class CachedEmbedder:
     ) -> Matrix:
         if not texts:
             return embed(texts)
-        keys = [content_digest(f"{self.identity}\0{role}\0{text}", 20) for text in texts]
+        keys = [vector_key(self.identity, role, text) for text in texts]
         blobs = self._cache.through(keys, texts, lambda new: [_blob(row) for row in embed(new)])
         if len({len(blob) for blob in blobs}) > 1:  # a server's model has other dimensions by now
             blobs = [_blob(row) for row in embed(texts)]
@@ -162,8 +171,7 @@ class CachedReranker:
         """Nothing: the model is loaded when something is new."""
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
-        asked = f"{self._known_as}\0rerank\0{query}\0"
-        keys = [content_digest(asked + text, 20) for text in documents]
+        keys = [rerank_key(self._known_as, query, text) for text in documents]
 
         def score(new: list[str]) -> list[bytes]:
             return [struct.pack("<d", value) for value in self._reranker.scores(query, new)]
@@ -192,9 +200,12 @@ class CachedModels(ActiveModels):
     def reranker(self) -> Reranker:
         if self._kept_reranker is None:
             live = super().reranker()
-            known_as = f"{live.identity} {_fingerprint(self._settings.rerank)}"
-            self._kept_reranker = CachedReranker(live, self._cache, known_as)
+            self._kept_reranker = CachedReranker(live, self._cache, self.reranker_name())
         return self._kept_reranker
+
+    def reranker_name(self) -> str:
+        """The reranker's identity, and what tells it from others of the same name."""
+        return f"{super().reranker().identity} {_fingerprint(self._settings.rerank)}"
 
 
 def _fingerprint(settings: Rerank) -> str:
