@@ -39,6 +39,7 @@ def search(page: Page) -> None:
     page.wait_for_selector("[data-reranking]")
     page.locator("[data-why] summary").first.click()
     page.wait_for_selector("[data-waterfall]")
+    page.wait_for_load_state("networkidle")  # the preview
 
 
 def lab(page: Page) -> None:
@@ -62,6 +63,7 @@ PICTURES = (
     ("page-phone", QUESTION, PHONE, "light", search),
     ("page-lab", "/lab?q=refresh+tokens&left=covalence&right=blend", DESKTOP, "light", lab),
     ("page-timeline", "/timeline", DESKTOP, "light", nothing),
+    ("page-project", "/project/harbor-api", DESKTOP, "light", nothing),
 )
 
 
@@ -94,6 +96,7 @@ def serving() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as home:
         with Recollect(home=home, clock=lambda: NOW) as memory:
             memory.save_all(list(sample(NOW)))
+            memory.embed_now()
         process = subprocess.Popen(
             [str(Path(sys.executable).with_name("recollect")), "serve", "--port", "0", "--no-auth"],
             env=os.environ
