@@ -8,6 +8,7 @@ import argparse
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,17 +88,17 @@ def report_words(memory: Recollect, asked: list[str]) -> None:
     """The CPU time of a search by words, what of it is the keyword match, and each step's share of
     the time that passes."""
     matching = 0.0
-    match = memory.store.keyword.match
+    match: Callable[..., KeywordMatches] = memory.store.keyword.match
 
     def timed_match(*args: object, **options: object) -> KeywordMatches:
         nonlocal matching
         start = time.thread_time()
         try:
-            return match(*args, **options)  # type: ignore[arg-type]
+            return match(*args, **options)
         finally:
             matching += time.thread_time() - start
 
-    memory.store.keyword.match = timed_match  # type: ignore[method-assign]
+    memory.store.keyword.match = timed_match
     for text in asked[:WARM_UP]:
         memory.search(text, recipe="blend")
     steps: Counter[str] = Counter()

@@ -191,7 +191,7 @@ def fill(home: str, args: argparse.Namespace, count: int) -> None:
         for first in range(0, len(rows), 5000):
             memory.save_all([draft(row) for row in rows[first : first + 5000]])
         named = memory.store.database.rows("SELECT id, key FROM memories")
-        keys: dict[str, int] = {str(id): key for id, key in named}  # type: ignore[misc]
+        keys: dict[str, int] = {str(id): key for id, key in named}
         made = [(keys[row["id"]], vector) for row, vector in zip(rows, vectors, strict=True)]
         memory.store.vectors.put(embedder().identity, vectors.shape[1], made)
 

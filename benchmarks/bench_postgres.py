@@ -85,7 +85,7 @@ def report(url: str, home: Path, count: int, args: argparse.Namespace) -> None:
         for memory in pair:
             fill(memory, rows, vectors)
         start = time.perf_counter()
-        index_many(other.store.database)  # type: ignore[arg-type]
+        index_many(other.store.database)
         print(f"HNSW index                  {time.perf_counter() - start:>21.1f} s")
         report_nearest(pair, of_questions)
         for recipe in BUILT_IN:

@@ -23,6 +23,7 @@ from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.merging import Merger
+from recollect.store.sqlite.store import SqliteStore
 
 START = NOW - timedelta(days=400)  # before any memory says that it was made
 GAPS = (timedelta(microseconds=1), timedelta(minutes=7), timedelta(days=3), timedelta(days=40))
@@ -147,7 +148,9 @@ class RandomHistory:
             for _ in range(self._chance.choice((1, 1, 2, 6))):
                 self._change()
             if self._segments:
-                Merger(self._reader.memory.store.database).run()
+                store = self._reader.memory.store
+                in_file = isinstance(store, SqliteStore)
+                (Merger(store.database) if in_file else store.database.merging).run()
             self._reader.do(self._at, "embed_now")
             asked = [
                 Asked(query, fields, told(self._search(query, self._at, **fields)))

@@ -11,6 +11,7 @@ from examples import examples
 from recollect.recipes.registry import BUILT_IN
 
 
+@pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize("seed", range(examples(24)))
 def test_as_of_each_moment_a_vault_answers_as_it_did(tmp_path: Path, seed: int) -> None:
     assert try_history(seed, tmp_path, 6, OwnWriter) == 6 * len(BUILT_IN)
