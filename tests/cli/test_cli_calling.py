@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -248,7 +249,10 @@ def test_output_that_cannot_be_written_is_an_error(home: Home, args: str) -> Non
             check=False,
         )
     assert done.returncode == 1
-    assert done.stderr == b"recollect: Cannot print: No space left on device.\n"
+    said = "Cannot print: No space left on device."
+    error = {"code": "os_error", "message": said}
+    expected = json.dumps(error) if "--json" in args else f"recollect: {said}"
+    assert done.stderr.decode() == f"{expected}\n"
 
 
 @pytest.mark.parametrize(
