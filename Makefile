@@ -15,10 +15,10 @@ unexport PYTHONDONTWRITEBYTECODE
 setup: $(VENV)/.ready
 
 # The lock holds names, versions and hashes; the registry is whichever pip is set up for.
-$(VENV)/.ready: requirements-dev.lock pyproject.toml
+$(VENV)/.ready: requirements-dev.lock pyproject.toml multilingual/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable multilingual
 	$(BIN)/python -m compileall -q src
 	touch $@
 

