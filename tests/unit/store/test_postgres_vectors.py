@@ -1,0 +1,38 @@
+"""A model with many vectors has an HNSW index, and filters hold before the cut there too."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.store.postgres import nearest
+from recollect.store.postgres.hnsw import index_many
+from recollect.store.postgres.store import PostgresStore
+from recollect.testing.stores.helpers import put, save
+from recollect.testing.stores.samples import (
+    EVERYTHING,
+    MODEL,
+    by_cosine,
+    memory,
+    random_vectors,
+)
+from recollect.types import Filter
+
+
+def test_an_indexed_model_finds_the_nearest_that_pass(
+    postgres_url: str, postgres_vault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearest, "FEW_PASSING", 10)
+    store = PostgresStore(postgres_url, postgres_vault)
+    vectors = random_vectors([f"m{number:03}" for number in range(300)])
+    some = {id: row for number, (id, row) in enumerate(vectors.items()) if number % 3}
+    save(store, *(memory(id, kind="note" if id in some else "fact") for id in vectors))
+    put(store, MODEL, vectors)
+    index_many(store.database, 0)
+    with store.database.reading() as connection:
+        assert connection.execute(nearest.MODEL, (MODEL,)).fetchall()[0][-1], "It has no index."
+    for query in random_vectors("ab").values():
+        for filter, passing in ((EVERYTHING, vectors), (Filter(kind="note"), some)):
+            found = store.vectors.nearest(MODEL, query, 10, filter)
+            expected = by_cosine(passing, query)[:10]
+            assert [one.memory_id for one in found] == [id for id, _ in expected]
+    store.close()
