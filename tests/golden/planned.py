@@ -13,13 +13,17 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from recollect import Recollect, Response, Result
 from recollect.errors import ProviderError
 from recollect.ingest.draft import draft
+from recollect.memory_json import memory_json
 from recollect.models.active import ActiveModels
 from recollect.settings import ContextSettings, Embedding, Rerank, Settings
+from recollect.store.base import COLUMNS
 from recollect.testing.servers import ModelServer, Recorded, Reply
-from recollect.types import Term
+from recollect.types import Filter, Term
 
 Fields = Mapping[str, Any]
 
@@ -71,6 +75,33 @@ class PlannedServer(ModelServer):
         unplanned = [0.0] * SPARE + [1.0]
         rows = [list(self.planned.get(_first_line(text), unplanned)) for text in texts]
         return [row + [0.0] * (self.dimensions - len(row)) for row in rows]
+
+
+def fts5_scores(
+    memory: Recollect, expression: str, weights: Mapping[str, float]
+) -> dict[str, float]:
+    """What SQLite's own bm25() says of the vault's memories, best first, ties by id; a column
+    without a weight has none."""
+    columns = COLUMNS["stemmed"]
+    connection = apsw.Connection(":memory:")
+    named = ", ".join(columns)
+    connection.execute(f"CREATE VIRTUAL TABLE t USING fts5({named}, tokenize='porter unicode61')")
+    for one in memory.store.memories.browse(Filter(archived=True), 1000):
+        fields = memory_json(one) | {"tags": " ".join(one.tags)}
+        values = [fields[column] for column in columns]
+        connection.execute(f"INSERT INTO t VALUES ({', '.join('?' * len(values))})", values)
+    weighted = ", ".join(str(weights.get(column, 0)) for column in columns)
+    rows: Any = connection.execute(
+        f"SELECT id, -bm25(t, {weighted}) AS score FROM t WHERE t MATCH ? ORDER BY score DESC, id",
+        (expression,),
+    ).fetchall()
+    return dict(rows)
+
+
+def stored_dimensions(memory: Recollect, id: str) -> int:
+    """How many numbers the vector of a memory has in the vault."""
+    [stored] = memory.store.vectors.stored(memory.models.embedder().identity, [id])[id]
+    return len(stored.vector)
 
 
 def at_cosine(cosine: float) -> tuple[float, float]:

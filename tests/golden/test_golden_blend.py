@@ -29,6 +29,8 @@ from recollect.present.response import as_json
 from recollect.settings import Rerank, Settings
 from recollect.types import Term, recompute
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 NOW = datetime(2026, 3, 20, 12, 0, tzinfo=UTC)  # a Friday
 SETTINGS = Settings(rerank=Rerank(budget_ms=60_000))  # the deadline is far away
 Corpus = Mapping[str, str | Mapping[str, Any]]

@@ -13,6 +13,8 @@ from planned import PlannedServer, ids, part, settings, vault
 from recollect import Recollect
 from recollect.types import recompute
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 QUESTION = "how do we retry a failed request"
 NAME = "where is backoff_delay used again"
 # By title: what it does, and how near the model finds it to the question.

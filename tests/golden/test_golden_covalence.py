@@ -17,15 +17,19 @@ from planned import (
     PlannedServer,
     ago,
     by_id,
+    fts5_scores,
     ids,
     part,
     raw,
     settings,
+    stored_dimensions,
     vault,
 )
 
 from recollect import Recollect, Response
 from recollect.testing.servers import Fault
+
+pytestmark = pytest.mark.usefixtures("each_store")
 
 
 def formula(v: int | None, f: int | None, tier: int, *, title: bool, age_hours: float) -> float:
@@ -112,12 +116,9 @@ def test_every_result_follows_the_formula(tmp_path: Path) -> None:
         server.plan("harbor map", cosines)
         with vault(tmp_path, memories, settings(server)) as memory:
             response = search(memory, "harbor map", limit=30)
-            rows = memory.store.database.rows(
-                "SELECT m.id, -bm25(stemmed, 0, 5, 1) AS score FROM stemmed "
-                "JOIN memories m ON m.key = stemmed.rowid WHERE stemmed MATCH "
-                """'{title text} : ("harbor" OR "map")' ORDER BY score DESC, m.id"""
-            )
-    f = {str(id): rank for rank, (id, _) in enumerate(rows, start=1)}
+            expression = '{title text} : ("harbor" OR "map")'
+            rows = fts5_scores(memory, expression, {"title": 5, "text": 1})
+    f = {id: rank for rank, id in enumerate(rows, start=1)}
     by_cosine = sorted(
         memories, key=lambda one: (-cosines.get(str(one["title"]), 0.0), str(one["id"]))
     )
@@ -275,10 +276,10 @@ def test_vectors_are_cut_to_256_dimensions_and_normalised_again(tmp_path: Path) 
         with vault(tmp_path, memories, settings(server)) as memory:
             cut = memory.search("unrelated", recipe="covalence")
             whole = memory.search("unrelated", recipe="echovault")
-            [(size,)] = memory.store.database.rows("SELECT DISTINCT length(vector) FROM vectors")
+            size = stored_dimensions(memory, "head")
     assert ids(cut) == ["head", "whole"]
     assert ids(whole) == ["whole", "head"]
-    assert size == 4 * 512  # what is stored is the model's own
+    assert size == 512  # what is stored is the model's own
 
 
 def test_a_smaller_model_is_used_whole(tmp_path: Path) -> None:

@@ -15,10 +15,12 @@ from planned import (
     ago,
     by_id,
     close_models,
+    fts5_scores,
     ids,
     part,
     raw,
     settings,
+    stored_dimensions,
     vault,
 )
 
@@ -29,16 +31,14 @@ from recollect.recipes.registry import BUILT_IN
 from recollect.settings import ContextSettings
 from recollect.testing.servers import Fault
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 
 def bm25_scores(memory: Recollect, expression: str) -> dict[str, float]:
     """What SQLite says when it is asked directly, every weight 1."""
-    columns = "{title text why impact tags kind project source}"
-    rows = memory.store.database.rows(
-        "SELECT m.id, -bm25(stemmed, 0, 1, 1, 0, 1, 1, 1, 1, 1, 1) FROM stemmed "
-        "JOIN memories m ON m.key = stemmed.rowid WHERE stemmed MATCH ?",
-        f"{columns} : ({expression})",
-    )
-    return dict(rows)  # type: ignore[arg-type]
+    columns = ("title", "text", "why", "impact", "tags", "kind", "project", "source")
+    asked = f"{{{' '.join(columns)}}} : ({expression})"
+    return fts5_scores(memory, asked, dict.fromkeys(columns, 1))
 
 
 # Keyword recall
@@ -321,8 +321,7 @@ def test_another_dimension_is_refused_and_reindex_is_the_cure(tmp_path: Path) ->
     error names both, keyword search goes on, and `reindex` makes it right."""
     with PlannedServer() as server:
         with vault(tmp_path, [{"id": "a", "title": "kiln"}], settings(server)) as memory:
-            rows = memory.store.database.rows("SELECT value FROM meta WHERE key = 'embedding_dim'")
-            assert rows == [("8",)]
+            assert stored_dimensions(memory, "a") == 8
         server.dimensions = 6
         memory = Recollect(
             tmp_path / "vault.db",

@@ -33,6 +33,8 @@ from recollect.stages.floors import matched
 from recollect.stages.rerank_skip import Skip
 from recollect.testing.servers import Fault, Recorded, Reply
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 
 def notes(count: int, **fields: Any) -> list[Fields]:
     """Memories `n00`, `n01` … with titles `note 00` …, the newest last."""
@@ -270,6 +272,7 @@ def test_topics_rank_by_matching_keywords_then_newest_then_id(tmp_path: Path) ->
     assert ids(response) == ["two-old", "twice", "one-new", "one-a", "one-b"]
 
 
+@pytest.mark.sqlite
 def test_tags_are_looked_up_by_keyed_hash(tmp_path: Path) -> None:
     """HMAC-SHA-256 under a key of the vault's own: the same tag has another hash elsewhere."""
     hashes = []

@@ -22,6 +22,7 @@ from planned import (
     part,
     raw,
     settings,
+    stored_dimensions,
     vault,
 )
 
@@ -32,6 +33,8 @@ from recollect.store.base import KeywordQuery
 from recollect.store.sqlite.keyword import SqliteKeyword
 from recollect.testing.servers import Fault
 from recollect.types import Memory
+
+pytestmark = pytest.mark.usefixtures("each_store")
 
 SIGNALS = ["semantic", "vector", "severity", "temporal_decay", "tag_overlap", "domain_match"]
 KEYWORD_ONLY = [0.40, 0.00, 0.15, 0.15, 0.15, 0.15]
@@ -244,6 +247,7 @@ def test_equal_candidates_are_cut_by_id(tmp_path: Path) -> None:
         assert ids(memory.search("twins", recipe="vault")) == sorted(names)[:30]
 
 
+@pytest.mark.sqlite
 def test_without_bm25_the_rank_orders_and_the_response_says_so(tmp_path: Path) -> None:
     with vault(tmp_path, [{"id": "a", "title": "otter"}]) as memory:
         store = memory.store
@@ -628,8 +632,7 @@ def test_memories_are_embedded_in_hundreds_from_title_text_and_context(tmp_path:
         memory.edit("m000", context="changed")
         memory.embed_now()
         assert sum(len(request.body["input"]) for request in server.embeds()) in (251, 252)
-        [(size,)] = memory.store.database.rows("SELECT DISTINCT length(vector) FROM vectors")
-        assert size == 4 * server.dimensions
+        assert stored_dimensions(memory, "m000") == server.dimensions
 
 
 # Sessions

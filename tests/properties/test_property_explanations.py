@@ -20,7 +20,7 @@ fast = settings(max_examples=examples(40))
 
 @pytest.fixture(scope="module", params=[1, 2])
 def pair(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, each_store: str
 ) -> Iterator[Pair]:
     with vaults(tmp_path_factory.mktemp("vault"), seed=request.param) as opened:
         yield opened
