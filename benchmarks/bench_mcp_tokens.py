@@ -21,7 +21,7 @@ from recollect.evals.evaluation import Evaluation, opened
 from recollect.interfaces.cli.output import progress
 from recollect.interfaces.mcp.arguments import SEARCH_LIMIT
 from recollect.interfaces.mcp.texts import response_text
-from recollect.models.builtin import WEIGHTS
+from recollect.models.weights import WEIGHTS
 from recollect.present import sentences
 from recollect.present.snippet import flowed
 from recollect.present.visible import quoted

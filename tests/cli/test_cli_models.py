@@ -8,6 +8,7 @@ import pytest
 from commandline import Home, refused
 
 from recollect.models import builtin as box
+from recollect.models.weights import WEIGHTS
 
 EMBEDDER, RERANKER = "bge-small-en-v1.5", "ms-marco-minilm-l-12-v2"
 BUILT_IN = {
@@ -27,7 +28,7 @@ def home(tmp_path: Path) -> Home:
 def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the box to damage; the large files are links."""
     copy = tmp_path / "weights"
-    for folder in box.WEIGHTS.iterdir():
+    for folder in (file.parent for file in WEIGHTS.glob("*/model.json")):
         (copy / folder.name).mkdir(parents=True)
         for file in folder.iterdir():
             (copy / folder.name / file.name).symlink_to(file)
@@ -55,7 +56,7 @@ def test_models_as_json(home: Home) -> None:
     assert set(printed) == {"active", "built_in", "measured_ms"}
     assert printed["active"]["embed"].startswith(f"builtin:{EMBEDDER}@")
     assert printed["measured_ms"] == {}
-    embedder, reranker = printed["built_in"]
+    embedder, reranker, other = printed["built_in"]
     assert set(embedder) == {
         "name", "kind", "active", "dimensions", "max_tokens", "megabytes", "licence", "origin",
         "about", "problem",
@@ -69,6 +70,7 @@ def test_models_as_json(home: Home) -> None:
     for one in (embedder, reranker):
         assert one["active"] is True
         assert one["problem"] is None
+    assert (other["name"], other["active"]) == ("multilingual", False)
 
 
 def test_models_that_are_switched_off_are_not_active(home: Home) -> None:
@@ -78,7 +80,7 @@ def test_models_that_are_switched_off_are_not_active(home: Home) -> None:
         "embed": 'none (embedding.provider is "none")',
         "rerank": 'none (rerank.provider is "none")',
     }
-    assert [one["active"] for one in printed["built_in"]] == [False, False]
+    assert [one["active"] for one in printed["built_in"]] == [False] * 3
     assert "(active)" not in home.call("models", using=off).out
     assert home.json("models", "--measure", using=off)["measured_ms"] == {}
 
@@ -127,7 +129,7 @@ def test_a_broken_declaration_is_one_sentence(home: Home, weights: Path) -> None
 
 def test_an_unknown_built_in_model_is_refused_with_the_names(home: Home) -> None:
     sentence = refused(home.call("models", using={"RECOLLECT_EMBEDDING__MODEL": "huge"}))
-    assert sentence == f"embedding.model cannot be 'huge'; allowed: {EMBEDDER}."
+    assert sentence == f"embedding.model cannot be 'huge'; allowed: {EMBEDDER}, multilingual."
 
 
 def test_measuring_tells_what_loading_and_using_costs(home: Home) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from http_server import API, NOW, Server, environment, problem, serving
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 
 from examples import examples
 from recollect.interfaces.http.api import OPERATIONS

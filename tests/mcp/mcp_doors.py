@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 import mcp_types as mcp
 import uvicorn
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conversation import NEW, OLD, SEED, held
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 from mcp_doors import MODES, Mode, door_to, opened, text_of
 
 from recollect.interfaces.mcp.calls import Served

@@ -12,8 +12,8 @@ import msgspec
 
 from recollect.errors import ProviderError, UserError
 from recollect.models.folder import Declared, ModelFolder
+from recollect.models.weights import WEIGHTS
 
-WEIGHTS = Path(__file__).with_name("weights")
 # A distribution of its own, since its model weighs as much as all the others.
 MULTILINGUAL = "multilingual"
 MULTILINGUAL_PACKAGE = "recollect_multilingual"

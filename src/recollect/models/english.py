@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from recollect.models.builtin import WEIGHTS
-from recollect.models.folder import TOKENIZER
+from recollect.models.weights import TOKENIZER, WEIGHTS
 
 # Its list begins with a thousand characters and signs. Up to this place stand "keep" (2562), "run"
 # (2448) and some seven thousand other words of any text; "laptop" (12191) and "kamal" come later.

@@ -15,10 +15,10 @@ from msgspec import Meta, Struct
 from recollect.errors import ProviderError
 from recollect.hashing import sha256_hex
 from recollect.models.base import broken
+from recollect.models.weights import TOKENIZER
 
 Pooling = Literal["cls", "mean"]
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
-TOKENIZER = "tokenizer.json"
 USUAL_LENGTH = 512
 ENDS = 65_536
 # Room for the special tokens of a pair, and for some of either text.

@@ -47,7 +47,7 @@ def writes(memory: Recollect) -> int:
     """A number that every write to the vault changes."""
     [(version,)] = memory.store.database.rows("PRAGMA data_version")
     connection = memory.store.database.connection()
-    return connection.total_changes() + int(str(version))
+    return int(connection.total_changes()) + int(str(version))
 
 
 # Taking files in

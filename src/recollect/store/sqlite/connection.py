@@ -18,7 +18,6 @@ from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.gate import Gate
 from recollect.store.sqlite.opening import GONE, LOG_LOST, Opener
 from recollect.store.sqlite.schema import VERSION, checked_version
-from recollect.store.sqlite.turns import begin, let_others_write
 from recollect.store.sqlite.vault_files import (
     VaultFiles,
     file_id,
@@ -135,6 +134,8 @@ class Database:
         if not repairing:
             refuse_damaged(self._opener.real)
         if giving_way:
+            from recollect.store.sqlite.turns import let_others_write  # noqa: PLC0415  start-up time
+
             let_others_write(self._opener.real)
         with self.translated():
             connection = self._begun(patient)
@@ -151,6 +152,8 @@ class Database:
 
     def _begun(self, patient: bool) -> apsw.Connection:
         """This thread's connection with a transaction on the files at the vault's path."""
+        from recollect.store.sqlite.turns import begin  # noqa: PLC0415  start-up time
+
         for _ in range(TRIES):
             connection = self.connection()
             begin(connection, self._opener.real, patient=patient)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from recollect.store.base import FeedbackEvent, FeedbackState
 from recollect.store.feedback_log import StoredFeedback, events_of, row_of
 from recollect.store.sqlite.connection import Database, as_json_list
-from recollect.store.sqlite.feedback_rows import INSERT
 from recollect.store.sqlite.vault_files import SET
 
 if TYPE_CHECKING:
@@ -39,6 +38,8 @@ class SqliteFeedback(StoredFeedback):
         self._database = database
 
     def add(self, query: str, memory_id: str, accepted: bool, at: datetime) -> None:
+        from recollect.store.sqlite.feedback_rows import INSERT  # noqa: PLC0415  start-up time
+
         with self._database.writing() as connection:
             connection.execute(INSERT, row_of(FeedbackEvent(query, memory_id, accepted, at)))
 
