@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from http_server import API, Server, serving
@@ -67,12 +68,18 @@ def test_a_search_in_the_address_says_the_same(server: Server) -> None:
 
 
 def test_the_page_shows_it_in_one_line(server: Server, notes: Path) -> None:
-    for query, told in (
-        ("cranes", f"{notes}/gate.md:7-9, Gateway > Cranes"),
-        ("quokka", f"{notes}/two lines.md:1"),
+    """The last folders in the list, everything where the memory is read."""
+    last = f"{notes.parent.name}/{notes.name}"
+    for query, short, told in (
+        ("cranes", f"{last}/gate.md:7-9", f"{notes}/gate.md:7-9, Gateway > Cranes"),
+        ("quokka", f"{last}/two lines.md:1", f"{notes}/two lines.md:1"),
     ):
+        [found] = server.search(query)["results"]
         page = server.get("/", params={"q": query}).text
-        [line] = re.findall(r"<p [^>]*data-file[^>]*>(.*?)</p>", page)
+        [line] = re.findall(r"<span [^>]*data-file[^>]*>(.*?)</span>", page)
+        assert html.unescape(line) == short
+        opened = server.get(f"/memory/{quote(found['id'])}").text
+        [line] = re.findall(r"<p [^>]*data-place[^>]*><span [^>]*>(.*?)</span></p>", opened)
         assert html.unescape(line) == told
-        assert "<of>" not in page
+        assert "<of>" not in page + opened
     assert "data-file" not in server.get("/", params={"q": "wombat"}).text

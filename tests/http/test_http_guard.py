@@ -166,8 +166,12 @@ def bearer(token: str, scheme: str = "Bearer") -> dict[str, str]:
 def operations(server: Server) -> list[tuple[str, str]]:
     """Every documented method and path, its names filled in."""
     document = server.get("/openapi.json", headers=bearer(SECRET)).json()
+    named = {("delete", f"{API}/recipes/{{name}}"): "mine"}  # only one's own can be deleted
     return [
-        (method.upper(), path.replace("{id}", "kept-1").replace("{name}", "blend"))
+        (
+            method.upper(),
+            path.replace("{id}", "kept-1").replace("{name}", named.get((method, path), "blend")),
+        )
         for path, methods in document["paths"].items()
         for method in methods
     ]
