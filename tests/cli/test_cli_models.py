@@ -101,7 +101,7 @@ def test_a_damaged_file_is_named_and_the_exit_code_says_so(
     done = home.call("models")
     assert done.code == 1
     assert f"! {file} is damaged" in done.out
-    assert done.out.count("files OK") == 1, "The other model is whole."
+    assert done.out.count("files OK") == 2, "The other models are whole."
     result = home.call("models", "--json")
     assert result.code == 1
     assert "is damaged" in result.out
