@@ -190,16 +190,23 @@ def beside_project(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 
 
 def refused(ran: Ran, *holding: str, code: int = 1) -> str:
-    """The one sentence on stderr of a command that failed as it should, nothing on stdout."""
+    """The one sentence on stderr of a command that failed as it should, nothing on stdout; in JSON,
+    with its code, where the command was to print JSON."""
     assert ran.code == code, (ran.code, ran.err)
     assert ran.out == ""
     assert "Traceback" not in ran.err
-    assert ran.err.startswith("recollect: ")
     assert ran.err.count("\n") == 1, ran.err
-    assert ran.err.endswith((".\n", "?\n")), ran.err
+    if ran.err.startswith("{"):
+        error = json.loads(ran.err)
+        assert set(error) == {"code", "message"}
+        sentence = error["message"]
+    else:
+        assert ran.err.startswith("recollect: ")
+        sentence = ran.err.removeprefix("recollect: ").strip()
+    assert sentence.endswith((".", "?")), ran.err
     for part in holding:
-        assert part in ran.err, ran.err
-    return ran.err.removeprefix("recollect: ").strip()
+        assert part in sentence, ran.err
+    return str(sentence)
 
 
 def wrong_usage(ran: Ran, *holding: str) -> None:

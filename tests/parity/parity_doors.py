@@ -147,7 +147,7 @@ class CommandLine:
         if code != 0:
             assert (code, written[0]) == (1, "")
             # It calls what is wrong by the name of its option.
-            raise Refused(written[1].removeprefix("recollect: ").removeprefix("--").strip())
+            raise Refused(json.loads(written[1])["message"].removeprefix("--"))
         return json.loads(written[0])
 
     def _options(self, told: Mapping[str, Any]) -> list[str]:

@@ -142,7 +142,7 @@ def test_a_wrong_line_is_named_with_its_file_key_and_choices(
         ("EMBEDDING__DIMENSIONS", "1.5", ["embedding.dimensions", "a whole number"]),
         ("EMBEDDING__MODEL", "\udcff", ["embedding.model", "UTF-8"]),
         ("CONTEXT__TOPUP_RECENT", "perhaps", ["context.topup_recent", "true, false"]),
-        ("EMBEDING__PROVIDER", "none", ["[embeding]", "embedding, rerank, search, context"]),
+        ("EMBEDING__PROVIDER", "none", ["[embeding]", "embedding, rerank, search, store, context"]),
         ("__X", "1", ["allowed"]),
         ("EMBEDDING__", "1", ["allowed"]),
     ],

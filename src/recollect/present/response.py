@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.memory_json import memory_json
-from recollect.present.explain import as_json as term_json
 from recollect.present.views import FullView
 from recollect.times import iso
 from recollect.types import FilePlace, Memory, Response, Result
@@ -51,7 +50,11 @@ def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
     if result.file is not None:
         shown["file"] = file_json(result.file)
         shown |= {"joined": [memory.id for memory in result.joined]} if result.joined else {}
-    return shown | ({"explain": term_json(result.explain)} if explain else {})
+    if not explain:
+        return shown
+    from recollect.present.explain import as_json as term_json  # noqa: PLC0415  start-up time
+
+    return shown | {"explain": term_json(result.explain)}
 
 
 def _fields(result: Result) -> dict[str, Any]:
@@ -90,9 +93,8 @@ def summary(response: Response) -> str:
     return f"Reranked {counts['reranked']} of {counts['pool']}, returned {counts['returned']}"
 
 
-def compact(response: Response) -> dict[str, Any]:
-    """The results, how good they are and what was done, small enough for an agent's context."""
+def compact(response: Response) -> list[Any]:
+    """`[results, counts, topics]`, small enough to read in an agent's context; the counts end with
+    the evidence."""
     results = [{"id": result.id, **_fields(result)} for result in response]
-    counts = summary(response)
-    evidence = response.evidence
-    return {"results": results, "evidence": evidence, "counts": counts, "topics": response.topics}
+    return [results, f"{summary(response)}; evidence: {response.evidence}", response.topics]
