@@ -10,6 +10,7 @@ import struct
 import subprocess
 import termios
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
 
@@ -72,7 +73,9 @@ class Pilot:
             late = threading.Timer(LONGEST_S, keys.send_text, ["\x03"])
             late.start()
             try:
-                return picker.run()
+                # A browser's event loop may be running in the main thread.
+                with ThreadPoolExecutor(1) as own:
+                    return own.submit(picker.run).result()
             finally:
                 late.cancel()
                 assert not waiting, self._text(picker)

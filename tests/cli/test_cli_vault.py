@@ -279,7 +279,7 @@ def test_a_file_that_a_mirror_of_a_locked_vault_writes_again_becomes_private(loc
     note = copy / "note.md"
     note.write_text("By hand.\n")
     note.chmod(0o644)
-    assert locked.call("mirror", str(copy), using=WITH).code == 0
+    assert locked.call("mirror", str(copy), "--adopt", using=WITH).code == 0
     assert "By hand." in note.read_text()
     assert modes(copy) == {0o600}
 

@@ -19,6 +19,7 @@ from recollect.store.sqlite import vault_files
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.schema import VERSION
 from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.turns import WAITING
 from recollect.testing.stores.helpers import matches, nearest, put, save
 from recollect.testing.stores.samples import CHANGE, EVERYTHING, MODEL, axis, memory
 
@@ -55,12 +56,15 @@ def store(path: Path) -> Iterator[SqliteStore]:
 
 
 def sound(path: Path) -> set[str]:
-    """The ids in the vault, which has nothing wrong and nothing beside it once it is closed."""
+    """The ids in the vault, which has nothing wrong and nothing beside it once it is closed but the
+    empty file that those held who waited for their turn to write."""
     store = SqliteStore(path)
     assert not [finding for finding in store.examine() if finding.problem]
     ids = set(store.memories.ids())
     store.close()
-    assert not [beside.name for beside in path.parent.glob(f"{path.name}-*")]
+    turns = path.with_name(f"{path.name}{WAITING}")
+    assert not turns.exists() or not turns.stat().st_size
+    assert {*path.parent.glob(f"{path.name}-*")} <= {turns}
     return ids
 
 
