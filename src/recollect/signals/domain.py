@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from recollect.context import SearchContext
-from recollect.signals.base import Signal, SignalValue
+from recollect.signals.base import NOTHING, Signal, SignalValue
 
 
 class DomainMatch(Signal, frozen=True, tag="domain_match", kw_only=True):
@@ -18,7 +18,11 @@ class DomainMatch(Signal, frozen=True, tag="domain_match", kw_only=True):
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         asked = context.search.wanted_domains
         domains = {id: context.memory(id).domain.lower() for id in ids}
-        return {id: SignalValue(float(domain in asked), domain) for id, domain in domains.items()}
+        # One that was not asked for is the memory's own text, which no explanation repeats.
+        return {
+            id: SignalValue(1.0, domain) if domain in asked else NOTHING
+            for id, domain in domains.items()
+        }
 
 
 class ProjectMatch(Signal, frozen=True, tag="project_match", kw_only=True):
@@ -31,11 +35,10 @@ class ProjectMatch(Signal, frozen=True, tag="project_match", kw_only=True):
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
         preferred = context.search.prefer_project
         if not preferred:
-            return dict.fromkeys(ids, SignalValue(0.0, ""))
+            return dict.fromkeys(ids, NOTHING)
         values = {}
         for id, memory in ((id, context.memory(id)) for id in ids):
             everywhere = memory.tier == "core" and not memory.project
-            values[id] = SignalValue(
-                float(memory.project == preferred or everywhere), memory.project
-            )
+            holds = everywhere or memory.project == preferred
+            values[id] = SignalValue(1.0, memory.project) if holds else NOTHING
         return values
