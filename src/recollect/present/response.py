@@ -95,6 +95,7 @@ def summary(response: Response) -> str:
 
 def compact(response: Response) -> list[Any]:
     """`[results, counts, topics]`, small enough to read in an agent's context; the counts end with
-    the evidence."""
+    the evidence, where the recipe judges it."""
     results = [{"id": result.id, **_fields(result)} for result in response]
-    return [results, f"{summary(response)}; evidence: {response.evidence}", response.topics]
+    judged = f"; evidence: {response.evidence}" if response.evidence else ""
+    return [results, summary(response) + judged, response.topics]
