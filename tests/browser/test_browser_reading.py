@@ -61,6 +61,7 @@ def test_markdown_is_rendered_in_the_preview_the_snippet_and_the_page(
 def test_eight_results_fit_beside_the_preview_which_follows_the_keys(
     page: Page, site: Site, engine: Recollect
 ) -> None:
+    engine.embed_now()  # what other tests saved: a notice of missing vectors would take room
     visit(page, site.at("/", q=WORDS))
     preview = page.locator("[data-preview-of]")
     ids = results(page)
