@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from recollect.memory_json import memory_json
+from recollect.store.base import Stored
 from recollect.times import iso
 from recollect.types import Filter, Memory
 
@@ -51,6 +52,15 @@ class Trashed(NamedTuple):
     @property
     def place(self) -> TrashPlace:
         return TrashPlace(self.at, self.memory.id)
+
+
+def as_trashed(found: Sequence[Stored], written: Mapping[str, Sequence[str]]) -> list[Trashed]:
+    """Forgotten memories with what was last written of each, by id; nothing is, of some."""
+    return [
+        Trashed(stored.memory, stored.forgotten_at, *written.get(stored.memory.id, ()))
+        for stored in found
+        if stored.forgotten_at is not None
+    ]
 
 
 def trashed_json(trashed: Trashed) -> dict[str, object]:

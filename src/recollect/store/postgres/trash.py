@@ -9,7 +9,7 @@ from typing import Any
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.filters import where
 from recollect.store.postgres.memories import READ, from_row
-from recollect.store.trash import Trashed, TrashPlace, merged_into
+from recollect.store.trash import Trashed, TrashPlace, as_trashed, merged_into
 from recollect.times import to_micros
 from recollect.types import Filter
 
@@ -34,11 +34,7 @@ class PostgresTrash:
         with self._database.reading():
             found = [from_row(row) for row in self._database.rows(sql, *values, limit)]
             written = _written(self._database, [stored.memory.id for stored in found])
-        return [
-            Trashed(stored.memory, stored.forgotten_at, *written.get(stored.memory.id, ()))
-            for stored in found
-            if stored.forgotten_at is not None
-        ]
+        return as_trashed(found, written)
 
     def merged(self, ids: Sequence[str]) -> dict[str, str]:
         return merged(self._database, ids)

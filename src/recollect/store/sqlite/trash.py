@@ -10,7 +10,7 @@ from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.memories import READ, from_row
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.store.trash import Trashed, TrashPlace, merged_into
+from recollect.store.trash import Trashed, TrashPlace, as_trashed, merged_into
 from recollect.times import to_micros
 from recollect.types import Filter
 
@@ -36,11 +36,7 @@ class SqliteTrash:
         with self._database.reading():
             found = [from_row(row) for row in self._database.rows(sql, *values, limit)]
             written = _written(self._database, [stored.memory.id for stored in found])
-        return [
-            Trashed(stored.memory, stored.forgotten_at, *written.get(stored.memory.id, ()))
-            for stored in found
-            if stored.forgotten_at is not None
-        ]
+        return as_trashed(found, written)
 
     def merged(self, ids: Sequence[str]) -> dict[str, str]:
         return merged(self._database, ids)
