@@ -10,14 +10,27 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Meta, Struct
 
+from recollect.auth.capabilities import CAPABILITIES
 from recollect.errors import UserError
 from recollect.home import home_path
 from recollect.types import CaptureForm
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
 
 EmbeddingProvider = Literal["builtin", "onnx", "openai", "ollama", "none"]
 RerankProvider = Literal["builtin", "onnx", "http", "none"]
@@ -85,6 +98,30 @@ Trusted = Annotated[
         pattern=rf"^(|all|{_FORM}( *, *{_FORM})*)\Z",
         description=f"all, or names with commas between them: {', '.join(get_args(CaptureForm))}",
     ),
+]
+
+# Addresses of proxies, read by `networks`; the header in which one names the user.
+Proxies = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9A-Fa-f:./, ]*\Z",
+        description="IP addresses or networks with commas between them: 10.0.0.5, 10.1.0.0/24",
+    ),
+]
+HeaderName = Annotated[
+    str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}\Z", description="the name of a header")
+]
+_ONE = f"({'|'.join(CAPABILITIES)})"
+Granted = Annotated[
+    str,
+    Meta(
+        pattern=rf"^(|{_ONE}( *, *{_ONE})*)\Z",
+        description=f"some of these, with commas between them: {', '.join(CAPABILITIES)}",
+    ),
+]
+Users = Annotated[
+    dict[str, Granted],
+    Meta(description=f"a table of names, each with some of {', '.join(CAPABILITIES)}"),
 ]
 
 PREFIX = "RECOLLECT_"
@@ -160,12 +197,17 @@ EDITORS: dict[Editor, str] = {
 
 class Serve(Struct, frozen=True, forbid_unknown_fields=True):
     """`recollect serve`; `commands`: it, and `recollect mcp`, answer the commands of this user;
-    `editor`: what opens files from the page."""
+    `editor`: what opens files from the page. `proxies`: whose `user_header` names the user, who
+    may do what `users` says, or else `user_capabilities`."""
 
     token_env: str = "RECOLLECT_TOKEN"
     hosts: str = ""
     commands: bool = True
     editor: Editor = "vscode"
+    proxies: Proxies = ""
+    user_header: HeaderName = "X-Forwarded-User"
+    users: Users = msgspec.field(default_factory=dict)
+    user_capabilities: Granted = "search:use"
 
 
 class LockSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -463,12 +505,14 @@ def _section(before: Struct, section: str, keys: dict[str, Any], place: str) -> 
             raise UserError(f"{where} cannot be {value!r}; allowed: {allowed}.") from error
         if types[key] is Patterns:
             _check_patterns(checked[key], where)
+        if types[key] is Proxies:
+            _check_proxies(checked[key], where)
     return msgspec.structs.replace(before, **checked)
 
 
 def _converted(value: object, kind: Any, *, strict: bool) -> object:
     """The value as its type; in the environment, a table is written as JSON."""
-    if isinstance(value, str) and kind is Patterns:
+    if isinstance(value, str) and kind in (Patterns, Users):
         return msgspec.json.decode(value, type=kind)
     return msgspec.convert(value, kind, strict=strict)
 
@@ -480,6 +524,20 @@ def _check_patterns(patterns: Mapping[str, str], where: str) -> None:
         reason = problem_of(pattern)
         if reason:
             raise UserError(f"{where}: the pattern {name!r} cannot be used: {reason}.")
+
+
+def networks(addresses: str) -> list[IPv4Network | IPv6Network]:
+    """The addresses and networks of a list with commas; ValueError where one is none."""
+    from ipaddress import ip_network  # noqa: PLC0415  start-up time: few have any
+
+    return [ip_network(each.strip()) for each in addresses.split(",") if each.strip()]
+
+
+def _check_proxies(addresses: str, where: str) -> None:
+    try:
+        networks(addresses)
+    except ValueError as error:
+        raise UserError(f"{where} cannot be used: {error}.") from error
 
 
 def _allowed(kind: Any) -> str:

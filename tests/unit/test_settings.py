@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from recollect.errors import UserError
-from recollect.settings import Settings, home_folder, load_settings
+from recollect.settings import Settings, home_folder, load_settings, networks
 
 
 def loaded(folder: Path, config: str = "", **environment: str) -> Settings:
@@ -217,6 +217,23 @@ def test_serving_is_set_by_two_keys(tmp_path: Path) -> None:
     told = refusal(tmp_path, '[serve]\ntoken = "secret"\n')
     assert "serve.token is not a setting; allowed are: token_env, hosts" in told
     assert "secret" not in told
+
+
+def test_proxies_and_their_users_are_checked_when_settings_are_read(tmp_path: Path) -> None:
+    serve = loaded(
+        tmp_path,
+        '[serve]\nproxies = "10.0.0.5, fd00::/8"\n[serve.users]\n"a@b" = "search:use,admin"\n',
+    ).serve
+    assert (serve.users, len(networks(serve.proxies))) == ({"a@b": "search:use,admin"}, 2)
+    for key, value, reason in (
+        ("proxies", "10.0.0.5/24", "has host bits set"),
+        ("proxies", "10.0.0.400", "does not appear to be"),
+        ("proxies", "proxy.lan", "IP addresses or networks with commas"),
+        ("user_header", "Remote User", "the name of a header"),
+        ("user_capabilities", "search", "some of these, with commas between them: search:use"),
+    ):
+        assert reason in refusal(tmp_path, f'[serve]\n{key} = "{value}"\n')
+    assert "a table of names" in refusal(tmp_path, '[serve.users]\nada = "all"\n')
 
 
 def test_the_token_itself_is_no_setting(tmp_path: Path) -> None:

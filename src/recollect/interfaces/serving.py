@@ -17,6 +17,7 @@ from recollect.interfaces.http.guard import LARGEST_BODY, Guard, SafeHeaders, ca
 from recollect.interfaces.http.logs import Logged
 from recollect.interfaces.http.metrics import Metrics
 from recollect.interfaces.http.problems import ProblemResponses
+from recollect.interfaces.http.proxied_users import ProxiedUsers
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.http import http_app
 from recollect.interfaces.web import login, pages, sessions
@@ -44,8 +45,9 @@ def create_app(
         max_body_size=LARGEST_BODY,
     )
     guarded = Guard(
-        app, names=names, credentials=credentials, audit=service.own.audit, problems=problems
-    )
+        app, names=names, credentials=credentials, audit=service.own.audit, problems=problems,
+        users=ProxiedUsers(service.own.settings.serve),
+    )  # fmt: skip
     return Logged(SafeHeaders(guarded), metrics)
 
 

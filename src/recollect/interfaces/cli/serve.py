@@ -179,6 +179,12 @@ def _credentials(
     name = settings.serve.token_env
     token = os.environ.get(name, "").strip()
     stored = TokenStore(home)
+    if settings.serve.proxies and (args.no_auth or args.socket):
+        flag = "--no-auth" if args.no_auth else "--socket"
+        raise UserError(
+            f"{flag} lets every caller do everything, and serve.proxies wants to know who calls. "
+            "Leave one of them out."
+        )
     if token and len(token) < SHORTEST_TOKEN:
         raise UserError(
             f"The token in {name} is too short. Use {SHORTEST_TOKEN} characters or more."
@@ -194,7 +200,8 @@ def _credentials(
     if args.no_auth or args.socket:
         return Credentials([], stored), None
     secret, own = own_token(home, stored)
-    if not is_loopback(args.host) and not token and not stored.any_live(besides=own.id):
+    others = token or settings.serve.proxies or stored.any_live(besides=own.id)
+    if not is_loopback(args.host) and not others:
         raise UserError(
             f"Serving on {args.host} needs a token, since others can reach it. Create one with "
             f"`recollect token create`, or set {name} to a secret of {SHORTEST_TOKEN} characters "

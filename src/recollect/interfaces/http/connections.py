@@ -134,6 +134,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app, http=TimedProtocol, log_config=None, ws="none", access_log=False,
                 server_header=False, lifespan="on", timeout_graceful_shutdown=GRACE_S,
+                proxy_headers=False,  # a client's address is where its connection comes from
             )
         )  # fmt: skip
         self._ended = ended or threading.Event()

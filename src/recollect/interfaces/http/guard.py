@@ -17,6 +17,7 @@ from recollect.auth.credentials import UNKNOWN, Credentials
 from recollect.errors import StoreError
 from recollect.interfaces.http.cookies import session_secret, set_cookie
 from recollect.interfaces.http.problems import ProblemResponses
+from recollect.interfaces.http.proxied_users import NO_PROXY, ProxiedUsers
 from recollect.interfaces.http.service import CALLER
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -34,6 +35,7 @@ NOTED = (403, 421)
 ASKED = "This server needs a token: send it as `Authorization: Bearer …`."
 # One sentence for all cases, so that trying tokens out reveals nothing about existing ones.
 NOT_VALID = "This token is not valid: it is unknown, revoked or expired."
+NOT_NAMED = "The proxy must name one user, in one line of up to 100 characters."
 
 
 def is_loopback(host: str) -> bool:
@@ -72,8 +74,10 @@ class Guard:
         credentials: Credentials,
         audit: Audit,
         problems: ProblemResponses,
+        users: ProxiedUsers = NO_PROXY,
     ) -> None:
         self._app = app
+        self._users = users
         self._problems = problems
         self._audit = audit
         self._names = LOOPBACK | set(filter(None, map(_own_name, names)))
@@ -137,9 +141,12 @@ class Guard:
         if path.startswith(OPEN_PATHS):
             return NOBODY
         token, session = _sent_token(headers), session_secret(self._credentials, scope)
+        why = NOT_VALID
         try:
             if token is not None:
                 check = self._credentials.token(token)
+            elif (user := self._users.named(scope, headers)) is not None:
+                check, why = user, NOT_NAMED
             elif session is not None:
                 check = self._credentials.session(session)
             else:
@@ -150,7 +157,7 @@ class Guard:
             scope["browser_session"] = check.session
             return check.caller
         self._audit.refused(check.caller, "request", "", check.wrong)
-        return self._refusal(scope, headers, NOT_VALID)
+        return self._refusal(scope, headers, why)
 
     def _unknown(self, scope: Scope, headers: Headers) -> Refusal:
         """The refusal of a request without a token. Sending a person to the login is none."""
