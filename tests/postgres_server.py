@@ -157,7 +157,7 @@ def each_store(request: pytest.FixtureRequest) -> Iterator[str]:
 
     url = request.getfixturevalue("postgres_url")
 
-    def opened(file: Path, *_: str, brief: bool, **others: object) -> PostgresStore:
+    def opened(file: Path, *_: object, brief: bool, **others: object) -> PostgresStore:
         return PostgresStore(url, f"{os.getpid()}{file}", brief=brief)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -33,6 +33,11 @@ class StoreError(RecollectError):
     """The vault cannot be read or written: not a database, too new, read-only, disk full."""
 
 
+class Interrupted(StoreError):
+    """The connection to a shared database was lost; nothing of this write was kept. The same may
+    succeed when it is tried again."""
+
+
 class Locked(StoreError):
     """The vault is encrypted, and the key is missing or wrong."""
 

@@ -294,10 +294,12 @@ Policies = dict[str, PolicySettings]
 
 class StoreSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[store]`: the database that holds the home's vault, and the vault's name there; without a
-    `url` it is a file in the home."""
+    `url` it is a file in the home. `retry_s`: how long a write or a search waits for a database
+    that is away, as while its primary moves."""
 
     url: str = ""
     vault: VaultName = "main"
+    retry_s: Seconds = 30.0
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):

@@ -85,33 +85,51 @@ if not TYPE_CHECKING:
 class LaterMethod:
     """Takes the method's place until somebody asks for it."""
 
-    def __init__(self, later: Later, capabilities: tuple[str, ...], *, anywhere: bool) -> None:
-        self._later, self._capabilities, self._anywhere = later, capabilities, anywhere
+    def __init__(
+        self, later: Later, capabilities: tuple[str, ...], *, anywhere: bool, again: bool
+    ) -> None:
+        self._later, self._capabilities = later, capabilities
+        self._made = partial(method, anywhere=anywhere, again=again)
         self.needs = frozenset(capabilities)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
     def __get__(self, door: Recollect | None, owner: type) -> Any:
-        made = method(self._later.function, *self._capabilities, anywhere=self._anywhere)
+        made = self._made(self._later.function, *self._capabilities)
         setattr(owner, self._name, made)
         return getattr(owner if door is None else door, self._name)
 
 
 def method(
-    function: Callable[Concatenate[Session, P], Answer], *capabilities: str, anywhere: bool = False
+    function: Callable[Concatenate[Session, P], Answer],
+    *capabilities: str,
+    anywhere: bool = False,
+    again: bool = False,
 ) -> Callable[Concatenate[Recollect, P], Answer]:
     """A room's function as a method of the door. That the caller has these capabilities is checked
-    before anything of it runs; see `needs`."""
+    before anything of it runs; see `needs`. `again`: it only reads, or writes once and at its end,
+    so it is repeated where the connection to a shared database was lost."""
     if isinstance(function, Later):
-        return LaterMethod(function, capabilities, anywhere=anywhere)  # type: ignore[return-value]
+        return LaterMethod(function, capabilities, anywhere=anywhere, again=again)  # type: ignore[return-value]
 
     @needs(*capabilities, anywhere=anywhere)
     @wraps(function)
     def called(door: Recollect, /, *args: P.args, **named: P.kwargs) -> Answer:
+        if again:
+            return door.session.store.database.retrying(
+                lambda: function(door.session, *args, **named)
+            )
         return function(door.session, *args, **named)
 
     return called
+
+
+def repeatable(
+    function: Callable[Concatenate[Session, P], Answer], *capabilities: str, anywhere: bool = False
+) -> Callable[Concatenate[Recollect, P], Answer]:
+    """The same for what may be done again."""
+    return method(function, *capabilities, anywhere=anywhere, again=True)
 
 
 class Recollect:
@@ -253,45 +271,45 @@ class Recollect:
 
     # Writing
 
-    save = method(writing.save, WRITE)
-    save_all = method(writing.save_all, WRITE)
-    similar = method(similar_memories.similar, WRITE)
+    save = repeatable(writing.save, WRITE)
+    save_all = repeatable(writing.save_all, WRITE)
+    similar = repeatable(similar_memories.similar, WRITE)
     import_lines = method(importing.import_lines, WRITE)
-    edit = method(writing.edit, WRITE)
-    edited = method(writing.edited, WRITE)
-    edit_all = method(writing.edit_all, WRITE)
-    pin = method(writing.pin, WRITE)
-    unpin = method(writing.unpin, WRITE)
-    tag = method(writing.tag, WRITE)
-    move = method(writing.move, WRITE)
-    forget = method(writing.forget, DELETE)
-    supersede = method(writing.supersede, WRITE)
+    edit = repeatable(writing.edit, WRITE)
+    edited = repeatable(writing.edited, WRITE)
+    edit_all = repeatable(writing.edit_all, WRITE)
+    pin = repeatable(writing.pin, WRITE)
+    unpin = repeatable(writing.unpin, WRITE)
+    tag = repeatable(writing.tag, WRITE)
+    move = repeatable(writing.move, WRITE)
+    forget = repeatable(writing.forget, DELETE)
+    supersede = repeatable(writing.supersede, WRITE)
     merge = method(lifecycle.merge, WRITE, DELETE)
-    trash = method(lifecycle.trash, SEARCH, DELETE)
-    selected_in_trash = method(lifecycle.selected_in_trash, SEARCH, DELETE)
-    restore = method(lifecycle.restore, DELETE)
+    trash = repeatable(lifecycle.trash, SEARCH, DELETE)
+    selected_in_trash = repeatable(lifecycle.selected_in_trash, SEARCH, DELETE)
+    restore = repeatable(lifecycle.restore, DELETE)
     empty_trash = method(lifecycle.empty_trash, DELETE)
-    undo = method(past_versions.undo, WRITE)
-    feedback = method(result_feedback.feedback, WRITE)
-    unlearn = method(result_feedback.unlearn, WRITE)
+    undo = repeatable(past_versions.undo, WRITE)
+    feedback = repeatable(result_feedback.feedback, WRITE)
+    unlearn = repeatable(result_feedback.unlearn, WRITE)
     publish = method(sharing.publish, WRITE, SEARCH)
     unpublish = method(sharing.unpublish, DELETE)
 
     # Searching
 
-    search = method(searching.search, SEARCH, anywhere=True)
-    deferral = method(searching.deferral, SEARCH, anywhere=True)
-    candidates = method(searching.candidates, SEARCH)
-    run_recipe = method(searching.run_recipe, SEARCH)
-    context = method(agent_context.context, SEARCH)
-    related = method(searching.related, SEARCH)
-    show = method(searching.show, SEARCH, anywhere=True)
-    chain = method(searching.chain, SEARCH)
-    located = method(searching.located, SEARCH, anywhere=True)
-    retrieve = method(retrieval.retrieve, SEARCH, anywhere=True)
-    looked_up = method(searching.looked_up, SEARCH, anywhere=True)
-    in_file = method(file_places.in_file, SEARCH)
-    mentioned = method(file_places.mentioned, SEARCH)
+    search = repeatable(searching.search, SEARCH, anywhere=True)
+    deferral = repeatable(searching.deferral, SEARCH, anywhere=True)
+    candidates = repeatable(searching.candidates, SEARCH)
+    run_recipe = repeatable(searching.run_recipe, SEARCH)
+    context = repeatable(agent_context.context, SEARCH)
+    related = repeatable(searching.related, SEARCH)
+    show = repeatable(searching.show, SEARCH, anywhere=True)
+    chain = repeatable(searching.chain, SEARCH)
+    located = repeatable(searching.located, SEARCH, anywhere=True)
+    retrieve = repeatable(retrieval.retrieve, SEARCH, anywhere=True)
+    looked_up = repeatable(searching.looked_up, SEARCH, anywhere=True)
+    in_file = repeatable(file_places.in_file, SEARCH)
+    mentioned = repeatable(file_places.mentioned, SEARCH)
     recipe = method(Session.recipe, SEARCH, anywhere=True)
 
     # Browsing
@@ -311,34 +329,34 @@ class Recollect:
         where it stood; `as_of` lists what there was at that moment."""
         return browsing.browse(self.session, filter, limit, after, newest=newest, as_of=as_of)
 
-    timeline = method(timelines.timeline, SEARCH)
-    history = method(past_versions.history, SEARCH)
-    selected = method(bulk.selected, SEARCH)
-    facets = method(browsing.facets, SEARCH)
-    overview = method(browsing.overview, SEARCH)
-    unknown_project = method(browsing.unknown_project, SEARCH)
-    dates = method(browsing.dates, SEARCH)
-    expiring = method(browsing.expiring, SEARCH)
-    expired = method(browsing.expired, SEARCH)
-    ending = method(browsing.ending, SEARCH)
-    usage = method(browsing.usage, SEARCH)
-    completed_ids = method(browsing.completed_ids, SEARCH)
+    timeline = repeatable(timelines.timeline, SEARCH)
+    history = repeatable(past_versions.history, SEARCH)
+    selected = repeatable(bulk.selected, SEARCH)
+    facets = repeatable(browsing.facets, SEARCH)
+    overview = repeatable(browsing.overview, SEARCH)
+    unknown_project = repeatable(browsing.unknown_project, SEARCH)
+    dates = repeatable(browsing.dates, SEARCH)
+    expiring = repeatable(browsing.expiring, SEARCH)
+    expired = repeatable(browsing.expired, SEARCH)
+    ending = repeatable(browsing.ending, SEARCH)
+    usage = repeatable(browsing.usage, SEARCH)
+    completed_ids = repeatable(browsing.completed_ids, SEARCH)
     duplicates = method(comparison.duplicates, SEARCH)
 
     # Review
 
     capture = method(captures.capture, WRITE)
-    review = method(reviews.review, SEARCH)
+    review = repeatable(reviews.review, SEARCH)
     decide = method(reviews.decide, SEARCH, DELETE)
     settle = method(reviews.settle, SEARCH, DELETE)
-    propose = method(reviews.propose, SEARCH, WRITE)
+    propose = repeatable(reviews.propose, SEARCH, WRITE)
     decide_or_propose = method(reviews.decide_or_propose, SEARCH, WRITE)
 
     # What people said
 
-    opinions = method(result_feedback.opinions, SEARCH)
-    judged = method(result_feedback.judged, SEARCH)
-    learned = method(result_feedback.learned, SEARCH)
+    opinions = repeatable(result_feedback.opinions, SEARCH)
+    judged = repeatable(result_feedback.judged, SEARCH)
+    learned = repeatable(result_feedback.learned, SEARCH)
     export = method(browsing.export, SEARCH)
     export_all = method(browsing.export_all, SEARCH, DELETE)
     export_salvaged = method(browsing.export_salvaged, SEARCH, DELETE)
@@ -349,7 +367,7 @@ class Recollect:
     add_instructions = method(file_folders.add_instructions, WRITE, ADMIN)
     add_transcripts = method(file_folders.add_transcripts, WRITE, ADMIN)
     sync_folder = method(file_folders.sync_folder, WRITE, ADMIN)
-    folders = method(file_folders.folders, SEARCH)
+    folders = repeatable(file_folders.folders, SEARCH)
     remove_folder = method(file_folders.remove_folder, DELETE, ADMIN)
     follow_folders = method(file_folders.follow_folders, WRITE, ADMIN)
 

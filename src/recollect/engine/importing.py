@@ -68,17 +68,22 @@ def import_lines(
             return counts._replace(bad=[(line.number, line.reason) for line in bad])
     feedback: Counter[FeedbackEvent] = Counter()
     writing = partial(session.writing, "import", operation=WriteOperation(), bulk=True)
-    for several in writes:
-        before = counts
+
+    def saved(several: Sequence[Batch]) -> Imported:
+        counts, said = Imported(0, 0, 0, [], Counter()), feedback.copy()
         with suppress(_Undone), writing() as write:
             for batch in several:
-                done = _save_lines(session, write, batch, feedback, progress)
-                counts = counts.plus(done)
+                counts = counts.plus(_save_lines(session, write, batch, said, progress))
             if dry_run:
                 raise _Undone
-        changed = counts.changed - before.changed
-        if changed and not dry_run:
-            session.wrote("import", count=changed)
+        feedback.update(said - feedback)
+        return counts
+
+    for several in writes:
+        done = session.store.database.retrying(partial(saved, several))
+        counts = counts.plus(done)
+        if done.changed and not dry_run:
+            session.wrote("import", count=done.changed)
     return counts
 
 

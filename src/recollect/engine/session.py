@@ -21,7 +21,7 @@ from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
 from recollect.engine.redaction import Redaction
-from recollect.errors import Forbidden, ProviderError, RecollectError, UserError
+from recollect.errors import Forbidden, Interrupted, ProviderError, RecollectError, UserError
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.models.embedding_queue import embed_queries, embed_waiting
@@ -31,6 +31,7 @@ from recollect.recipes.registry import Recipes
 from recollect.settings import (
     LockSettings,
     Settings,
+    StoreSettings,
     home_folder,
     load_settings,
 )
@@ -240,13 +241,14 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         from recollect.store.history import parse_keep  # noqa: PLC0415  start-up time
 
         keep = parse_keep(self.settings.history.keep)
-        if store.history.due(keep, self.clock()):
 
-            def compact(stopped: Callable[[], bool]) -> None:
-                while store.history.compact(keep, self.clock()) and not stopped():
-                    pass
+        def compact(stopped: Callable[[], bool]) -> None:
+            while store.history.compact(keep, self.clock()) and not stopped():
+                pass
 
-            self.late.do(compact)
+        with suppress(Interrupted):  # the write is done, whatever becomes of the connection
+            if store.history.due(keep, self.clock()):
+                self.late.do(compact)
 
     def wrote(self, action: str, ids: Sequence[str] | None = None, count: int = 1) -> None:
         """Note what was changed; an empty list of ids changed nothing."""
@@ -284,7 +286,8 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         """Take care of the vectors of what was saved, here or in another store: at once where that
         is quick, else in the background, so that no save waits."""
         if memories and self.models.embeds():
-            self.background.saved((store or self.store).vectors, memories)
+            with suppress(Interrupted):  # who embeds what waits finds them
+                self.background.saved((store or self.store).vectors, memories)
 
     def embed_now(self, progress: Callable[[int], None] = lambda done: None) -> str | None:
         """Embed what has no vector yet; returns the reason when the model failed, else None."""
@@ -328,8 +331,7 @@ def open_session(
         raise useless
     store = opened_store(
         file,
-        settings.store.url if path is None else "",
-        settings.store.vault,
+        settings.store if path is None else replace(settings.store, url=""),
         brief=brief,
         keys=_keys(settings.vault, environment, passphrase, asked=at_rest),
         at_rest=at_rest or damaged,
@@ -366,14 +368,14 @@ def open_session(
 
 
 def opened_store(
-    file: Path, url: str, vault: str, *, brief: bool, keys: KeySource, at_rest: bool
+    file: Path, place: StoreSettings, *, brief: bool, keys: KeySource, at_rest: bool
 ) -> VaultStore:
     """The vault in this file, or with a URL the one of that name in a database."""
-    if not url:
+    if not place.url:
         return SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest)
     from recollect.store.postgres.store import PostgresStore  # noqa: PLC0415  start-up time
 
-    return PostgresStore(url, vault, brief=brief)
+    return PostgresStore(place.url, place.vault, retry_s=place.retry_s, brief=brief)
 
 
 def _configured(settings: LockSettings, environment: Mapping[str, str]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from threading import local
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from recollect.store.base import (
     CapturedRemark,
@@ -27,6 +27,8 @@ from recollect.types import Filter, Memory
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
+
+Done = TypeVar("Done")
 
 
 class Finding(NamedTuple):
@@ -56,6 +58,10 @@ class VaultDatabase(Protocol):
 
     def probe(self) -> None:
         """Raise what a search would raise."""
+
+    def retrying(self, action: Callable[[], Done]) -> Done:
+        """What `action` returns. Where the connection to a database was lost in its middle, and
+        nothing of it was written, it is called again, for as long as the settings say."""
 
     def note_damage(self, sentence: str | None) -> None:
         """Note that the vault is damaged, or with None that it is not."""

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import psycopg
 
-from recollect.errors import StoreError
+from recollect.errors import Interrupted, StoreError
 from recollect.store.base import KeywordIndexName
-from recollect.store.postgres.errors import BUSY_SECONDS, SEARCH_SECONDS, as_store_errors
+from recollect.store.postgres.errors import (
+    BUSY_SECONDS,
+    SEARCH_SECONDS,
+    SOON,
+    as_store_errors,
+    is_passing,
+)
 from recollect.store.postgres.migration import SCHEMA, check_version, refuse_other_version
 from recollect.store.postgres.pool import Connection, pool_of
 
@@ -21,17 +29,35 @@ SET_LOCAL = """
 SELECT set_config('search_path', 'recollect, public', true),
        set_config('recollect.vault', %s, true), set_config('statement_timeout', %s, true)"""
 READS = f"SET LOCAL statement_timeout = '{SEARCH_SECONDS:.0f}s'"
-WRITES = f"SET LOCAL lock_timeout = '{BUSY_SECONDS:.0f}s'"
+# A writer whose machine is gone without a word holds the vault's lock no longer than that.
+WRITES = f"""SET LOCAL lock_timeout = '{BUSY_SECONDS:.0f}s'; SET LOCAL tcp_keepalives_idle = 10;
+SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3"""
 NO_LIMITS = "SET LOCAL idle_in_transaction_session_timeout = 0"
 SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool"
 FIND = "SELECT key, secret FROM vaults WHERE name = %s"
 MAKE = "INSERT INTO vaults (name, secret) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 LOCK = """
-SELECT last_key, last_write, pg_current_xact_id()::text, (SELECT max(number) FROM migrations)
+SELECT last_key, last_write, extract(epoch FROM clock_timestamp())::float8,
+       (SELECT max(number) FROM migrations)
   FROM vaults WHERE key = vault() FOR UPDATE"""
-DONE = "UPDATE vaults SET changes = changes + 1 WHERE key = vault()"
-OUTCOME = "SELECT pg_xact_status(%s::xid8)"
+DONE = """
+INSERT INTO outcomes VALUES (vault(), '{token}');
+UPDATE vaults SET changes = changes + 1 WHERE key = vault(); COMMIT"""
+# Whoever had the lock has it no longer, so the write that was cut off is there or will never be.
+OUTCOME = f"""{WRITES}; SELECT 1 FROM vaults WHERE key = vault() FOR UPDATE;
+SELECT count(*) FROM outcomes WHERE vault = vault() AND token = '{{token}}'; COMMIT"""
+RETRY_S = 30.0
+# By so much clocks may differ. History is ordered by them, as is what is newer.
+CLOCKS_DIFFER_S = 300
+UNKNOWN = (
+    "The connection to {place} was lost while a write was confirmed, and did not come back within "
+    "{seconds:g} seconds: it may have been written or not. Look for it before you write it again."
+)
+WRONG_CLOCK = (
+    "The clock of this machine and that of {place} differ by {seconds:.0f} seconds, so nothing was "
+    "written; set the wrong one right."
+)
 
 
 Read = TypeVar("Read")
@@ -39,11 +65,10 @@ Read = TypeVar("Read")
 
 class VaultLock(NamedTuple):
     """What a write finds when it is the only one: the numbers given last to a memory and to a
-    write, and its own number in PostgreSQL."""
+    write."""
 
     last_key: int
     last_write: int
-    transaction: str
 
 
 class WordLookup(Protocol):
@@ -80,12 +105,13 @@ class PostgresDatabase:
 
     locked = at_rest = False  # whoever runs a database encrypts its disks
 
-    def __init__(self, url: str, vault: str) -> None:
+    def __init__(self, url: str, vault: str, *, retry_s: float = RETRY_S) -> None:
         self._pool = pool_of(url)
         self.place = self._pool.place
+        self._retry_s = retry_s
         self._local = threading.local()
         self._key = 0
-        self._closed = False
+        self._frozen = self._closed = False
         try:
             self._open(vault)
         except BaseException:
@@ -95,11 +121,18 @@ class PostgresDatabase:
     def _open(self, vault: str) -> None:
         with self._transaction("", READS) as connection:
             check_version(connection, self.place)
-            self.frozen = bool(connection.execute(READ_ONLY).fetchall()[0][0])
+            self._frozen = bool(connection.execute(READ_ONLY).fetchall()[0][0])
             if not (found := connection.execute(FIND, (vault,)).fetchall()):
                 connection.execute(MAKE, (vault, os.urandom(32)))
                 found = connection.execute(FIND, (vault,)).fetchall()
             [(self._key, self.secret)] = found
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it can only be read; a replica may have become the primary meanwhile."""
+        if self._frozen:
+            self._frozen = bool(self.rows(READ_ONLY)[0][0])
+        return self._frozen
 
     def attach(self, words: WordLookup, merging: AfterWrites) -> None:
         """Give it what filters and writes need, and what needs a database itself."""
@@ -111,43 +144,51 @@ class PostgresDatabase:
             with self._reading("") as connection:
                 return connection.execute(sql, values or None).fetchall()
         with as_store_errors(self.place):
-            return self._alone(sql, values)
+            connection, rows = self._reached(partial(self._alone, sql, values))
+            self._pool.give(connection)
+            return rows
 
-    def _alone(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+    def _alone(
+        self, sql: str, values: tuple[object, ...], connection: Connection
+    ) -> list[tuple[Any, ...]]:
         """The rows of a statement in a transaction of its own, all of it sent at once."""
-        connection = self._taken()
-        for fresh in (False, True):
-            try:
-                with connection.pipeline():
-                    connection.execute("BEGIN READ ONLY")
-                    connection.execute(
-                        SET_LOCAL, (str(self._key), f"{SEARCH_SECONDS * 1000:.0f}ms")
-                    )
-                    found = connection.execute(sql, values or None)
-                    connection.execute("COMMIT")
-                rows = found.fetchall()
-                break
-            except psycopg.OperationalError:
-                if fresh or not connection.closed:
-                    self._leave(connection)
-                    raise
-                connection = self._pool.take(fresh=True)  # it was cut off while nobody used it
-            except BaseException:
-                self._leave(connection)
-                raise
-        self._pool.give(connection)
-        return rows
+        with connection.pipeline():
+            connection.execute("BEGIN READ ONLY")
+            connection.execute(SET_LOCAL, (str(self._key), f"{SEARCH_SECONDS * 1000:.0f}ms"))
+            found = connection.execute(sql, values or None)
+            connection.execute("COMMIT")
+        return found.fetchall()
 
-    def _taken(self) -> Connection:
+    def _reached(self, use: Callable[[Connection], Read]) -> tuple[Connection, Read]:
+        """A connection, and what `use` made with it. A database that is away is waited for."""
         if self._closed:
             raise StoreError(f"The vault in {self.place} is closed.")
-        return self._pool.take()
+        give_up = getattr(self._local, "give_up", None) or time.monotonic() + self._retry_s
 
-    def _leave(self, connection: Connection) -> None:
-        """Give a connection back after an error, without a transaction."""
-        if not connection.closed:
-            connection.execute("ROLLBACK")
-        self._pool.give(connection)
+        def retry(error: psycopg.Error) -> bool:
+            if self._key == 0 and not any(words in str(error) for words in SOON):
+                return False  # when it is opened, a wrong address is likelier than a primary's move
+            known = self._frozen and isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
+            return not known and time.monotonic() < give_up
+
+        return self._pool.reached(use, retry)
+
+    def retrying(self, action: Callable[[], Read]) -> Read:
+        """What `action` returns. Where the connection is lost in its middle, and nothing of it was
+        written, it is called again, until the time for that is over."""
+        if getattr(self._local, "give_up", None) is not None:
+            return action()
+        self._local.give_up = give_up = time.monotonic() + self._retry_s
+        self._local.wrote = False
+        try:
+            while True:
+                try:
+                    return action()
+                except Interrupted:
+                    if self._frozen or self._local.wrote or time.monotonic() > give_up:
+                        raise
+        finally:
+            self._local.give_up = None
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection; what is read in the block is of one moment."""
@@ -179,7 +220,8 @@ class PostgresDatabase:
         """A transaction that is the vault's only one that writes, and is durable at its end. Who
         is not patient gets StoreError while another one writes."""
         lock = LOCK if patient else f"{LOCK} NOWAIT"
-        with self._transaction("", f"{WRITES}; {lock}", DONE) as connection:
+        token = os.urandom(16).hex()
+        with self._transaction("", f"{WRITES}; {lock}", token) as connection:
             yield connection
 
     @property
@@ -193,25 +235,31 @@ class PostgresDatabase:
         self._local.block.flush = flush
 
     @contextmanager
-    def _transaction(self, mode: str, first: str, last: str = "") -> Iterator[Connection]:
-        """A transaction of this thread, about this vault; `first` and `last` are sent together
-        with its beginning and its end."""
+    def _transaction(self, mode: str, first: str, token: str = "") -> Iterator[Connection]:
+        """A transaction of this thread, about this vault; `first` is sent together with its
+        beginning. One that writes has a token, by which its outcome can be learned."""
         with as_store_errors(self.place):
             begin = BEGIN.format(mode=mode, vault=self._key, first=first)
-            connection, found = self._begun(begin)
+            connection, found = self._reached(lambda connection: _last_row(connection, begin))
             before = getattr(self._local, "block", None)
             self._local.block = _Block(connection, snapshot=mode == SNAPSHOT)
             try:
-                if last:
-                    *lock, version = found
-                    self._local.lock = VaultLock(*lock)
-                    refuse_other_version(version, self.place)
+                if token:
+                    self._local.lock = self._lock_of(*found)
                 yield connection
-                self._commit(connection, last)
+                if token:
+                    self._commit(connection, token)
+                else:
+                    connection.execute("COMMIT")
             finally:
                 self._local.block = before
-                in_transaction = connection.info.transaction_status.name in ("INTRANS", "INERROR")
-                (self._leave if in_transaction else self._pool.give)(connection)
+                self._pool.give(connection)
+
+    def _lock_of(self, last_key: int, last_write: int, now: float, version: int) -> VaultLock:
+        refuse_other_version(version, self.place)
+        if (apart := abs(now - time.time())) > CLOCKS_DIFFER_S:
+            raise StoreError(WRONG_CLOCK.format(place=self.place, seconds=apart))
+        return VaultLock(last_key, last_write)
 
     @contextmanager
     def aside(self) -> Iterator[Connection]:
@@ -226,48 +274,29 @@ class PostgresDatabase:
     def outside(self) -> Iterator[Connection]:
         """A connection without a transaction, about no vault."""
         with as_store_errors(self.place):
-            connection, _ = self._begun("SELECT")
+            connection, _ = self._reached(lambda connection: _last_row(connection, "SELECT"))
             try:
                 yield connection
             finally:
-                in_transaction = connection.info.transaction_status.name in ("INTRANS", "INERROR")
-                (self._leave if in_transaction else self._pool.give)(connection)
+                self._pool.give(connection)
 
-    def _begun(self, begin: str) -> tuple[Connection, tuple[Any, ...]]:
-        """A connection after these statements, and the row that the last of them gave."""
-        connection = self._taken()
-        for fresh in (False, True):
-            try:
-                cursor = connection.execute(begin)
-                while cursor.nextset():
-                    pass
-                row = cursor.fetchone() if cursor.description else None
-                return connection, row or ()
-            except psycopg.OperationalError:
-                if fresh or not connection.closed:
-                    self._leave(connection)
-                    raise
-                connection = self._pool.take(fresh=True)  # it was cut off while nobody used it
-            except BaseException:
-                self._leave(connection)
-                raise
-        raise AssertionError("a fresh connection begins, or raises")
-
-    def _commit(self, connection: Connection, last: str) -> None:
+    def _commit(self, connection: Connection, token: str) -> None:
         try:
-            connection.execute(f"{last}; COMMIT" if last else "COMMIT")
-        except psycopg.OperationalError:
-            if not last or not connection.closed or not self._committed():
+            connection.execute(DONE.format(token=token))
+        except psycopg.Error as error:
+            if not is_passing(error) or not self._committed(token):
                 raise
+        self._local.wrote = True
 
-    def _committed(self) -> bool:
+    def _committed(self, token: str) -> bool:
         """Whether a write was committed whose connection was lost before its answer came."""
-        connection = self._pool.take(fresh=True)
+        sql = BEGIN.format(mode="", vault=self._key, first=OUTCOME.format(token=token))
         try:
-            [(outcome,)] = connection.execute(OUTCOME, (self.lock.transaction,)).fetchall()
-        finally:
-            self._pool.give(connection)
-        return bool(outcome == "committed")
+            connection, found = self._reached(lambda connection: _last_row(connection, sql))
+        except psycopg.Error as error:
+            raise StoreError(UNKNOWN.format(place=self.place, seconds=self._retry_s)) from error
+        self._pool.give(connection)
+        return bool(found[0])
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -285,3 +314,12 @@ class PostgresDatabase:
     def close(self) -> None:
         self._closed = True
         self._pool.leave()
+
+
+def _last_row(connection: Connection, sql: str) -> Any:
+    """The first row of the last of these statements that gave any."""
+    cursor, row = connection.execute(sql), None
+    while True:
+        row = cursor.fetchone() if cursor.description else row
+        if not cursor.nextset():
+            return row

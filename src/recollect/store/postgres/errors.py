@@ -9,7 +9,7 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 
-from recollect.errors import StoreError
+from recollect.errors import Interrupted, StoreError
 
 # How long a write waits for others: as long as one to a vault in a file does.
 BUSY_SECONDS = 60.0
@@ -22,11 +22,31 @@ REFUSED = {
     "no password supplied": "PostgreSQL wants a password for {place}; give it in `store.url` or in "
     "the environment variable PGPASSWORD.",
     "does not exist": "PostgreSQL knows no such database or user: {place}; check `store.url`.",
-    "could not translate host name": "There is no host of that name: {place}; check `store.url`.",
+    "failed to resolve host": "There is no host of that name: {place}; check `store.url`.",
+    "session is read-only": "None of the servers of {place} takes writes now; try again later.",
     "too many clients": "PostgreSQL accepts no more connections to {place}; try again later.",
     "starting up": "PostgreSQL is just starting at {place}; try again.",
     "shutting down": "PostgreSQL is just stopping at {place}; try again.",
 }
+# What no second try makes better.
+FINAL = ("password authentication failed", "no password supplied", "does not exist")
+# What a server says that will soon answer, be it the same one.
+SOON = ("starting up", "shutting down", "in recovery mode", "not yet accepting", "is read-only")
+# The server ends, is a primary no longer, or as a replica had to give way to the primary.
+MOVED = (
+    errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow,
+    errors.ReadOnlySqlTransaction, errors.SerializationFailure,
+)  # fmt: skip
+
+
+def is_passing(error: psycopg.Error) -> bool:
+    """Whether the same may succeed on another connection: this one was lost, or not made."""
+    if isinstance(error, MOVED):
+        return True
+    lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+    if not lost or isinstance(error, errors.PipelineAborted):
+        return False
+    return not any(words in str(error) for words in FINAL)
 
 
 def place_of(url: str) -> str:
@@ -39,9 +59,11 @@ def place_of(url: str) -> str:
             "`store.url` is not an address of a database; write it like "
             "postgresql://user@host:5432/database."
         ) from None
-    host = parts.get("host") or "this machine"
-    port = f":{parts['port']}" if parts.get("port") else ""
-    return f"{parts.get('dbname') or parts.get('user') or 'the database'} at {host}{port}"
+    hosts = str(parts.get("host") or "this machine").split(",")
+    ports = str(parts.get("port") or "").split(",")
+    ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
+    places = [f"{host}:{port}" if port else host for host, port in zip(hosts, ports, strict=True)]
+    return f"{parts.get('dbname') or parts.get('user') or 'the database'} at {', '.join(places)}"
 
 
 @contextmanager
@@ -50,10 +72,11 @@ def as_store_errors(place: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise StoreError(_sentence(place, error)) from error
+        raised = Interrupted if is_passing(error) else StoreError
+        raise raised(sentence(place, error)) from error
 
 
-def _sentence(place: str, error: psycopg.Error) -> str:
+def sentence(place: str, error: psycopg.Error) -> str:
     reason = _reason(error)
     match error:
         case errors.QueryCanceled():

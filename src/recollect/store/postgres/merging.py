@@ -50,6 +50,8 @@ DELETE FROM segment_changes c WHERE c.vault = vault()
    AND (c.segment < (SELECT min(s.number) FROM segments s WHERE s.vault = vault() AND s.ready)
         OR EXISTS (SELECT 1 FROM segment_changes l
                     WHERE l.vault = vault() AND l.memory = c.memory AND l.seq > c.seq))"""
+# Nobody asks longer than `store.retry_s` whether a write was committed, which is an hour at most.
+TOLD = "DELETE FROM outcomes WHERE vault = vault() AND at < now() - interval '2 hours'"
 UNREADY = "SELECT number FROM segments WHERE vault = vault() AND NOT ready"
 OF_SEGMENT = {"postings": "segment", "segment_documents": "segment", "segments": "number"}
 WITHIN = """
@@ -108,6 +110,7 @@ class Merging:
         with self._database.aside() as connection:
             if not connection.execute(LOCK).fetchall()[0][0]:
                 return
+            connection.execute(TOLD)
             self._remove_unready()
             with suppress(Abandoned):
                 while group := self._due(scrub=scrub):

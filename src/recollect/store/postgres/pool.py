@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
-from recollect.store.postgres.errors import as_store_errors, place_of
+from recollect.store.postgres.errors import as_store_errors, is_passing, place_of
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-CONNECT_SECONDS = 10
+Made = TypeVar("Made")
+# What a URL may say otherwise. A machine that is gone without a word is noticed in 25 seconds.
+LIBPQ = {
+    "connect_timeout": 5, "application_name": "recollect", "keepalives_idle": 10,
+    "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 25_000,
+}  # fmt: skip
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0  # between two tries to connect
 
 
 class Pool:
@@ -34,16 +44,37 @@ class Pool:
                 return self._idle.pop()
         # Autocommit: transactions are begun by statements, together with their settings. Nothing
         # is prepared: a pooler between us and the database may give each one another connection.
-        return psycopg.connect(
-            self._url,
-            autocommit=True,
-            prepare_threshold=None,
-            connect_timeout=CONNECT_SECONDS,
-            application_name="recollect",
-        )
+        given: dict[str, Any] = LIBPQ | conninfo_to_dict(self._url)
+        return psycopg.connect(autocommit=True, prepare_threshold=None, **given)
+
+    def reached(
+        self, use: Callable[[Connection], Made], retry: Callable[[psycopg.Error], bool]
+    ) -> tuple[Connection, Made]:
+        """A connection, and what `use` made with it: one that is kept or, should it have been cut
+        off, a fresh one; and while that fails and `retry` says so, others."""
+        fresh, pause = False, FIRST_PAUSE_S
+        while True:
+            connection = None
+            try:
+                connection = self.take(fresh=fresh)
+                return connection, use(connection)
+            except BaseException as error:
+                if connection is not None:
+                    self.give(connection)
+                if not isinstance(error, psycopg.Error) or not is_passing(error):
+                    raise
+                if fresh or connection is None:
+                    if not retry(error):
+                        raise
+                    time.sleep(pause)
+                    pause = min(2 * pause, LONGEST_PAUSE_S)
+            fresh = True
 
     def give(self, connection: Connection) -> None:
-        """Have a connection back; one that is not at rest is closed."""
+        """Have a connection back, without a transaction; one that is not at rest is closed."""
+        if connection.info.transaction_status.name in ("INTRANS", "INERROR"):
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK")
         with self._guard:
             if self.users and connection.info.transaction_status.name == "IDLE":
                 self._idle.append(connection)

@@ -13,7 +13,7 @@ from recollect.store.postgres import indexing
 from recollect.store.postgres.aging import PostgresAging
 from recollect.store.postgres.candidates import PostgresCandidates
 from recollect.store.postgres.checks import word_findings
-from recollect.store.postgres.database import PostgresDatabase
+from recollect.store.postgres.database import RETRY_S, PostgresDatabase
 from recollect.store.postgres.examination import counts_finding, examine
 from recollect.store.postgres.feedback import PostgresFeedback
 from recollect.store.postgres.folders import PostgresFolders
@@ -49,8 +49,10 @@ class PostgresStore:
 
     keeps_history = True
 
-    def __init__(self, url: str, vault: str, *, brief: bool = False) -> None:
-        self.database = PostgresDatabase(url, vault)
+    def __init__(
+        self, url: str, vault: str, *, retry_s: float = RETRY_S, brief: bool = False
+    ) -> None:
+        self.database = PostgresDatabase(url, vault, retry_s=retry_s)
         self.memories = PostgresMemories(self.database)
         self._words = WordSegments(self.database)
         self.database.attach(self._words, Merging(self.database, self._words, brief=brief))

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 import msgspec
@@ -32,6 +33,8 @@ ALONE_SECONDS = 10.0
 LAST = "\U0010ffff"  # no text that begins as another does comes behind that one and this
 TRIES = 3  # a vault that is replaced again and again is not written to
 TRIES_TO_OPEN = 100  # other processes that open and close the vault make its log anew each time
+
+Done = TypeVar("Done")
 
 
 class Database:
@@ -222,6 +225,10 @@ class Database:
                 raise StoreError(f"The vault {self.path} is being used; try again.")
             self._let_go()
             self._start()
+
+    def retrying(self, action: Callable[[], Done]) -> Done:
+        """What `action` returns: a file has no connection that could be lost."""
+        return action()
 
     @property
     def frozen(self) -> bool:

@@ -1,0 +1,172 @@
+"""A database that goes away and comes back: what was acknowledged is there once, and what was
+refused is not there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from recollect import Recollect
+from recollect.errors import StoreError
+from recollect.ingest.jsonl import RawLine
+from recollect.settings import Embedding, Rerank, Settings, StoreSettings
+from recollect.store.postgres import database
+from recollect.store.postgres.pool import Connection, Pool
+from recollect.store.postgres.store import PostgresStore
+from recollect.testing.stores.helpers import save
+from recollect.testing.stores.samples import CHANGE, memory
+
+CUT = "SELECT pg_terminate_backend(pg_backend_pid())"
+LOST = "server closed the connection unexpectedly"
+
+
+class Ends:
+    """What is sent to end writes, in turn; the last of them again and again."""
+
+    def __init__(self, *ends: str) -> None:
+        self._ends = [*ends]
+
+    def format(self, *, token: str) -> str:
+        end = self._ends.pop(0) if len(self._ends) > 1 else self._ends[0]
+        return end.format(token=token)
+
+
+@pytest.fixture
+def engine(postgres_url: str, postgres_vault: str, tmp_path: Path) -> Iterator[Recollect]:
+    settings = Settings(
+        store=StoreSettings(url=postgres_url, vault=postgres_vault),
+        embedding=Embedding(provider="none"),
+        rerank=Rerank(provider="none"),
+    )
+    with Recollect(home=tmp_path, settings=settings, environment={}) as opened:
+        yield opened
+
+
+def away(monkeypatch: pytest.MonkeyPatch, times: int, after: int = 0) -> None:
+    """Let so many attempts to take a connection fail, after some that do not."""
+    take, calls = Pool.take, iter(range(after + times))
+
+    def fails(pool: Pool, *, fresh: bool = False) -> Connection:
+        if next(calls, -1) >= after:
+            raise psycopg.OperationalError(LOST)
+        return take(pool, fresh=fresh)
+
+    monkeypatch.setattr(Pool, "take", fails)
+
+
+@pytest.mark.parametrize("ends", [(f"{database.DONE}; {CUT}",), (CUT, database.DONE)])
+def test_a_write_whose_answer_is_lost_is_there_once(
+    engine: Recollect, monkeypatch: pytest.MonkeyPatch, ends: tuple[str, ...]
+) -> None:
+    """The connection is cut behind the commit, and just before it."""
+    monkeypatch.setattr(database, "DONE", Ends(*ends, database.DONE))
+    saved = engine.save(title="Deploys need a ticket")
+    assert [one.id for one in engine.list()] == [saved.id]
+    engine.feedback("deploys", saved.id, accept=True)
+    assert engine.opinions() == (1, 0)
+    assert len(engine.history(saved.id)) == 1
+
+
+def test_writes_and_searches_wait_until_the_primary_is_back(
+    engine: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.store.postgres.pool.FIRST_PAUSE_S", 0.001)
+    away(monkeypatch, 3)
+    engine.save(title="Deploys need a ticket")
+    away(monkeypatch, 3)
+    assert engine.search("deploys").results
+    away(monkeypatch, 3)
+    lines = [RawLine(1, b'{"title": "Rollbacks need none"}')]
+    assert engine.import_lines(lines).added == 1
+
+
+def test_a_write_is_refused_once_the_deadline_is_over(
+    postgres_url: str, postgres_vault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = PostgresStore(postgres_url, postgres_vault, retry_s=0.01)
+    with monkeypatch.context() as patch:
+        away(patch, 1000)
+        with pytest.raises(StoreError, match=r"cannot be reached .* nothing was written"):
+            save(store, memory("refused"))
+    with monkeypatch.context() as patch:
+        away(patch, 1000, after=1)
+        patch.setattr(database, "DONE", f"{database.DONE}; {CUT}")
+        with pytest.raises(StoreError, match="may have been written or not"):
+            save(store, memory("unknown"))
+    assert store.memories.ids() == ["unknown"]
+    store.close()
+
+
+def test_a_search_whose_connection_is_cut_is_made_again(
+    engine: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.save(title="Deploys need a ticket")
+    match, calls = engine.store.keyword.match, []
+
+    def cut(query: object) -> object:
+        calls.append(query)
+        if len(calls) == 1:
+            engine.store.database.rows(CUT)
+        return match(query)
+
+    monkeypatch.setattr(engine.store.keyword, "match", cut)
+    assert engine.search("deploys", recipe="router").results
+    assert len(calls) > 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        ("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", "can only be read"),
+        ("SET statement_timeout = '1ms'", "PostgreSQL stopped a statement"),
+    ],
+)
+def test_what_the_server_refuses_is_told_and_nothing_is_half_written(
+    postgres_url: str, postgres_vault: str, statement: str, sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    store = PostgresStore(postgres_url, postgres_vault, retry_s=0.01)
+    take = Pool.take
+
+    def prepared(pool: Pool, *, fresh: bool = False) -> Connection:
+        connection = take(pool, fresh=fresh)
+        connection.execute(statement)
+        return connection
+
+    def write_many() -> None:
+        with store.writing(CHANGE) as write:
+            for number in range(300):
+                write.add(memory(f"m{number}"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pool, "take", prepared)
+        with pytest.raises(StoreError, match=sentence):
+            write_many()
+    take(store.database._pool, fresh=True).close()
+    assert store.memories.ids() == []
+    store.close()
+
+
+def test_a_clock_that_differs_writes_nothing(
+    postgres_url: str, postgres_vault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = PostgresStore(postgres_url, postgres_vault)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3600)
+    with pytest.raises(StoreError, match=r"differ by 3[56]"):
+        save(store, memory("m1"))
+    assert store.memories.ids() == []
+    store.close()
+
+
+def test_the_hosts_of_a_url_are_tried_in_turn(postgres_url: str, postgres_vault: str) -> None:
+    several = postgres_url.replace("host=", "host=/nowhere,")
+    store = PostgresStore(f"{several}&target_session_attrs=read-write", postgres_vault)
+    save(store, memory("m1"))
+    assert store.memories.ids() == ["m1"]
+    assert store.database.place.startswith("recollect at /nowhere, /")
+    store.close()
