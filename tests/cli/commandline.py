@@ -23,13 +23,29 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from recollect.interfaces.cli.main import main
+from recollect.interfaces.cli.schemas import schema_of
 
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 NOW = "2026-03-01T12:00:00Z"
 LONGEST_S = 60  # far beyond what any command needs; a hanging one shall fail its test
 ESCAPE = "\x1b"
+
+
+def as_its_schema(name: str, printed: Any) -> None:
+    """Hold what was printed to the schema of that name; other fields than its own are refused."""
+    Draft202012Validator(_closed(schema_of(name))).validate(printed)
+
+
+def _closed(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    only = {"additionalProperties": False} if "properties" in schema else {}
+    return only | {name: _closed(part) for name, part in schema.items()}
 
 
 class Ran(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from commandline import ESCAPE, NOW, RECOLLECT, Home, lines, refused, wrong_usage
+from commandline import ESCAPE, NOW, RECOLLECT, Home, as_its_schema, lines, refused, wrong_usage
 
 from patience import until
 from recollect.testing.servers import ModelServer
@@ -73,6 +73,7 @@ def test_the_json_is_the_contract(home: Home, dataset: Path) -> None:
 def test_named_recipes_alone_take_part_in_order(home: Home, dataset: Path) -> None:
     args = ("--recipe", "bm25", "--recipe", "echovault", "--queries", "1", "--seed", "3")
     found = home.json("eval", str(dataset), *args)
+    as_its_schema("eval", found)
     assert list(found["recipes"]) == ["bm25", "echovault"]
     assert found["queries"] == 1
 

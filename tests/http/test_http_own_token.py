@@ -22,12 +22,14 @@ from http_server import (
     problem,
     serving,
 )
+from jsonschema import validate
 
 from recollect.auth.own_token import own_token
 from recollect.auth.session_store import SessionStore
 from recollect.auth.token_store import TokenStore
 from recollect.interfaces.cli import main as cli
 from recollect.interfaces.cli import open_
+from recollect.interfaces.cli.schemas import schema_of
 
 PAGE = {"Accept": "text/html"}
 
@@ -98,7 +100,9 @@ def test_open_prints_a_link_where_there_is_no_screen(
     assert server.client.post(link).status_code == 303
     server.client.cookies.clear()
     assert cli.main(["open", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["link"].startswith(f"{server.url}/login/rcs_")
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["link"].startswith(f"{server.url}/login/rcs_")
+    validate(printed, schema_of("open"))
 
 
 def test_open_gives_the_browser_a_private_file_and_no_secret(

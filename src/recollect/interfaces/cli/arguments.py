@@ -74,7 +74,8 @@ class CommandParser(argparse.ArgumentParser):
         self.as_json = not {"--json", "--jsonl", "--fields"}.isdisjoint(args)
         end = args.index("--") if self.words and "--" in args else len(args)
         parsed, more = self.parse_known_args(args[:end], namespace)
-        if getattr(parsed, "fields", None):
+        if getattr(parsed, "fields", None) or getattr(parsed, "json", None) == "lines":
+            self._check_rows(parsed)
             parsed.json = parsed.json or True
         for word in filter(self._is_option, more):
             self.error(self._unknown(word.partition("=")[0]))
@@ -87,6 +88,20 @@ class CommandParser(argparse.ArgumentParser):
             self.error(f"the following arguments are required: {self.words.metavar}")
         setattr(parsed, self.words.dest, " ".join(words))
         return parsed
+
+    def _check_rows(self, parsed: argparse.Namespace) -> None:
+        """Refuse `--fields` and `--jsonl` before anything is done, where no rows will be printed,
+        or none that has such a field."""
+        from recollect.interfaces.cli.schemas import row_fields  # noqa: PLC0415  start-up time
+
+        known = row_fields(self.prog.split()[-1], getattr(parsed, "action", None))
+        if known is None or (parsed.no_rows_with and getattr(parsed, parsed.no_rows_with)):
+            self.error(
+                "--jsonl and --fields are for lists, and this prints one object: use --json."
+            )
+        for name in filter(None, map(str.strip, (parsed.fields or "").split(","))):
+            if name not in known:
+                self.error(f"--fields {name}: there is none; there are: {', '.join(known)}.")
 
     def _is_option(self, word: str) -> bool:
         number = self._negative_number_matcher.match(word)
@@ -143,8 +158,10 @@ def add_words(
     parser.words.default = default
 
 
-def add_json(parser: argparse.ArgumentParser, *, rows: bool = False) -> None:
-    """`--json`; where what is printed has `rows`, also `--jsonl`, one a line, and `--fields`."""
+def add_json(parser: argparse.ArgumentParser, *, rows: bool = False, unless: str = "") -> None:
+    """`--json`; where what is printed has `rows`, also `--jsonl`, one a line, and `--fields`.
+    `unless`: the argument with which it has none."""
+    parser.set_defaults(no_rows_with=unless)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     if rows:
         parser.add_argument(

@@ -14,7 +14,7 @@ from recollect.auth.tokens import real_time
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
 from recollect.interfaces.cli.arguments import add_json, add_limit
-from recollect.interfaces.cli.output import DIM, YELLOW, print_json, styled
+from recollect.interfaces.cli.output import DIM, YELLOW, print_rows, styled
 from recollect.interfaces.requests import moment
 from recollect.present.visible import visible
 from recollect.settings import has_vault, home_folder, load_settings
@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", metavar="TIME", help="only since: 2026-03-01, 7d, last week")
     parser.add_argument("--refused", action="store_true", help="only requests that were refused")
     add_limit(parser, f"the latest {LIMIT}")
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     )
     named = _named({mark for entry in found for mark in entry.get("ids", ())})
     if args.json:
-        print_json([entry | _memories(entry, named) for entry in found])
+        print_rows(args, [entry | _memories(entry, named) for entry in found])
         return 0
     for entry in found:
         print(_line(entry, _memories(entry, named).get("memories", [])))

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, styled
+from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.present.visible import visible
 from recollect.settings import home_folder, load_settings
@@ -23,7 +23,7 @@ EXAMPLE = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "the collection; for add also its file")
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
 def _list(home: Path, args: argparse.Namespace) -> int:
     found = load_settings(home).collections
     if args.json:
-        print_json([{"name": shared.name, "path": shared.path} for shared in found])
+        print_rows(args, [{"name": shared.name, "path": shared.path} for shared in found])
         return 0
     for shared in found:
         print(f"{styled(f'{shared.name:<16}', BOLD)}{visible(shared.path)}")

@@ -33,7 +33,7 @@ EXAMPLE = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "a key, such as search.recipe; for set also its value", "KEY")
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -90,7 +90,7 @@ def _set(home: Path, args: argparse.Namespace) -> int:
 def _check(home: Path, args: argparse.Namespace) -> int:
     with opened() as memory:
         found = memory.configuration()
-    print_findings(found, as_json=args.json)
+    print_findings(found, args)
     return 1 if any(finding.problem for finding in found) else 0
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.opening import opened
-from recollect.interfaces.cli.output import GREEN, YELLOW, print_json, progress, styled
+from recollect.interfaces.cli.output import GREEN, YELLOW, print_rows, progress, styled
 from recollect.present.visible import visible
 from recollect.store.vault import Finding
 
@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="check totals and a sample, in under a second; without it everything is checked",
     )
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,18 +39,18 @@ def run(args: argparse.Namespace) -> int:
         damaged = any(finding.problem for finding in findings)
         findings += [] if args.quick else memory.configuration()
     broken = [finding for finding in findings if finding.problem]
-    print_findings(findings, as_json=args.json)
+    print_findings(findings, args)
     if damaged and not (args.fix or args.json):
         print("To repair: recollect doctor --fix")
     return 1 if broken else 0
 
 
-def print_findings(findings: Sequence[Finding], *, as_json: bool) -> None:
+def print_findings(findings: Sequence[Finding], args: argparse.Namespace) -> None:
     """What was checked, a line each, and what is wrong with it."""
-    if as_json:
+    if args.json:
         notes = ({"note": finding.note} if finding.note else {} for finding in findings)
         plain = ({"check": finding.check, "problem": finding.problem} for finding in findings)
-        print_json([one | note for one, note in zip(plain, notes, strict=True)])
+        print_rows(args, [one | note for one, note in zip(plain, notes, strict=True)])
         return
     for finding in findings:
         told = styled(visible(finding.problem or finding.note), YELLOW)

@@ -11,7 +11,7 @@ from recollect.interfaces.cli.arguments import add_json, add_limit
 from recollect.interfaces.cli.layout import cells
 from recollect.interfaces.cli.lines import flowing, shortened
 from recollect.interfaces.cli.opening import opened
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, progress, styled
+from recollect.interfaces.cli.output import BOLD, DIM, print_rows, progress, styled
 from recollect.interfaces.cli.results import INDENT, room
 from recollect.present.visible import visible
 from recollect.present.words import counted, heading_line
@@ -23,7 +23,7 @@ DEFAULT = 20
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_limit(parser, str(DEFAULT))
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
         groups = every[: DEFAULT if args.limit is None else args.limit]
         shown = {id: found for group in groups for id, found in _found(memory, group).items()}
     if args.json:
-        print_json([group._asdict() for group in groups])
+        print_rows(args, [group._asdict() for group in groups])
         return 0
     if not every:
         print("No two memories say the same.")

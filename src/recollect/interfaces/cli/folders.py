@@ -11,7 +11,7 @@ from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
 from recollect.interfaces.cli.opening import opened
-from recollect.interfaces.cli.output import BOLD, print_json, say, styled
+from recollect.interfaces.cli.output import BOLD, print_rows, say, styled
 from recollect.interfaces.cli.selection import add_yes, confirm
 from recollect.interfaces.cli.syncing import advancing, embed, follow, synced_json, tell
 from recollect.present.visible import one_line
@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="for remove: only say how many would be forgotten"
     )
     add_yes(parser)
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def _list(memory: Recollect, args: argparse.Namespace) -> int:
         for entry, folder in zip(listed, found, strict=True):
             if folder.client:
                 entry |= {"project": None, "client": folder.client}
-        print_json({"folders": listed})
+        print_rows(args, {"folders": listed}, "folders")
         return 0
     for folder in found:
         watched = ", watched" if folder.followed else ""
@@ -78,7 +78,7 @@ def _sync(memory: Recollect, args: argparse.Namespace) -> int:
             tell(done, 0, as_json=False)
     embed(memory)
     if args.json:
-        print_json({"folders": found, "waiting": memory.waiting()})
+        print_rows(args, {"folders": found, "waiting": memory.waiting()}, "folders")
     return code
 
 

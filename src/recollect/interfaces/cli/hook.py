@@ -17,7 +17,7 @@ from recollect.interfaces.cli.arguments import add_json, parser_of, wrong_call
 from recollect.interfaces.cli.commands import COMMANDS
 from recollect.interfaces.cli.hook_process import folder_of, home_of, note
 from recollect.interfaces.cli.opening import opened
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled
+from recollect.interfaces.cli.output import BOLD, DIM, print_rows, styled
 from recollect.interfaces.hooks.answers import answered, answered_in
 from recollect.interfaces.hooks.protocols import (
     PROTOCOLS,
@@ -53,7 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--prompt", metavar="TEXT", help="with --test: what the user asks")
     parser.add_argument("--input", metavar="JSON", help="the event; else standard input has it")
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         events = [event for event in protocol.events if args.event in (None, event.name)]
         rows = [_replayed(memory, protocol, event, args.prompt) for event in events]
     if args.json:
-        print_json(rows)
+        print_rows(args, rows)
     else:
         print("\n\n".join(map(_shown, rows)))
     return 0

@@ -10,7 +10,7 @@ from typing import Any
 
 from recollect.errors import ProviderError
 from recollect.interfaces.cli.arguments import add_json
-from recollect.interfaces.cli.output import BOLD, DIM, GREEN, YELLOW, print_json, styled
+from recollect.interfaces.cli.output import BOLD, DIM, GREEN, YELLOW, print_rows, styled
 from recollect.models.active import ActiveModels
 from recollect.models.builtin import declarations, folder_of
 from recollect.models.folder import Declared
@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--measure", action="store_true", help="also load the active models and time them"
     )
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,7 +36,8 @@ def run(args: argparse.Namespace) -> int:
     bundled = [_facts(declared, names[declared.kind]) for declared in declarations()]
     measured = _measured(active) if args.measure else {}
     if args.json:
-        print_json({"active": names, "built_in": bundled, "measured_ms": measured})
+        facts = {"active": names, "built_in": bundled, "measured_ms": measured}
+        print_rows(args, facts, "built_in")
     else:
         _tell(names, bundled, measured)
     return 1 if any(model["problem"] for model in bundled) else 0

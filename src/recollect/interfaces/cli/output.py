@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from recollect.errors import UserError
 from recollect.interfaces.cli.screen import screen
 from recollect.present.visible import visible, visible_json
 
@@ -28,17 +27,18 @@ def json_text(value: Any) -> str:
 
 def rows_text(args: argparse.Namespace, value: Any, rows: str = "") -> str:
     """The JSON of an answer with rows, a list itself or in that field, as the arguments of
-    `add_json` want them: in lines, only some of their fields."""
+    `add_json` want them: in lines, only some of their fields, null where a row has none."""
     found = value[rows] if rows else value
     if args.fields:
         names = [name.strip() for name in args.fields.split(",")]
-        known = list(dict.fromkeys(name for row in found for name in row))
-        if found and (unknown := [name for name in names if name not in known]):
-            raise UserError(f"--fields {unknown[0]}: there is none; there are: {', '.join(known)}.")
-        found = [{name: row[name] for name in names if name in row} for row in found]
+        found = [{name: row.get(name) for name in names} for row in found]
     if args.json == "lines":
         return "\n".join(visible_json(msgspec.json.encode(row).decode()) for row in found)
     return json_text({**value, rows: found} if rows else found)
+
+
+def print_rows(args: argparse.Namespace, value: Any, rows: str = "") -> None:
+    print(rows_text(args, value, rows))
 
 
 def print_json(value: Any) -> None:

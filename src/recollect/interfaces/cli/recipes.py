@@ -17,7 +17,7 @@ from recollect.interfaces.cli.arguments import (
     wrong_call,
 )
 from recollect.interfaces.cli.opening import opened
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, styled
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, say, styled
 from recollect.present.visible import visible
 from recollect.recipes.overrides import tree
 from recollect.recipes.registry import Recipes
@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reset", action="store_true", help="learned: put the weights back to what is declared"
     )
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,7 +55,7 @@ def _list(recipes: Recipes, args: argparse.Namespace) -> int:
         note = f"{file} is not used: {file.stem} is a built-in recipe. Rename the file."
         print(f"recollect: {visible(note)}", file=sys.stderr)
     if args.json:
-        print_json([facts(recipe) | {"default": recipe.name == default} for recipe in every])
+        print_rows(args, [facts(recipe) | {"default": recipe.name == default} for recipe in every])
         return 0
     for recipe in every:
         note = "  (default)" if recipe.name == default else ""
@@ -102,7 +102,7 @@ def _learned(recipes: Recipes, args: argparse.Namespace) -> int:
         every = [memory.learned(name) for name in args.names or _names(recipes)]
     shown = [one for one in every if one.weights or args.names]
     if args.json:
-        print_json([learned_json(one) for one in shown])
+        print_rows(args, [learned_json(one) for one in shown])
     else:
         print("\n".join(line for one in shown for line in learned_lines(one)))
     return 0

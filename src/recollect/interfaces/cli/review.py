@@ -24,7 +24,7 @@ from recollect.interfaces.cli.output import (
     CYAN,
     DIM,
     YELLOW,
-    print_json,
+    print_rows,
     say,
     styled,
 )
@@ -53,7 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", metavar="TEXT", help="with edit: the memory's new text")
     parser.add_argument("--kind", metavar="KIND", help="only items of this kind, such as duplicate")
     add_limit(parser, str(DEFAULT))
-    add_json(parser)
+    add_json(parser, rows=True, unless="item")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
             return 0
         found = memory.review(limit=DEFAULT if args.limit is None else args.limit, kind=args.kind)
         if args.json:
-            print_json(review_json(found))
+            print_rows(args, review_json(found), "items")
         elif on_terminal() and found.items:
             walk(memory, found, one_key, edited_text)
         else:

@@ -18,7 +18,7 @@ from recollect.interfaces.cli.arguments import (
     add_json,
     chosen_action,
 )
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, say, styled
+from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
 from recollect.present.visible import visible
 from recollect.settings import home_folder
 from recollect.times import iso
@@ -29,7 +29,7 @@ EXAMPLE = "  recollect sessions\n  recollect sessions end 3f9a2c01\n  recollect 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_action(parser, ACTIONS, "the sessions to end")
     parser.add_argument("--all", action="store_true", help="with end: every session")
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,7 +42,7 @@ def _list(store: SessionStore, args: argparse.Namespace) -> int:
         raise WrongUsage("--all is for end: recollect sessions end --all")
     every = store.every()
     if args.json:
-        print_json([_facts(session) for session in every])
+        print_rows(args, [_facts(session) for session in every])
         return 0
     for session in every:
         name = session.token_name or "the server's token"

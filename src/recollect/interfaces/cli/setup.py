@@ -8,7 +8,7 @@ from pathlib import Path
 
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, print_json, styled
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, print_json, print_rows, styled
 from recollect.interfaces.setup.clients import CLIENTS, Client, Machine, known_client
 from recollect.interfaces.setup.hook_entries import (
     hooks_file,
@@ -126,7 +126,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="with --url: the variable in the client's environment that holds the token",
     )
     parser.add_argument("--dry-run", action="store_true", help="show the change; write nothing")
-    add_json(parser)
+    add_json(parser, rows=True, unless="client")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -136,7 +136,7 @@ def run(args: argparse.Namespace) -> int:
     if args.client is None:
         if args.remove or args.home or args.dry_run or args.hooks or args.instructions or args.url:
             raise WrongUsage("Name a client; `recollect setup --list` lists them.")
-        return _list(machine, name, project, as_json=args.json)
+        return _list(machine, name, project, args)
     if args.list:
         raise WrongUsage("--list lists every client. Leave CLIENT out.")
     if args.remove and args.home:
@@ -195,7 +195,7 @@ def _folder(machine: Machine, path: str) -> Path:
     return Path(os.path.abspath(machine.expanded(path)))  # noqa: PTH100  `..` goes, links stay
 
 
-def _list(machine: Machine, name: str, project: Path | None, *, as_json: bool) -> int:
+def _list(machine: Machine, name: str, project: Path | None, args: argparse.Namespace) -> int:
     started = server(machine.environment, None)
     rows = []
     for known in CLIENTS.values():
@@ -211,8 +211,8 @@ def _list(machine: Machine, name: str, project: Path | None, *, as_json: bool) -
                 "registered": state(known, file, name, started),
             }
         )
-    if as_json:
-        print_json(rows)
+    if args.json:
+        print_rows(args, rows)
         return 0
     heads = f"{'CLIENT':<15}{'INSTALLED':<11}{'REGISTERED':<16}FILE"
     print(styled(heads, BOLD))

@@ -7,7 +7,7 @@ import argparse
 from recollect.engine.policies import PolicyOutcome, outcome_json
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.opening import opened
-from recollect.interfaces.cli.output import DIM, print_json, styled
+from recollect.interfaces.cli.output import DIM, print_rows, styled
 from recollect.interfaces.cli.policies import NONE
 from recollect.interfaces.cli.selection import add_yes, confirm
 from recollect.present.visible import visible
@@ -21,7 +21,7 @@ MOST_NAMED = 5
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
     add_yes(parser)
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
                     confirm(args, _question(policy))
             planned = memory.tidy(yes=True)
     if args.json:
-        print_json([outcome_json(policy) for policy in planned])
+        print_rows(args, [outcome_json(policy) for policy in planned])
         return 0
     for policy in planned:
         print(visible(policy.sentence))

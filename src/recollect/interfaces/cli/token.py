@@ -21,7 +21,7 @@ from recollect.interfaces.cli.arguments import (
     chosen_action,
     wrong_call,
 )
-from recollect.interfaces.cli.output import BOLD, DIM, print_json, styled
+from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, styled
 from recollect.present.visible import visible
 from recollect.settings import home_folder
 from recollect.times import iso, parse_expiry
@@ -46,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_repeatable(group, "--collection", "NAME", where)
     group.add_argument("--expires", metavar="TIME", help="90d, 12h, 2w or a date (default: never)")
     group.add_argument("--name", default="", metavar="NAME", help="its name in lists and logs")
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -81,7 +81,7 @@ def _list(access: TokenStore, args: argparse.Namespace) -> int:
     now = real_time()
     every = access.every()
     if args.json:
-        print_json([_facts(token, now) for token in every])
+        print_rows(args, [_facts(token, now) for token in every])
         return 0
     if not every:
         print("No tokens yet. To create one: recollect token create --can search:use")

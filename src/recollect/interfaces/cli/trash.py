@@ -16,7 +16,7 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.lines import shortened, width
 from recollect.interfaces.cli.opening import opened
-from recollect.interfaces.cli.output import BOLD, DIM, rows_text, say, styled
+from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
 from recollect.interfaces.cli.results import about, room, when_of
 from recollect.interfaces.cli.selection import add_yes, confirm
 from recollect.present.words import counted, title_of
@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_filter(parser)
     add_yes(parser)
-    add_json(parser, rows=True)
+    add_json(parser, rows=True, unless="empty")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
             return _empty(memory, args)
         found = memory.trash(args.query, filter, limit)
     if args.json:
-        print(rows_text(args, [trashed_json(each) for each in found]))
+        print_rows(args, [trashed_json(each) for each in found])
         return 0
     when = when_of(args.dates, now)
     for each in found:

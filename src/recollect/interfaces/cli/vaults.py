@@ -12,7 +12,7 @@ from typing import Any
 from recollect.checks import sayable_path
 from recollect.errors import NotFound, UserError
 from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
-from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_json, say, styled
+from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, print_rows, say, styled
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.present.visible import visible
 from recollect.settings import home_folder, load_settings
@@ -48,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--token-env", default="", metavar="NAME", help="environment variable with the token"
     )
-    add_json(parser)
+    add_json(parser, rows=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,9 +60,8 @@ def _list(home: Path, args: argparse.Namespace) -> int:
     found = known_vaults(settings, home, own, start)
     waiting = untrusted_vault(settings, home, own, start)
     if args.json:
-        print_json(
-            {"vaults": [_facts(vault) for vault in found], "untrusted": waiting and str(waiting)}
-        )
+        listed = [_facts(vault) for vault in found]
+        print_rows(args, {"vaults": listed, "untrusted": waiting and str(waiting)}, "vaults")
         return 0
     for vault in found:
         place = visible(vault.url or str(vault.path))

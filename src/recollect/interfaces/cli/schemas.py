@@ -1,0 +1,249 @@
+"""What each command prints with `--json`, as types: `recollect schema` prints them, `--fields` is
+checked against them, and a test holds every command to them. Where what is printed has a type of
+its own, that is taken, or fields of it; what is put together where it is printed stands here."""
+
+from __future__ import annotations
+
+from typing import Any, cast, get_args, get_origin, get_type_hints
+
+from msgspec import UNSET, Struct, UnsetType, defstruct, json
+
+from recollect.auth.audit import AuditEntry
+from recollect.auth.session_store import BrowserSession
+from recollect.auth.tokens import Token
+from recollect.engine.policies import PolicyOutcome
+from recollect.engine.timeline import TimelineEntry
+from recollect.evals.suite.rules import Score, SuiteQuery
+from recollect.interfaces.http.history import UndoneJson
+from recollect.interfaces.http.review import Decided, DuplicateBody, ReviewBody
+from recollect.interfaces.http.schemas import (
+    LearnedJson,
+    PurgedCount,
+    RecipeFacts,
+    SaveOutcome,
+    TrashedJson,
+)
+from recollect.interfaces.setup.clients import Client
+from recollect.interfaces.setup.registration import FileChange
+from recollect.mirror.report import MirrorStep
+from recollect.models.folder import Declared
+from recollect.present.history import VersionJson
+from recollect.present.schema import ContextJson, ErrorJson, ResponseJson, ResultJson
+from recollect.present.views import Count, Time
+from recollect.settings import CollectionSettings, PolicySettings
+from recollect.store.folders import Folder
+from recollect.store.sqlite.snapshot import VaultSummary
+from recollect.store.vault import Finding
+from recollect.types import Memory
+from recollect.vaults.known import KnownVault
+
+Counts = dict[str, Count]
+MaybeText = str | UnsetType
+Ids = list[str]
+List, Map = cast(Any, list), cast(Any, dict)  # of types that are made here
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def _object(name: str, source: Any = None, names: str = "", /, **fields: Any) -> Any:
+    """The type of an object with these fields, and with those of a source: all, or these names.
+    What may be UNSET may be left out."""
+    whole = _is_struct(source) and not names
+    own = get_type_hints(source, include_extras=True) if source and not whole else {}
+    kinds = {each: own[each] for each in names.split() or own} | fields
+    listed = [
+        (key, kind, *([UNSET] if UnsetType in get_args(kind) else []))
+        for key, kind in kinds.items()
+    ]
+    return defstruct(name, listed, bases=(source,) if whole else None, kw_only=True)
+
+
+ShownMemory = _object("ShownMemory", Memory, asked=MaybeText, replaces=Ids | UnsetType)
+Synced = {
+    "files": Counts, "memories": Counts, "left_out": Counts, "redacted": Counts | UnsetType,
+    "named": List[_object("NamedFile", path=str, reason=str)],
+}  # fmt: skip
+Checks = List[_object("Check", Finding, note=MaybeText)]
+TokenJson = _object("TokenJson", Token, state=str)
+VaultJson = _object("VaultJson", KnownVault, "name tier priority", path=MaybeText, url=MaybeText)
+VaultState = _object("VaultState", vault=str, locked=bool, key=str | None, unfinished=bool)
+ModelNames = dict[str, str | None]
+CollectionJson = _object("CollectionJson", CollectionSettings, "name path")
+Event = _object("Event", TimelineEntry, "at what", id=str, title=str, kind=str, project=str)
+Recipe = _object("Recipe", RecipeFacts, "name about source view fingerprint")
+
+
+def _ids(*done: str) -> Any:
+    """An object whose one field says what was done to which memories."""
+    kind = Ids if len(done) == 1 else Ids | UnsetType
+    return _object("Changed", **dict.fromkeys(done, kind))
+
+
+def _rows(name: str, source: Any = None, names: str = "", /, **fields: Any) -> Any:
+    return List[_object(name, source, names, **fields)]
+
+
+# Command, or command and action → its type; several where it prints one of them.
+SCHEMAS: dict[str, Any] = {
+    "memory": Memory,
+    "result": ResultJson,
+    "error": ErrorJson,
+    "search": ResponseJson,
+    "related": ResponseJson,
+    "show": List[ShownMemory],
+    "list": List[Memory],
+    "context": ContextJson,
+    "history": List[VersionJson],
+    "timeline": _object(
+        "Timeline", at=Time, around=str | None, before=List[Event], after=List[Event]
+    ),
+    "trash": (List[TrashedJson], PurgedCount),
+    "save": SaveOutcome,
+    "edit": (Memory, _ids("changed")),
+    "pin": _ids("pinned"),
+    "unpin": _ids("unpinned"),
+    "tag": _ids("tagged"),
+    "move": _ids("moved"),
+    "forget": _ids("forgotten", "restored", "purged"),
+    "restore": (
+        _ids("restored"), _object("Restored", VaultSummary, vault=str, replaced=str | None),
+    ),
+    "undo": UndoneJson,
+    "supersede": _object("Superseded", superseded=str, superseded_by=str),
+    "merge": _object("Merged", merged=Ids, into=str),
+    "duplicates": List[DuplicateBody],
+    "review": (ReviewBody, Decided),
+    "policies": dict[str, PolicySettings],
+    "tidy": _rows(
+        "Tidied", PolicyOutcome, "asks done", policy=str, what=str, outcome=str, memories=Ids
+    ),
+    "feedback": _object("Feedback", accepted=Count, dismissed=Count),
+    "import": (
+        _object(
+            "Imported", added=Count, updated=Count, unchanged=Count, waiting=Count,
+            bad=_rows("BadLine", reason=str, line=int | UnsetType, where=MaybeText),
+            redacted=Counts | UnsetType, feedback=Count | UnsetType,
+            not_imported=Counts | UnsetType,
+        ),
+        _object("ImportedFiles", **Synced, followed=Ids | UnsetType, waiting=Count | UnsetType),
+    ),
+    "add": _object("Added", **Synced, waiting=Count),
+    "folders": _object(
+        "Folders",
+        folders=_rows("FolderJson", Folder, "path followed files", project=str | None,
+                      client=MaybeText),
+    ),
+    "folders sync": _object(
+        "SyncedFolders", folders=_rows("SyncedFolder", path=str, **Synced), waiting=Count
+    ),
+    "folders remove": (
+        _object("RemovedFolder", removed=str, forgotten=Count),
+        _object("FolderToRemove", would_forget=Count),
+    ),
+    "mirror": _object(
+        "Mirror", folder=str, dry_run=bool, steps=_rows("Step", MirrorStep), unchanged=Count,
+        problems=Synced["named"], redacted=Counts | UnsetType,
+    ),
+    "backup": _object("Backup", VaultSummary, file=str, removed=Ids | UnsetType),
+    "publish": _object(
+        "Published", collection=str, published=Ids | UnsetType, unpublished=Ids | UnsetType
+    ),
+    "tags": Counts,
+    "tags rename": _ids("changed"),
+    "tags merge": _ids("changed"),
+    "projects": Counts,
+    "stats": _object(
+        "Stats", vault=str, memories=Count, archived=Count, forgotten=Count, kinds=Counts,
+        tiers=Counts, projects=Counts, tags=Count, feedback=Counts, bytes=Count, embedding=str,
+        vectors=Count, waiting=Count, recipe=str, used=Counts | UnsetType,
+    ),
+    "config": Map[str, _object("Setting", value=Any, **{"from": str})],
+    "config get": dict[str, Any],
+    "config set": dict[str, Any],
+    "config check": Checks,
+    "doctor": Checks,
+    "reindex": _object("Reindexed", vectors=Count, waiting=Count),
+    "migrate": _object("Migrated", applied=Count),
+    "models": _object(
+        "Models", active=ModelNames, measured_ms=dict[str, float],
+        built_in=_rows(
+            "ModelJson", Declared, "name dimensions licence origin about", kind=str, active=bool,
+            max_tokens=Count, megabytes=float, problem=str | None,
+        ),
+    ),
+    "recipes": List[RecipeFacts],
+    "recipes show": _object("RecipeJson", Recipe, declared=dict[str, Any]),
+    "recipes check": _object("CheckedRecipe", Recipe, ok=bool),
+    "recipes diff": list[dict[str, Any]],
+    "recipes learned": List[LearnedJson],
+    "eval": _object(
+        "Evaluation", dataset=str, documents=Count, queries=Count, not_scored=Count,
+        recipes=dict[str, dict[str, Any]], left_out=dict[str, str], problems=Counts, version=str,
+        models=ModelNames,
+        comparisons=_rows(
+            "Comparison", recipe=str, against=str, measure=str, difference=float,
+            ci95=tuple[float, float], p=float,
+        ),
+    ),
+    "eval add": _object("Judged", query=str, judgements=Count, gold=str),
+    "suite": _object(
+        "SuiteReport", models=ModelNames,
+        queries=_rows("SuiteQueryJson", SuiteQuery, "kind text rule outdated about", expected=Ids,
+                      filter=dict[str, Any]),
+        recipes=Map[str, _object(
+            "SuitePoints", points=Count, of=Count, queries=Map[str, _object("Points", Score)],
+            degraded=Any,
+        )],
+    ),
+    "vault": VaultState,
+    "vaults": _object("Vaults", vaults=List[VaultJson], untrusted=str | None),
+    "vaults add": _object("AddedVault", added=VaultJson),
+    "vaults remove": _object("RemovedVault", removed=str),
+    "vaults trust": _object("TrustedVault", trusted=str),
+    "vaults untrust": _object("UntrustedVault", untrusted=str, changed=bool),
+    "collections": List[CollectionJson],
+    "collections add": _object("AddedCollection", added=CollectionJson),
+    "collections remove": _object("RemovedCollection", removed=str),
+    "setup": (
+        _rows("ClientJson", Client, "title", client=str, file=str, installed=bool, registered=str),
+        _object("Registered", FileChange, "action", client=str, file=str, changed=bool, diff=str),
+    ),
+    "hook": _rows("Replayed", event=str, seen=str, printed=Any, captured=Ids),
+    "open": _object("Link", link=str),
+    "token": List[TokenJson],
+    "token create": _object("NewToken", TokenJson, token=str),
+    "token revoke": _object("RevokedTokens", revoked=Ids),
+    "sessions": _rows(
+        "SessionJson", BrowserSession, "id browser created_at expires_at used_at", token=str,
+        name=str,
+    ),
+    "sessions end": _object("EndedSessions", ended=Ids),
+    "audit": _rows("AuditJson", AuditEntry, memories=Ids | UnsetType),
+    "version": _object("Version", version=str, vault_version=int, python=str),
+}  # fmt: skip
+
+
+def types_of(command: str, action: str | None = None) -> tuple[Any, ...]:
+    """What a command prints, with that action where it has actions."""
+    found = SCHEMAS.get(f"{command} {action}", SCHEMAS.get(command, ()))
+    return found if isinstance(found, tuple) else (found,)
+
+
+def row_fields(command: str, action: str | None = None) -> list[str] | None:
+    """The names that `--fields` may choose from; None where no rows are printed."""
+    for kind in types_of(command, action):
+        for each in get_type_hints(kind).values() if _is_struct(kind) else [kind]:
+            row: Any = next(iter(get_args(each)), None)
+            if get_origin(each) is list and _is_struct(row):
+                return list(row.__struct_fields__)
+    return None
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The JSON schema of that name."""
+    kinds = types_of(name)
+    schemas, components = json.schema_components(kinds, ref_template="#/$defs/{name}")
+    one = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **one, "$defs": components}
