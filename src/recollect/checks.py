@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from recollect.errors import NotFound, UserError
 from recollect.times import in_utc, minute
-from recollect.types import Filter, Search, Sort, View
+from recollect.types import ANY_OF, WITHOUT, Filter, Search, Sort, View
 
 # Several pages: a longer text is a document, and every word of a query costs time.
 LONGEST_QUERY = 10_000
@@ -23,7 +23,7 @@ LONGEST_DEADLINE_MS = 3_600_000
 # What a filter's values are, where they are not texts.
 FILTER_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("tags", "holding", "without", "among"), (list, tuple)),
-    **dict.fromkeys(("without_kinds", "without_tags", "without_projects"), (list, tuple)),
+    **dict.fromkeys(WITHOUT, (list, tuple)),
     "archived": (bool,),
     **dict.fromkeys(("since", "until", "made_since", "made_before", "valid_at"), (datetime,)),
     "unchanged_since": (int,),
@@ -159,6 +159,8 @@ def checked_filter(filter: Filter) -> Filter:
         value = getattr(filter, name)
         texts = value if isinstance(value, list | tuple) else [value]
         right = value is None or isinstance(value, FILTER_TYPES.get(name, str))
+        if name in ANY_OF and value is not None:
+            right = all(isinstance(text, str) for text in texts)
         if not right or not all(is_text(text) for text in texts if isinstance(text, str)):
             raise UserError(f"The filter {name} cannot be {value!r}.")
         sound[name] = tuple(value) if isinstance(value, list) else value

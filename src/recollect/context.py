@@ -16,7 +16,7 @@ from msgspec import structs
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
 from recollect.query.understanding import Understanding
-from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Search
+from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Search, any_of
 
 if TYPE_CHECKING:
     from recollect.models.base import Embedder, Reranker
@@ -236,13 +236,14 @@ class SearchContext:
     ) -> Filter | None:
         """The caller's filter, narrowed further; None when nothing can pass both."""
         asked = self.search.filter
-        if kind is not None and asked.kind not in (None, kind):
-            return None
-        if asked.kind is not None and asked.kind in without_kinds:
+        wanted = [one for one in any_of(asked.kind) or (kind,) if kind in (None, one)]
+        if asked.kind is not None:
+            wanted = [one for one in wanted if one not in without_kinds]
+        if not wanted:
             return None
         return structs.replace(
             asked,
-            kind=kind or asked.kind,
+            kind=asked.kind and tuple(wanted) if kind is None else kind,
             without_kinds=tuple(dict.fromkeys((*asked.without_kinds, *without_kinds))),
         )
 

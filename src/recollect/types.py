@@ -105,13 +105,24 @@ def place_of(memory: Memory) -> Place:
     return Place(memory.tier, memory.updated_at, memory.id)
 
 
-class Filter(Struct, frozen=True, kw_only=True):
-    """What a memory must satisfy to be considered at all. Every given part must hold."""
+# A value, or several of which any is right.
+AnyOf = str | tuple[str, ...]
 
-    project: str | None = None
-    source: str | None = None
-    domain: str | None = None
-    kind: str | None = None
+
+def any_of(wanted: AnyOf | None) -> tuple[str, ...]:
+    """The values that are right; empty where any is."""
+    return wanted if isinstance(wanted, tuple) else () if wanted is None else (wanted,)
+
+
+class Filter(Struct, frozen=True, kw_only=True):
+    """What a memory must satisfy to be considered at all. Every given part must hold; of several
+    projects, sources, domains or kinds one is enough. One alone stands there as a text, however it
+    was given, so that equal filters are equal."""
+
+    project: AnyOf | None = None
+    source: AnyOf | None = None
+    domain: AnyOf | None = None
+    kind: AnyOf | None = None
     space: str | None = None
     tags: tuple[str, ...] = ()
     since: datetime | None = None
@@ -125,14 +136,28 @@ class Filter(Struct, frozen=True, kw_only=True):
     without_kinds: tuple[str, ...] = ()
     without_tags: tuple[str, ...] = ()
     without_projects: tuple[str, ...] = ()
+    without_sources: tuple[str, ...] = ()
     valid_at: datetime | None = None
     among: tuple[str, ...] | None = None  # ids; none of them lets nothing pass
     archived: bool | None = None  # True: archived ones as well, which are left out else
     unchanged_since: int | None = None  # a write's number: what later ones changed is left out
 
+    def __post_init__(self) -> None:
+        for name in ANY_OF:
+            if isinstance(several := getattr(self, name), list | tuple):
+                values = tuple(dict.fromkeys(several))
+                one = values[0] if values else None
+                structs.force_setattr(self, name, values if len(values) > 1 else one)
+
     def narrows(self) -> bool:
         """Whether anything is asked for at all."""
         return self not in (Filter(), Filter(archived=True))
+
+
+# The fields of a Filter that take several values.
+ANY_OF = ("project", "source", "domain", "kind")
+# Those that name what is left out.
+WITHOUT = ("without_tags", "without_projects", "without_kinds", "without_sources")
 
 
 class Search(Struct, frozen=True, kw_only=True):
@@ -184,7 +209,7 @@ class Search(Struct, frozen=True, kw_only=True):
     @property
     def wanted_domains(self) -> frozenset[str]:
         """Domains asked for, as filter or as preference, lower-cased."""
-        asked = (self.filter.domain, self.prefer_domain)
+        asked = (*any_of(self.filter.domain), self.prefer_domain)
         return frozenset(domain.lower() for domain in asked if domain)
 
 

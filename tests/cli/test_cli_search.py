@@ -243,7 +243,11 @@ def test_tags_and_projects_can_be_left_out(home: Home) -> None:
     assert set(home.found("tides", "--not-tag", "old")) == {"b", "c"}
     assert home.found("tides", "--not-tag", "old", "--not-tag", "new") == ["c"]
     assert set(home.listed("--not-project", "quay")) == {"b", "c"}
+    either = ("--project", "quay", "--project", "harbor")
+    assert set(home.found("tides", *either)) == {"a", "b"}
+    assert home.listed(*either, "--not-project", "quay") == ["b"]
     home.save("--id", "d", "--title", "Tides at the quay wall", "--kind", "session")
+    assert home.found("tides", "--kind", "session", "--kind", "bug") == ["d"]
     assert set(home.found("tides", "--not-kind", "fact")) == {"d"}
     assert set(home.listed("--not-kind", "session")) == {"a", "b", "c"}
     left_out = ("not-project=quay", "not-tag=new", "not-kind=session")

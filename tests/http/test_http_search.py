@@ -63,8 +63,8 @@ def untimed(answer: Any) -> Any:
             {"q": "tokens", "not_tag": "UI", "not_project": "harbor"},
         ),
         (
-            {"query": "tokens", "without_kinds": ["fact", "session"]},
-            {"q": "tokens", "not_kind": ["fact", "session"]},
+            {"query": "tokens", "without_kinds": ["fact", "session"], "kind": ["bug", "fact"]},
+            {"q": "tokens", "not_kind": ["fact", "session"], "kind": ["bug", "fact"]},
         ),
         (
             {"query": "tokens", "sort": "newest", "until": "last month"},

@@ -16,6 +16,7 @@ from recollect.errors import ProviderError
 from recollect.ingest.draft import draft
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.testing.servers import ModelServer
+from recollect.types import any_of
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 RECIPES = ("blend", "vault", "echovault", "gnosis", "router", "covalence")
@@ -110,14 +111,15 @@ questions = words | mixtures | texts
 
 filters = st.builds(
     Filter,
-    project=st.none() | st.sampled_from(["harbor", "tower", "nowhere"]),
+    project=st.none() | st.sampled_from(["harbor", "tower", "nowhere", ("harbor", "tower")]),
     source=st.none() | st.sampled_from(["codex", "cursor"]),
     domain=st.none() | st.sampled_from(["ops", "web"]),
-    kind=st.none() | st.sampled_from(KINDS),
+    kind=st.none() | st.sampled_from([*KINDS, (KINDS[0], KINDS[-1])]),
     space=st.none() | st.just("home"),
     tags=st.lists(st.sampled_from(["alpha", "BETA", "show", "café"]), max_size=1).map(tuple),
     without_tags=st.lists(st.sampled_from(["Alpha", "beta", "CAFÉ"]), max_size=1).map(tuple),
     without_projects=st.lists(st.sampled_from(["harbor", "tower"]), max_size=1).map(tuple),
+    without_sources=st.lists(st.sampled_from(["codex", ""]), max_size=1).map(tuple),
     since=st.none() | st.integers(-2, 8).map(lambda n: NOW - n * timedelta(days=100)),
     until=st.none() | st.integers(-2, 8).map(lambda n: NOW - n * timedelta(days=100)),
 )
@@ -127,7 +129,7 @@ def passes(memory: Memory, filter: Filter) -> bool:
     """The filter once more, in plain Python."""
     for name in ("project", "source", "domain", "kind", "space"):
         wanted = getattr(filter, name)
-        if wanted is not None and getattr(memory, name) != wanted:
+        if wanted is not None and getattr(memory, name) not in any_of(wanted):
             return False
     if filter.since is not None and memory.updated_at < filter.since:
         return False
@@ -135,7 +137,7 @@ def passes(memory: Memory, filter: Filter) -> bool:
         return False
     if memory.kind in filter.without_kinds:
         return False
-    if memory.project in filter.without_projects:
+    if memory.project in filter.without_projects or memory.source in filter.without_sources:
         return False
     held = {tag.lower() for tag in memory.tags}
     if any(tag.lower() in held for tag in filter.without_tags):

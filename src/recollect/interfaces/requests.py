@@ -16,7 +16,7 @@ from recollect.checks import LONGEST_QUERY
 from recollect.errors import UserError
 from recollect.ingest.draft import LONGEST_FIELD, LONGEST_TEXT
 from recollect.times import MICROSECOND, moved, parse_moment, parse_time
-from recollect.types import Filter, Search
+from recollect.types import WITHOUT, Filter, Search
 
 # Schemas state the longest query; `checks.clean_query` refuses a longer one.
 Query = Annotated[str, Meta(extra_json_schema={"maxLength": LONGEST_QUERY})]
@@ -59,7 +59,7 @@ def filter_of(fields: Mapping[str, Any], now: datetime, prefix: str = "") -> Fil
             named[name] = moment(text, now, prefix + name, name)
         else:
             named.pop(name, None)
-    for name in ("tags", "without_tags", "without_projects", "without_kinds"):
+    for name in ("tags", *WITHOUT):
         named[name] = tuple(named.get(name, ()))
     archived = named.get("archived") or None  # False says no more than its absence
     return Filter(**named | {"archived": archived})

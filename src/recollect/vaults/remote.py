@@ -71,7 +71,7 @@ NARROWER = (
     "unchanged_since",
 )  # fmt: skip
 # Fields that older servers refuse; they are sent where they ask for something.
-NEWER = ("archived", "as_of", "without_tags", "without_projects")
+NEWER = ("archived", "as_of", "without_tags", "without_projects", "without_sources")
 # Fields that are not sent: what the other server answers is narrowed here.
 OURS = frozenset(
     {"filter", *NARROWER, "without_kinds", "changes", "vaults", "mark", "facets", "sort"}

@@ -210,18 +210,19 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
     """Conditions on a memory; all of them must hold."""
     group = parser.add_argument_group("filters", "a memory must satisfy all of them")
     where = group.add_mutually_exclusive_group()
-    where.add_argument("--project", metavar="NAME", help="only this project")
+    add_repeatable(where, "--project", "NAME", "only this project, or one of these")
     where.add_argument(
         "--here", action="store_true", help="only the project named after the working directory"
     )
-    group.add_argument("--source", metavar="NAME", help="only from this source")
+    add_repeatable(group, "--source", "NAME", "only from this source, or one of these")
     add_repeatable(group, "--tag", "TAG", "only with this tag", dest="tags")
     add_repeatable(group, "--not-tag", "TAG", "only without this tag", dest="without_tags")
     add_repeatable(
         group, "--not-project", "NAME", "only outside this project", dest="without_projects"
     )
-    group.add_argument("--domain", metavar="NAME", help="only of this domain")
-    group.add_argument("--kind", metavar="KIND", help="only of this kind")
+    add_repeatable(group, "--not-source", "NAME", "only from other sources", dest="without_sources")
+    add_repeatable(group, "--domain", "NAME", "only of this domain, or one of these")
+    add_repeatable(group, "--kind", "KIND", "only of this kind, or one of these")
     add_repeatable(group, "--not-kind", "KIND", "only of other kinds", dest="without_kinds")
     group.add_argument("--space", metavar="NAME", help="only in this space")
     group.add_argument("--since", metavar="TIME", help="changed since: 2026-03-01, 7d, last week")

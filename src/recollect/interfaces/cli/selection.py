@@ -20,16 +20,18 @@ from recollect.interfaces.cli.ids import meant
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.present.words import counted
-from recollect.types import Filter, Memory
+from recollect.types import ANY_OF, Filter, Memory
 from recollect.vaults.keys import on_terminal
 
 # What `list` filters by, for commands whose options of these names are something else.
-FILTERS = ("project", "source", "domain", "kind", "space", "since", "until")
+FILTERS = ("space", "since", "until")
 SEVERAL = {
+    **{name: name for name in ANY_OF},
     "tag": "tags",
     "not-tag": "without_tags",
     "not-project": "without_projects",
     "not-kind": "without_kinds",
+    "not-source": "without_sources",
 }
 Select = Callable[..., list[str]]
 
@@ -128,4 +130,4 @@ def _filter(memory: Recollect, args: argparse.Namespace) -> Filter:
 
 
 def _names() -> str:
-    return ", ".join((*FILTERS, *SEVERAL))
+    return ", ".join((*SEVERAL, *FILTERS))

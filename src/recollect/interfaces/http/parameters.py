@@ -15,7 +15,7 @@ from starlette.datastructures import QueryParams
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.requests import Milliseconds, Query, as_of, filter_of, search_of
-from recollect.types import Filter, Response, Sort, View
+from recollect.types import ANY_OF, WITHOUT, Filter, Response, Sort, View
 from recollect.vaults.candidates import Candidates
 
 MOST_RESULTS = 1000
@@ -29,21 +29,23 @@ AsOf = Annotated[
     Text, Meta(description="What the vault held then: 2026-03-01, yesterday, 7d, or ISO 8601.")
 ]
 Names = Annotated[tuple[Text, ...], Meta(max_length=MOST_NAMES)]
+OneOrSeveral = Annotated[Text | Names | None, Meta(description="A value, or any of several.")]
 Constants = Annotated[dict[Text, bool | int | float | str], Meta(max_length=MOST_NAMES)]
 
 
 class FilterParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a memory must satisfy; every given part must hold."""
 
-    project: Text | None = None
-    source: Text | None = None
-    domain: Text | None = None
-    kind: Text | None = None
+    project: OneOrSeveral = None
+    source: OneOrSeveral = None
+    domain: OneOrSeveral = None
+    kind: OneOrSeveral = None
     space: Text | None = None
     tags: Names = ()
     without_tags: Names = ()
     without_projects: Names = ()
     without_kinds: Names = ()
+    without_sources: Names = ()
     since: Annotated[Text, Meta(description="2026-03-01, 7d, 12h, 2w, last week, march")] | None = (
         None
     )
@@ -115,16 +117,12 @@ PARAMETERS = {
     "without_tags": "not_tag",
     "without_projects": "not_project",
     "without_kinds": "not_kind",
+    "without_sources": "not_source",
     "prefer_tags": "prefer_tag",
     "vaults": "vault",
     "ignored": "ignore",
 }
-SEVERAL = frozenset(
-    {
-        "tags", "without_tags", "without_projects", "without_kinds", "prefer_tags", "vaults",
-        "ignored",
-    }
-)  # fmt: skip
+SEVERAL = frozenset({"tags", *WITHOUT, "prefer_tags", "vaults", "ignored"})
 SETS = "set."
 NO_NAMES: Mapping[str, str] = {}
 FIELD = re.compile(
@@ -149,7 +147,7 @@ def from_parameters(kind: type[Struct], parameters: QueryParams) -> Any:
         if name not in names or name == "set":
             known = ", ".join(name for name in names if name != "set")
             raise UserError(f"{name!r} is not a parameter; there are: {known}.")
-        if names[name] in SEVERAL:
+        if names[name] in (SEVERAL if len(values) < 2 else {*SEVERAL, *ANY_OF}):
             fields[names[name]] = values
         elif len(values) > 1:
             raise UserError(f"{name} is given {len(values)} times; it takes one value.")

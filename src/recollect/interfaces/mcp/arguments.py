@@ -42,6 +42,7 @@ Text = str | UnsetType
 Field = FieldText | UnsetType
 Long = LongText | UnsetType
 Tags = list[Tag] | UnsetType
+AnyOfThem = str | list[Tag] | UnsetType  # offered as a text: a list says that any will do
 
 
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,20 +64,25 @@ class FilterArguments(Arguments, frozen=True, kw_only=True):
 
     own_project = f' Default: {{}}; "{EVERY_PROJECT}" for every one.'
 
-    project: Annotated[Text, Meta(description="Only this project.")] = UNSET
+    project: Annotated[AnyOfThem, Meta(description="Only this project.")] = UNSET
     tags: Annotated[Tags, Meta(description="All of these.")] = UNSET
-    kind: Annotated[Text, Meta(description="decision, bug, preference, …")] = UNSET
+    kind: Annotated[AnyOfThem, Meta(description="decision, bug, preference, …")] = UNSET
     since: Annotated[Text, Meta(description="2026-03-01, yesterday, 7d.")] = UNSET
     until: Text = UNSET
-    domain: Text = UNSET
-    source: Text = UNSET
+    domain: AnyOfThem = UNSET
+    source: AnyOfThem = UNSET
     space: Text = UNSET
+    without_tags: Tags = UNSET
+    without_projects: Tags = UNSET
+    without_kinds: Tags = UNSET
+    without_sources: Tags = UNSET
 
     def within(self, project: str | None) -> dict[str, Any]:
         """The arguments that were given; `project` is the server's own, for calls that name
         none."""
         named = {"project": project} | self.given()
-        return named | ({"project": None} if named["project"] == EVERY_PROJECT else {})
+        every = named["project"] in (EVERY_PROJECT, [EVERY_PROJECT])
+        return named | ({"project": None} if every else {})
 
     def preferring(self, project: str | None) -> dict[str, Any]:
         """The same, where the server's own project is preferred and filters nothing."""
@@ -127,7 +133,7 @@ class ContextArguments(FilterArguments, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1, le=1_000_000)], Meta(description="Of the whole answer.")
     ] = CONTEXT_TOKENS
     tags: Tags = UNSET
-    kind: Text = UNSET
+    kind: AnyOfThem = UNSET
     since: Text = UNSET
     limit: Limit = CONTEXT_LIMIT
     as_of: Text = UNSET

@@ -83,9 +83,12 @@ def search(served: Served, args: arguments.SearchArguments) -> ToolAnswer:
 
 def _check_project(served: Served, args: arguments.FilterArguments) -> None:
     """Where nothing was found: refuse a project that no memory has, since it is a mistake."""
-    named = args.project and args.project != arguments.EVERY_PROJECT and served.engine.may(SEARCH)
-    if named and (sentence := served.engine.unknown_project(str(args.project))):
-        raise NotFound(sentence)
+    named = args.project if isinstance(args.project, list) else [args.project]
+    for name in named if served.engine.may(SEARCH) else ():
+        if not name or name == arguments.EVERY_PROJECT:
+            continue
+        if sentence := served.engine.unknown_project(name):
+            raise NotFound(sentence)
 
 
 def connector_search(served: Served, args: arguments.ConnectorSearchArguments) -> ToolAnswer:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from recollect.types import ANY_OF
+
 NOT = "not_"  # begins the name of a filter that leaves out
 
 
@@ -27,12 +29,12 @@ class Address(NamedTuple):
         return self._replace(pairs=(*self.pairs, (name, value)))
 
     def toggled(self, name: str, value: str) -> Address:
-        """With that filter switched: tags and what is left out add up, another filter replaces its
+        """With that filter switched: values of one that takes several add up, another replaces its
         value."""
         kept = self.dropping(name, value)
         if kept != self:
             return kept
-        several = name == "tag" or name.startswith(NOT)
+        several = name in (*ANY_OF, "tag", "ignore") or name.startswith(NOT)
         return self.adding(name, value) if several else self.putting(name, value)
 
     def excluding(self, name: str, value: str) -> Address:

@@ -20,7 +20,7 @@ from recollect.interfaces.cursor import decode_place, encode_place
 from recollect.interfaces.http.parameters import PARAMETERS, FilterParameters, from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.address import Address
-from recollect.interfaces.web.chips import chip_groups, chosen_chips
+from recollect.interfaces.web.chips import apart, chip_groups, chosen_chips, facets_without
 from recollect.interfaces.web.forms import problem_piece
 from recollect.interfaces.web.memories import forgotten
 from recollect.interfaces.web.memory_text import heading, opening
@@ -95,7 +95,9 @@ async def filters(service: Service, path: str, request: Request) -> Response:
         return problem_piece(request, error)
     everything = await service.ask(service.engine.facets)
     address = filters_of(path, asked)
-    groups = chip_groups(address, facets._asdict(), everything._asdict())
+    without = partial(facets_without, service.engine, narrowed, None)
+    others = await service.ask(apart, address, without)
+    groups = chip_groups(address, facets._asdict(), everything._asdict(), others)
     values = {"groups": groups, "total": sum(dates.made.values())}
     return page("_filters.html", request, values)
 

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from recollect.engine import Recollect
 from recollect.interfaces.http.parameters import SETS
 from recollect.interfaces.web.address import NOT, Address
 from recollect.interfaces.web.rendering import AGES
 from recollect.recipes.base import Recipe
-from recollect.types import Response
+from recollect.types import ANY_OF, Filter, Response
 
 ROWS = 6  # of each filter; the others are behind "more"
-# Facet, its parameter, its heading, and whether its values can be left out.
+# Facet, its parameter and its heading.
 FACETS = (
-    ("project", "project", "Project", True),
-    ("kind", "kind", "Kind", True),
-    ("tags", "tag", "Tags", True),
-    ("source", "source", "Source", False),
+    ("project", "project", "Project"),
+    ("kind", "kind", "Kind"),
+    ("tags", "tag", "Tags"),
+    ("source", "source", "Source"),
 )
 # Parameters that choose among memories or change the ranking, as a person calls them.
 CHOSEN = {
     "project": "project", "kind": "kind", "tag": "tag", "source": "source", "since": "since",
     "until": "until", "domain": "domain", "space": "space", "not_project": "not project",
-    "not_kind": "not kind", "not_tag": "not tag", "prefer_tag": "preferred tag",
-    "prefer_domain": "preferred domain", "prefer_project": "preferred project",
+    "not_kind": "not kind", "not_source": "not source", "not_tag": "not tag",
+    "prefer_tag": "preferred tag", "prefer_domain": "preferred domain",
+    "prefer_project": "preferred project",
     "now": "now", "as_of": "as of",
 }  # fmt: skip
 
@@ -54,15 +58,38 @@ class ChipGroup(Struct, frozen=True):
 
 
 Counts = Mapping[str, Mapping[str, int]]
+NO_COUNTS: Counts = {}
+COUNTED = frozenset(facet for facet, *_ in FACETS)
 
 
-def chip_groups(address: Address, facets: Counts, everything: Counts) -> list[ChipGroup]:
+def apart(address: Address, count: Callable[[str], Counts]) -> Counts:
+    """The counts of each facet that values are chosen of, as if none were: how many more another
+    one would bring. `count` counts without the facet of this name."""
+    chosen = [facet for facet in ANY_OF if address.values(facet)]
+    return {facet: count(facet)[facet] for facet in chosen if facet in COUNTED}
+
+
+def facets_without(engine: Recollect, filter: Filter, as_of: datetime | None, facet: str) -> Counts:
+    """The counts of what passes the filter without its part of this name."""
+    return engine.facets(replace(filter, **{facet: None}), as_of=as_of)._asdict()
+
+
+def chip_groups(
+    address: Address, facets: Counts, everything: Counts, others: Counts = NO_COUNTS
+) -> list[ChipGroup]:
     """The filters to offer, with how many of what is found each value has. `everything` has the
     counts of the vault: the order in which values stand whatever is asked for, so that no row
-    moves away under a hand."""
+    moves away under a hand. `others` are counted by `apart`."""
     made = [
-        _group(address, facets.get(facet, {}), everything.get(facet, {}), name, label, excludes)
-        for facet, name, label, excludes in FACETS
+        _group(
+            address,
+            {**facets.get(facet, {}), **others.get(facet, {})},
+            everything.get(facet, {}),
+            name,
+            label,
+            known=facet in others,
+        )
+        for facet, name, label in FACETS
     ]
     return [*(group for group in made if group.shown), _ages(address, facets["age"])]
 
@@ -73,11 +100,12 @@ def _group(
     all_counts: Mapping[str, int],
     name: str,
     label: str,
-    excludes: bool,
+    *,
+    known: bool,
 ) -> ChipGroup:
     on = address.values(name)
-    known = {value.casefold(): count for value, count in counts.items()}
-    single = bool(on) and name != "tag"  # the others were not counted
+    folded = {value.casefold(): count for value, count in counts.items()}
+    single = bool(on) and name != "tag" and not known  # the others were not counted
     values: dict[str, str] = {}
     for value in (*all_counts, *on, *address.values(f"{NOT}{name}"), *counts):
         values.setdefault(value.casefold() if name == "tag" else value, value)
@@ -86,9 +114,9 @@ def _group(
             value,
             address.dropping(f"{NOT}{name}", value).toggled(name, value).link(),
             address.holds(name, value),
-            known.get(value.casefold(), None if single else 0),
+            folded.get(value.casefold(), None if single else 0),
             f"{name}:{value}",
-            address.excluding(name, value).link() if excludes else "",
+            address.excluding(name, value).link(),
             address.holds(f"{NOT}{name}", value),
         )
         for value in values.values()

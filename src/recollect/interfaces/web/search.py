@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -22,9 +23,12 @@ from recollect.interfaces.http.problems import status_of
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.address import Address
 from recollect.interfaces.web.chips import (
+    Counts,
+    apart,
     chip_groups,
     chosen_chips,
     deep_chip,
+    facets_without,
     narrowing,
     reading_chips,
 )
@@ -150,7 +154,12 @@ def _found(
         "degraded": [_degraded(part, response) for part in response.degraded],
         "warned": [_degraded(part, response) for part in warned],
         "found": sentences.found(response),
-        "groups": chip_groups(address, response.facets, engine.facets()._asdict()),
+        "groups": chip_groups(
+            address,
+            response.facets,
+            engine.facets()._asdict(),
+            {} if quick else apart(address, partial(_found_without, engine, asked)),
+        ),
         "scale": scale_of(result.explain for result in response),
         "judged": engine.judged(response.query, [result.id for result in response]),
         "more": _more(asked, response, address),
@@ -160,6 +169,13 @@ def _found(
         "understanding": _understands_again(address),
         "start_of": start_of,
     }
+
+
+def _found_without(engine: Recollect, asked: SearchParameters, facet: str) -> Counts:
+    """The counts of what would be found without the filter of this name."""
+    changes = asked.set | engine.deferral(asked.query, asked.recipe)
+    wider = {facet: None, "limit": 1, "deep": False, "set": changes}
+    return msgspec.structs.replace(asked, **wider).answered(engine).facets
 
 
 def _reranking(response: types.Response) -> tuple[str, str] | None:
@@ -229,11 +245,12 @@ def _start(engine: Recollect, asked: SearchParameters, address: Address) -> dict
     then, filter = asked.then(engine), asked.filter(engine)
     narrowed = filter.narrows()
     counts = engine.facets(filter, as_of=then)._asdict()
+    others = apart(address, partial(facets_without, engine, filter, then))
     total = sum(engine.dates(filter, as_of=then).made.values())
     limit = asked.limit if narrowed and asked.limit else NEWEST
     memories = engine.list(filter, limit, as_of=then)
     return {
-        "groups": chip_groups(address, counts, engine.facets()._asdict())
+        "groups": chip_groups(address, counts, engine.facets()._asdict(), others)
         if memories or narrowed
         else [],
         "counts": counts,

@@ -11,17 +11,20 @@ from collections.abc import Iterator
 import apsw
 
 from recollect.named_tuples import NamedTuple
+from recollect.store.filter_sql import TIMES
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.filters import INDEXED, TIMES, Condition, FilterLookup, where
+from recollect.store.sqlite.filters import INDEXED, Condition, FilterLookup, where
 from recollect.times import to_micros
-from recollect.types import Filter, Place
+from recollect.types import Filter, Place, any_of
 
+UNTIL = TIMES["until"].format("?")
 BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
 TIERS = ("core", "capture", "file")
 NEWEST_FIRST = "m.updated_at DESC, m.id"
 BROWSING = f"{BROWSE_TIER}, {NEWEST_FIRST}"
 BEHIND = f" AND ({BROWSE_TIER}, -m.updated_at, m.id) > (?, ?, ?)"
 OLDER = " AND m.updated_at <= ? AND (m.updated_at < ? OR m.id > ?)"
+ALONG = "updated_at"  # no column of a filter: the list goes along the index of all memories
 FEW = 2_000  # memories, which are read and sorted in some milliseconds
 COUNTED = """
     SELECT coalesce(sum(memories), 0) FROM counts
@@ -49,7 +52,8 @@ class ListRanges:
             if not self._few and _counted(database, "tags", topic) < FEW:
                 self._few, tagged = True, Condition(TAGGED, [topic])
         self._by = narrowest(database, filter)
-        found = where(filter, lookup, by="key" if self._few else self._by)
+        found = where(filter, lookup, by="key" if self._few else self._by or ALONG)
+        self._few |= self._by is not None and isinstance(getattr(filter, self._by), tuple)
         self._sql, self._values = found.sql + tagged.sql, [*found.values, *tagged.values]
 
     def pages(self, after: Place | None) -> Iterator[Range]:
@@ -64,7 +68,7 @@ class ListRanges:
             yield self._tier(tier, " AND m.updated_at = ? AND m.id > ?", at, after.id)
             older = self._tier(tier, " AND m.updated_at < ?", at)
             # Of two upper bounds SQLite begins at the first; this page begins at the other.
-            yield older._replace(sql=older.sql.replace(TIMES["until"], f"+{TIMES['until']}"))
+            yield older._replace(sql=older.sql.replace(UNTIL, f"+{UNTIL}"))
         for other in self._tiers:
             if other > tier:
                 yield self._tier(other)
@@ -87,11 +91,17 @@ class ListRanges:
 
 
 def narrowest(database: Database, filter: Filter) -> str | None:
-    """The column whose index a filter goes along: the one that lets the fewest pass."""
-    given = [column for column in INDEXED if getattr(filter, column) is not None]
-    if len(given) > 1:
-        given.sort(key=lambda column: _counted(database, column, getattr(filter, column)))
-    return given[0] if given else None
+    """The column whose index a filter goes along: the one that lets the fewest pass. Memories of
+    several values stand in no order there, so that only few of them are worth it."""
+    given = {column: values for column in INDEXED if (values := any_of(getattr(filter, column)))}
+    if sum(map(len, given.values())) <= 1:
+        return next(iter(given), None)
+    counts = {
+        column: sum(_counted(database, column, value) for value in values)
+        for column, values in given.items()
+    }
+    worth = [column for column in given if len(given[column]) == 1 or counts[column] < FEW]
+    return min(worth, key=counts.__getitem__, default=None)
 
 
 def _counted(database: Database, field: str, value: apsw.SQLiteValue) -> int:

@@ -73,9 +73,9 @@ def scope_of(filter: Filter) -> Scope | None:
         filter = msgspec.structs.replace(filter, archived=None)
     if filter == Filter():
         return Scope()
-    if filter.project is not None and filter == Filter(project=filter.project):
+    if isinstance(filter.project, str) and filter == Filter(project=filter.project):
         return Scope("project", filter.project)
-    if filter.kind is not None and filter == Filter(kind=filter.kind):
+    if isinstance(filter.kind, str) and filter == Filter(kind=filter.kind):
         return Scope("kind", filter.kind)
     return None
 

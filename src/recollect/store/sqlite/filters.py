@@ -10,21 +10,13 @@ import apsw
 from recollect.named_tuples import NamedTuple
 from recollect.query.fts5 import all_of
 from recollect.store.base import KeywordIndexName
+from recollect.store.filter_sql import Conditions
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.unchanged import UNCHANGED
-from recollect.times import to_micros
 from recollect.types import Filter
 
-EQUAL = ("project", "source", "domain", "kind", "space", "severity", "tier")
-
 INDEXED = ("space", "project", "kind")  # each leads an index in browsing order
-TIMES = {
-    "since": "m.updated_at >= ?",
-    "until": "m.updated_at <= ?",
-    "made_since": "m.created_at >= ?",
-    "made_before": "m.created_at < ?",
-}
 TAGGED = (
     "EXISTS (SELECT 1 FROM memory_tags mt JOIN tags t ON t.key = mt.tag "
     "WHERE mt.memory = m.key AND t.topic = ?)"
@@ -59,48 +51,26 @@ def where(
 ) -> Condition:
     """A condition on the memories table, named `m`, and its values; never empty. `by`: of INDEXED
     only this column may choose the index. `forgotten`: only what is in the trash passes."""
-    parts = [f"m.forgotten_at IS {'NOT ' if forgotten else ''}NULL"]
+    # SQLite takes no index for what has a plus before it.
+    made = Conditions("?", [column for column in INDEXED if by not in (None, column)])
+    made.add(f"m.forgotten_at IS {'NOT ' if forgotten else ''}NULL")
     if not forgotten and lookup.settled(filter).archived is False:
-        parts.append("m.archived_at IS NULL")
-    values: list[apsw.SQLiteValue] = []
-    for column in EQUAL:
-        wanted = getattr(filter, column)
-        if wanted is not None:
-            # SQLite takes no index for what has a plus before it.
-            plus = "+" if by not in (None, column) and column in INDEXED else ""
-            parts.append(f"{plus}m.{column} = ?")
-            values.append(wanted)
-    for name, condition in TIMES.items():
-        moment = getattr(filter, name)
-        if moment is not None:
-            parts.append(condition)
-            values.append(to_micros(moment))
-    for no, tags in (("", filter.tags), ("NOT ", filter.without_tags)):
-        for tag in tags:
-            parts.append(no + TAGGED)
-            values.append(lookup.hashed(tag))
-    if filter.valid_at is not None:
-        parts.append("(m.valid_from IS NULL OR m.valid_from <= ?)")
-        parts.append("(m.valid_until IS NULL OR m.valid_until > ?)")
-        values += (to_micros(filter.valid_at),) * 2
+        made.add("m.archived_at IS NULL")
+    made.columns(filter)
+    made.times(filter)
+    made.tags(filter, TAGGED, lookup.hashed)
     if filter.holding:
         holding = _holding(("stemmed",), filter.holding, lookup)
-        parts.append(holding.sql)
-        values += holding.values
+        made.add(holding.sql, *holding.values)
     for words in filter.without:
         each = [_holding(ANYWHERE, [word], lookup) for word in words]
-        parts.append(f"NOT ({' AND '.join(one.sql for one in each)})")
-        values += (value for one in each for value in one.values)
-    for column, unwanted in (("kind", filter.without_kinds), ("project", filter.without_projects)):
-        parts += [f"m.{column} <> ?"] * len(unwanted)
-        values += unwanted
+        together = " AND ".join(one.sql for one in each)
+        made.add(f"NOT ({together})", *(value for one in each for value in one.values))
     if filter.among is not None:
-        parts.append("m.id IN (SELECT value FROM json_each(?))")
-        values.append(as_json_list(filter.among))
+        made.add("m.id IN (SELECT value FROM json_each(?))", as_json_list(filter.among))
     if filter.unchanged_since is not None:
-        parts.append(UNCHANGED.format(key="m.key"))
-        values.append(filter.unchanged_since)
-    return Condition(" AND ".join(parts), values)
+        made.add(UNCHANGED.format(key="m.key"), filter.unchanged_since)
+    return Condition(" AND ".join(made.parts), made.values)
 
 
 def _holding(

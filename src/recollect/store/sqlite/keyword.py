@@ -36,7 +36,7 @@ from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.store.sqlite.snippets import snippets
 from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.unchanged import UNCHANGED
-from recollect.types import Filter, Memory
+from recollect.types import AnyOf, Filter, Memory, any_of
 
 ALMOST = 1 - 1e-9  # what rounding may take away
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
@@ -176,10 +176,10 @@ class SqliteKeyword:
         weights = ", ".join(map(repr, query.column_weights))
         return f"{self._scorer}({TABLES[query.index]}, {weights})"
 
-    def _nothing_is(self, kind: str | None) -> bool:
-        """Whether the filter asks for a kind that no memory has: this lookup saves a match."""
+    def _nothing_is(self, kind: AnyOf | None) -> bool:
+        """Whether the filter asks for kinds that no memory has: this lookup saves a match."""
         sql = "SELECT 1 FROM memories WHERE forgotten_at IS NULL AND kind = ? LIMIT 1"
-        return kind is not None and not self._database.rows(sql, kind)
+        return kind is not None and not any(self._database.rows(sql, one) for one in any_of(kind))
 
     def _best(self, query: KeywordQuery, score: str) -> list[Match]:
         """One row more than asked for tells whether equal scores straddle the limit. Only then the
