@@ -32,6 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "interfaces.lanes",
         "interfaces.listening",
         "interfaces.requests",
+        "interfaces.server_processes",
     ),
     ("evals", "demo"),
     ("engine",),

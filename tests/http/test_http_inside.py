@@ -127,6 +127,10 @@ def test_the_server_is_not_ready_while_its_vault_cannot_be_read(
 ) -> None:
     service = Service(engine)
     service.warm.set()
-    monkeypatch.setattr(Recollect, "probe", raising(StoreError("The vault is gone.")))
+    monkeypatch.setattr(engine.store.database, "probe", raising(StoreError("The vault is gone.")))
     answer = asked(create_app(service), "/readyz")
     assert (answer.status_code, answer.json()["reason"]) == (503, "The vault is gone.")
+    assert answer.json()["dependencies"] == {"models": "ok", "database": "The vault is gone."}
+    text = asked(create_app(service), "/metrics").text
+    assert 'recollect_dependency_up{dependency="database"} 0.0' in text
+    assert 'recollect_dependency_up{dependency="models"} 1.0' in text

@@ -159,17 +159,17 @@ def test_whoever_only_watches_neither_opens_a_locked_vault_nor_keeps_it_open(
         used_at = time.monotonic()
         while time.monotonic() == used_at:
             pass
-        memory.probe()
+        assert memory.dependencies() == {"database": None}
         assert memory.store.seal(time.monotonic() - used_at)
-        memory.probe()
+        assert memory.dependencies() == {"database": None}
         assert (database.at_rest, database.locked) == (True, False)
         told.clear()
         with pytest.raises(Locked):
             memory.show(["jwt"])
-        with pytest.raises(Locked):  # for whoever watches, too, until it opens again
-            memory.probe()
+        # for whoever watches, too, until it opens again
+        assert memory.dependencies()["database"]
         told["RECOLLECT_PASSPHRASE"] = PASSPHRASE
-        memory.probe()
+        assert memory.dependencies() == {"database": None}
         assert database.locked
 
 
@@ -179,7 +179,7 @@ def test_a_vault_at_rest_opens_with_the_first_call(tmp_path: Path) -> None:
     path = home / "vault.db"
     with Recollect(path, home=home, settings=OFF, environment=told, at_rest=True) as memory:
         memory.warm_up()
-        memory.probe()
+        assert memory.dependencies() == {"database": None}
         assert memory.store.database.at_rest
         assert [one.id for one in memory.show(["jwt"])] == ["jwt"]
         assert not memory.store.database.at_rest

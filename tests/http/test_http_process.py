@@ -16,6 +16,7 @@ import pytest
 from http_server import API, RECOLLECT, Server, environment, problem, refused_to_start, serving
 from prometheus_client.parser import text_string_to_metric_families
 
+from patience import until
 from recollect import Recollect
 from recollect.interfaces.listening import on_port
 from recollect.version import __version__
@@ -173,7 +174,8 @@ def test_the_server_says_that_it_is_alive_and_ready(server: Server) -> None:
         assert answer.json()["reason"]
         assert time.monotonic() < give_up
         time.sleep(0.05)
-    assert answer.json() == {"status": "ready", "version": __version__}
+    parts = {"models": "ok", "database": "ok"}
+    assert answer.json() == {"status": "ready", "version": __version__, "dependencies": parts}
 
 
 def test_health_is_told_while_many_search_at_once(server: Server) -> None:
@@ -248,3 +250,41 @@ def test_metrics_tell_no_words_of_memories_or_queries(server: Server) -> None:
     server.save(title="gallimaufry")
     server.search("gallimaufry")
     assert "gallimaufry" not in server.get("/metrics").text
+
+
+# Several workers
+
+
+def children(server: Server) -> list[int]:
+    listed = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+    return sorted(map(int, listed.read_text().split()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="There is no /proc here.")
+def test_workers_serve_one_vault_count_together_and_end_together(tmp_path: Path) -> None:
+    with serving(tmp_path / "home", "--workers", "2") as server:
+        until(lambda: len(children(server)) == 2)
+        for number in range(6):
+            with server.new_client() as client:  # each connection may be another worker's
+                saved = client.post(f"{API}/memories", json={"title": f"Note {number}"})
+                assert saved.status_code == 201, saved.text
+            with server.new_client() as client:
+                assert len(client.get(f"{API}/memories").json()["memories"]) == number + 1
+        labels = {"method": "POST", "route": f"{API}/memories", "status": "201"}
+        assert samples(server)["recollect_requests_total", frozenset(labels.items())] == 6
+        up = samples(server)["recollect_dependency_up", frozenset({("dependency", "database")})]
+        assert up == 1
+        first = children(server)[0]
+        os.kill(first, signal.SIGKILL)
+        until(lambda: len(children(server)) == 2 and first not in children(server))
+        with server.new_client() as client:
+            assert client.get("/healthz").status_code == 200
+        assert server.stop() == 0
+        with pytest.raises(ProcessLookupError):
+            os.killpg(server.process.pid, 0)
+        assert "Traceback" not in server.log_text()
+
+
+@pytest.mark.parametrize("count", ["0", "65"])
+def test_a_number_of_workers_that_cannot_be_is_told_in_one_line(tmp_path: Path, count: str) -> None:
+    assert "--workers needs a number" in refused_to_start(tmp_path, "--workers", count)

@@ -7,6 +7,7 @@ longer than a few seconds after an attack has ended.
 from __future__ import annotations
 
 import math
+import mmap
 import time
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
@@ -16,18 +17,19 @@ from ipaddress import IPv6Address, ip_address
 PER_ADDRESS, PER_ADDRESS_S = 10, 5.0
 # However many addresses take part.
 IN_ALL, IN_ALL_S = 60, 1.0
-# Addresses that are remembered; those who tried longest ago are forgotten first.
-MOST_ADDRESSES = 1000
+# Counts that are kept. Addresses that share one by chance are counted as one.
+PLACES = 1 << 16
 EVERYBODY = ""
 
 
 class Attempts:
     """Counts wrong tokens, by address and in all. For each it holds the time at which all of its
-    attempts have come back; one more puts that off."""
+    attempts have come back; one more puts that off. Processes that are forked from the one that
+    made it count together."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._whole_again: dict[str, float] = {}
+        self._whole_again = memoryview(mmap.mmap(-1, 8 * PLACES)).cast("d")
 
     def wait_s(self, address: str) -> int:
         """How many seconds to wait before the next attempt; 0 where it may be made."""
@@ -42,15 +44,17 @@ class Attempts:
         limits = ((_network(address), PER_ADDRESS, PER_ADDRESS_S), (EVERYBODY, IN_ALL, IN_ALL_S))
         for key, most, interval_s in limits:
             now = self._clock()
-            later = max(self._whole_again.pop(key, 0.0), now) + interval_s
+            later = max(self._whole_again[_place(key)], now) + interval_s
             # However many come, the next one waits for one interval.
-            self._whole_again[key] = min(later, now + most * interval_s)
-        while len(self._whole_again) > MOST_ADDRESSES:
-            del self._whole_again[next(iter(self._whole_again))]
+            self._whole_again[_place(key)] = min(later, now + most * interval_s)
 
     def _left_s(self, key: str, most: int, interval_s: float) -> float:
-        ahead = self._whole_again.get(key, 0.0) - self._clock()
+        ahead = self._whole_again[_place(key)] - self._clock()
         return ahead - (most - 1) * interval_s
+
+
+def _place(key: str) -> int:
+    return hash(key) % (PLACES - 1) + 1 if key != EVERYBODY else 0
 
 
 def _network(address: str) -> str:

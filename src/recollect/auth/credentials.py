@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
+from recollect.auth.attempts import Attempts
 from recollect.auth.capabilities import EVERYTHING, Caller
 from recollect.auth.session_store import BrowserSession, SessionStore
 from recollect.auth.token_store import TokenStore
@@ -43,9 +44,15 @@ class Credentials:
         self._stored = stored
         self.sessions = None if stored is None else SessionStore(stored)
         self.required = required or bool(self._hashes)
+        self.attempts = Attempts()
         # Which home this is, for the name of its cookie.
         place = "" if stored is None else str(stored.file.resolve())
         self.home_mark = sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+    def close(self) -> None:
+        """Close what is open; the next check opens it again."""
+        if self._stored is not None:
+            self._stored.database.close()
 
     def offered(self) -> bool:
         """Whether there is any token to log in with."""

@@ -426,7 +426,7 @@ class Recollect:
     tidy_daily = method(policies.tidy_daily, WRITE, DELETE, ADMIN)
     warm_up = method(upkeep.warm_up, ADMIN)
     embed_now = method(Session.embed_now, ADMIN)
-    probe = method(upkeep.probe, ADMIN)
+    dependencies = method(upkeep.dependencies, ADMIN)
     coverage = method(upkeep.coverage, SEARCH)
     waiting = method(upkeep.waiting, SEARCH)
     stats = method(upkeep.stats, SEARCH)

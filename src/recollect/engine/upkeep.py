@@ -173,10 +173,17 @@ def warm_up(session: Session) -> None:
             session.store.resume_merging()
 
 
-def probe(session: Session) -> None:
-    """Raise what a search would raise if the vault cannot be read. That is not a use of the vault:
-    one that is locked and idle stays closed."""
-    session.store.database.probe()
+def dependencies(session: Session) -> dict[str, str | None]:
+    """What is wrong with each thing that a search needs of the vault; None: nothing. To ask is not
+    a use of the vault: one that is locked and idle stays closed."""
+    found: dict[str, str | None] = {}
+    for name, check in session.store.database.probes().items():
+        try:
+            check()
+            found[name] = None
+        except RecollectError as error:
+            found[name] = str(error)
+    return found
 
 
 def coverage(session: Session) -> Coverage:

@@ -59,6 +59,9 @@ class VaultDatabase(Protocol):
     def probe(self) -> None:
         """Raise what a search would raise."""
 
+    def probes(self) -> dict[str, Callable[[], None]]:
+        """What it depends on, each with a call that raises what is wrong with it."""
+
     def retrying(self, action: Callable[[], Done]) -> Done:
         """What `action` returns. Where the connection to a database was lost in its middle, and
         nothing of it was written, it is called again, for as long as the settings say."""

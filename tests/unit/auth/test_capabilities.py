@@ -138,7 +138,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "configuration": lambda memory: memory.configuration(),
     "backup": lambda memory: memory.backup(),
     "warm_up": lambda memory: memory.warm_up(),
-    "probe": lambda memory: memory.probe(),
+    "dependencies": lambda memory: memory.dependencies(),
     "embed_now": lambda memory: memory.embed_now(),
     "mark": lambda memory: memory.mark("kept"),
     "completed_ids": lambda memory: memory.completed_ids(["kep"]),

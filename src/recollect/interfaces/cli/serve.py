@@ -11,9 +11,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING
+
+from prometheus_client.multiprocess import mark_process_dead
+from starlette.types import ASGIApp
 
 from recollect.auth.credentials import Credentials
 from recollect.auth.own_token import own_token
@@ -28,8 +33,10 @@ from recollect.interfaces.cli.output import PLAIN
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import GRACE_S, Server
 from recollect.interfaces.http.guard import is_loopback
+from recollect.interfaces.http.metrics import count_together
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.listening import announced, on_file, on_port, url_of
+from recollect.interfaces.server_processes import ServerProcesses, check_count
 from recollect.interfaces.serving import create_app
 from recollect.settings import Settings
 
@@ -68,6 +75,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--watch", action="store_true",
         help="also follow the mirror, and the folders added with `recollect add --watch`",
     )  # fmt: skip
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N",
+        help="so many processes behind the one address (default: 1)",
+    )  # fmt: skip
 
 
 class SignalReceived(BaseException):
@@ -79,8 +90,12 @@ def run(args: argparse.Namespace) -> int:
         raise WrongUsage("--socket replaces --host, --port and --no-auth. Leave them out.")
     # uvicorn lets requests finish, then raises the signal again for the handler set here.
     signal.signal(signal.SIGTERM, _stop)
+    check_count(args.workers)
     with suppress(SignalReceived):
-        _serve(args)
+        if args.workers > 1:
+            _supervise(args)
+        else:
+            _serve(args)
     return 0
 
 
@@ -98,32 +113,87 @@ def _serve(args: argparse.Namespace) -> None:
         interface="server",
     ) as memory:
         credentials, token = _credentials(args, memory.settings, memory.home)
-        if handed_on is not None:
-            listening = socket.socket(fileno=int(handed_on))
-        elif args.socket:
-            listening = on_file(Path(args.socket))
-        else:
-            listening = on_port(args.host, args.port)
-        names = [args.host, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
-        app = create_app(Service(memory), names=names, credentials=credentials)
-        logs.set_up()
+        listening = _listening(args, handed_on)
+        app = _app(args, memory, credentials)
         if handed_on is None:
             _tell(args, listening, memory.store.database.place, _link(credentials, token))
         with ExitStack() as meanwhile:
-            if args.socket:
-                meanwhile.callback(_remove_socket, Path(args.socket), locked)
-            else:
-                found = announced(memory.home, listening, auth=token is not None)
-                meanwhile.enter_context(found)
-            meanwhile.enter_context(answering_commands(memory))
-            if args.watch:
-                meanwhile.enter_context(following(memory))
+            _announce(args, meanwhile, memory.home, listening, locked, auth=token is not None)
+            _work_beside(args, meanwhile, memory)
             server = Server(app, locked)
             server.run([listening])
     if locked.is_set():
         logging.getLogger("recollect.serve").info("locked")
         server.kept.set_inheritable(True)
         fresh_process.replace(str(server.kept.fileno()))
+
+
+def _supervise(args: argparse.Namespace) -> None:
+    """Let several processes serve at one address until a signal says stop."""
+    with Recollect(brief=True, interface="server") as memory:
+        if memory.store.database.locked:
+            raise UserError(
+                "A locked vault is served by one process, which has the key; leave --workers out."
+            )
+        home, vault = memory.home, memory.store.database.place
+        credentials, token = _credentials(args, memory.settings, home)
+        link = _link(credentials, token)
+    credentials.close()  # no process shares an open database with another
+    listening = _listening(args)
+    with TemporaryDirectory(prefix="recollect-counts-") as counts, ExitStack() as meanwhile:
+        _announce(args, meanwhile, home, listening, threading.Event(), auth=token is not None)
+
+        def work(number: int) -> None:
+            count_together(counts)
+            with (
+                suppress(SignalReceived),
+                Recollect(lasting=True, interface="server") as memory,
+                ExitStack() as beside,
+            ):
+                app = _app(args, memory, credentials)
+                if number == 0:
+                    _work_beside(args, beside, memory)
+                Server(app).run([listening])
+
+        _tell(args, listening, vault, link)
+        forget = partial(mark_process_dead, path=counts)
+        ServerProcesses(args.workers, work, forget).run()
+
+
+def _listening(args: argparse.Namespace, handed_on: str | None = None) -> socket.socket:
+    if handed_on is not None:
+        return socket.socket(fileno=int(handed_on))
+    return on_file(Path(args.socket)) if args.socket else on_port(args.host, args.port)
+
+
+def _app(args: argparse.Namespace, memory: Recollect, credentials: Credentials) -> ASGIApp:
+    names = [args.host, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
+    app = create_app(Service(memory), names=names, credentials=credentials)
+    logs.set_up()
+    return app
+
+
+def _announce(
+    args: argparse.Namespace,
+    meanwhile: ExitStack,
+    home: Path,
+    listening: socket.socket,
+    locked: threading.Event,
+    *,
+    auth: bool,
+) -> None:
+    """Let others find the server, as long as it runs."""
+    if args.socket:
+        meanwhile.callback(_remove_socket, Path(args.socket), locked)
+    else:
+        meanwhile.enter_context(announced(home, listening, auth=auth))
+
+
+def _work_beside(args: argparse.Namespace, meanwhile: ExitStack, memory: Recollect) -> None:
+    """What one process of a server does beside answering requests."""
+    meanwhile.enter_context(answering_commands(memory))
+    if args.watch:
+        meanwhile.enter_context(following(memory))
 
 
 @contextmanager

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import os
+from collections.abc import Mapping
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from recollect.types import Response
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # of the environment: where workers count together
+
+
+def count_together(folder: str) -> None:
+    """From now on this process counts in files of this folder, as all workers of a server do."""
+    os.environ[SHARED] = folder
+    values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
@@ -15,6 +27,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        gauge = partial(Gauge, registry=self._registry, multiprocess_mode="mostrecent")
         self._requests = Counter(
             "recollect_requests_total",
             "Requests answered.",
@@ -41,13 +54,14 @@ class Metrics:
             ("recipe", "part"),
             registry=self._registry,
         )
-        self._memories = Gauge(
-            "recollect_memories", "Memories that can be found.", registry=self._registry
+        self._memories = gauge("recollect_memories", "Memories that can be found.")
+        self._waiting = gauge(
+            "recollect_vectors_waiting", "Memories that wait for a vector of the active model."
         )
-        self._waiting = Gauge(
-            "recollect_vectors_waiting",
-            "Memories that wait for a vector of the active model.",
-            registry=self._registry,
+        self._up = gauge(
+            "recollect_dependency_up",
+            "Whether what the server depends on answers: 1, else 0.",
+            ("dependency",),
         )
 
     def request(self, method: str, route: str, status: int, spent: float) -> None:
@@ -65,5 +79,13 @@ class Metrics:
         self._memories.set(memories)
         self._waiting.set(waiting)
 
+    def dependencies(self, problems: Mapping[str, str | None]) -> None:
+        for name, problem in problems.items():
+            self._up.labels(name).set(problem is None)
+
     def text(self) -> bytes:
+        if folder := os.environ.get(SHARED):
+            every = CollectorRegistry()
+            MultiProcessCollector(every, folder)  # type: ignore[no-untyped-call]
+            return generate_latest(every)
         return generate_latest(self._registry)

@@ -335,8 +335,9 @@ class RelatedParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Health(Struct):
-    """How the server is."""
+    """How the server is. `dependencies`: what it needs, and "ok" or what is wrong with it."""
 
     status: str
     version: str
     reason: str | UnsetType = UNSET
+    dependencies: dict[str, str] | UnsetType = UNSET

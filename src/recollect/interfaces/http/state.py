@@ -15,6 +15,7 @@ from recollect.version import __version__
 
 # Whoever watches the server gives up soon after.
 LONGEST_CHECK_S = 2.0
+NEEDED = ("models", "database")  # for a search
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -24,29 +25,36 @@ async def health(call: Call) -> Response:
 
 
 async def ready(call: Call) -> Response:
-    """Whether a search would be answered at once."""
-    reason = await _unready(call.service)
+    """Whether a search would be answered at once, and of what it needs, what answers. Without a
+    replica the primary is asked."""
+    problems = await _problems(call.service)
+    shown = {name: problem or "ok" for name, problem in problems.items()}
+    reason = next((problems[name] for name in NEEDED if problems.get(name)), None)
     if reason is None:
-        return json_response(schemas.Health("ready", __version__))
-    return json_response(schemas.Health("not ready", __version__, reason), 503)
+        return json_response(schemas.Health("ready", __version__, dependencies=shown))
+    return json_response(schemas.Health("not ready", __version__, reason, shown), 503)
 
 
-async def _unready(service: Service) -> str | None:
-    if not service.warm.is_set():
-        return "The models are being loaded."
+async def _problems(service: Service) -> dict[str, str | None]:
+    """What is wrong with each thing that the server depends on; None: nothing."""
+    problems = {"models": None if service.warm.is_set() else "The models are being loaded."}
     try:
-        await asyncio.wait_for(service.lanes.run(HEALTH, service.own.probe), LONGEST_CHECK_S)
+        asked = service.lanes.run(HEALTH, service.own.dependencies)
+        return problems | await asyncio.wait_for(asked, LONGEST_CHECK_S)
     except RecollectError as error:
-        return str(error)
+        return problems | {"database": str(error)}
     except TimeoutError:
-        return f"The vault has not answered for {LONGEST_CHECK_S:g} seconds."
-    return None
+        late = f"The vault has not answered for {LONGEST_CHECK_S:g} seconds."
+        return problems | {"database": late}
 
 
 async def metrics(call: Call) -> Response:
-    coverage = await call.service.ask(call.engine.coverage)
-    waiting = await call.service.ask(call.engine.waiting)
-    call.metrics.vault(coverage.memories, waiting)
+    problems = await _problems(call.service)
+    call.metrics.dependencies(problems)
+    if problems["database"] is None:
+        coverage = await call.service.ask(call.engine.coverage)
+        waiting = await call.service.ask(call.engine.waiting)
+        call.metrics.vault(coverage.memories, waiting)
     return Response(call.metrics.text(), media_type=METRICS_TYPE)
 
 

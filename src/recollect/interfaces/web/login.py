@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.auth.attempts import Attempts
 from recollect.auth.audit import Audit
 from recollect.auth.credentials import Credentials
 from recollect.auth.tokens import digest, well_formed
@@ -47,7 +46,6 @@ class LoginDoor:
     def __init__(self, credentials: Credentials, audit: Audit) -> None:
         self._credentials = credentials
         self._audit = audit
-        self._attempts = Attempts()
 
     async def show(self, request: Request) -> Response:
         self._check()
@@ -59,13 +57,13 @@ class LoginDoor:
         self._check()
         token = _token(await _small_body(request))
         address = request.client.host if request.client else ""
-        wait_s = self._attempts.wait_s(address)
+        wait_s = self._credentials.attempts.wait_s(address)
         if wait_s and not well_formed(token):
             return _later(request, wait_s)
         response = await run_in_threadpool(self._begun, request, digest(token))
         if response is not None:
             return response
-        self._attempts.failed(address)
+        self._credentials.attempts.failed(address)
         return _later(request, wait_s) if wait_s else _form(request, WRONG, 401)
 
     async def show_link(self, request: Request) -> Response:

@@ -305,8 +305,15 @@ class PostgresDatabase:
             yield
 
     def probe(self) -> None:
-        """Raise what a search would raise."""
-        self.rows("SELECT 1 FROM memories WHERE vault = vault() LIMIT 1")
+        """Raise what a search would raise that does not wait."""
+        self._local.give_up = time.monotonic()
+        try:
+            self.rows("SELECT 1 FROM memories WHERE vault = vault() LIMIT 1")
+        finally:
+            self._local.give_up = None
+
+    def probes(self) -> dict[str, Callable[[], None]]:
+        return {"database": self.probe}
 
     def note_damage(self, sentence: str | None) -> None:
         """Nothing: PostgreSQL itself refuses what it finds damaged."""

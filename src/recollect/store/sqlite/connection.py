@@ -226,6 +226,9 @@ class Database:
             self._let_go()
             self._start()
 
+    def probes(self) -> dict[str, Callable[[], None]]:
+        return {"database": self.probe}
+
     def retrying(self, action: Callable[[], Done]) -> Done:
         """What `action` returns: a file has no connection that could be lost."""
         return action()
