@@ -63,7 +63,7 @@ def shown_on() -> Iterator[object]:
 def test_a_result_fits_the_screen_in_four_lines(
     memory: Recollect, shown_on: object, width: int, view: str
 ) -> None:
-    shown_on(Screen(terminal=True, width=width, plain=True))  # type: ignore[operator]
+    shown_on(Screen(terminal=True, width=width, styles=0))  # type: ignore[operator]
     text = response_text(memory.search("token", limit=20, view=view, mark=True), AT)
     assert max(map(cells, text.splitlines())) <= width
     *results, _ = text.split("\n\n")
@@ -77,7 +77,7 @@ def test_a_result_fits_the_screen_in_four_lines(
 
 
 def test_in_a_pipe_no_line_is_wrapped(memory: Recollect, shown_on: object) -> None:
-    shown_on(Screen(terminal=False, width=100, plain=True))  # type: ignore[operator]
+    shown_on(Screen(terminal=False, width=100, styles=0))  # type: ignore[operator]
     text = response_text(memory.search("refresh token", limit=20, mark=True), AT)
     assert max(len(line) for line in text.splitlines()) > 150
 
@@ -133,7 +133,7 @@ def test_dates_are_relative_or_exact(memory: Recollect) -> None:
 def test_a_file_is_a_link_where_the_terminal_shows_links(
     memory: Recollect, shown_on: object
 ) -> None:
-    shown_on(Screen(terminal=True, width=60, plain=True, links=True))  # type: ignore[operator]
+    shown_on(Screen(terminal=True, width=60, styles=0, links=True))  # type: ignore[operator]
     text = response_text(memory.search("tokens", limit=20), AT)
     assert "\x1b]8;;file://" in text
     assert "/notes/a%20b.md\x1b\\" in text
@@ -157,7 +157,7 @@ def test_links_are_for_terminals_that_show_them(
     monkeypatch.setattr("recollect.interfaces.cli.screen.os.environ", environment)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     assert own_screen().links == links
-    assert own_screen().coloured == (environment["TERM"] != "dumb")
+    assert bool(own_screen().styles) == (environment["TERM"] != "dumb")
 
 
 @pytest.mark.parametrize(("columns", "told", "width"), [(0, "", 80), (0, "55", 55), (33, "9", 33)])

@@ -161,7 +161,7 @@ def test_the_project_vault_of_the_callers_folder_is_not_missed(home: Home) -> No
 def test_here_is_the_folder_of_the_caller(home: Home) -> None:
     with server(home) as memory:
         asked = AskedCommand(
-            "list", Screen(terminal=False, width=100, plain=False), Path("/srv/harbor"),
+            "list", Screen(terminal=False, width=100, styles=2), Path("/srv/harbor"),
             ["--here", "--json"], dict(home.environment),
         )  # fmt: skip
         assert '"first"' in Commands(memory).answer(asked)
@@ -174,10 +174,10 @@ def test_the_text_is_made_for_the_screen_of_the_caller(home: Home) -> None:
         return Commands(memory).answer(asked)
 
     with server(home) as memory:
-        assert ESCAPE in shown(Screen(terminal=True, width=80, plain=False))
-        assert ESCAPE not in shown(Screen(terminal=True, width=80, plain=True))
-        assert ESCAPE not in shown(Screen(terminal=False, width=80, plain=False))
-        assert "One server…" in shown(Screen(terminal=True, width=16, plain=True))
+        assert ESCAPE in shown(Screen(terminal=True, width=80, styles=2))
+        assert ESCAPE not in shown(Screen(terminal=True, width=80, styles=0))
+        assert ESCAPE not in shown(Screen(terminal=False, width=80, styles=2))
+        assert "One server…" in shown(Screen(terminal=True, width=16, styles=0))
 
 
 def test_a_locked_vault_is_answered_for_by_nobody_but_who_has_the_passphrase(home: Home) -> None:

@@ -44,8 +44,11 @@ def test_colour_on_a_terminal_and_none_in_a_pipe(demo: Home, args: tuple[str, ..
 
 
 def test_no_color_is_respected(demo: Home) -> None:
+    """A title is bold still, and what matches is underlined: neither is a colour."""
     args = ("search", "refresh tokens")
-    assert ESCAPE not in demo.on_terminal(*args, using={"NO_COLOR": "1"}).out
+    shown = demo.on_terminal(*args, using={"NO_COLOR": "1"}).out
+    assert set(re.findall(r"\x1b\[[0-9;]*m", shown)) == {"\x1b[0m", "\x1b[1m", "\x1b[4m"}
+    assert ESCAPE not in demo.on_terminal(*args, using={"TERM": "dumb"}).out
     assert ESCAPE in demo.on_terminal(*args, using={"NO_COLOR": ""}).out, "Empty counts as not set."
 
 
@@ -57,7 +60,8 @@ def test_colour_changes_no_word(demo: Home) -> None:
 
 
 def test_a_context_has_bold_titles_and_dim_notes_around_them(demo: Home) -> None:
-    args = ("context", "--limit", "2")
+    args = ("context", "--limit", "2", "--dates")
+    assert " · 15 days ago · core-" in demo.on_terminal(*args[:-1]).out
     shown = demo.on_terminal(*args).out
     title = "How I like to work with coding agents"
     assert f"> {ESCAPE}[0m{ESCAPE}[1m{title}{ESCAPE}[0m\n{ESCAPE}[2mpreference · " in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from math import ceil
 from typing import Any
 
@@ -16,7 +17,7 @@ from recollect.present.response import degraded_json
 from recollect.present.snippet import PASSAGE_CHARACTERS
 from recollect.present.views import CHARACTERS_PER_TOKEN
 from recollect.present.visible import one_line, quoted, visible_json
-from recollect.present.words import HEADING, counted, title_of, two_lines
+from recollect.present.words import HEADING, counted, day, title_of, two_lines
 from recollect.query.passages import passage
 from recollect.times import iso
 from recollect.types import Context, Memory
@@ -61,10 +62,10 @@ def context_line(found: Context) -> str:
     return visible_json(msgspec.json.encode(context_json(found)).decode())
 
 
-def context_text(found: Context) -> str:
+def context_text(found: Context, when: Callable[[datetime], str] = day) -> str:
     """Titles and texts, then how they were found and how many more there are. What stands behind a
-    `>` is a memory's own."""
-    parts = [_memory_text(memory, found) for memory in found.memories]
+    `>` is a memory's own. `when`: how times are written."""
+    parts = [_memory_text(memory, found, when) for memory in found.memories]
     kinds = (
         (found.pinned, "pinned"), (found.matched, "found by search"), (found.topped_up, "newest"),
     )  # fmt: skip
@@ -85,7 +86,7 @@ def context_text(found: Context) -> str:
     return "\n\n".join(parts)
 
 
-def _memory_text(memory: Memory, found: Context) -> str:
+def _memory_text(memory: Memory, found: Context, when: Callable[[datetime], str]) -> str:
     """The heading; the text, unless the heading is the whole of it; and why it is so."""
     whole = memory.text if title_of(memory) or len(memory.text) > HEADING else ""
     shown = {"": whole, "Context: ": memory.context, "Why: ": memory.why, "Impact: ": memory.impact}
@@ -93,7 +94,7 @@ def _memory_text(memory: Memory, found: Context) -> str:
         del shown["Context: "]  # it is the heading
     shown["Details: "] = found.snippets.get(memory.id, "")
     body = "\n".join(f"{name}{text}" for name, text in shown.items() if text)
-    return "\n".join(part for part in (two_lines(memory), quoted(body)) if part)
+    return "\n".join(part for part in (two_lines(memory, when), quoted(body)) if part)
 
 
 FORMS: tuple[Form, ...] = (context_text, context_line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from recollect.present.visible import one_line, visible
@@ -28,6 +29,10 @@ def age(moment: datetime, now: datetime) -> str:
             amount = f"{count} {name}{'s' if count > 1 else ''}"
             return f"{amount} ago" if passed > timedelta(0) else f"in {amount}"
     return "just now"
+
+
+def day(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d}"
 
 
 def number(value: float) -> str:
@@ -62,10 +67,12 @@ def heading_line(memory: Memory) -> str:
     return line if len(line) <= HEADING else f"{line[:HEADING]}…"
 
 
-def about_line(memory: Memory, validity: str = "", vault: str = "") -> str:
+def about_line(
+    memory: Memory, validity: str = "", vault: str = "", when: Callable[[datetime], str] = day
+) -> str:
     """`decision · harbor-api · 2026-10-12 · expired 2026-11-01 · tokens-live-k3f9`. `vault`: where
-    it is, unless in the home's own."""
-    named = (label(memory.kind), label(memory.project), f"{memory.updated_at:%Y-%m-%d}")
+    it is, unless in the home's own; `when`: how times are written."""
+    named = (label(memory.kind), label(memory.project), when(memory.updated_at))
     where = f"vault {label(vault)}" if vault else ""
     return " · ".join(filter(None, (*named, validity, where, one_line(memory.id))))
 
@@ -75,9 +82,9 @@ def label(name: str) -> str:
     return one_line(name[:HEADING]).translate({ord(sign): "-" for sign in "·>"})
 
 
-def two_lines(memory: Memory) -> str:
+def two_lines(memory: Memory, when: Callable[[datetime], str] = day) -> str:
     """The title, quoted, and the line about it, as a model reads them."""
-    return f"> {heading_line(memory)}\n{about_line(memory)}"
+    return f"> {heading_line(memory)}\n{about_line(memory, when=when)}"
 
 
 def place_in_file(place: FilePlace, *, short: bool = False) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Callable
+from contextlib import suppress
 
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import IDS
@@ -25,6 +26,7 @@ PROGRAMS = {
     "xsel --clipboard --input": "DISPLAY",
     "pbcopy": "HOME",
     "clip.exe": "PATH",
+    "tmux load-buffer -w -": "TMUX",  # by itself it keeps what programs send for the terminal
 }
 PATIENCE_S = 5.0
 
@@ -50,17 +52,17 @@ def text_of(memory: Memory) -> str:
 
 
 def copied(text: str, to_terminal: Callable[[str], object] | None) -> bool:
-    """Whether a program of the desktop took the text, or else the terminal, which may hand it on
-    even over ssh (OSC 52); None where there is none."""
+    """Whether a program took the text, or else the terminal, which may hand it on even over ssh
+    (OSC 52); None where there is none."""
     for program, variable in PROGRAMS.items():
         command = program.split()
         if os.environ.get(variable) and shutil.which(command[0]):
             # Its output goes nowhere: some stay, to serve what was copied, and would keep a pipe.
-            done = subprocess.run(
-                command, input=text.encode(), timeout=PATIENCE_S, check=False,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            if done.returncode == 0:
+            with suppress(subprocess.SubprocessError):  # it failed, or waits for its display
+                subprocess.run(
+                    command, input=text.encode(), timeout=PATIENCE_S, check=True,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                )  # fmt: skip
                 return True
     if to_terminal is None:
         return False

@@ -50,11 +50,11 @@ class AskedCommand(NamedTuple):
     @classmethod
     def read(cls, raw: bytes) -> AskedCommand:
         name, shown, folder, count, *rest = map(os.fsdecode, raw.split(b"\0"))
-        terminal, coloured, links, width, session = map(int, shown.split())
+        terminal, styles, links, width, session = map(int, shown.split())
         screen = Screen(
             terminal=bool(terminal),
             width=width,
-            plain=not coloured,
+            styles=styles,
             links=bool(links),
             session=session,
         )

@@ -9,6 +9,7 @@ from recollect.engine.context import CONTEXT_LIMIT
 from recollect.interfaces.cli.arguments import (
     CommandParser,
     add_as_of,
+    add_dates,
     add_filter,
     add_json,
     add_limit,
@@ -20,9 +21,11 @@ from recollect.interfaces.cli.arguments import (
 from recollect.interfaces.cli.layout import laid_out
 from recollect.interfaces.cli.lines import flowing, width
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, styled
+from recollect.interfaces.cli.results import when_of
 from recollect.interfaces.cli.screen import screen
 from recollect.present import sentences
 from recollect.present.agent_context import FORMS, context_line, context_text
+from recollect.present.words import day
 
 EXAMPLE = (
     "  recollect context --here --max-tokens 2000\n  recollect context auth --project harbor-api"
@@ -47,6 +50,7 @@ def arguments(parser: CommandParser) -> None:
         "--no-topup", action="store_true", help="do not fill up with the newest memories"
     )
     add_filter(parser)
+    add_dates(parser)
     add_as_of(parser)
     add_no_server(parser)
     add_json(parser)
@@ -67,7 +71,8 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
     )
     if args.json:
         return context_line(found)
-    parts = context_text(found).split("\n\n")
+    exact = args.dates or not screen().terminal  # an agent reads it in a pipe
+    parts = context_text(found, day if exact else when_of(False, now)).split("\n\n")
     degraded = found.response.degraded if found.response else ()
     styles = [DIM] * (len(parts) - len(degraded))
     styles += [DIM if sentences.by_deadline(part) else YELLOW for part in degraded]

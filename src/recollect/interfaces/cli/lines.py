@@ -1,19 +1,17 @@
-"""Lines on the screen: as wide as it is, with matches in colour and links to files."""
+"""Lines on the screen: as wide as it is, with matches marked and links to files."""
 
 from __future__ import annotations
 
 import os
 
 from recollect.interfaces.cli.layout import MarkedText, cut, wrapped
-from recollect.interfaces.cli.output import styled
+from recollect.interfaces.cli.output import MARK, styled
 from recollect.interfaces.cli.screen import screen
 from recollect.present.visible import visible
 
-MARK = "1;33"
-
 
 def marked(line: MarkedText, style: str = "") -> str:
-    """A line with its matches in colour, where there is any; the rest of it in that style."""
+    """A line with its matches in colour, or underlined without any; the rest in that style."""
     found, done = "", 0
     for start, end in line.matches:
         found += _plain(line.text[done:start], style) + styled(line.text[start:end], MARK)

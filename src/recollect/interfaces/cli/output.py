@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from recollect.interfaces.cli.screen import screen
+from recollect.interfaces.cli.screen import COLOURS, screen
 from recollect.present.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from recollect.engine import Recollect
 
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
+MARK = "1;33"  # of a match
+UNCOLOURED = {BOLD: BOLD, MARK: "4"}  # where there is no colour: a match is underlined
 PLAIN = "The vault is locked, but {where} is plain text: whoever can read it can read the memories."
 
 
@@ -72,7 +74,10 @@ def warn_of_plain(memory: Recollect, where: str) -> None:
 
 def styled(text: str, style: str) -> str:
     """The text in that style, where there is a terminal that shows it."""
-    return f"\x1b[{style}m{text}\x1b[0m" if text and screen().coloured else text
+    shown = screen().styles
+    if shown != COLOURS:
+        style = UNCOLOURED.get(style, "") if shown else ""
+    return f"\x1b[{style}m{text}\x1b[0m" if text and style else text
 
 
 def table_lines(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

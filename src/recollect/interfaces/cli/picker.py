@@ -11,7 +11,7 @@ import io
 import os
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from typing import Any, TextIO
 
 from prompt_toolkit.application import Application, run_in_terminal
@@ -104,9 +104,12 @@ class Picker:
             self.app.exit(exception=error)
             return
         loop = asyncio.get_running_loop()
-        self._answers = LiveAnswers(
-            memory, self._search, lambda answer: loop.call_soon_threadsafe(self._show, answer)
-        )
+
+        def show(answer: Answer) -> None:
+            with suppress(RuntimeError):  # the loop is closed: somebody left while it was searched
+                loop.call_soon_threadsafe(self._show, answer)
+
+        self._answers = LiveAnswers(memory, self._search, show)
         self._ask()
 
     # What is searched and shown

@@ -10,11 +10,11 @@ from functools import lru_cache, partial
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 
 from recollect.interfaces.cli.layout import MarkedText, cells, laid_out, wrapped
-from recollect.interfaces.cli.lines import MARK, shortened
-from recollect.interfaces.cli.output import BOLD, CYAN, DIM, styled
+from recollect.interfaces.cli.lines import shortened
+from recollect.interfaces.cli.output import BOLD, CYAN, DIM, MARK, styled
 from recollect.interfaces.cli.picker_answers import Answer, Item
 from recollect.interfaces.cli.results import INDENT, about, passage_lines, reasons
-from recollect.interfaces.cli.screen import ELSEWHERE, Screen
+from recollect.interfaces.cli.screen import COLOURS, ELSEWHERE, NO_COLOURS, Screen
 from recollect.present import sentences
 from recollect.present.snippet import flowed
 from recollect.present.visible import visible
@@ -66,7 +66,9 @@ def preview_lines(
     """The memory, or why it is there."""
     # As wide as a result whose lines are indented.
     width = columns + len(INDENT)
-    shown = ELSEWHERE.set(Screen(terminal=True, width=width, plain=not colour))
+    shown = ELSEWHERE.set(
+        Screen(terminal=True, width=width, styles=COLOURS if colour else NO_COLOURS)
+    )
     try:
         lines = [*_heading(item, columns), *(_why(item) if why else _memory(item, now, columns))]
     finally:

@@ -37,6 +37,7 @@ SHARE = 10  # characters of the bar beside a title
 BESIDE = 44  # characters of a full explanation's line besides the name and the reason
 NARROWEST = 40  # a reason is not wrapped into less
 MOST_LINES = 4  # of a result: heading, passage and what it is; the passage has what is left
+SHORTEST_ID = 12  # cells of an id in a narrow line
 ENDLESS = 1_000_000  # cells: in a pipe, lines are not wrapped
 INDENT = "    "
 GUTTER = "│ "  # before code
@@ -100,8 +101,9 @@ def _heading(result: Result, most: int) -> tuple[str, MarkedText]:
     below its beginning."""
     title = title_of(result.memory)
     start = result.passage.text if result.passage else result.memory.text
-    passage = MarkedText.of(result.marked or start)
-    if title or _field(result) != "text" or passage.text.startswith(CUT) or is_code(passage.text):
+    passage = MarkedText.of(result.marked or start or title)
+    titled = title and result.memory.text  # where the title says it all, that goes on below itself
+    if titled or _field(result) != "text" or passage.text.startswith(CUT) or is_code(passage.text):
         return styled(shortened(title or result.memory.text, most), BOLD), passage
     passage = passage.flowed()
     first = line_spans(passage.text, most)[0]
@@ -168,12 +170,14 @@ def _match(result: Result, response: Response) -> str:
 
 
 def about(memory: Memory, now: datetime, when: When, elsewhere: str = "") -> str:
-    """Id, kind, project, validity, age and tags in one line; on a terminal what fits in it."""
-    parts = [memory.id, memory.kind, memory.project, memory.severity or ""]
+    """Id, kind, project, validity, age and tags in one line; on a terminal what fits in it, the age
+    rather than the end of the id."""
+    parts = [memory.kind, memory.project, memory.severity or ""]
     parts += ["pinned" if memory.tier == "core" else "", validity(memory, now)]
-    parts += [when(memory.updated_at)]
-    parts += [" ".join(f"#{tag}" for tag in memory.tags)]
-    return shortened(" · ".join(part for part in parts if part) + elsewhere, room())
+    rest = " · ".join(part for part in (*parts, when(memory.updated_at)) if part)
+    id = shortened(memory.id, max(SHORTEST_ID, room() - cells(rest) - 3))
+    tags = " ".join(f"#{tag}" for tag in memory.tags)
+    return shortened(" · ".join(filter(None, (id, rest, tags))) + elsewhere, room())
 
 
 def memory_lines(memory: Memory, when: When, use: Use | None = None) -> Iterator[str]:

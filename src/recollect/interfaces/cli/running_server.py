@@ -47,9 +47,7 @@ def _private(folder: str) -> bool:
 def _request(name: str, argv: list[str]) -> bytes:
     """The command, what it is shown on, where it was called, and its environment."""
     screen = own_screen()
-    shown = (
-        f"{screen.terminal:d} {screen.coloured:d} {screen.links:d} {screen.width} {screen.session}"
-    )
+    shown = f"{screen.terminal:d} {screen.styles} {screen.links:d} {screen.width} {screen.session}"
     fields = [name, shown, os.getcwd(), str(len(argv)), *argv]
     variables = (b"%b=%b" % pair for pair in os.environb.items())
     return b"\0".join([*map(os.fsencode, fields), *variables])

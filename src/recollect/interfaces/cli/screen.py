@@ -14,19 +14,20 @@ LINKING = ("kitty", "alacritty", "foot", "ghostty", "wezterm", "contour")  # in 
 LINKING_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio")
 LINKING_VARIABLES = ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM")
 LINKING_VTE = 5000  # GNOME Terminal and others, as VTE_VERSION: 0.50
+NO_STYLES, NO_COLOURS, COLOURS = range(3)  # what the text may have; bold is no colour
 
 
 class Screen:
-    """Whether a terminal shows the text and how many cells a line has; without colour where
-    `plain`; whether it shows `links`. `session`: the number of the terminal's session, whatever
+    """Whether a terminal shows the text and how many cells a line has; which `styles` it may have;
+    whether it shows `links`. `session`: the number of the terminal's session, whatever
     goes into pipes; 0 where no terminal is attached."""
 
     def __init__(
-        self, *, terminal: bool, width: int, plain: bool, links: bool = False, session: int = 0
+        self, *, terminal: bool, width: int, styles: int, links: bool = False, session: int = 0
     ) -> None:
         self.terminal = terminal
         self.width = width
-        self.coloured = terminal and not plain
+        self.styles = styles if terminal else NO_STYLES
         self.links = terminal and links
         self.session = session
 
@@ -42,12 +43,12 @@ def screen() -> Screen:
 
 def own_screen() -> Screen:
     dumb = os.environ.get("TERM", "dumb" if os.name == "posix" else "") == "dumb"
-    plain = dumb or bool(os.environ.get("NO_COLOR"))
+    styles = NO_STYLES if dumb else NO_COLOURS if os.environ.get("NO_COLOR") else COLOURS
     terminal = sys.stdout.isatty()
     return Screen(
         terminal=terminal,
         width=_width(terminal),
-        plain=plain,
+        styles=styles,
         links=terminal and not dumb and _links(),
         session=_session(terminal),
     )
