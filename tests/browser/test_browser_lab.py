@@ -11,10 +11,11 @@ from browser_site import Site, Watched, expect, figure, in_order, shown, visit
 from playwright.sync_api import Locator, Page
 
 from recollect import Recollect
+from recollect.evals.own_questions import own_scores
 from recollect.recipes.constants import constants
 
 WORDS = "token refresh"
-SHOWN = 25
+SHOWN = 10
 SEVERITY = "stages.score.signals.severity.weight"
 WORDED = "stages.score.signals.semantic.with_vectors"
 
@@ -25,7 +26,7 @@ def rows(page: Page, side: str) -> Locator:
 
 def ranked(page: Page, side: str, engine: Recollect, recipe: str, **changes: float) -> list[str]:
     """Wait until the side shows what the engine ranks with these changes, and return it."""
-    answer = engine.search(WORDS, recipe=recipe, changes=changes)
+    answer = engine.search(WORDS, recipe=recipe, limit=SHOWN, changes=changes)
     ids = [result.id for result in answer][:SHOWN]
     in_order(rows(page, side), "data-id", ids)
     return ids
@@ -58,8 +59,9 @@ def own_recipe(site: Site) -> Iterator[str]:
 def test_two_recipes_rank_one_query(page: Page, site: Site, engine: Recollect) -> None:
     visit(page, site.at("/lab"))
     expect(page.locator("[data-empty]")).to_contain_text("Two recipes, one query")
-    page.locator("#lab-q").fill(WORDS)
-    page.keyboard.press("Enter")
+    for example in page.locator("[data-example]").all_inner_texts():
+        assert example.endswith("?") or len(example.split()) > 3
+    page.locator("#lab-q").fill(WORDS)  # that is all: the form is live
     ranked(page, "left", engine, "vault")
     ranked(page, "right", engine, "blend")
     expect(page).to_have_url(re.compile(r"/lab\?q=token\+refresh&left=vault&right=blend"))
@@ -77,7 +79,8 @@ def test_lines_join_what_both_lists_hold(lab: Page, engine: Recollect) -> None:
     assert both
     assert {id for id, way in ways.items() if "C" in way} == both  # a curve, and else a stub
 
-    places = {result.id: place for place, result in enumerate(engine.search(WORDS, recipe="vault"))}
+    found = engine.search(WORDS, recipe="vault", limit=SHOWN)
+    places = {result.id: place for place, result in enumerate(found)}
     for place, id in enumerate(right):
         move = rows(lab, "right").nth(place).locator("[data-move]")
         if id not in places:
@@ -98,24 +101,44 @@ def test_another_recipe_is_chosen(lab: Page, engine: Recollect) -> None:
     ranked(lab, "right", engine, "blend")
 
 
-def test_why_is_compared_side_by_side(lab: Page, engine: Recollect) -> None:
-    [first, *_] = ranked(lab, "right", engine, "blend")
-    button = rows(lab, "right").first.locator("[data-why]")
+def test_why_stands_in_the_row_on_both_sides(lab: Page, engine: Recollect) -> None:
+    left = ranked(lab, "left", engine, "vault")
+    first = next(id for id in ranked(lab, "right", engine, "blend") if id in left)
+    button = lab.locator(f'[data-side=right] [data-row][data-id="{first}"] [data-why]')
     button.click()
-    panel = lab.locator("#compare")
-    expect(panel).to_have_attribute("data-compare", first)
-    expect(panel).to_be_focused()
     for side, recipe in (("left", "vault"), ("right", "blend")):
-        picture = panel.locator(f"[data-compare-side={side}] [data-waterfall]")
-        score = engine.search(WORDS, recipe=recipe)
-        [result] = [one for one in score if one.id == first]
+        row = lab.locator(f'[data-side={side}] [data-row][data-id="{first}"]')
+        picture = row.locator("[data-waterfall]")
+        expect(picture).to_be_visible()
+        [result] = [r for r in engine.search(WORDS, recipe=recipe, limit=SHOWN) if r.id == first]
         total = figure(picture.locator("[data-signal-total] td.number").inner_text())
         assert total == pytest.approx(result.score, rel=1e-3)
         names = [leaf.name for leaf in result.explain.leaves()]
         assert shown(picture.locator("[data-signal]"), "dataset.signal") == names
-    lab.keyboard.press("Escape")
-    expect(panel).to_have_count(0)
     expect(button).to_be_focused()
+    expect(lab.locator("#compare")).to_have_attribute("data-compare", first)
+    lab.keyboard.press("Escape")
+    expect(lab.locator("[data-why-here], #compare")).to_have_count(0)
+    expect(button).to_be_focused()
+
+
+def test_both_sides_say_how_well_they_answer_ones_own_questions(
+    page: Page, site: Site, engine: Recollect
+) -> None:
+    """A slider that makes a question worse says so; what was accepted does not count by itself."""
+    [right] = [one.id for one in engine.search(WORDS, limit=1)]
+    engine.feedback("which token refresh is the right one", right, accept=True)
+    try:
+        nothing = {"fuse.weights.keyword": 0.0, "fuse.weights.vector": 0.0}
+        visit(page, site.at("/lab", q=WORDS, **{f"right.set.{k}": v for k, v in nothing.items()}))
+        own = page.locator("[data-own=right]")
+        expect(own.locator("[data-changes]")).to_contain_text("worse than unchanged")
+        pairs = [(engine.recipes.changed("blend", nothing), engine.recipe("blend"))]
+        found = own_scores(engine, pairs)
+        expect(own.locator("b")).to_have_text(f"{found.scores[0].ndcg:.3f}")
+        expect(page.locator("[data-own=left] [data-changes]")).to_have_count(0)
+    finally:
+        engine.feedback("which token refresh is the right one", right, undo=True)
 
 
 def test_differences_are_listed(lab: Page) -> None:
@@ -227,8 +250,18 @@ def test_what_works_is_saved_as_a_recipe(
     kept = {"extends": "vault", "stages": {"score": {"signals": signals}}}
     assert tomllib.loads(text) == kept == tomllib.loads(written)
     ranked(lab, "left", engine, own_recipe)
-    assert [one.id for one in engine.search(WORDS, recipe=own_recipe)][:SHOWN] == ids
+    assert [one.id for one in engine.search(WORDS, recipe=own_recipe, limit=SHOWN)][:SHOWN] == ids
     expect(lab.locator("[data-constants=left] [data-total]")).to_be_hidden()
+
+    side.locator("[data-owned] summary").click()
+    side.locator("[data-name]").fill("my-renamed")
+    lab.keyboard.press("Enter")
+    expect(lab.locator("#left-recipe")).to_have_value("my-renamed")
+    assert engine.recipe("my-renamed").name == "my-renamed"
+    side.locator("[data-owned] summary").click()
+    side.get_by_role("button", name="Delete my-renamed").click()
+    expect(lab.locator("#left-recipe")).to_have_value("vault")
+    assert not list(site.home.glob("recipes/*.toml"))
 
 
 def test_a_name_that_is_taken_is_replaced_only_on_demand(

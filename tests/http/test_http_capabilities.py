@@ -56,11 +56,14 @@ BODIES: dict[str, Any] = {
     f"POST {API}/candidates": {"query": WORD},
     f"POST {API}/feedback": {"query": WORD, "id": "kept", "accepted": True},
     f"POST {API}/recipes": {"name": "mine", "extends": "blend", "replace": True},
+    f"PATCH {API}/recipes/{{name}}": {"name": "other"},
 }
 FORMS: dict[str, dict[str, str]] = {
     "/feedback": {"query": WORD, "right": "kept"},
     "/lab/feedback": {"q": WORD, "accept": "kept"},
     "/lab/save": {"q": WORD, "save": "left", "left": "vault", "left.as": "m", "left.replace": "1"},
+    "/lab/rename": {"q": WORD, "rename": "left", "left": "none", "left.name": "m"},
+    "/lab/delete": {"q": WORD, "delete": "left", "left": "none"},
     "/new": {"title": "Another one"},
     "/supersede/{id:path}": {"by": "newer"},
     "/bulk": {"id": "kept", "action": "pin"},
@@ -83,9 +86,9 @@ class Asked(NamedTuple):
 
     def missing(self) -> bool:
         """Whether what it is about is not there: not forgotten, no such item, project or recipe."""
-        absent = ("/restore", "/review/", "/project/", "/tag/")
-        deleting = self.method == "DELETE" and self.path.endswith("/recipes/{name}")
-        return deleting or self.path.removeprefix(API).startswith(absent)
+        absent = ("/restore", "/review/", "/project/", "/tag/", "/lab/rename", "/lab/delete")
+        own = self.method in ("DELETE", "PATCH") and self.path.endswith("/recipes/{name}")
+        return own or self.path.removeprefix(API).startswith(absent)
 
 
 def operations() -> list[Asked]:

@@ -166,7 +166,8 @@ def bearer(token: str, scheme: str = "Bearer") -> dict[str, str]:
 def operations(server: Server) -> list[tuple[str, str]]:
     """Every documented method and path, its names filled in."""
     document = server.get("/openapi.json", headers=bearer(SECRET)).json()
-    named = {("delete", f"{API}/recipes/{{name}}"): "mine"}  # only one's own can be deleted
+    recipe = f"{API}/recipes/{{name}}"
+    named = {("patch", recipe): "mine", ("delete", recipe): "other"}  # only one's own
     return [
         (
             method.upper(),
@@ -191,6 +192,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", f"{API}/candidates"): {"query": "kept"},
     ("POST", f"{API}/feedback"): {"query": "kept", "id": "kept-1", "accepted": True},
     ("POST", f"{API}/recipes"): {"name": "mine", "extends": "blend"},
+    ("PATCH", f"{API}/recipes/mine"): {"name": "other"},
 }
 
 

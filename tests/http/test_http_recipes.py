@@ -69,7 +69,26 @@ def test_a_recipe_of_ones_own_is_deleted_unless_something_needs_it(server: Serve
     for name in ("child", "parent"):
         assert delete(f"{RECIPES}/{name}").status_code == 204
         problem(delete(f"{RECIPES}/{name}"), 404)
-    problem(delete(f"{RECIPES}/vault"), 400)
+    for built_in in ("vault", "blend"):  # the second is the default, which says nothing useful
+        problem(delete(f"{RECIPES}/{built_in}"), 400, "comes with Recollect")
+
+
+def test_only_ones_own_recipe_is_renamed_and_no_other_is_overwritten(server: Server) -> None:
+    for name in ("old-name", "taken"):
+        assert server.post(RECIPES, new(name)).status_code == 201
+
+    def renamed(name: str, to: str) -> Any:
+        return server.client.patch(f"{RECIPES}/{name}", json={"name": to})
+
+    problem(renamed("old-name", "taken"), 409, "taken")
+    problem(renamed("old-name", "blend"), 400, "blend")
+    problem(renamed("old-name", "No Name"), 400, "No Name")
+    problem(renamed("vault", "mine"), 400, "cannot be renamed")
+    problem(renamed("nonesuch", "mine"), 404)
+    before = server.get(f"{RECIPES}/old-name").json()
+    assert renamed("old-name", "new-name").json() == before | {"name": "new-name"}
+    assert {"new-name", "taken"} <= set(names(server))
+    assert "old-name" not in names(server)
 
 
 def test_a_recipe_that_is_there_is_replaced_only_when_told_so(server: Server) -> None:

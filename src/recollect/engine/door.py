@@ -356,6 +356,7 @@ class Recollect:
 
     opinions = repeatable(result_feedback.opinions, SEARCH)
     judged = repeatable(result_feedback.judged, SEARCH)
+    judgements = repeatable(result_feedback.judgements, SEARCH)
     learned = repeatable(result_feedback.learned, SEARCH)
     export = method(browsing.export, SEARCH)
     export_all = method(browsing.export_all, SEARCH, DELETE)
@@ -432,5 +433,6 @@ class Recollect:
     stats = method(upkeep.stats, SEARCH)
     save_recipe = method(upkeep.save_recipe, ADMIN)
     remove_recipe = method(upkeep.remove_recipe, ADMIN)
+    rename_recipe = method(upkeep.rename_recipe, ADMIN)
     mark = method(Session.mark, ADMIN)
     marked = method(browsing.marked, SEARCH, ADMIN)

@@ -79,6 +79,16 @@ def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
     return {one.memory_id: one.accepted for one in said if one.memory_id in wanted}
 
 
+def judgements(session: Session) -> dict[str, dict[str, bool]]:
+    """The questions that have an accepted result, the newest first: what stands of which memory."""
+    log = session.store.feedback
+    asked = {normalised(event.query): event.query for event in reversed(log.every())}
+    found: dict[str, dict[str, bool]] = {words: {} for words in asked}
+    for said in log.on([*asked]):
+        found[said.words][said.memory_id] = said.accepted
+    return {asked[words]: said for words, said in found.items() if any(said.values())}
+
+
 def learned(session: Session, recipe: str | None = None) -> Learned:
     """What feedback made of the weights of a recipe, and the evidence for it."""
     made = session.models.embeds()

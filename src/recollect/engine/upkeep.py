@@ -229,7 +229,21 @@ def save_recipe(
 
 def remove_recipe(session: Session, name: str) -> None:
     """Delete a recipe of one's own; not the one that the settings name for every search."""
+    file = session.recipes.own(name, "deleted")
+    _not_the_setting(session, name)
+    file.unlink(missing_ok=True)
+    session.wrote("delete recipe")
+
+
+def rename_recipe(session: Session, name: str, new: str) -> Recipe:
+    """Give a recipe of one's own another name, under the same conditions."""
+    session.recipes.own(name, "renamed")
+    _not_the_setting(session, name)
+    session.recipes.rename(name, new)
+    session.wrote("rename recipe")
+    return session.recipes.get(new)
+
+
+def _not_the_setting(session: Session, name: str) -> None:
     if name == session.settings.search.recipe:
         raise UserError(f"{name} is the setting search.recipe; choose another one there first.")
-    session.recipes.remove(name)
-    session.wrote("delete recipe")

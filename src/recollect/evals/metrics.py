@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import log2
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,17 @@ def measured(run: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[str,
         query: {name: found.get(query, {}).get(theirs, 0.0) for name, theirs in MEASURES.items()}
         for query in run
     }
+
+
+def ndcg(ids: Sequence[str], grades: Mapping[str, int]) -> float:
+    """nDCG@10 of one question as trec_eval's `ndcg_cut` counts it: the gain is the grade, divided
+    by the logarithm of rank + 1; 0 where nothing is relevant. Ranks count from 1."""
+
+    def gained(values: Sequence[int]) -> float:
+        return sum(grade / log2(rank + 1) for rank, grade in enumerate(values[:DEPTH], start=1))
+
+    best = gained(sorted(grades.values(), reverse=True))
+    return gained([grades.get(id, 0) for id in ids]) / best if best > 0 else 0.0
 
 
 def resampled(columns: Sequence[Sequence[float]], seed: int = 0) -> NDArray[np.float64]:

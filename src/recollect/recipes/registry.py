@@ -105,12 +105,21 @@ class Recipes:
         self.changed(extends, changes)
         return write_recipe(self._folder, name, extends, changes, replace=replace)
 
-    def remove(self, name: str) -> None:
-        """Delete a recipe of one's own, unless another one extends it."""
+    def rename(self, name: str, new: str) -> None:
+        """Give a recipe of one's own another name, under the conditions of deleting it."""
+        from recollect.recipes.saving import rename_recipe  # noqa: PLC0415  start-up time
+
+        if new in BUILT_IN:
+            raise UserError(f"{new!r} is a recipe that comes with Recollect; choose another name.")
+        rename_recipe(self.own(name, "renamed"), new)
+
+    def own(self, name: str, done: str) -> Path:
+        """The file of a recipe of one's own that no other one extends, and so can be `done`:
+        "deleted"."""
         from recollect.recipes.overrides import declared  # noqa: PLC0415  start-up time
 
         if name in BUILT_IN:
-            raise UserError(f"{name!r} comes with Recollect and cannot be deleted.")
+            raise UserError(f"{name!r} comes with Recollect and cannot be {done}.")
         files = {file.stem: file for file in self._files()}
         if name not in files:
             self.get(name)  # NotFound, with the names there are
@@ -120,8 +129,11 @@ class Recipes:
                 parents[other] = declared(file).get("extends")
         for other, parent in parents.items():
             if parent == name:
-                raise Exists(f"The recipe {other!r} extends {name!r}; delete that one first.")
-        files[name].unlink(missing_ok=True)
+                raise Exists(
+                    f"The recipe {other!r} extends {name!r}, which cannot be {done}; delete "
+                    f"{other!r} first."
+                )
+        return files[name]
 
     def read(self, file: Path) -> Recipe:
         """The recipe a TOML file declares, checked."""

@@ -21,12 +21,7 @@ def write_recipe(
     folder: Path, name: str, extends: str, changes: Mapping[str, object], *, replace: bool
 ) -> Path:
     """`folder/NAME.toml`, which holds what the recipe extends and what it sets otherwise."""
-    if not NAME.fullmatch(name) or RESERVED.fullmatch(name):
-        raise UserError(
-            f"A recipe cannot be named {name!r}: a name has up to 64 small letters, digits, "
-            "hyphens and underscores, and begins with a letter or digit."
-        )
-    file = folder / f"{name}.toml"
+    file = folder / _file_name(name)
     text = _as_toml({"extends": extends} | nested_changes(changes))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -37,6 +32,27 @@ def write_recipe(
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}.") from error
     return file
+
+
+def rename_recipe(file: Path, name: str) -> None:
+    """Give a recipe's file another name, which no other one has."""
+    new = file.with_name(_file_name(name))
+    try:
+        with locked_folder(file.parent):
+            if new.exists():
+                raise Exists(f"There is a recipe {name!r} already; choose another name.")
+            file.rename(new)
+    except OSError as error:
+        raise UserError(f"{file} cannot be renamed: {error.strerror}.") from error
+
+
+def _file_name(name: str) -> str:
+    if not NAME.fullmatch(name) or RESERVED.fullmatch(name):
+        raise UserError(
+            f"A recipe cannot be named {name!r}: a name has up to 64 small letters, digits, "
+            "hyphens and underscores, and begins with a letter or digit."
+        )
+    return f"{name}.toml"
 
 
 def _as_toml(tree: Tree) -> str:

@@ -88,6 +88,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "undo": lambda memory: memory.undo("kept", to=1),
     "feedback": lambda memory: memory.feedback("tides", "kept", accept=True),
     "unlearn": lambda memory: memory.unlearn(),
+    "judgements": lambda memory: memory.judgements(),
     "judged": lambda memory: memory.judged("tides", ["kept"]),
     "search": lambda memory: memory.search("tide tables"),
     "candidates": lambda memory: memory.candidates(Search(query="tide tables")),
@@ -133,6 +134,7 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
         "mine", extends="blend", changes={}, replace=True
     ),
     "remove_recipe": lambda memory: _tried(memory.remove_recipe, "no-recipe"),
+    "rename_recipe": lambda memory: _tried(partial(memory.rename_recipe, new="o"), "none"),
     "reindex": lambda memory: memory.reindex(),
     "doctor": lambda memory: memory.doctor(),
     "configuration": lambda memory: memory.configuration(),

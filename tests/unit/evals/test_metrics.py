@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recollect.errors import UserError
-from recollect.evals.metrics import RESAMPLES, chance, interval, measured, resampled
+from recollect.evals.metrics import RESAMPLES, chance, interval, measured, ndcg, resampled
 
 
 def one(returned: list[str], grades: dict[str, int]) -> tuple[float, float, float]:
@@ -24,6 +24,13 @@ def test_graded_ndcg_has_linear_gains_and_judged_documents_that_cannot_be_found_
     best = 3 / log2(2) + 2 / log2(3) + 2 / log2(4) + 1 / log2(5)
     assert ndcg == pytest.approx(gained / best)
     assert (rr, recall) == (1.0, 0.75)
+
+
+def test_ndcg_without_trec_eval_is_the_same() -> None:
+    grades = {"a": 3, "b": 2, "c": 1, "missing": 2, "not": 0}
+    for ids in (["b", "x", "a", "c"], ["not"], [], [f"x{n}" for n in range(10)] + ["a"]):
+        assert ndcg(ids, grades) == pytest.approx(one(ids, grades)[0])
+    assert ndcg(["not"], {"not": 0}) == 0.0
 
 
 def test_the_first_answer_decides_the_reciprocal_rank() -> None:

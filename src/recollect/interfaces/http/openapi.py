@@ -136,11 +136,13 @@ def _in_query(operation: Operation, components: dict[str, Any]) -> list[dict[str
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without null: a query string has a parameter or does not."""
+    """The schema without null: a query string has a parameter or does not. Of one value or several
+    it has a list, which may be of one."""
     made = {name: value for name, value in schema.items() if name != "default" or value is not None}
     if "anyOf" in made:
         kept = [option for option in made.pop("anyOf") if option != {"type": "null"}]
-        made |= kept[0] if len(kept) == 1 else {"anyOf": kept}
+        lists = [option for option in kept if option.get("type") == "array"]
+        made |= (lists or kept)[0] if lists or len(kept) == 1 else {"anyOf": kept}
     if isinstance(made.get("enum"), list):
         made["enum"] = [value for value in made["enum"] if value is not None]
     return made

@@ -54,6 +54,12 @@ async def remove_recipe(call: Call) -> Response:
     return Response(status_code=204)
 
 
+async def rename_recipe(call: Call) -> Response:
+    new: schemas.RecipeName = call.body
+    await call.service.ask(call.engine.rename_recipe, call.request.path_params["name"], new.name)
+    return json_response(await call.service.ask(_recipe, call.engine, new.name))
+
+
 async def learned(call: Call) -> Response:
     name = call.request.path_params["name"]
     return json_response(learned_json(await call.service.ask(call.engine.learned, name)))
@@ -80,6 +86,12 @@ OPERATIONS = (
     Operation(
         "GET", f"{PREFIX}/recipes/{{name}}", recipe, "A ranking, with everything it declares",
         {200: ReplySpec("The recipe.", schemas.RecipeDetails)}, problems=(404,), anywhere=True,
+    ),
+    Operation(
+        "PATCH", f"{PREFIX}/recipes/{{name}}", rename_recipe, "Rename a ranking of your own",
+        {200: ReplySpec("Renamed.", schemas.RecipeDetails)}, body=schemas.RecipeName,
+        example={"name": "my-own"}, problems=(404, 409), needs=(ADMIN, SEARCH), lane=WRITES,
+        details="Under the conditions of deleting it.",
     ),
     Operation(
         "DELETE", f"{PREFIX}/recipes/{{name}}", remove_recipe, "Delete a ranking of your own",

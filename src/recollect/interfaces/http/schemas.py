@@ -318,6 +318,12 @@ class NewRecipe(Struct, forbid_unknown_fields=True):
     replace: bool = False
 
 
+class RecipeName(Struct, forbid_unknown_fields=True):
+    """The name that a recipe of your own is to have."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)]
+
+
 class FacetCounts(Struct):
     """How many memories have each value."""
 

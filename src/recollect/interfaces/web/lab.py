@@ -28,7 +28,7 @@ from recollect.interfaces.web.lab_address import (
     read,
     text_of,
 )
-from recollect.interfaces.web.lab_sides import compared, differing, moved, side_of
+from recollect.interfaces.web.lab_sides import ROWS, compared, differing, moved, scored, side_of
 from recollect.interfaces.web.rendering import page
 from recollect.interfaces.web.waterfall import signed, waterfall
 from recollect.query.terms import keywords
@@ -41,7 +41,7 @@ FIELDS = (
     ("tag", "Tag", "any"),
     ("since", "Since", "2026-03-01 or 7d"),
     ("until", "Until", "2026-03-01 or 7d"),
-    ("limit", "Results", "as the recipe says"),
+    ("limit", "Results", str(ROWS)),
 )
 # The buttons of a row, and what each of them says.
 VERDICTS: dict[str, dict[str, bool]] = {
@@ -49,8 +49,13 @@ VERDICTS: dict[str, dict[str, bool]] = {
     "dismiss": {"accept": False},
     "undo": {"undo": True},
 }
-EXAMPLES = 3
-EXAMPLE_WORDS = 4
+EXAMPLES = 4
+LEAST_WORDS = 4  # fewer are rarely a question
+# What somebody would ask about a memory of this kind, by the first words of its title.
+QUESTIONS = {
+    "decision": "What did we decide about {}?",
+    "bug": "What went wrong with {}?",
+}
 
 
 def routes(service: Service) -> list[BaseRoute]:
@@ -61,6 +66,8 @@ def routes(service: Service) -> list[BaseRoute]:
         Route("/lab/feedback", partial(_feedback, service), methods=["POST"]),
         Route("/lab/reset", partial(_reset, service), methods=["POST"]),
         Route("/lab/save", partial(_save, service), methods=["POST"]),
+        Route("/lab/rename", partial(_renamed, service), methods=["POST"]),
+        Route("/lab/delete", partial(_renamed, service), methods=["POST"]),
     ]
 
 
@@ -68,7 +75,10 @@ async def _page(service: Service, request: Request) -> Response:
     bench = await service.ask(read, service.engine, request.query_params)
     if any(name.partition(".")[2] in PASSING for name in request.query_params):
         return _redirect(bench)  # a form sends every field; the address keeps what says something
-    return page("lab.html", request, await _values(service, bench._replace(only="")))
+    values = await _values(service, bench._replace(only=""))
+    if "score" in request.query_params:
+        values["scores"] = await service.ask(scored, service.engine, *values["sides"])
+    return page("lab.html", request, values)
 
 
 async def _pieces(service: Service, request: Request) -> Response:
@@ -109,8 +119,30 @@ async def _save(service: Service, request: Request) -> Response:
         changes=asked.set,
         replace=bool(form.get(f"{side}.replace")),
     )
-    plain = msgspec.structs.replace(asked, recipe=saved.name, set={})
-    return _redirect(bench._replace(left=plain) if side == LEFT else bench._replace(right=plain))
+    return _redirect(_plain(bench, side, saved.name))
+
+
+async def _renamed(service: Service, request: Request) -> Response:
+    """Rename or delete the recipe of a side, which is then the one with the new name, or the
+    usual one."""
+    form = await _form(request)
+    bench = await service.ask(read, service.engine, form)
+    done = request.url.path.rpartition("/")[2]
+    side = form.get(done)
+    if side not in USUAL:
+        raise UserError(f"Say which side to {done}: left or right.")
+    name = getattr(bench, side).recipe
+    if done == "delete":
+        await service.ask(service.engine.remove_recipe, name)
+        return _redirect(_plain(bench, side, USUAL[side]))
+    renamed = await service.ask(service.engine.rename_recipe, name, form.get(f"{side}.name", ""))
+    return _redirect(_plain(bench, side, renamed.name))
+
+
+def _plain(bench: LabAddress, side: str, recipe: str) -> LabAddress:
+    """The same with this recipe on that side, unchanged."""
+    asked = msgspec.structs.replace(getattr(bench, side), recipe=recipe, set={})
+    return bench._replace(left=asked) if side == LEFT else bench._replace(right=asked)
 
 
 async def _form(request: Request) -> QueryParams:
@@ -132,11 +164,14 @@ async def _values(service: Service, bench: LabAddress) -> dict[str, Any]:
         asked = bench.left if bench.only == LEFT else bench.right
         side = await service.ask(side_of, engine, bench.only, asked, search=True)
         return {"bench": bench, "only": bench.only, "side": side, "waterfall": waterfall}
-    search = bench.only == "" or bench.open != ""
+    search = bench.only == "" or (bench.only == "below" and bench.open != "")
     left, right = await asyncio.gather(
         service.ask(side_of, engine, LEFT, bench.left, search=search),
         service.ask(side_of, engine, RIGHT, bench.right, search=search),
     )
+    if bench.only == "score":
+        scores = await service.ask(scored, engine, left, right)
+        return {"bench": bench, "only": bench.only, "scores": scores, "sides": (left, right)}
     if search:
         left, right = moved(left, right), moved(right, left)
     fields, hidden = _fields(bench)
@@ -156,15 +191,22 @@ async def _values(service: Service, bench: LabAddress) -> dict[str, Any]:
         "signed": signed,
         "text_of": text_of,
         "narrowing": bool(bench.kept) and not bench.query.strip(),
+        "scores": None,
+        "scored": _address(bench) + "&score=1",
     }
 
 
 def examples(engine: Recollect) -> list[str]:
-    """A few queries to begin with: words of titles from different places in the vault."""
-    titles = [keywords(memory.title)[:EXAMPLE_WORDS] for memory in engine.list(limit=60)]
-    queries = [" ".join(words) for words in titles if len(words) > 1]
-    spread = queries[:: max(1, len(queries) // EXAMPLES)]
-    return list(dict.fromkeys(spread))[:EXAMPLES]
+    """A few questions to begin with: the last that somebody found an answer to, and what one would
+    ask of memories from different places in the vault."""
+    asked = [query for query in engine.judgements() if LEAST_WORDS <= len(query.split()) < 12]
+    topics = [(memory.kind, keywords(memory.title)[:2]) for memory in engine.list(limit=60)]
+    titled = [(kind, " ".join(words)) for kind, words in topics if len(words) > 1]
+    made = [
+        QUESTIONS.get(kind, "What do we know about {}?").format(topic)
+        for kind, topic in titled[:: max(1, len(titled) // EXAMPLES)]
+    ]
+    return list(dict.fromkeys((*asked[: EXAMPLES // 2], *made)))[:EXAMPLES]
 
 
 def _fields(bench: LabAddress) -> tuple[list[tuple[str, str, str, str]], Pairs]:

@@ -17,9 +17,9 @@ from recollect.recipes.constants import constants
 LEFT, RIGHT = "left", "right"
 USUAL = {LEFT: "vault", RIGHT: "blend"}
 # What a side's fields are called when the form is sent without script; none of it is kept.
-PASSING = ("of", "as", "replace")
-# The pieces that can be had alone: a side's list, and what stands below both.
-PIECES = (LEFT, RIGHT, "below")
+PASSING = ("of", "as", "replace", "name")
+# The pieces that can be had alone: a side's list, what stands below both, and the score of both.
+PIECES = (LEFT, RIGHT, "below", "score")
 
 Pairs = list[tuple[str, str]]
 
@@ -56,7 +56,10 @@ def read(engine: Recollect, query: QueryParams) -> LabAddress:
     """Read the address. A constant set to its declared value is no change; a constant of another
     recipe than the chosen one is dropped."""
     pairs = query.multi_items()
-    skipped = {LEFT, RIGHT, "open", "diff", "only", "accept", "dismiss", "save"}
+    skipped = {
+        LEFT, RIGHT, "open", "diff", "only", "score", "accept", "dismiss", "undo", "save",
+        "rename", "delete",
+    }  # fmt: skip
     kept = [
         (name, value)
         for name, value in pairs

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from recollect.engine import Recollect
-from recollect.errors import NotFound, ProviderError, UserError
+from recollect.errors import NotFound, ProviderError, RecollectError, UserError
+from recollect.evals.own_questions import own_scores
 from recollect.interfaces.http.parameters import SearchParameters
 from recollect.interfaces.web.lab_address import LEFT, text_of
 from recollect.interfaces.web.memory_text import heading
@@ -19,10 +20,12 @@ from recollect.recipes.base import Recipe
 from recollect.recipes.constants import constants
 from recollect.recipes.learned import Learned
 from recollect.recipes.overrides import nested_changes
+from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.show import differences, toml_lines
 from recollect.types import Response, Result, Term
 
 MOST_ROWS = 25  # beyond these nobody follows a line from one list to the other
+ROWS = 10  # of each list where nothing else is asked for, whatever its recipe would return
 
 
 class Move(NamedTuple):
@@ -72,7 +75,9 @@ class Side(Struct, frozen=True, kw_only=True):
     asked: SearchParameters
     groups: tuple[SliderGroup, ...] = ()
     others: dict[str, str] = {}  # changes that are not numbers, which no slider can show
-    recipe: Recipe | None = None  # with the changes; None where that is not possible
+    declared: Recipe | None = None  # None where that is not possible
+    recipe: Recipe | None = None  # with the changes
+    own: bool = False  # the declared one is somebody's own, and has a file
     about: str = ""
     answer: Response | None = None
     rows: tuple[LabRow, ...] = ()
@@ -109,7 +114,12 @@ def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bo
         names = {constant.name for constant in known}
         others = {name: text_of(value) for name, value in asked.set.items() if name not in names}
         side = msgspec.structs.replace(
-            side, groups=grouped(known, asked.set), others=others, about=declared.about
+            side,
+            groups=grouped(known, asked.set),
+            others=others,
+            about=declared.about,
+            declared=declared,
+            own=declared.name not in BUILT_IN,
         )
         recipe = engine.recipes.changed(declared.name, asked.set) if asked.set else declared
         toml = "\n".join(toml_lines({"extends": declared.name} | nested_changes(asked.set)))
@@ -118,8 +128,10 @@ def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bo
             learning = _learning(engine, declared.name, recipe)
             side = msgspec.structs.replace(side, learning=learning)
         if search and asked.query.strip():
-            answer = asked.answered(engine)
-            side = msgspec.structs.replace(side, answer=answer, rows=_rows(engine, answer))
+            limit = asked.limit or ROWS
+            answer = msgspec.structs.replace(asked, limit=limit).answered(engine)
+            rows = _rows(engine, answer, min(limit, MOST_ROWS))  # some recipes return more
+            side = msgspec.structs.replace(side, answer=answer, rows=rows)
     except (UserError, ProviderError) as error:
         return msgspec.structs.replace(side, problem=str(error))
     return side
@@ -134,8 +146,8 @@ def _learning(engine: Recollect, name: str, recipe: Recipe) -> Learning:
     )
 
 
-def _rows(engine: Recollect, answer: Response) -> tuple[LabRow, ...]:
-    shown = answer.results[:MOST_ROWS]
+def _rows(engine: Recollect, answer: Response, most: int) -> tuple[LabRow, ...]:
+    shown = answer.results[:most]
     feedback = engine.judged(answer.query, [result.id for result in shown])
     return tuple(
         LabRow(rank, result, heading(result.memory), feedback.get(result.id), None)
@@ -154,6 +166,18 @@ def moved(side: Side, other: Side) -> Side:
         move = Move(row.rank, there) if side.name == LEFT else Move(there, row.rank)
         rows.append(row._replace(move=move))
     return msgspec.structs.replace(side, rows=tuple(rows))
+
+
+def scored(engine: Recollect, *sides: Side) -> dict[str, Any]:
+    """How well each side answers one's own questions, and what its changes make better or worse."""
+    ready = [side for side in sides if side.recipe and side.declared]
+    pairs = [(s.recipe, s.declared) for s in ready if s.recipe and s.declared]
+    try:
+        found = own_scores(engine, pairs)
+    except RecollectError as error:
+        return {"sides": {}, "problem": str(error)}
+    scores = {side.name: score for side, score in zip(ready, found.scores, strict=False)}
+    return {"sides": scores, "known": found.known, "asked": found.asked, "problem": ""}
 
 
 def differing(left: Side, right: Side) -> list[tuple[str, str, str]]:
@@ -178,10 +202,7 @@ def compared(engine: Recollect, id: str, left: Side, right: Side) -> dict[str, A
     parts = [
         (name, sums[0].get(name), sums[1].get(name)) for name in dict.fromkeys((*sums[0], *sums[1]))
     ]
-    scale = None
-    if left.asked.recipe == right.asked.recipe:  # the same parts: their bars can be compared
-        scale = scale_of(place[1].explain for _, place in places if place)
-    return {"id": id, "memory": memory, "places": places, "parts": parts, "scale": scale}
+    return {"id": id, "memory": memory, "places": places, "parts": parts}
 
 
 def _sums(term: Term) -> dict[str, float]:

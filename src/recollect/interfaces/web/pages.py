@@ -33,6 +33,8 @@ MORE = {
     "/lab/feedback": WRITE,
     "/lab/reset": WRITE,
     "/lab/save": ADMIN,
+    "/lab/rename": ADMIN,
+    "/lab/delete": ADMIN,
     "/new": WRITE,
     "/new/values": WRITE,
     "/edit/{id:path}": WRITE,

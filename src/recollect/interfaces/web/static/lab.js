@@ -7,9 +7,10 @@ const form = document.querySelector("[data-lab]");
 const body = form.querySelector("[data-body]");
 const summary = form.querySelector("[data-summary]");
 const NAMES = ["left", "right"];
-const PASSING = /^(left|right)\.(of|as|replace)$/;
+const PASSING = /^(left|right)\.(of|as|replace|name)$/;
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 const PAUSE = 50; // milliseconds between two requests of one side: as quick as an eye can follow
+const TYPED = 250; // after the last letter of the query or a filter
 const SETTLED = 250; // after the last answer: then what stands below, and what is said aloud
 
 const state = { left: fresh(), right: fresh(), open: "", from: "", diff: false, query: "", head: [], shown: "left", groups: new Map() };
@@ -49,7 +50,7 @@ function write({ push = false } = {}) {
   history[push ? "pushState" : "replaceState"](null, "", `/lab?${parameters()}`);
 }
 
-// What the fields above the lists say counts when it is applied, not while it is typed.
+// What the fields above the lists say is in force once nobody types.
 function commit() {
   state.head = pairsOf(all("input", form.querySelector(".lab-head")));
   state.query = form.elements.q.value;
@@ -58,8 +59,13 @@ function commit() {
 // Asking: at most one request of a side is under way, and the latest wish is what comes next.
 
 function rerank(name) {
-  state[name].wanted = state[name].asked = true;
+  state[name].asked = true;
   write();
+  refresh(name);
+}
+
+function refresh(name) {
+  state[name].wanted = true;
   if (!state[name].running) run(name, state[name]);
 }
 
@@ -89,9 +95,11 @@ async function run(name, side) {
 async function reload({ push = true, focus = "" } = {}) {
   state.left = fresh();
   state.right = fresh();
+  const mine = state.left;
   body.setAttribute("aria-busy", "true");
   try {
     const reply = parsed(await piece(`/lab/results?${parameters()}`));
+    if (mine !== state.left) return true; // asked for again meanwhile
     if (reply.querySelector("[data-problem]") && !reply.querySelector("[data-bench]")) {
       toast(reply.querySelector("[data-problem]").textContent, { bad: true });
       return false;
@@ -211,7 +219,7 @@ function draw() {
   for (const name of NAMES) {
     ends[name] = new Map(rowsOf(name).map((row) => {
       const box = row.getBoundingClientRect();
-      return [row.dataset.id, { y: box.top + box.height / 2 - area.top, kind: row.querySelector("[data-move]").classList[1] }];
+      return [row.dataset.id, { y: box.top + Math.min(box.height / 2, 24) - area.top, kind: row.querySelector("[data-move]").classList[1] }];
     }));
   }
   const lit = body.querySelector(".hit.lit")?.dataset.id;
@@ -245,6 +253,7 @@ function settle() {
     if (state.left.running || state.right.running) return;
     tell();
     below();
+    score();
   }, SETTLED);
 }
 
@@ -271,7 +280,7 @@ function result(name) {
 
 let lower = null;
 
-async function below({ focus = false } = {}) {
+async function below() {
   lower?.abort();
   lower = new AbortController();
   const place = body.querySelector("[data-below]");
@@ -286,10 +295,25 @@ async function below({ focus = false } = {}) {
     const which = active ? all("summary, [data-close]", place).indexOf(active) : -1;
     place.replaceWith(made);
     all("summary, [data-close]", made)[which]?.focus({ preventScroll: true });
-    const panel = made.querySelector("#compare");
-    if (focus && panel) {
-      panel.focus({ preventScroll: true });
-      panel.scrollIntoView({ behavior: CALM.matches ? "auto" : "smooth", block: "nearest" });
+  } catch (error) {
+    if (error.name !== "AbortError") toast(error.message, { bad: true });
+  }
+}
+
+// How well both sides answer one's own questions: a second of searches, so it comes last.
+
+let scoring = null;
+
+async function score() {
+  scoring?.abort();
+  scoring = new AbortController();
+  try {
+    const reply = parsed(await piece(`/lab/results?only=score&${parameters()}`, { signal: scoring.signal }));
+    for (const own of all("[data-own]", reply)) {
+      const before = body.querySelector(`[data-own="${own.dataset.own}"]`);
+      const how = own.querySelector("details");
+      if (how) how.open = Boolean(before?.querySelector("details[open]"));
+      before?.replaceWith(own);
     }
   } catch (error) {
     if (error.name !== "AbortError") toast(error.message, { bad: true });
@@ -319,6 +343,7 @@ function dress() {
   tab(state.shown);
   label();
   draw();
+  if (body.querySelector("[data-own]")) score();
   observer.disconnect();
   for (const one of all("[data-bench], [data-list]")) observer.observe(one);
 }
@@ -503,20 +528,26 @@ function quiet(side, now) {
 // What people do
 
 form.addEventListener("submit", async (event) => {
-  event.preventDefault();
   const button = event.submitter;
+  if (button?.dataset.plain !== undefined) return; // the page that comes is the answer
+  event.preventDefault();
   if (button?.dataset.vote) {
     const recipe = recipeOf(button.closest("[data-side]").dataset.side);
     return vote({ query: state.query, id: button.value, recipe }, button.dataset.vote);
   }
   if (button?.dataset.reset !== undefined) return unlearn(button.closest("[data-side]").dataset.side);
-  if (button?.name === "open") return open(button.value, button.closest("[data-side]").dataset.side);
+  if (button?.name === "open") return open(button.closest("[data-row]").dataset.id, button.closest("[data-side]").dataset.side);
   if (button?.dataset.save !== undefined) return save(button.value);
+  apply();
+});
+
+async function apply({ push = true } = {}) {
+  clearTimeout(state.typing);
   const before = [state.head, state.query, state.open];
   if (form.elements.q.value !== state.query) state.open = "";
   commit();
-  if (!(await reload())) [state.head, state.query, state.open] = before;
-});
+  if (!(await reload({ push }))) [state.head, state.query, state.open] = before;
+}
 
 form.addEventListener("change", async (event) => {
   if (!event.target.matches("[data-recipe]")) return;
@@ -527,14 +558,20 @@ form.addEventListener("change", async (event) => {
 
 form.addEventListener("input", (event) => {
   if (event.target.matches("[data-find]")) find(event.target.closest("[data-constants]"), event.target.value);
+  if (!event.target.closest(".lab-head")) return;
+  clearTimeout(state.typing);
+  state.typing = setTimeout(() => apply({ push: false }), TYPED);
 });
 
 form.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && state.open && event.target.closest("[data-compare]")) close();
+  if (event.key === "Escape" && state.open && event.target.closest("[data-compare], [data-row]")) close();
   if (event.key !== "Enter") return;
   if (event.target.matches("[data-as]")) {
     event.preventDefault();
     save(event.target.closest("[data-side]").dataset.side);
+  } else if (event.target.matches("[data-name]")) {
+    event.preventDefault();
+    form.requestSubmit(event.target.parentElement.querySelector("button"));
   } else if (event.target.matches("[data-find], [data-range]")) {
     event.preventDefault(); // what it says is in force already
   }
@@ -562,8 +599,7 @@ function open(id, from) {
   state.open = id;
   state.from = from;
   write({ push: true });
-  label();
-  below({ focus: true });
+  for (const name of NAMES) refresh(name);
 }
 
 function close() {
@@ -571,7 +607,7 @@ function close() {
   state.open = "";
   write({ push: true });
   label();
-  body.querySelector("[data-compare]")?.remove();
+  for (const one of all("[data-why-here], [data-compare]")) one.remove();
   const row = [state.from || state.shown, ...NAMES].flatMap(rowsOf).find((one) => one.dataset.id === id);
   row?.querySelector("[data-why]").focus();
 }
