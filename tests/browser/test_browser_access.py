@@ -176,6 +176,7 @@ PAGES: list[tuple[str, Callable[[Page], None]]] = [
     ("/timeline", with_filters),
     ("/upkeep", with_check),
     ("/project/harbor-api", nothing),
+    ("/live", nothing),
 ]
 
 

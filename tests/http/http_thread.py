@@ -14,6 +14,7 @@ import httpx2
 from http_server import LONGEST_S, environment
 
 from recollect import Recollect
+from recollect.auth.credentials import Credentials
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import Server
 from recollect.interfaces.http.service import Service
@@ -25,7 +26,7 @@ class ThreadServer:
     """One that runs: its engine, its lanes, its connections, its address, and its log."""
 
     def __init__(self, service: Service, server: Server, port: int, log: io.StringIO) -> None:
-        self.engine, self.lanes = service.own, service.lanes
+        self.engine, self.lanes, self.feed = service.own, service.lanes, service.feed
         self.connections = server.server_state.connections
         self.port = port
         self.log = log
@@ -38,11 +39,11 @@ class ThreadServer:
 
 
 @contextmanager
-def threaded_server(home: Path) -> Iterator[ThreadServer]:
+def threaded_server(home: Path, credentials: Credentials | None = None) -> Iterator[ThreadServer]:
     told = environment(home)
     with Recollect(home=home, settings=load_settings(home, told), environment=told) as engine:
         service = Service(engine)
-        server = Server(create_app(service))
+        server = Server(create_app(service, credentials=credentials), None, service.feed.stop)
         with socket.create_server(("127.0.0.1", 0)) as held, _logging() as log:
             thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
             thread.start()

@@ -82,7 +82,8 @@ class Asked(NamedTuple):
 
     def address(self) -> str:
         recipe = "none" if self.missing() else "blend"
-        return self.path.replace("{id:path}", "kept").replace("{name}", recipe)
+        path = self.path.replace("{id:path}", "kept").replace("{name}", recipe)
+        return f"{path}?once=1" if path == "/live/events" else path  # else it goes on for ever
 
     def missing(self) -> bool:
         """Whether what it is about is not there: not forgotten, no such item, project or recipe."""

@@ -3,6 +3,10 @@
 A line says when, who, what, how many, in which vault. It never contains the text of a memory, a
 query or a token. An id is made from a title's words, so it is written as a hash under the vault's
 own key.
+
+Beside it, `reads.jsonl` has a line for each search and whatever was opened or recalled, which the
+page shows to whoever watches: the program, and the keys of memories, which are numbers. It is
+short, and not durable.
 """
 
 from __future__ import annotations
@@ -36,6 +40,10 @@ MOST_MARKS = 20
 # again must not fill the log and push out other lines.
 QUIET_S = 10.0
 MOST_REPEATING = 1000
+READS = "reads.jsonl"
+# Some 4,000 lines: they are read as a whole to page through them. The older half goes then.
+LARGEST_READS = 500_000
+MOST_KEYS = 10  # of memories in a line; the count says how many there were
 
 AuditOutcome = Literal["done", "refused"]
 
@@ -52,6 +60,18 @@ class AuditEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     vault: str = ""
     why: str = ""
     ids: tuple[str, ...] = ()
+
+
+class Read(Struct, frozen=True, array_like=True):
+    """A line of reads; `at` in microseconds."""
+
+    at: int
+    action: str
+    interface: str
+    client: str
+    user: str
+    count: int
+    keys: tuple[int, ...]
 
 
 class Audit:
@@ -94,6 +114,13 @@ class Audit:
                 )
             )  # fmt: skip
 
+    def read(self, read: Read) -> None:
+        """Log a read, where that is possible."""
+        if self.file is not None:
+            with suppress(OSError):
+                file, line = self.file.with_name(READS), msgspec.json.encode(read) + b"\n"
+                append_line(file, line, LARGEST_READS, _halve, durable=False)
+
     def _due(self, key: tuple[str, ...]) -> int:
         """The number of refusals of this kind to write now; 0 while one was just written."""
         now = time.monotonic()
@@ -109,7 +136,7 @@ class Audit:
         """Write the line; where that fails, warn. The logged change itself stays."""
         assert self.file is not None
         try:
-            _append(self.file, msgspec.json.encode(entry) + b"\n")
+            append_line(self.file, msgspec.json.encode(entry) + b"\n", LARGEST, _set_aside)
         except OSError as error:
             import logging  # noqa: PLC0415  start-up time: rarely needed
 
@@ -122,33 +149,55 @@ def _now() -> str:
     return iso(datetime.now(UTC).replace(microsecond=0))
 
 
-def _append(file: Path, line: bytes) -> None:
-    """Append the line durably; only the owner can read the file."""
-    handle = _opened(file)
+def append_line(
+    file: Path,
+    line: bytes,
+    largest: int,
+    shorten: Callable[[Path], None],
+    *,
+    durable: bool = True,
+) -> None:
+    """Append the line; only the owner can read the file. `shorten` is called first where the file
+    is too large, and puts another one in its place."""
+    handle = _opened(file, largest, shorten)
     try:
         os.write(handle, line)
-        os.fsync(handle)
+        if durable:
+            os.fsync(handle)
     finally:
         os.close(handle)
 
 
-def _opened(file: Path) -> int:
-    """Open the file and lock it until it is closed; a large file is renamed first. While this
-    process waited for the lock, another may have renamed the file: then open it again."""
+def _opened(file: Path, largest: int, shorten: Callable[[Path], None]) -> int:
+    """Open the file and lock it until it is closed. While this process waited for the lock, another
+    may have put a new file in its place: then open it again."""
     while True:
         handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             opened = os.fstat(handle)
-            if opened.st_size < LARGEST and _same(file, opened):
+            if opened.st_size < largest and _same(file, opened):
                 return handle
             if _same(file, opened):
-                file.replace(older(file))
+                shorten(file)
         except BaseException:
             os.close(handle)
             raise
         os.close(handle)
+
+
+def _halve(file: Path) -> None:
+    """Keep the newer half."""
+    from recollect.files import replacing  # noqa: PLC0415  start-up time: rarely needed
+
+    kept = file.read_bytes()[-LARGEST_READS // 2 :]
+    with replacing(file) as stream:
+        stream.write(kept[kept.find(b"\n") + 1 :])
+
+
+def _set_aside(file: Path) -> None:
+    file.replace(older(file))
 
 
 def _same(file: Path, opened: os.stat_result) -> bool:

@@ -75,7 +75,7 @@ def context(
         as_of=session.as_of,
     )
     shown = fitted(everything, max_tokens, keywords(query), forms)
-    session.used("returned", [memory.id for memory in shown.memories])
+    session.used("returned", [memory.id for memory in shown.memories], "recall")
     return shown
 
 

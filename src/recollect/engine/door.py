@@ -23,6 +23,7 @@ from recollect.types import Filter, Memory, Place
 from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
+    from recollect.engine import activity as activities
     from recollect.engine import (
         browsing,
         bulk,
@@ -79,6 +80,7 @@ if not TYPE_CHECKING:
     agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
     past_versions, similar_memories, timelines = map(Later, ("history", "similar", "timeline"))
     comparison, policies, reviews = map(Later, ("comparison", "policies", "review"))
+    activities = Later("activity")
     captures, file_places, retrieval = map(Later, ("capture", "file_places", "retrieval"))
 
 
@@ -342,6 +344,12 @@ class Recollect:
     usage = repeatable(browsing.usage, SEARCH)
     completed_ids = repeatable(browsing.completed_ids, SEARCH)
     duplicates = method(comparison.duplicates, SEARCH)
+
+    # Watching
+
+    pulse = method(activities.pulse, SEARCH)
+    activity = method(activities.activity, SEARCH)
+    active_clients = method(activities.active_clients, SEARCH)
 
     # Review
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from recollect.auth.audit import NAME as AUDIT
+from recollect.auth.audit import READS
 from recollect.checks import existing_folder
 from recollect.engine.session import Command, Session
 from recollect.errors import NotFound, RecollectError, UserError
@@ -155,9 +156,9 @@ def sync_folder(
 
 def _own_files(session: Session) -> Sequence[str]:
     """The files that every write changes: a folder that holds the vault must not index them."""
-    files = (os.path.realpath(session.path), os.path.realpath(session.home / AUDIT))
+    files = (session.path, session.home / AUDIT, session.home / READS)
     ends = ("", "-wal", "-shm", "-journal", LEASE, *SPOOLS, ".1")
-    return [file + end for file in files for end in ends]
+    return [os.path.realpath(file) + end for file in files for end in ends]
 
 
 def _instruction_files(session: Session, folder: Folder) -> Iterator[str]:

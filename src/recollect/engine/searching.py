@@ -40,7 +40,7 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
     `project="harbor"`, `tags=("a",)`."""
     session, asked = asked_then(session, search, **fields)
     found = federated(session, _recipe(session, asked), asked)
-    session.used("returned", [result.id for result in found if result.vault == HOME])
+    session.used("returned", [result.id for result in found if result.vault == HOME], "search")
     if asked.sort == "newest":
         newest = sorted(found, key=lambda result: result.memory.updated_at, reverse=True)
         found = replace(found, results=tuple(newest))
@@ -241,7 +241,7 @@ def located(
 
 def _opened(session: Session, ids: Sequence[str], *, federate: bool) -> list[FoundMemory]:
     every = _located(session, ids, federate=federate)
-    session.used("opened", [found.memory.id for found in every if found.vault == HOME])
+    session.used("opened", [found.memory.id for found in every if found.vault == HOME], "open")
     return every
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from recollect.auth.audit import MOST_KEYS, Audit, Read
 from recollect.auth.audit import NAME as AUDIT
-from recollect.auth.audit import Audit
 from recollect.auth.capabilities import DELETE, OWNER, SEARCH, Caller
 from recollect.checks import sayable_path
 from recollect.deadline import NO_DEADLINE, Deadline
@@ -37,7 +37,7 @@ from recollect.settings import (
 )
 from recollect.store.base import Store, UseKind, Writing
 from recollect.store.sqlite.store import SqliteStore
-from recollect.times import in_utc, iso, parse_time
+from recollect.times import in_utc, iso, parse_time, to_micros
 from recollect.types import Memory
 from recollect.vaults.known import HOME, FoundMemory
 
@@ -259,15 +259,22 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
                 self.caller, action, HOME, len(ids), lambda: [self.mark(id) for id in ids]
             )
 
-    def used(self, kind: UseKind, ids: Sequence[str]) -> None:
-        """Count a use of memories of this vault, not of what they were. Nothing is written for it
-        here; a process that stays writes what it has counted beside everything else, at most once
-        a minute."""
+    def used(self, kind: UseKind, ids: Sequence[str], action: str = "") -> None:
+        """Count a use of memories of this vault, not of what they were. Nothing is written into the
+        vault for it here; a process that stays writes what it has counted beside everything else,
+        at most once a minute. An `action` is told to whoever watches; what a person types on the
+        page is not, letter by letter."""
         kept = self.settings.usage.keep and self.as_of is None
-        if not ids or not kept or self.store.database.frozen:
+        if not kept or self.store.database.frozen:
             return
-        with suppress(RecollectError):  # a damaged vault can still be searched
-            self.store.usage.count(kind, ids, self.clock())
+        keys: Sequence[int] = ()
+        if ids:
+            with suppress(RecollectError):  # a damaged vault can still be searched
+                keys = self.store.usage.count(kind, ids, self.clock())
+        if action and not (self.interface == "page" and action == "search"):
+            who = (self.interface, self.client, self.user)
+            at, few = to_micros(self.clock()), tuple(keys[:MOST_KEYS])
+            self.audit.read(Read(at, action, *who, len(ids), few))
         if self.lasting and self.store.usage.due:
             self.late.do(lambda stop: self.store.usage.fold())
 

@@ -85,6 +85,18 @@ class Done(NamedTuple):
     ids: tuple[str, ...]
 
 
+class LoggedWrite(NamedTuple):
+    """A write of history: what it was, whose, of how many memories, and the keys of a few."""
+
+    seq: int
+    operation: int
+    at: datetime
+    action: str
+    author: Author
+    size: int
+    keys: tuple[int, ...]
+
+
 class Keep(NamedTuple):
     """How much of history is kept: what is younger than `days`, the newest `versions` of each
     memory, or the newest up to `size` bytes in all. Exactly one is given."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from threading import local
@@ -15,13 +15,14 @@ from recollect.store.base import (
     MomentField,
     ReviewDecision,
     Store,
+    Stored,
     TopicIndex,
     Usage,
     UseKind,
     VectorIndex,
 )
 from recollect.store.folders import FileCopy, Folders
-from recollect.store.history import History
+from recollect.store.history import History, LoggedWrite
 from recollect.store.trash import Trash
 from recollect.types import Filter, Memory
 
@@ -71,6 +72,9 @@ class VaultDatabase(Protocol):
 
 
 class VaultMemories(Memories, Protocol):
+    def keyed(self, keys: Collection[int]) -> dict[int, Stored]:
+        """The memories of these keys, forgotten ones too; those that were purged are left out."""
+
     def beginning(self, start: str, limit: int, *, forgotten: bool = False) -> list[str]:
         """The ids that begin so, by alphabet: of live memories, or of forgotten ones."""
 
@@ -93,6 +97,12 @@ class VaultVectors(VectorIndex, Protocol):
 
 
 class VaultHistory(History, Protocol):
+    def log(
+        self, *, after: int, before: int, limit: int, project: str, by: str
+    ) -> Sequence[LoggedWrite]:
+        """The writes between these numbers, newest first: all, or those of a memory of the project,
+        or by the client, interface or user of that name."""
+
     def changed_ids(self, write: int) -> frozenset[str]:
         """The ids of the memories that were changed since the write of that number."""
 
@@ -114,8 +124,8 @@ class UseCounts(Usage, Protocol):
     def due(self) -> bool:
         """Whether there is anything to write, and this process did so a minute ago or never."""
 
-    def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> None:
-        """Note a use of these memories."""
+    def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
+        """Note a use of these memories; returns their keys."""
 
     def totals(self) -> dict[str, int]:
         """How many memories were used, and how often in all."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from recollect.store.base import Stored
 from recollect.store.differences import changed_by, earlier, number_of
-from recollect.store.history import Author, Version
+from recollect.store.history import Author, LoggedWrite, Version
 from recollect.times import from_micros
 
 RemovableRow = TypeVar("RemovableRow", bound=Sequence[int])
@@ -69,3 +69,11 @@ def until_enough(rows: Iterable[RemovableRow], size: int, keep: int | None) -> l
 def author_of(row: Sequence[Any]) -> Author:
     interface, client, user, automatic = row
     return Author(interface, client, user, bool(automatic))
+
+
+def logged_write(row: Sequence[Any], keys: Iterable[int]) -> LoggedWrite:
+    """From the columns of a write, then how many memories it changed, and the keys of some."""
+    seq, operation, at, action, *author, size = row
+    return LoggedWrite(
+        seq, operation, from_micros(at), action, author_of(author), size, tuple(keys)
+    )

@@ -122,7 +122,7 @@ class Commands:
     """Answers commands with a vault that is open, in the environment and folder of this process."""
 
     def __init__(self, memory: Recollect) -> None:
-        self._memory = memory
+        self._memory = memory.acting_as(memory.caller, "command line")
         self._environment = dict(os.environ)
         here = working_folder()
         self._project = here and project_vault(here)

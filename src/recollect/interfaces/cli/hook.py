@@ -123,7 +123,8 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
         note(["hook", event.name, client], f"Not captured: {type(error).__name__}")
 
     asked = AgentEvent(PROTOCOLS[client], event, project, values)
-    printed = said(event, answered(memory, asked, failed))
+    known = memory.acting_as(memory.caller, "hook", client)
+    printed = said(event, answered(known, asked, failed))
     return printed if isinstance(printed, str) else msgspec.json.encode(printed).decode()
 
 

@@ -197,7 +197,7 @@ def _run(name: str, argv: list[str]) -> int:
         return code
     from recollect.engine import Recollect  # noqa: PLC0415  start-up time
 
-    with Recollect(brief=True) as memory:
+    with Recollect(brief=True, interface="command line") as memory:
         answer = command.answer(memory, parsed)
     print(answer)
     return 0

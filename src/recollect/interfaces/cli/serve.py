@@ -114,13 +114,14 @@ def _serve(args: argparse.Namespace) -> None:
     ) as memory:
         credentials, token = _credentials(args, memory.settings, memory.home)
         listening = _listening(args, handed_on)
-        app = _app(args, memory, credentials)
+        service = Service(memory)
+        app = _app(args, service, credentials)
         if handed_on is None:
             _tell(args, listening, memory.store.database.place, _link(credentials, token))
         with ExitStack() as meanwhile:
             _announce(args, meanwhile, memory.home, listening, locked, auth=token is not None)
             _work_beside(args, meanwhile, memory)
-            server = Server(app, locked)
+            server = Server(app, locked, service.feed.stop)
             server.run([listening])
     if locked.is_set():
         logging.getLogger("recollect.serve").info("locked")
@@ -150,7 +151,8 @@ def _supervise(args: argparse.Namespace) -> None:
                 Recollect(lasting=True, interface="server") as memory,
                 ExitStack() as beside,
             ):
-                app = _app(args, memory, credentials)
+                service = Service(memory)
+        app = _app(args, service, credentials)
                 if number == 0:
                     _work_beside(args, beside, memory)
                 Server(app).run([listening])
@@ -166,9 +168,10 @@ def _listening(args: argparse.Namespace, handed_on: str | None = None) -> socket
     return on_file(Path(args.socket)) if args.socket else on_port(args.host, args.port)
 
 
-def _app(args: argparse.Namespace, memory: Recollect, credentials: Credentials) -> ASGIApp:
-    names = [args.host, *filter(None, map(str.strip, memory.settings.serve.hosts.split(",")))]
-    app = create_app(Service(memory), names=names, credentials=credentials)
+def _app(args: argparse.Namespace, service: Service, credentials: Credentials) -> ASGIApp:
+    hosts = service.own.settings.serve.hosts.split(",")
+    names = [args.host, *filter(None, map(str.strip, hosts))]
+    app = create_app(service, names=names, credentials=credentials)
     logs.set_up()
     return app
 

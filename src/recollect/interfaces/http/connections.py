@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import threading
+from collections.abc import Callable
 
 import h11
 import msgspec
@@ -125,11 +126,17 @@ class TimedProtocol(H11Protocol):
 
 class Server(uvicorn.Server):
     """Ends once `ended` is set, as if a signal had said so; then `kept` is the socket, still open:
-    who connects meanwhile waits for the next server."""
+    who connects meanwhile waits for the next server. `stopping` is called first: answers that go on
+    for ever are to end."""
 
     kept: socket.socket
 
-    def __init__(self, app: ASGIApp, ended: threading.Event | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        ended: threading.Event | None = None,
+        stopping: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app, http=TimedProtocol, log_config=None, ws="none", access_log=False,
@@ -138,11 +145,13 @@ class Server(uvicorn.Server):
             )
         )  # fmt: skip
         self._ended = ended or threading.Event()
+        self._stopping = stopping
 
     async def on_tick(self, counter: int) -> bool:
         return self._ended.is_set() or await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._stopping()
         if self._ended.is_set() and sockets:
             self.kept = sockets[0].dup()
         await super().shutdown(sockets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from ipaddress import ip_address
 from urllib.parse import quote
 
@@ -109,6 +110,7 @@ class Guard:
     async def _as(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, with its caller in the scope and in CALLER."""
         scope["caller"] = caller
+        scope["recheck"] = partial(self._caller, scope, Headers(scope=scope))
         before = CALLER.set(caller)
         try:
             await self._app(scope, receive, send)
@@ -222,6 +224,12 @@ def caller_of(scope: Scope) -> Caller:
     """The caller that the guard found for this request."""
     caller: Caller = scope["caller"]
     return caller
+
+
+def still_valid(scope: Scope) -> bool:
+    """Whether what the caller of this request has shown still allows the same: an answer that goes
+    on for long asks before it sends more."""
+    return bool(scope["recheck"]() == scope["caller"])
 
 
 class SafeHeaders:

@@ -18,6 +18,7 @@ from typing import ParamSpec, TypeVar
 from recollect.auth.capabilities import NOBODY, Caller
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
+from recollect.interfaces.http.feed import Feed
 from recollect.interfaces.lanes import READS, Lane, Lanes
 
 # Set for each request by the guard. Where nobody has set it, nobody is let in.
@@ -40,6 +41,7 @@ class Service:
     def __init__(self, engine: Recollect) -> None:
         self.own = engine  # for what the server does on its own account, never for a caller
         self.lanes = Lanes()
+        self.feed = Feed(engine, self.lanes)
         self.warm = threading.Event()
         self._closed = threading.Event()
 

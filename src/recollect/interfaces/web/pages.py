@@ -16,6 +16,7 @@ from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.web import (
     browse,
     lab,
+    live,
     memories,
     places,
     review,
@@ -26,7 +27,7 @@ from recollect.interfaces.web import (
 )
 from recollect.interfaces.web.rendering import STATIC
 
-PAGES = (search, lab, memories, browse, places, trash, timeline, review, upkeep)
+PAGES = (search, lab, live, memories, browse, places, trash, timeline, review, upkeep)
 # Every page shows memories, and so needs search:use; these need more.
 MORE = {
     "/feedback": WRITE,
@@ -54,7 +55,7 @@ MORE = {
 SEARCHING = frozenset({
     "/", "/results", "/lab", "/lab/results", "/related/{id:path}", "/browse/filters", "/timeline",
     "/timeline/filters", "/projects", "/project/{id:path}", "/tag/{id:path}", "/new/values",
-    "/upkeep", "/review", "/trash",
+    "/live", "/upkeep", "/review", "/trash",
 })  # fmt: skip
 
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from recollect.store.base import Stored
-from recollect.store.history import MOST_REMOVED, Done, Keep, Version
+from recollect.store.history import MOST_REMOVED, Done, Keep, LoggedWrite, Version
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.memories import READ, from_row
 from recollect.store.version_rows import (
     VERSION_BYTES,
     WRITE_BYTES,
     author_of,
+    logged_write,
     until_enough,
     versions_of,
     wound_back,
@@ -81,6 +82,20 @@ UPDATE vaults SET history_bytes = history_bytes - %s * (SELECT count(*) FROM gon
  WHERE key = vault()"""
 
 
+LOG = """
+SELECT w.seq, w.operation, w.at, w.action, w.interface, w.client, w.author, w.automatic,
+       (SELECT count(*) FROM versions v WHERE v.vault = vault() AND v.write = w.seq),
+       ARRAY(SELECT memory FROM versions v WHERE v.vault = vault() AND v.write = w.seq
+              ORDER BY memory LIMIT 3)
+  FROM writes w
+ WHERE w.vault = vault() AND w.seq > %(after)s AND w.seq < %(before)s AND w.action <> 'migrate'
+   AND (%(by)s = '' OR %(by)s IN (w.client, w.interface, w.author))
+   AND (%(project)s = '' OR EXISTS (
+           SELECT 1 FROM versions v JOIN memories m ON m.vault = v.vault AND m.key = v.memory
+            WHERE v.vault = vault() AND v.write = w.seq AND m.project = %(project)s))
+ ORDER BY w.seq DESC LIMIT %(limit)s"""
+
+
 class PostgresHistory:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
@@ -106,6 +121,13 @@ class PostgresHistory:
 
     def changed_ids(self, write: int) -> frozenset[str]:
         return frozenset(id for (id,) in self._database.rows(CHANGED_IDS, write))
+
+    def log(
+        self, *, after: int, before: int, limit: int, project: str, by: str
+    ) -> Sequence[LoggedWrite]:
+        asked = {"after": after, "before": before, "limit": limit, "project": project, "by": by}
+        with self._database.reading() as connection:
+            return [logged_write(row, keys) for *row, keys in connection.execute(LOG, asked)]
 
     def begins(self) -> datetime | None:
         [(moment,)] = self._database.rows(BEGINS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -70,6 +70,11 @@ class PostgresMemories:
     def find(self, ids: Sequence[str]) -> dict[str, Stored]:
         with self._database.reading() as connection:
             return find_stored(connection, ids)
+
+    def keyed(self, keys: Collection[int]) -> dict[int, Stored]:
+        sql = f"{READ} WHERE m.vault = vault() AND m.key = ANY(%s)"
+        found = map(from_row, self._database.rows(sql, [*keys]))
+        return {stored.key: stored for stored in found}
 
     def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
         rows = self._database.rows(

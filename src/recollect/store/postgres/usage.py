@@ -57,10 +57,11 @@ class PostgresUsage:
         self._pending: list[tuple[int, int]] = []
         self._added = -SECONDS
 
-    def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> None:
+    def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
         keys = [key for (key,) in self._database.rows(KEYS, [*ids])]
         with self._guard:
             self._pending += numbered(kind, keys, at)
+        return keys
 
     def of(self, ids: Sequence[str]) -> dict[str, Use]:
         waiting = summed(self._waiting())

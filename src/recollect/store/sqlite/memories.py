@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 import apsw
@@ -61,6 +61,11 @@ class SqliteMemories:
     def find(self, ids: Sequence[str]) -> dict[str, Stored]:
         with self._database.translated():
             return find_stored(self._database.connection(), ids)
+
+    def keyed(self, keys: Collection[int]) -> dict[int, Stored]:
+        sql = f"{READ} WHERE m.key IN (SELECT value FROM json_each(?))"
+        found = map(from_row, self._database.rows(sql, as_json_list(keys)))
+        return {stored.key: stored for stored in found}
 
     def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
         rows = self._database.rows(

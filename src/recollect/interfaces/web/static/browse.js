@@ -28,19 +28,19 @@ async function fill(panel, groups) {
   }
 }
 
-const titles = [...document.querySelectorAll("[data-row] .entry-title")];
 const turns = { n: "[data-older]", p: "[data-newer]" };
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
+  const titles = [...document.querySelectorAll("[data-row] .entry-title")];
   const at = titles.indexOf(document.activeElement);
   const arrows = at >= 0;  // elsewhere they scroll
-  if (event.key === "j" || (arrows && event.key === "ArrowDown")) step(event, at + 1);
-  else if (event.key === "k" || (arrows && event.key === "ArrowUp")) step(event, at < 0 ? 0 : at - 1);
+  if (event.key === "j" || (arrows && event.key === "ArrowDown")) step(event, titles, at + 1);
+  else if (event.key === "k" || (arrows && event.key === "ArrowUp")) step(event, titles, at < 0 ? 0 : at - 1);
   else if (turns[event.key]) document.querySelector(turns[event.key])?.click();
 });
 
-function step(event, to) {
+function step(event, titles, to) {
   if (!titles.length) return;
   event.preventDefault();
   const title = titles[Math.max(0, Math.min(titles.length - 1, to))];

@@ -453,6 +453,7 @@ const on = keys.querySelector("[data-keys-on]");
 on.checked = localStorage.getItem("letters") !== "off";
 on.addEventListener("change", () => localStorage.setItem("letters", on.checked ? "on" : "off"));
 
+found.addEventListener("recollect:listed", () => choose(chosen));
 choose("");
 // What was typed before this script was there.
 if (box.value.trim() !== (asked.get("q") ?? "").trim()) typed();

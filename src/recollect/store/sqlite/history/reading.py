@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from recollect.store.base import Stored
-from recollect.store.history import MOST_REMOVED, Done, Keep, Version
+from recollect.store.history import MOST_REMOVED, Done, Keep, LoggedWrite, Version
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.history import compaction
 from recollect.store.sqlite.history.recording import BYTES
 from recollect.store.sqlite.memories import READ, from_row
 from recollect.store.sqlite.unchanged import CHANGED
-from recollect.store.version_rows import author_of, versions_of, wound_back
+from recollect.store.version_rows import author_of, logged_write, versions_of, wound_back
 from recollect.times import EPOCH, from_micros, to_micros
 
 CHANGED_IDS = f"SELECT id FROM memories WHERE key IN ({CHANGED})"
@@ -38,6 +40,19 @@ IDS = """
     SELECT DISTINCT m.id FROM writes w JOIN versions v ON v.write = w.seq
       JOIN memories m ON m.key = v.memory
      WHERE w.seq >= ?1 AND w.operation = ?1"""
+
+
+LOG = """
+    SELECT w.seq, w.operation, w.at, w.action, w.interface, w.client, w.user, w.automatic,
+           (SELECT count(*) FROM versions v WHERE v.write = w.seq),
+           (SELECT json_group_array(memory) FROM
+               (SELECT memory FROM versions WHERE write = w.seq LIMIT 3))
+      FROM writes w
+     WHERE w.seq > ?1 AND w.seq < ?2 AND w.action <> 'migrate'
+       AND (?3 = '' OR ?3 IN (w.client, w.interface, w.user))
+       AND (?4 = '' OR EXISTS (SELECT 1 FROM versions v JOIN memories m ON m.key = v.memory
+                                WHERE v.write = w.seq AND m.project = ?4))
+     ORDER BY w.seq DESC LIMIT ?5"""
 
 
 class SqliteHistory:
@@ -69,6 +84,12 @@ class SqliteHistory:
 
     def changed_ids(self, write: int) -> frozenset[str]:
         return frozenset(str(id) for (id,) in self._database.rows(CHANGED_IDS, write))
+
+    def log(
+        self, *, after: int, before: int, limit: int, project: str, by: str
+    ) -> Sequence[LoggedWrite]:
+        rows: list[Any] = self._database.rows(LOG, after, before, by, project, limit)
+        return [logged_write(row, msgspec.json.decode(keys)) for *row, keys in rows]
 
     def begins(self) -> datetime | None:
         [(moment,)] = self._database.rows(BEGINS, compaction.FROM)

@@ -1,0 +1,148 @@
+"""What happens now, as it happens, and what happened before: one list of writes and reads."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from recollect.engine import Recollect
+from recollect.engine.activity import ActivityEntry, ActivityPlace
+from recollect.errors import RecollectError
+from recollect.interfaces.http.guard import still_valid
+from recollect.interfaces.http.parameters import from_parameters
+from recollect.interfaces.http.service import Service
+from recollect.interfaces.web.rendering import environment, page, query_string
+
+SHOWN = 50
+MOST_AT_ONCE = 100  # events of one moment; who missed more reads the page again
+RETRY_MS = 2000  # until a browser connects again
+READS = {"search": "searched", "open": "opened", "recall": "recalled"}
+VERBS = READS | {
+    "save": "saved", "edit": "changed", "pin": "pinned", "unpin": "unpinned", "tag": "tagged",
+    "move": "moved", "import": "imported", "forget": "forgot", "restore": "restored",
+    "supersede": "replaced", "merge": "merged", "undo": "took back a change of",
+    "purge": "purged", "tidy": "tidied", "publish": "published", "unpublish": "withdrew",
+}  # fmt: skip
+LOGGED_OUT = "You are no longer logged in here."
+Name = Annotated[str, Meta(max_length=200)]
+
+
+class Watching(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to show: of a project, by a client; on the page what is older than a place. `rows`: each
+    event with its row of the page. `once`: end after the first look, for who asks now and then."""
+
+    project: Name = ""
+    by: Name = ""
+    before: Annotated[str, Meta(pattern=r"^[0-9]{1,18}\.[0-9]{1,18}$")] | None = None
+    rows: bool = False
+    once: bool = False
+
+
+def routes(service: Service) -> list[BaseRoute]:
+    environment().globals |= {"verbs": VERBS}
+    return [
+        Route("/live", partial(live, service)),
+        Route("/live/events", partial(events, service)),
+    ]
+
+
+async def live(service: Service, request: Request) -> Response:
+    asked: Watching = from_parameters(Watching, request.query_params)
+    before = ActivityPlace(*map(int, asked.before.split("."))) if asked.before else None
+    engine, chosen = service.engine, {"project": asked.project, "by": asked.by}
+    found = await service.ask(
+        engine.activity, limit=SHOWN, before=before, project=asked.project, by=asked.by
+    )
+    older = ".".join(map(str, found.older)) if found.older else ""
+    values = {
+        "entries": found.entries,
+        "older": f"/live?{query_string(**chosen, before=older)}" if older else "",
+        "first": f"/live?{query_string(**chosen)}" if asked.before else "",
+        "asked": asked,
+        "clients": await service.ask(engine.active_clients),
+        "projects": [*(await service.ask(engine.facets)).project],
+        "stream": f"/live/events?{query_string(**chosen, rows='1')}",
+        "now": engine.now(),
+    }
+    return page("live.html", request, values)
+
+
+async def events(service: Service, request: Request) -> Response:
+    """The stream. It begins with `ready`, after which a page reads again what it may have missed;
+    `over` says why it ended for good."""
+    asked: Watching = from_parameters(Watching, request.query_params)
+    service.feed.check()
+    valid = partial(still_valid, request.scope)
+    stream = _stream(service, asked, valid)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+
+async def _stream(
+    service: Service, asked: Watching, valid: Callable[[], bool]
+) -> AsyncIterator[str]:
+    engine = service.engine
+    place: ActivityPlace | None = None
+    yield f"retry: {RETRY_MS}\n\n"
+    async with aclosing(service.feed.looks()) as looks:
+        async for changed in looks:
+            if not valid():
+                yield _event("over", {"why": LOGGED_OUT})
+                return
+            resting = service.feed.pulse[0] < 0
+            if not changed or resting:
+                yield ": \n\n"
+                if resting and place is not None:  # locked meanwhile
+                    return
+            else:
+                told, place = await _news(service, engine, asked, place)
+                for event in told:
+                    yield event
+            if asked.once:
+                return
+
+
+async def _news(
+    service: Service, engine: Recollect, asked: Watching, place: ActivityPlace | None
+) -> tuple[list[str], ActivityPlace | None]:
+    """The events since a place, and the next place; at first that everything can be read now."""
+    try:
+        found = await service.ask(
+            engine.activity, limit=MOST_AT_ONCE, after=place, project=asked.project, by=asked.by
+        )
+    except RecollectError:  # the vault is being replaced; the next look finds it
+        return [], place
+    if place is None:
+        return [_event("ready", {})], found.newest
+    now = engine.now()
+    told = [_described(entry, now, rows=asked.rows) for entry in reversed(found.entries)]
+    return [_event("activity", one) for one in told], found.newest
+
+
+def _event(name: str, data: dict[str, Any]) -> str:
+    return f"event: {name}\ndata: {msgspec.json.encode(data).decode()}\n\n"
+
+
+def _described(entry: ActivityEntry, now: datetime, *, rows: bool) -> dict[str, Any]:
+    """An entry for scripts; `write`: whether it changed memories, so that lists are not up to
+    date."""
+    described = {
+        "action": entry.action,
+        "by": entry.author.client or entry.author.interface,
+        "write": entry.action not in READS,
+        "count": entry.size,
+        "ids": [memory.id for memory in entry.memories],
+    }
+    if rows:
+        template = environment().get_template("_activity.html")
+        described["html"] = template.render(entries=[entry], now=now)
+    return described

@@ -1,0 +1,192 @@
+// What happens while a page is open: the feed, lists that stay up to date, and a bar when the server
+// is away. A page that cannot be seen has no connection: a browser has six for each server.
+
+const { piece } = await import(document.querySelector('script[src*="/base.js"]').src);
+
+const START_MS = 1500; // a page that is left at once asks for nothing; the feed does not wait
+const AWAY_MS = 1200; // a restart that is over sooner is not told
+const AGAIN_MS = 5000; // where the browser does not connect again by itself
+const LIST_MS = 400; // after the last of several writes
+
+const feed = document.querySelector("[data-feed]");
+const bar = document.querySelector("[data-server-bar]");
+const lists = () => [...document.querySelectorAll("[data-live]:not([data-feed])")];
+let source = null;
+let timer = 0;
+
+function connect() {
+  clearTimeout(timer);
+  if (source || document.hidden) return;
+  source = new EventSource(feed?.dataset.feed ?? "/live/events");
+  source.addEventListener("ready", () => {
+    tell("");
+    catchUp(); // what came between the page and the connection
+    state();
+  });
+  source.addEventListener("activity", (event) => arrived(JSON.parse(event.data)));
+  source.addEventListener("over", (event) => { close(); tell(JSON.parse(event.data).why, "/login"); });
+  source.addEventListener("error", failed);
+}
+
+function close() {
+  source?.close();
+  source = null;
+}
+
+function failed() {
+  const gone = source?.readyState === EventSource.CLOSED;
+  if (gone) close();
+  clearTimeout(timer);
+  timer = setTimeout(gone ? ask : () => tell("The server cannot be reached. This page goes on by itself once it is back."), gone ? 0 : AWAY_MS);
+}
+
+// A refusal, of which an EventSource knows nothing: what does the server say?
+async function ask() {
+  let why = "The server cannot be reached. This page goes on by itself once it is back.";
+  try {
+    const answer = await fetch("/live/events?once=true", { headers: { Accept: "application/json" } });
+    if (answer.status === 401) return tell("You are no longer logged in here.", "/login");
+    if (answer.ok) return connect();
+    why = (await answer.json()).detail ?? why;
+  } catch { /* it is away */ }
+  tell(why);
+  timer = setTimeout(connect, AGAIN_MS);
+}
+
+function tell(text, login = "") {
+  clearTimeout(timer);
+  bar.hidden = !text;
+  bar.replaceChildren(text);
+  if (!login) return;
+  const link = document.createElement("a");
+  link.href = `${login}?next=${encodeURIComponent(location.pathname + location.search)}`;
+  link.textContent = "Log in";
+  bar.append(" ", link);
+}
+
+function catchUp() {
+  if (feed && !paused()) renew(feed);
+  if (lists().length) listed();
+}
+
+// The feed: rows come in at the top; who points at one, or is in the list, is not moved.
+
+const pause = document.querySelector("[data-feed-pause]");
+const shown = document.querySelector("[data-feed-state]");
+const MOST_ROWS = 200;
+let waiting = [];
+let held = false;
+
+function arrived(entry) {
+  if (entry.html) {
+    waiting.push(entry.html);
+    flow();
+  }
+  if (entry.write && lists().length) {
+    clearTimeout(listTimer);
+    listTimer = setTimeout(listed, LIST_MS);
+  }
+}
+
+const paused = () => held || feed.matches(":hover, :focus-within");
+
+function state() {
+  if (!feed) return;
+  const text = paused() ? "Paused" : "As it happens";
+  shown.textContent = waiting.length ? `${text}, ${waiting.length} new` : text;
+}
+
+function flow() {
+  if (!paused()) {
+    document.querySelector("[data-empty]")?.remove();
+    for (const html of waiting) {
+      const row = fragment(html).querySelector("[data-activity]");
+      const first = feed.firstElementChild;
+      row.classList.add("fresh");
+      feed.prepend(row);
+      if (first?.dataset.same === row.dataset.same && first.querySelector("a")?.href === row.querySelector("a")?.href) first.remove();
+    }
+    waiting = [];
+    for (const old of [...feed.children].slice(MOST_ROWS)) old.remove();
+  }
+  state();
+}
+
+if (feed) {
+  for (const event of ["mouseenter", "focusin"]) feed.addEventListener(event, state);
+  for (const event of ["mouseleave", "focusout"]) feed.addEventListener(event, () => setTimeout(flow));
+  pause.addEventListener("click", () => {
+    held = !held;
+    pause.setAttribute("aria-pressed", String(held));
+    flow();
+  });
+  for (const field of document.querySelectorAll(".live-filters select")) field.addEventListener("change", () => field.form.submit());
+}
+
+// Lists: read again where something was written. At the top of the page what is new is put in; who
+// has scrolled, points at the list or is in it is told how much is new, and says when.
+
+let listTimer = 0;
+
+const fragment = (html) => {
+  const made = document.createElement("template");
+  made.innerHTML = html;
+  return made.content;
+};
+const rowsOf = (list) => [...list.querySelectorAll("[data-row], [data-result]")].map((row) => row.dataset.row ?? row.dataset.result);
+
+async function newer(list) {
+  const html = await piece(list.dataset.live).catch(() => "");
+  return [...fragment(html).querySelectorAll("[data-live]")].find((one) => one.dataset.live === list.dataset.live);
+}
+
+async function renew(list) {
+  const next = await newer(list);
+  if (next) list.replaceChildren(...next.childNodes);
+}
+
+async function listed() {
+  for (const list of lists()) {
+    const next = await newer(list);
+    if (!next || !list.isConnected || next.textContent === list.textContent) continue;
+    const before = new Set(rowsOf(list));
+    const more = rowsOf(next).filter((id) => !before.has(id)).length;
+    const same = !more && rowsOf(next).length === before.size;
+    const busy = scrollY > 40 || list.matches(":hover, :focus-within") || list.querySelector("input:checked, [data-why][open]");
+    if (!busy) show(list, next);
+    else if (!same) offer(list, more);
+  }
+}
+
+function show(list, next) {
+  const top = scrollY;
+  list.replaceChildren(...next.childNodes);
+  scrollTo({ top, behavior: "instant" });
+  document.querySelector("[data-new]")?.remove();
+  list.dispatchEvent(new CustomEvent("recollect:listed", { bubbles: true }));
+}
+
+function offer(list, more) {
+  const button = document.querySelector("[data-new]") ?? document.createElement("button");
+  button.type = "button";
+  button.className = "new-rows";
+  button.dataset.new = "";
+  button.textContent = more ? `${more} new` : "The list has changed";
+  button.onclick = async () => {
+    const next = await newer(list);
+    if (next) show(list, next);
+    scrollTo({ top: 0 });
+  };
+  if (!button.isConnected) document.body.append(button);
+}
+
+// Whether the page can be seen
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) close();
+  else connect();
+});
+addEventListener("pagehide", close);
+addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
+if (feed) connect();
+else timer = setTimeout(connect, START_MS);
