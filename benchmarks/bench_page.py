@@ -1,6 +1,7 @@
-"""What a person waits for on the page: the first paint of a search, and the answer to a keystroke,
-in a real Chromium on this machine, without rerank. Without --vectors the vault has none, and words
-alone are searched."""
+"""What a person waits for on the page: the first paint of a search, the answer to a keystroke, and
+a row of the live feed after another process has saved, in a real Chromium on this machine, without
+rerank. Without --vectors the vault has none, and words alone are searched. `--feed` measures the
+feed alone, over a small vault."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -18,6 +20,7 @@ from bench_blend import fill, save
 from bench_serving import serving
 from data import data_argument, median, passages, questions
 from embeddings import cache_argument
+from recollect import Recollect
 
 WARM_UP = 5
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -34,6 +37,7 @@ def main() -> int:
     parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--vectors", action="store_true", help="those that embeddings.py made")
     parser.add_argument("--home", type=Path, help="a home that is filled already")
+    parser.add_argument("--feed", action="store_true", help="the live feed alone")
     args = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
@@ -43,7 +47,7 @@ def main() -> int:
         home = args.home or Path(made)
         if args.home is None and args.vectors:
             fill(home, args.data, args.cache, args.passages)
-        elif args.home is None:
+        elif args.home is None and not args.feed:
             save(home, passages(args.data, args.passages))
         provider = "builtin" if args.vectors else "none"
         environment = os.environ | {
@@ -51,12 +55,15 @@ def main() -> int:
             "RECOLLECT_RERANK__PROVIDER": "none",
             "RECOLLECT_EMBEDDING__PROVIDER": provider,
         }
-        asked = questions(args.data, args.queries + WARM_UP)
+        asked = [] if args.feed else questions(args.data, args.queries + WARM_UP)
         with serving(environment) as port:
             browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
             page = browser.new_page(viewport={"width": 1440, "height": 900})
-            report("first paint of a search", first_paints(page, port, asked), 100)
-            report("answer to a keystroke", keystrokes(page, port, asked), 60)
+            if asked:
+                report("first paint of a search", first_paints(page, port, asked), 100)
+                report("answer to a keystroke", keystrokes(page, port, asked), 60)
+            saved = feed(page, port, home, environment, args.queries + WARM_UP)
+            report("a save until its row", saved, 300)
             browser.close()
     return 0
 
@@ -79,6 +86,30 @@ def keystrokes(page: Page, port: int, asked: list[str]) -> list[float]:
         page.wait_for_load_state("networkidle")
         times += page.evaluate(ANSWERS)
     return times[WARM_UP:]
+
+
+# Since 1970, as Python's clock has it: the row notes when it came.
+NOTE = """() => new MutationObserver(() => { window.came = Date.now(); })
+    .observe(document.querySelector("[data-feed]"), { childList: true })"""
+CAME = """async () => {
+    while (!window.came) await new Promise(soon => setTimeout(soon, 5));
+    return window.came;
+}"""
+
+
+def feed(page: Page, port: int, home: Path, environment: dict[str, str], times: int) -> list[float]:
+    """Milliseconds from when a save of another process has returned until the page has its row."""
+    page.goto(f"http://127.0.0.1:{port}/live")
+    page.wait_for_selector("[data-feed-state]:not(:empty)")
+    page.evaluate(NOTE)
+    taken = []
+    with Recollect(home=home, environment=environment) as memory:
+        for number in range(times):
+            page.evaluate("() => { window.came = 0; }")
+            memory.save(title=f"Noted as number {number} of the benchmark at {time.time_ns()}")
+            saved = time.time() * 1000
+            taken.append(float(page.evaluate(CAME)) - saved)
+    return taken[WARM_UP:]
 
 
 def report(what: str, times: list[float], aim: int) -> None:

@@ -152,10 +152,10 @@ def _supervise(args: argparse.Namespace) -> None:
                 ExitStack() as beside,
             ):
                 service = Service(memory)
-        app = _app(args, service, credentials)
+                app = _app(args, service, credentials)
                 if number == 0:
                     _work_beside(args, beside, memory)
-                Server(app).run([listening])
+                Server(app, None, service.feed.stop).run([listening])
 
         _tell(args, listening, vault, link)
         forget = partial(mark_process_dead, path=counts)
