@@ -92,11 +92,11 @@ def _start(folder: Path) -> str:
     )  # fmt: skip
 
 
-def as_superuser(database: str, *commands: str) -> None:
-    """Run commands that an ordinary user may not."""
+def as_superuser(database: str, *commands: str, host: str | None = None) -> None:
+    """Run commands that an ordinary user may not; `host`: of another server's socket."""
     import psycopg
 
-    url = f"postgresql://postgres@/{database}?host={os.environ[FOLDER]}"
+    url = f"postgresql://postgres@/{database}?host={host or os.environ[FOLDER]}"
     with psycopg.connect(url, autocommit=True) as connection:
         for command in commands:
             connection.execute(command)
@@ -136,6 +136,25 @@ def postgres_url() -> Iterator[str]:
     pool = pool_of(url)  # its connections stay open from one test to the next
     yield url
     pool.leave()
+
+
+@pytest.fixture(scope="module")
+def replica(postgres_url: str) -> Iterator[str]:
+    """A second server that follows the first by streaming replication; its URL."""
+    folder = Path(os.environ[FOLDER]) / f"replica-{os.getpid()}"
+    data = folder / "data"
+    folder.mkdir()
+    if os.geteuid() == 0:
+        shutil.chown(folder, "nobody")
+    copy = ("-D", str(data), "-h", os.environ[FOLDER], "-U", "postgres", "-R", "-c", "fast")
+    problem = _run("pg_basebackup", *copy, "--no-sync") or _run(
+        "pg_ctl", "-D", str(data), "-w", "-o", f"-h '' -k {folder}", "-l", str(folder / "log"),
+        "start",
+    )  # fmt: skip
+    if problem:
+        pytest.skip(f"No replica could be started here: {problem}")
+    yield f"postgresql://recollect@/recollect?host={folder}"
+    _run("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ OtherTier = Literal["project", "team", "dynamic"]
 
 # The ranges of numbers; the description is what an error names as allowed.
 Seconds = Annotated[float, Meta(gt=0, le=3600, description="a number above 0 and at most 3600")]
+Staleness = Annotated[float, Meta(ge=0, le=86_400, description="a number from 0 to 86400")]
 Dimensions = Annotated[
     int, Meta(ge=0, le=65536, description="a whole number from 0 (all of them) to 65536")
 ]
@@ -295,9 +296,12 @@ Policies = dict[str, PolicySettings]
 class StoreSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """`[store]`: the database that holds the home's vault, and the vault's name there; without a
     `url` it is a file in the home. `retry_s`: how long a write or a search waits for a database
-    that is away, as while its primary moves."""
+    that is away, as while its primary moves. `read_url`: replicas, which answer searches;
+    `max_staleness_s`: how old what they tell may be while the primary cannot be asked."""
 
     url: str = ""
+    read_url: str = ""
+    max_staleness_s: Staleness = 60.0
     vault: VaultName = "main"
     retry_s: Seconds = 30.0
 

@@ -143,10 +143,11 @@ def in_vault(
     deadline = Deadline(search.deadline_ms)
     session.background.settle(deadline)
     try:
-        with session.store.searching():
-            return session.steadily(
+        with session.store.searching() as told:
+            found = session.steadily(
                 lambda: _searched(session, recipe, search, session.held(deadline), pool, deadline)
             )
+        return replace(found, degraded=(*found.degraded, *told)) if told else found
     except Damaged:
         store = readable(session)
         found = _searched(session, recipe, search, store, pool, deadline)

@@ -382,7 +382,14 @@ def opened_store(
         return SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest)
     from recollect.store.postgres.store import PostgresStore  # noqa: PLC0415  start-up time
 
-    return PostgresStore(place.url, place.vault, retry_s=place.retry_s, brief=brief)
+    return PostgresStore(
+        place.url,
+        place.vault,
+        brief=brief,
+        retry_s=place.retry_s,
+        read_url=place.read_url,
+        max_staleness_s=place.max_staleness_s,
+    )
 
 
 def _configured(settings: LockSettings, environment: Mapping[str, str]) -> bool:

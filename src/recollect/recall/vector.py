@@ -6,7 +6,7 @@ from typing import Literal
 
 from recollect.context import ChannelRole, SearchContext
 from recollect.depth import Depth
-from recollect.errors import RecollectError
+from recollect.errors import Interrupted, RecollectError
 from recollect.recall.base import Channel
 from recollect.recipes.ranges import Cosine, Count
 from recollect.store.base import VectorMatch
@@ -68,6 +68,8 @@ class Vector(Channel, frozen=True, tag="vector"):
             found = context.store.vectors.nearest(
                 identity, vector, self.depth.at(context.limit), narrowed, self.dimensions
             )
+        except Interrupted:  # what is read after it would fail as well
+            raise
         except RecollectError as error:
             context.lose_vectors(str(error))
             return None

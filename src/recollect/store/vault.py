@@ -24,7 +24,7 @@ from recollect.store.base import (
 from recollect.store.folders import FileCopy, Folders
 from recollect.store.history import History, LoggedWrite
 from recollect.store.trash import Trash
-from recollect.types import Filter, Memory
+from recollect.types import Degraded, Filter, Memory
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -231,8 +231,9 @@ class VaultStore(Store, Protocol):
     @property
     def trash(self) -> Trash: ...
 
-    def searching(self) -> AbstractContextManager[object]:
-        """A block around a search. Where a transaction costs a round trip, it is one for all."""
+    def searching(self) -> AbstractContextManager[Sequence[Degraded]]:
+        """A block around a search, and at its end what the answer has to tell. Where a transaction
+        costs a round trip, it is one for all."""
 
     def moment(self) -> AbstractContextManager[object]:
         """A block in which everything is read as of one moment. It gives a value that is the same

@@ -32,7 +32,10 @@ def test_an_indexed_model_finds_the_nearest_that_pass(
         assert connection.execute(nearest.MODEL, (MODEL,)).fetchall()[0][-1], "It has no index."
     for query in random_vectors("ab").values():
         for filter, passing in ((EVERYTHING, vectors), (Filter(kind="note"), some)):
-            found = store.vectors.nearest(MODEL, query, 10, filter)
+            with store.searching() as told:
+                found = store.vectors.nearest(MODEL, query, 10, filter)
+            assert [part.channel for part in told] == ["vector"]
+            assert told[0].reason.startswith("approximate")
             expected = by_cosine(passing, query)[:10]
             assert [one.memory_id for one in found] == [id for id, _ in expected]
     store.close()

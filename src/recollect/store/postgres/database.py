@@ -22,7 +22,9 @@ from recollect.store.postgres.errors import (
     is_passing,
 )
 from recollect.store.postgres.migration import SCHEMA, check_version, refuse_other_version
-from recollect.store.postgres.pool import Connection, pool_of
+from recollect.store.postgres.pool import Connection, Pool, pool_of
+from recollect.store.postgres.replica import Replica
+from recollect.types import Degraded
 
 BEGIN = f"BEGIN {{mode}}; {SCHEMA}; SET LOCAL recollect.vault = '{{vault}}'; {{first}}"
 SET_LOCAL = """
@@ -43,7 +45,8 @@ SELECT last_key, last_write, extract(epoch FROM clock_timestamp())::float8,
   FROM vaults WHERE key = vault() FOR UPDATE"""
 DONE = """
 INSERT INTO outcomes VALUES (vault(), '{token}');
-UPDATE vaults SET changes = changes + 1 WHERE key = vault(); COMMIT"""
+UPDATE vaults SET changes = changes + 1 WHERE key = vault() RETURNING changes; COMMIT"""
+CHANGES = "SELECT changes FROM vaults WHERE key = vault()"
 # Whoever had the lock has it no longer, so the write that was cut off is there or will never be.
 OUTCOME = f"""{WRITES}; SELECT 1 FROM vaults WHERE key = vault() FOR UPDATE;
 SELECT count(*) FROM outcomes WHERE vault = vault() AND token = '{{token}}'; COMMIT"""
@@ -92,10 +95,12 @@ class AfterWrites(Protocol):
 
 class _Block:
     """A thread's running transaction. `flush` writes what was put off, so that it is seen. `known`:
-    what was read once and cannot change in it; None where it can."""
+    what was read once and cannot change in it; None where it can. `notes`: what an answer that is
+    read in it has to tell."""
 
     def __init__(self, connection: Connection, *, snapshot: bool) -> None:
         self.connection = connection
+        self.notes: list[Degraded] = []
         self.flush: Callable[[], None] = lambda: None
         self.known: dict[str, Any] | None = {} if snapshot else None
 
@@ -105,8 +110,17 @@ class PostgresDatabase:
 
     locked = at_rest = False  # whoever runs a database encrypts its disks
 
-    def __init__(self, url: str, vault: str, *, retry_s: float = RETRY_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        vault: str,
+        *,
+        retry_s: float = RETRY_S,
+        read_url: str = "",
+        max_staleness_s: float = 0.0,
+    ) -> None:
         self._pool = pool_of(url)
+        self._replica = Replica(read_url, max_staleness_s) if read_url else None
         self.place = self._pool.place
         self._retry_s = retry_s
         self._local = threading.local()
@@ -115,7 +129,7 @@ class PostgresDatabase:
         try:
             self._open(vault)
         except BaseException:
-            self._pool.leave()
+            self.close()
             raise
 
     def _open(self, vault: str) -> None:
@@ -194,6 +208,38 @@ class PostgresDatabase:
         """A connection; what is read in the block is of one moment."""
         return self._reading(SNAPSHOT)
 
+    @contextmanager
+    def searching(self) -> Iterator[list[Degraded]]:
+        """The same around a search, which a replica may answer; what the answer has to tell."""
+        found = None
+        if self._replica is not None and getattr(self._local, "block", None) is None:
+            begin = BEGIN.format(mode=SNAPSHOT, vault=self._key, first=READS)
+            with as_store_errors(self._replica.pool.place):
+                found = self._replica.begun(begin, self.changes_now)
+        if found is None or self._replica is None:
+            with self.reading():
+                yield self._local.block.notes
+            return
+        try:
+            with (
+                as_store_errors(self._replica.pool.place),
+                self._block(self._replica.pool, found[0], snapshot=True) as block,
+            ):
+                block.notes += found[1]
+                yield block.notes
+        except Interrupted:
+            self._replica.failed()
+            raise
+
+    def changes_now(self) -> int:
+        """How many writes the primary has, which is not waited for."""
+        with self._without_waiting():
+            return int(self.rows(CHANGES)[0][0])
+
+    def note(self, channel: str, reason: str) -> None:
+        """Let the answer that is read now tell this."""
+        self._local.block.notes.append(Degraded(channel, reason))
+
     def once(self, name: str, read: Callable[[], Read]) -> Read:
         """What `read` returns; asked once in a block that reads one moment."""
         block: _Block | None = getattr(self._local, "block", None)
@@ -241,9 +287,7 @@ class PostgresDatabase:
         with as_store_errors(self.place):
             begin = BEGIN.format(mode=mode, vault=self._key, first=first)
             connection, found = self._reached(lambda connection: _last_row(connection, begin))
-            before = getattr(self._local, "block", None)
-            self._local.block = _Block(connection, snapshot=mode == SNAPSHOT)
-            try:
+            with self._block(self._pool, connection, snapshot=mode == SNAPSHOT):
                 if token:
                     self._local.lock = self._lock_of(*found)
                 yield connection
@@ -251,9 +295,17 @@ class PostgresDatabase:
                     self._commit(connection, token)
                 else:
                     connection.execute("COMMIT")
-            finally:
-                self._local.block = before
-                self._pool.give(connection)
+
+    @contextmanager
+    def _block(self, pool: Pool, connection: Connection, *, snapshot: bool) -> Iterator[_Block]:
+        """Make this transaction the thread's; the connection goes back at the end."""
+        before = getattr(self._local, "block", None)
+        self._local.block = _Block(connection, snapshot=snapshot)
+        try:
+            yield self._local.block
+        finally:
+            self._local.block = before
+            pool.give(connection)
 
     def _lock_of(self, last_key: int, last_write: int, now: float, version: int) -> VaultLock:
         refuse_other_version(version, self.place)
@@ -282,7 +334,9 @@ class PostgresDatabase:
 
     def _commit(self, connection: Connection, token: str) -> None:
         try:
-            connection.execute(DONE.format(token=token))
+            [changes] = _last_row(connection, DONE.format(token=token))
+            if self._replica is not None:
+                self._replica.wrote(changes)
         except psycopg.Error as error:
             if not is_passing(error) or not self._committed(token):
                 raise
@@ -306,21 +360,29 @@ class PostgresDatabase:
 
     def probe(self) -> None:
         """Raise what a search would raise that does not wait."""
+        with self._without_waiting():
+            self.rows("SELECT 1 FROM memories WHERE vault = vault() LIMIT 1")
+
+    @contextmanager
+    def _without_waiting(self) -> Iterator[None]:
+        before = getattr(self._local, "give_up", None)
         self._local.give_up = time.monotonic()
         try:
-            self.rows("SELECT 1 FROM memories WHERE vault = vault() LIMIT 1")
+            yield
         finally:
-            self._local.give_up = None
+            self._local.give_up = before
 
     def probes(self) -> dict[str, Callable[[], None]]:
-        return {"database": self.probe}
+        replica = {} if self._replica is None else {"replica": self._replica.probe}
+        return {"database": self.probe, **replica}
 
     def note_damage(self, sentence: str | None) -> None:
         """Nothing: PostgreSQL itself refuses what it finds damaged."""
 
     def close(self) -> None:
         self._closed = True
-        self._pool.leave()
+        for pool in (self._pool, *([] if self._replica is None else [self._replica.pool])):
+            pool.leave()
 
 
 def _last_row(connection: Connection, sql: str) -> Any:

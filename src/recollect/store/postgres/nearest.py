@@ -35,6 +35,10 @@ FEW_PASSING = 5_000
 # How many the index keeps in view; what that finds, benchmarks/bench_postgres.py --hnsw tells.
 VIEW = "SET LOCAL hnsw.ef_search = {view}; SET LOCAL hnsw.iterative_scan = strict_order"
 LEAST_VIEW, MOST_VIEW = 800, 1000
+APPROXIMATE = (
+    "approximate: this model has so many vectors that an index proposes the nearest, and it may "
+    "miss some"
+)
 
 
 class _Model(NamedTuple):
@@ -68,6 +72,7 @@ def nearest(
         if indexed:
             best = _best(connection, model, query, limit, condition, indexed=True)
             if len(best) >= limit:
+                database.note("vector", APPROXIMATE)
                 return best
         return _best(connection, model, query, limit, condition, indexed=False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from recollect.store.postgres import indexing
 from recollect.store.postgres.aging import PostgresAging
 from recollect.store.postgres.candidates import PostgresCandidates
 from recollect.store.postgres.checks import word_findings
-from recollect.store.postgres.database import RETRY_S, PostgresDatabase
+from recollect.store.postgres.database import CHANGES, PostgresDatabase
 from recollect.store.postgres.examination import counts_finding, examine
 from recollect.store.postgres.feedback import PostgresFeedback
 from recollect.store.postgres.folders import PostgresFolders
@@ -30,6 +30,7 @@ from recollect.store.postgres.vectors import PostgresVectors
 from recollect.store.postgres.vocabulary import PostgresVocabulary
 from recollect.store.postgres.writing import PostgresWriting
 from recollect.store.vault import Finding
+from recollect.types import Degraded
 
 COUNTS = """
 SELECT documents, forgotten,
@@ -49,10 +50,8 @@ class PostgresStore:
 
     keeps_history = True
 
-    def __init__(
-        self, url: str, vault: str, *, retry_s: float = RETRY_S, brief: bool = False
-    ) -> None:
-        self.database = PostgresDatabase(url, vault, retry_s=retry_s)
+    def __init__(self, url: str, vault: str, *, brief: bool = False, **options: Any) -> None:
+        self.database = PostgresDatabase(url, vault, **options)
         self.memories = PostgresMemories(self.database)
         self._words = WordSegments(self.database)
         self.database.attach(self._words, Merging(self.database, self._words, brief=brief))
@@ -82,8 +81,8 @@ class PostgresStore:
         writing.versions.committed()
         self.database.merging.wrote()
 
-    def searching(self) -> AbstractContextManager[object]:
-        return self.database.reading()
+    def searching(self) -> AbstractContextManager[Sequence[Degraded]]:
+        return self.database.searching()
 
     @contextmanager
     def moment(self) -> Iterator[object]:
@@ -92,7 +91,7 @@ class PostgresStore:
 
     def changes(self) -> int:
         """A number that grows with each write, also by this process."""
-        [(changes,)] = self.database.rows("SELECT changes FROM vaults WHERE key = vault()")
+        [(changes,)] = self.database.rows(CHANGES)
         return int(changes)
 
     def counts(self) -> dict[str, Any]:

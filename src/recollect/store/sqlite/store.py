@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import cached_property
@@ -23,6 +23,7 @@ from recollect.store.sqlite.topics import SqliteTopics
 from recollect.store.sqlite.usage import SqliteUsage
 from recollect.store.sqlite.vectors import SqliteVectors
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
+from recollect.types import Degraded
 
 if TYPE_CHECKING:
     from recollect.store.history import Change
@@ -194,8 +195,8 @@ class SqliteStore:
         Asking for it is not a use of the vault, which the idle lock would wait for."""
         return (self.database.openings << 32) + self.database.data_version()
 
-    def searching(self) -> AbstractContextManager[object]:
-        return nullcontext()  # a search may write codes of vectors
+    def searching(self) -> AbstractContextManager[Sequence[Degraded]]:
+        return nullcontext(())  # no transaction: a search may write codes of vectors
 
     @contextmanager
     def moment(self) -> Iterator[object]:
