@@ -91,7 +91,8 @@ class Replica:
             cursor = connection.execute(f"{begin}; {NOW}")
             while cursor.nextset():
                 pass
-            return int(cursor.fetchall()[0][0])
+            found = cursor.fetchall()
+            return int(found[0][0]) if found else -1  # a vault that is not there yet
 
         while True:
             connection, found = self.pool.reached(shown, lambda error: False)
