@@ -109,7 +109,7 @@ class SearchContext:
         """Begin to embed the query beside what the search does meanwhile: neither the model nor
         the database holds the other up. Without a model, that is known at once."""
         try:
-            self.models.embedder()
+            _ = self.embedder
         except Exception:  # `query_vector` says it, or raises it
             self._embed()
             return
@@ -149,7 +149,7 @@ class SearchContext:
         start = time.perf_counter()
         failure, vector = None, None
         try:
-            vector = self.models.embedder().queries([self.search.query])[0]
+            vector = self.embedder.queries([self.search.query])[0]
         except Exception as error:  # perhaps in a thread: `query_vector` says it, or raises it
             failure = error
         self._embedded = (failure, vector, (time.perf_counter() - start) * 1000)
@@ -158,6 +158,12 @@ class SearchContext:
         """From here on this search has no vectors."""
         self._vector = None
         self.degrade(self._roles.get("vector", "vector"), reason)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model of the vault's vectors: one for the whole search, whoever switches meanwhile.
+        Raises ProviderError where there is none."""
+        return self.models.embedder()
 
     # What the channels found
 
@@ -191,7 +197,7 @@ class SearchContext:
         others = [id for id in ids if id not in known]
         new = [id for id in others if id not in self._looked_up]
         if new:
-            identity = self.models.embedder().identity
+            identity = self.embedder.identity
             found = self.store.vectors.similarities(identity, self.query_vector, new)
             self._looked_up |= dict.fromkeys(new) | found
         looked_up = ((id, self._looked_up[id]) for id in others)
@@ -201,7 +207,7 @@ class SearchContext:
         """The cosine of each two of these memories, in this order, that have a vector."""
         if not self.vectors_answered:
             return {}
-        return self.store.vectors.between(self.models.embedder().identity, ids)
+        return self.store.vectors.between(self.embedder.identity, ids)
 
     def scores(self, channel: str) -> dict[str, float]:
         """What a channel scored each of its memories with; empty for one that did not run."""
@@ -222,7 +228,7 @@ class SearchContext:
         if "vector" in self._roles and not self.understanding.lists:
             vector = self.query_vector
         if vector is not None:
-            identity = self.models.embedder().identity
+            identity = self.embedder.identity
         if identity is None or not self._likeness.knows(identity):
             identity = vector = None
         from recollect.verdicts import opinions  # noqa: PLC0415  start-up time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import Home, refused
+from commandline import Home, as_its_schema, refused
 
 from recollect.models import builtin as box
 from recollect.models.weights import WEIGHTS
@@ -53,13 +53,14 @@ def test_models_are_told_with_size_licence_origin_and_state(home: Home) -> None:
 
 def test_models_as_json(home: Home) -> None:
     printed = home.json("models")
-    assert set(printed) == {"active", "built_in", "measured_ms"}
+    assert set(printed) == {"active", "installed", "notes", "measured_ms"}
+    assert printed["notes"] == []
     assert printed["active"]["embed"].startswith(f"builtin:{EMBEDDER}@")
     assert printed["measured_ms"] == {}
-    embedder, reranker, other = printed["built_in"]
+    embedder, reranker, other = printed["installed"]
     assert set(embedder) == {
         "name", "kind", "active", "dimensions", "max_tokens", "megabytes", "licence", "origin",
-        "about", "problem",
+        "about", "problem", "languages",
     }  # fmt: skip
     assert (embedder["name"], embedder["kind"], embedder["dimensions"]) == (
         EMBEDDER,
@@ -71,6 +72,7 @@ def test_models_as_json(home: Home) -> None:
         assert one["active"] is True
         assert one["problem"] is None
     assert (other["name"], other["active"]) == ("multilingual", False)
+    assert (embedder["languages"], other["languages"]) == ("English", "some fifty languages")
 
 
 def test_models_that_are_switched_off_are_not_active(home: Home) -> None:
@@ -80,7 +82,7 @@ def test_models_that_are_switched_off_are_not_active(home: Home) -> None:
         "embed": 'none (embedding.provider is "none")',
         "rerank": 'none (rerank.provider is "none")',
     }
-    assert [one["active"] for one in printed["built_in"]] == [False] * 3
+    assert [one["active"] for one in printed["installed"]] == [False] * 3
     assert "(active)" not in home.call("models", using=off).out
     assert home.json("models", "--measure", using=off)["measured_ms"] == {}
 
@@ -151,3 +153,42 @@ def test_measured_times_are_printed_in_milliseconds(home: Home) -> None:
     measured = [line for line in done.out.splitlines() if line.endswith(" ms")]
     assert measured[0][:26].strip() == "load and embed one query"
     assert len(measured) == 5
+
+
+def test_another_model_is_used_when_its_vectors_are_made(home: Home) -> None:
+    home.environment.pop("RECOLLECT_EMBEDDING__PROVIDER")
+    home.bring_in({"id": "a", "title": "Die Heizung entlüften"}, {"id": "b", "title": "Tide"})
+    [note] = home.json("models")["notes"]
+    assert "recollect models use multilingual" in note
+    done = home.call("models", "use", "multilingual")
+    told, used = done.out.splitlines()
+    assert (done.code, told) == (
+        0,
+        "Until all are made, the vault holds vectors of both models: about 0.0 MB more.",
+    )
+    assert used == "multilingual is the embedding model now; 2 vectors computed."
+    assert home.json("config", "get", "embedding.model") == {"embedding.model": "multilingual"}
+    assert home.json("stats")["embedding"].startswith("builtin:multilingual@")
+    assert home.json("models")["notes"] == []
+    assert home.search("bleed the radiator")["degraded"] == []
+    home.call("config", "set", "embedding.model", EMBEDDER)
+    _, note = home.json("models")["notes"]
+    assert note.startswith("The vault's vectors are of builtin:multilingual@")
+    back = home.json("models", "use", EMBEDDER)
+    as_its_schema("models use", back)
+    assert (back["model"], back["vectors"]) == (EMBEDDER, 2)
+
+
+def test_a_folder_is_used_like_a_name_and_what_is_no_model_is_refused(
+    home: Home, weights: Path
+) -> None:
+    home.environment.pop("RECOLLECT_EMBEDDING__PROVIDER")
+    folder = weights / EMBEDDER
+    assert home.json("models", "use", str(folder))["identity"].startswith(f"onnx:{EMBEDDER}@")
+    listed = home.json("models")["installed"]
+    assert [(one["name"], one["active"]) for one in listed[3:]] == [(str(folder), True)]
+    sentence = refused(home.call("models", "use", "huge"))
+    assert f"installed are: {EMBEDDER}, multilingual, {folder}" in sentence
+    refused(home.call("models", "use", str(weights)), "has no model.onnx")
+    wins = {"RECOLLECT_EMBEDDING__MODEL": ""}
+    refused(home.call("models", "use", EMBEDDER, using=wins), "RECOLLECT_EMBEDDING__MODEL")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         comparison,
         file_places,
         importing,
+        languages,
         lifecycle,
         policies,
         retrieval,
@@ -80,7 +81,7 @@ if not TYPE_CHECKING:
     agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
     past_versions, similar_memories, timelines = map(Later, ("history", "similar", "timeline"))
     comparison, policies, reviews = map(Later, ("comparison", "policies", "review"))
-    activities = Later("activity")
+    activities, languages = map(Later, ("activity", "languages"))
     captures, file_places, retrieval = map(Later, ("capture", "file_places", "retrieval"))
 
 
@@ -410,6 +411,8 @@ class Recollect:
     # Upkeep
 
     reindex = method(upkeep.reindex, ADMIN)
+    switch_model = method(upkeep.switch_model, ADMIN)
+    model_notes = method(languages.model_notes, SEARCH)
     doctor = method(upkeep.doctor, ADMIN)
     configuration = method(upkeep.configuration, ADMIN)
 

@@ -16,6 +16,18 @@ BEGINNING = 500
 MUCH = 0.2
 
 
+def model_notes(session: Session) -> list[str]:
+    """What a user should know of the embedding model and this vault; nothing where all is well."""
+    notes = [note] if (note := language_note(session)) else []
+    former = session.models.former()
+    if former is not None:
+        notes.append(
+            f"The vault's vectors are of {former.identity}, which serves; `recollect reindex` "
+            "makes those of the settings' model."
+        )
+    return notes
+
+
 def language_note(session: Session) -> str | None:
     """What to do where much of a vault is in languages that the English model cannot read; None
     where it can, or where another model was chosen."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # Makes one store of the home's own and others.
 Pooling = Callable[[Store], "VaultPool"]
 EVERYTHING = Filter()
+FORMER_MODEL = "The former embedding model serves until `recollect reindex` has made new vectors."
 RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
 
 
@@ -182,6 +183,8 @@ def _searched(
                 step=session.step,
             )
         )
+    if session.models.serves_former:
+        found = replace(found, notes=(*found.notes, FORMER_MODEL))
     return found if fanned is None else fanned.labelled(found)
 
 

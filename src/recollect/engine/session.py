@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -21,7 +21,14 @@ from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.engine.late_work import LateWork
 from recollect.engine.other_vaults import OtherVaults
 from recollect.engine.redaction import Redaction
-from recollect.errors import Forbidden, Interrupted, ProviderError, RecollectError, UserError
+from recollect.errors import (
+    Forbidden,
+    Interrupted,
+    ProviderError,
+    RecollectError,
+    StoreError,
+    UserError,
+)
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.models.embedding_queue import embed_queries, embed_waiting
@@ -327,6 +334,7 @@ def open_session(
 ) -> Session:
     """Open a vault for its owner; the arguments are those of `Recollect`."""
     folder = Path(home) if home is not None else home_folder(environment)
+    given_settings = settings is not None
     settings = settings or load_settings(folder, environment)
     models = ActiveModels(settings, environment, remember=lasting)
     file = sayable_path(Path(path) if path is not None else folder / "vault.db")
@@ -346,6 +354,9 @@ def open_session(
     if given and not store.database.at_rest and not store.database.locked:
         store.close()
         raise useless
+    models.vault_model = partial(_vault_model, store)
+    if not given_settings:
+        models.newest_settings = partial(load_settings, folder, environment)
     # One file is meant, and no other, where a path is given.
     others = OtherVaults(settings, environment, folder, file, models, alone=path is not None)
     idle = _idle_lock(store, settings.vault, on_idle_lock) if lasting else None
@@ -390,6 +401,13 @@ def opened_store(
         read_url=place.read_url,
         max_staleness_s=place.max_staleness_s,
     )
+
+
+def _vault_model(store: VaultStore) -> str | None:
+    """The identity of the vault's model; None where the vault is at rest, or cannot be read."""
+    with suppress(StoreError):
+        return None if store.database.at_rest else store.vectors.model()
+    return None
 
 
 def _configured(settings: LockSettings, environment: Mapping[str, str]) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from recollect.engine.languages import language_note
+from recollect.engine.languages import model_notes
 from recollect.engine.searching import completed, in_vault
 from recollect.engine.session import Session
 from recollect.errors import RecollectError, StoreError, UserError
+from recollect.models.active import ActiveModels
 from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
 from recollect.present.words import counted
 from recollect.recipes.base import Recipe
@@ -32,27 +33,42 @@ def reindex(
     everything: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
-    """Rebuild the keyword indexes, then make every missing vector of the active model.
-
-    Interrupted, it goes on where it stopped. `everything` makes the vectors anew.
-    """
+    """Rebuild the keyword indexes, then make every missing vector of the settings' model, as
+    `switch_model` does. `everything` makes the vectors anew."""
     session.store.rebuild()
     session.wrote("reindex")
-    if not session.models.embeds():
+    if everything and session.models.embeds():
+        session.store.vectors.remove(session.models.chosen().identity)
+    return switch_model(session, session.models, progress=progress)
+
+
+def switch_model(
+    session: Session,
+    models: ActiveModels,
+    *,
+    switched: Callable[[], object] = lambda: None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> int:
+    """Make every missing vector of the model that these name, and return how many. Vectors of the
+    vault's former model serve until the new ones are all there. Then `switched` is called, and the
+    former ones are removed. Interrupted, it goes on where it stopped."""
+    if not models.embeds():
         return 0
-    embedder, vectors = session.models.embedder(), session.store.vectors
+    embedder, vectors = models.chosen(), session.store.vectors
     made = embedder.documents(["dimension"])
-    if everything:
-        vectors.remove(embedder.identity)
-    vectors.adopt(embedder.identity, made.shape[1])
+    vectors.begin(embedder.identity, made.shape[1])
+    done, refused = 0, None
     try:
         while embed_queries(session.store.feedback, embedder):
             pass
-        done = embed_waiting(vectors, embedder, progress=progress)
-    except TextsRefused:
-        vectors.keep_only(embedder.identity)
-        raise
-    vectors.keep_only(embedder.identity)
+        while new := embed_waiting(vectors, embedder, progress=progress):
+            done += new
+    except TextsRefused as error:
+        refused = error
+    switched()
+    vectors.adopt(embedder.identity)
+    if refused:
+        raise refused
     return done
 
 
@@ -87,8 +103,8 @@ def doctor(
         findings = [*session.store.examine(), *notes]
     elif not _note_damage(session, findings):
         session.store.database.note_damage(None)
-        if note := language_note(session):
-            findings = [*findings, Finding("languages", None, note=note)]
+        notes = [Finding("model", None, note=note) for note in model_notes(session)]
+        findings = [*findings, *notes]
     return findings
 
 
@@ -193,10 +209,14 @@ def coverage(session: Session) -> Coverage:
     return session.store.vectors.coverage(session.models.embedder().identity)
 
 
-def waiting(session: Session) -> int:
-    """How many live memories have no vector of the active model; 0 without a model."""
-    embedded, memories = coverage(session)
-    return memories - embedded if session.models.embeds() else 0
+def waiting(session: Session, models: ActiveModels | None = None) -> int:
+    """How many live memories have no vector of the settings' model, or of the one that `models`
+    name; 0 without a model."""
+    models = models or session.models
+    if not models.embeds():
+        return 0
+    embedded, memories = session.store.vectors.coverage(models.chosen().identity)
+    return memories - embedded
 
 
 def stats(session: Session) -> dict[str, Any]:

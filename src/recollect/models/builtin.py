@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import structs
 
 from recollect.errors import ProviderError, UserError
 from recollect.models.folder import Declared, ModelFolder
 from recollect.models.weights import WEIGHTS
+from recollect.settings import Embedding
 
 # A distribution of its own, since its model weighs as much as all the others.
 MULTILINGUAL = "multilingual"
@@ -48,6 +50,27 @@ def _declared(file: Path) -> Declared:
         return msgspec.json.decode(file.read_bytes(), type=Declared)
     except (OSError, msgspec.DecodeError) as error:
         raise ProviderError(f"{file} cannot be read: {error}.", transient=False) from error
+
+
+def embedding_models() -> list[str]:
+    """The names of the bundled embedding models, the default first."""
+    return [declared.name for declared in declarations() if declared.kind == "embed"]
+
+
+def installed(settings: Embedding) -> dict[str, Embedding]:
+    """The embedding models that are here, by name, each with its settings: the bundled ones, and
+    the settings' own. Prefixes and a cut belong to the model that they were set for."""
+    rest = Embedding(timeout_s=settings.timeout_s, providers=settings.providers)
+    found = {name: structs.replace(rest, model=name) for name in embedding_models()}
+    if settings.provider != "none":
+        used = settings.model or next(iter(found))
+        found[used] = structs.replace(settings, model=used)
+    return found
+
+
+def languages_of(name: str) -> str:
+    """What a bundled model reads, for people."""
+    return "some fifty languages" if name == MULTILINGUAL else "English"
 
 
 def folder_of(declared: Declared) -> ModelFolder:

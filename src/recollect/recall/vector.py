@@ -62,7 +62,7 @@ class Vector(Channel, frozen=True, tag="vector"):
             return None
         if narrowed is None:
             return Ranking()
-        identity = context.models.embedder().identity
+        identity = context.embedder.identity
         self._say_what_waits(context, identity)
         try:
             found = context.store.vectors.nearest(

@@ -171,7 +171,7 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
 
     def _sees(self, context: SearchContext) -> bool:
         """Whether cosines are those of a known model."""
-        return context.vectors_answered and self._knows(context.models.embedder())
+        return context.vectors_answered and self._knows(context.embedder)
 
     def _knows(self, model: Embedder | Reranker) -> bool:
         return any(name in model.identity for name in self.fitted_with)

@@ -297,14 +297,20 @@ class VectorIndex(Protocol):
         """How many live memories have a vector of this model; with the number of a write, of those
         that have not changed since."""
 
-    def adopt(self, identity: str, dimensions: int) -> None:
-        """Make this the vault's model, whatever its dimension was before."""
+    def model(self) -> str | None:
+        """The identity of the vault's model, whose vectors serve searches; None before the first
+        vector."""
+
+    def begin(self, identity: str, dimensions: int) -> None:
+        """Let vectors of this model be stored beside those of the vault's model, whatever their
+        dimension. In a vault without one, it is the vault's model."""
+
+    def adopt(self, identity: str) -> int:
+        """Make this the vault's model and remove every other model's vectors, in one transaction;
+        return their number."""
 
     def remove(self, identity: str) -> int:
         """Remove this model's vectors and return their number."""
-
-    def keep_only(self, identity: str) -> int:
-        """Remove every other model's vectors and return their number."""
 
 
 class TopicIndex(Protocol):

@@ -139,6 +139,8 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "remove_recipe": lambda memory: _tried(memory.remove_recipe, "no-recipe"),
     "rename_recipe": lambda memory: _tried(partial(memory.rename_recipe, new="o"), "none"),
     "reindex": lambda memory: memory.reindex(),
+    "model_notes": lambda memory: memory.model_notes(),
+    "switch_model": lambda memory: memory.switch_model(memory.models),
     "doctor": lambda memory: memory.doctor(),
     "configuration": lambda memory: memory.configuration(),
     "backup": lambda memory: memory.backup(),

@@ -36,7 +36,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteSto
     monkeypatch.setattr(writer, "AT_ONCE", 7)
     monkeypatch.setattr(BackgroundMerging, "wrote", lambda *_, **__: None)  # as it was written
     store = SqliteStore(tmp_path / "vault.db", brief=True)
-    store.vectors.adopt("model", 2)
+    store.vectors.begin("model", 2)
     yield store
     store.close()
 

@@ -44,7 +44,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
     projects = ["rest" if number % 10 == 0 else "most" for number in range(MANY)]
     save(opened, *(memory(id, project=name) for id, name in zip(ids, projects, strict=True)))
     for identity, width in WIDTHS.items():
-        opened.vectors.adopt(identity, width)
+        opened.vectors.begin(identity, width)
         put(opened, identity, dict(zip(ids, vectors(width, MANY, 1), strict=True)))
     yield opened
     opened.close()

@@ -35,7 +35,7 @@ COMMANDS = {
     "recipes": ("recipes", "list, show, check or compare recipes, the declared rankings"),
     "eval": ("eval_", "measure how well each recipe finds the right answers"),
     "suite": ("suite", "score each recipe on ten kinds of query"),
-    "models": ("models", "show the bundled models: which are active, what they cost"),
+    "models": ("models", "list the installed models, or switch to another one"),
     "reindex": ("reindex", "rebuild the indexes and compute missing vectors"),
     "doctor": ("doctor", "check the vault; --fix repairs it"),
     "backup": ("backup", "copy the vault to a file, verified, while others use it"),

@@ -5,24 +5,52 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from recollect.errors import ProviderError
-from recollect.interfaces.cli.arguments import add_json
-from recollect.interfaces.cli.output import BOLD, DIM, GREEN, YELLOW, print_rows, styled
-from recollect.models.active import ActiveModels
-from recollect.models.builtin import declarations, folder_of
-from recollect.models.folder import Declared
-from recollect.settings import home_folder, load_settings
+from msgspec import structs
 
-EXAMPLE = "  recollect models\n  recollect models --measure"
+from recollect.errors import ProviderError, RecollectError, UserError
+from recollect.interfaces.cli.arguments import Actions, add_action, add_json, chosen_action
+from recollect.interfaces.cli.opening import opened
+from recollect.interfaces.cli.output import (
+    BOLD,
+    DIM,
+    GREEN,
+    YELLOW,
+    print_rows,
+    progress,
+    say,
+    styled,
+)
+from recollect.interfaces.cli.tables import set_value
+from recollect.models.active import ActiveModels
+from recollect.models.builtin import (
+    MULTILINGUAL,
+    builtin,
+    declarations,
+    folder_of,
+    installed,
+    languages_of,
+)
+from recollect.models.folder import Declared, ModelFolder
+from recollect.present.visible import visible
+from recollect.present.words import counted
+from recollect.settings import Embedding, home_folder, load_settings, sources, variable_of
+
+EXAMPLE = "  recollect models\n  recollect models --measure\n  recollect models use multilingual"
 QUERY = "how do we refresh session tokens"
 DOCUMENTS = ["A refresh token is exchanged for a new access token before the old one expires."] * 20
 KINDS = {"embed": "embedding", "rerank": "rerank"}
+BYTES = 4.3  # that a number of a vector takes in the file, with its part of the row and the codes
+# The settings that belong to a model.
+OWN_KEYS = ("provider", "model", "query_prefix", "document_prefix", "dimensions")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    add_action(parser, ACTIONS, "for use: a model's name, or the folder of an ONNX model")
     parser.add_argument(
         "--measure", action="store_true", help="also load the active models and time them"
     )
@@ -30,17 +58,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    settings = load_settings(home_folder(os.environ))
+    return chosen_action("models", args, ACTIONS)(home_folder(os.environ), args)
+
+
+def _list(home: Path, args: argparse.Namespace) -> int:
+    settings = load_settings(home)
     active = ActiveModels(settings, os.environ)
-    names = {"embed": _name(active.embedder), "rerank": _name(active.reranker)}
-    bundled = [_facts(declared, names[declared.kind]) for declared in declarations()]
+    names = {"embed": _name(active.chosen), "rerank": _name(active.reranker)}
+    found = [*_installed(settings.embedding, names)]
     measured = _measured(active) if args.measure else {}
+    notes = _notes(home)
     if args.json:
-        facts = {"active": names, "built_in": bundled, "measured_ms": measured}
-        print_rows(args, facts, "built_in")
+        facts = {"active": names, "installed": found, "notes": notes, "measured_ms": measured}
+        print_rows(args, facts, "installed")
     else:
-        _tell(names, bundled, measured)
-    return 1 if any(model["problem"] for model in bundled) else 0
+        _tell(names, found, notes, measured)
+    return 1 if any(model["problem"] for model in found) else 0
 
 
 def _name(find: Any) -> str:
@@ -52,15 +85,28 @@ def _name(find: Any) -> str:
     return identity
 
 
-def _facts(declared: Declared, active: str) -> dict[str, Any]:
-    size, problem = _state(declared)
+def _installed(settings: Embedding, active: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """The bundled models, and the ONNX folder of the settings."""
+    for declared in declarations():
+        size, problem = _state(declared)
+        facts = _facts(declared, size, problem) | {"languages": languages_of(declared.name)}
+        yield facts | {"active": active[declared.kind].startswith(f"builtin:{declared.name}")}
+    if settings.provider == "onnx":
+        with suppress(ProviderError):  # what is missing stands where the active models are told
+            folder = ModelFolder(Path(settings.model).expanduser(), "embed")
+            facts = _facts(folder.declared, folder.size(), folder.verify())
+            yield facts | {"name": settings.model, "active": True}
+
+
+def _facts(declared: Declared, size: int, problem: str | None) -> dict[str, Any]:
     return {
         "name": declared.name,
         "kind": KINDS[declared.kind],
-        "active": active.startswith(f"builtin:{declared.name}"),
+        "active": False,
         "dimensions": declared.dimensions,
         "max_tokens": declared.max_length,
         "megabytes": round(size / 1e6, 1),
+        "languages": "",
         "licence": declared.licence,
         "origin": declared.origin,
         "about": declared.about,
@@ -75,6 +121,67 @@ def _state(declared: Declared) -> tuple[int, str | None]:
     except ProviderError as error:  # a file is missing
         return 0, str(error)
     return folder.size(), folder.verify()
+
+
+def _notes(home: Path) -> list[str]:
+    """What the vault says of the model: whether it serves, whether it can read the texts. Nothing
+    where there is no vault, or one that is locked."""
+    if not (home / "vault.db").exists():
+        return []
+    with suppress(RecollectError), opened(at_rest=True, brief=True) as memory:
+        return memory.model_notes()
+    return []
+
+
+def _use(home: Path, args: argparse.Namespace) -> int:
+    """Make the vectors of another model, then write the settings and let them serve."""
+    [name] = args.names
+    settings = load_settings(home)
+    wanted = _wanted(settings.embedding, name)
+    keys = [f"embedding.{key}" for key in OWN_KEYS]
+    if held := [key for key in keys if sources(home)[key] == "environment"]:
+        raise UserError(
+            f"{variable_of(held[0])} is set in the environment, and wins over the settings file; "
+            "remove it first."
+        )
+
+    def write() -> None:
+        for key in keys:
+            value = getattr(wanted, key.partition(".")[2])
+            if value != getattr(load_settings(home).embedding, key.partition(".")[2]):
+                set_value(home, key, value, lambda: load_settings(home))
+
+    models = ActiveModels(structs.replace(settings, embedding=wanted), os.environ)
+    with opened() as memory:
+        waiting = memory.waiting(models)
+        more = round(waiting * models.chosen().documents(["dimension"]).shape[1] * BYTES)
+        if waiting and not args.json:
+            told = f"about {more / 1e6:,.1f} MB more"
+            print(
+                f"Until all are made, the vault holds vectors of both models: {told}.", flush=True
+            )
+        with progress("Embedding", waiting) as advance:
+            made = memory.switch_model(models, switched=write, progress=advance)
+    done = f"{visible(name)} is the embedding model now; {counted(made, 'vector')} computed."
+    say(args.json, done, model=name, identity=models.chosen().identity, vectors=made, bytes=more)
+    return 0
+
+
+def _wanted(settings: Embedding, name: str) -> Embedding:
+    """The settings with this model."""
+    known = installed(settings)
+    if name in known:
+        return known[name]
+    if name == MULTILINGUAL:
+        builtin("embed", name)  # says how to install it
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        raise UserError(
+            f"There is no embedding model {name!r}; installed are: {', '.join(known)}. The folder "
+            "of an ONNX model may stand in the place of a name."
+        )
+    ModelFolder(folder, "embed")  # says what is missing in it
+    return structs.replace(known[next(iter(known))], provider="onnx", model=str(folder.resolve()))
 
 
 def _measured(active: ActiveModels) -> dict[str, float]:
@@ -97,18 +204,29 @@ def _measured(active: ActiveModels) -> dict[str, float]:
     return spent
 
 
-def _tell(names: dict[str, str], bundled: list[dict[str, Any]], measured: dict[str, float]) -> None:
+def _tell(
+    names: dict[str, str],
+    found: list[dict[str, Any]],
+    notes: list[str],
+    measured: dict[str, float],
+) -> None:
     for kind, name in names.items():
         print(f"{KINDS[kind]:<10} {styled(name, BOLD)}")
     print()
-    for model in bundled:
+    for model in found:
         state = styled("files OK", GREEN) if not model["problem"] else ""
         mark = "  (active)" if model["active"] else ""
         size = f"{model['megabytes']} MB"
         print(f"{styled(model['name'], BOLD)}{mark}  {model['kind']}, {size}  {state}")
-        print(f"    {model['about']}")
-        print(styled(f"    {model['licence']} · {model['origin']}", DIM))
+        print(f"    {model['about'] or counted(model['dimensions'], 'dimension')}")
+        facts = (model["licence"], model["origin"], model["languages"])
+        print(styled(f"    {' · '.join(filter(None, facts))}", DIM))
         if model["problem"]:
             print(styled(f"    ! {model['problem']}", YELLOW))
+    for note in notes:
+        print(styled(f"! {visible(note)}", YELLOW))
     for name, spent in measured.items():
         print(f"{name:<26}{spent:>9.1f} ms")
+
+
+ACTIONS: Actions[Path] = {"list": (_list, "list"), "use": (_use, "use NAME")}

@@ -167,12 +167,13 @@ SCHEMAS: dict[str, Any] = {
     "reindex": _object("Reindexed", vectors=Count, waiting=Count),
     "migrate": _object("Migrated", applied=Count),
     "models": _object(
-        "Models", active=ModelNames, measured_ms=dict[str, float],
-        built_in=_rows(
+        "Models", active=ModelNames, notes=list[str], measured_ms=dict[str, float],
+        installed=_rows(
             "ModelJson", Declared, "name dimensions licence origin about", kind=str, active=bool,
-            max_tokens=Count, megabytes=float, problem=str | None,
+            max_tokens=Count, megabytes=float, languages=str, problem=str | None,
         ),
     ),
+    "models use": _object("Switched", model=str, identity=str, vectors=Count, bytes=Count),
     "recipes": List[RecipeFacts],
     "recipes show": _object("RecipeJson", Recipe, declared=dict[str, Any]),
     "recipes check": _object("CheckedRecipe", Recipe, ok=bool),

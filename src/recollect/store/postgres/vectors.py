@@ -37,12 +37,18 @@ SELECT m.id, v.start, v.stop, v.vector
 WHOLE = """
 SELECT v.memory, v.vector FROM models o JOIN vectors v ON v.vault = vault() AND v.model = o.key
  WHERE o.vault = vault() AND o.identity = %s AND v.passage = 0 ORDER BY v.memory"""
-DIMENSIONS = "SELECT value FROM meta WHERE vault = vault() AND key = 'embedding_dim'"
+VAULT_MODEL = """
+SELECT i.value, d.value::integer FROM meta i
+  JOIN meta d ON d.vault = vault() AND d.key = 'embedding_dim'
+ WHERE i.vault = vault() AND i.key = 'embedding_identity'"""
 ADOPT = """
-INSERT INTO meta VALUES (vault(), 'embedding_dim', %s), (vault(), 'embedding_identity', %s)
+INSERT INTO meta SELECT vault(), 'embedding_dim', dimensions::text FROM models
+ WHERE vault = vault() AND identity = %s
+ UNION ALL SELECT vault(), 'embedding_identity', identity FROM models
+ WHERE vault = vault() AND identity = %s
     ON CONFLICT (vault, key) DO UPDATE SET value = excluded.value"""
 OTHER_DIMENSIONS = "vault = vault() AND identity = %s AND dimensions <> %s"
-MODEL = "SELECT key FROM models WHERE vault = vault() AND identity = %s"
+MODEL = "SELECT key, dimensions FROM models WHERE vault = vault() AND identity = %s"
 NEW_MODEL = """
 WITH made AS (INSERT INTO models (vault, identity, dimensions) VALUES (vault(), %s, %s)
               RETURNING key), waits AS (
@@ -108,11 +114,6 @@ class PostgresVectors:
         patient: bool = True,
     ) -> None:
         with self._database.writing(patient=patient) as connection:
-            adopted = connection.execute(DIMENSIONS).fetchall()
-            if not adopted:
-                _adopt(connection, identity, dimensions)
-            elif int(adopted[0][0]) != dimensions:
-                raise DimensionMismatch(int(adopted[0][0]), dimensions)
             model = _model(connection, identity, dimensions)
             passages = _by_memory(vectors, spans)
             # The memory may have been forgotten, purged or edited while it was being embedded.
@@ -166,21 +167,31 @@ class PostgresVectors:
         [(memories, model, waiting)] = self._database.rows(sql, *since, *since, identity)
         return Coverage(0 if model is None else memories - waiting, memories)
 
-    def adopt(self, identity: str, dimensions: int) -> None:
+    def model(self) -> str | None:
+        with self._database.reading() as connection:
+            return _vault_model(connection)[0]
+
+    def begin(self, identity: str, dimensions: int) -> None:
         with self._database.writing() as connection:
-            _adopt(connection, identity, dimensions)
+            # Vectors of another dimension are not to be compared with its new ones.
+            _without_models(connection, OTHER_DIMENSIONS, identity, dimensions)
+            if not connection.execute(MODEL, (identity,)).fetchall():
+                connection.execute(NEW_MODEL, (identity, dimensions))
+            if _vault_model(connection)[0] in (None, identity):
+                connection.execute(ADOPT, (identity, identity))
+
+    def adopt(self, identity: str) -> int:
+        with self._database.writing() as connection:
+            connection.execute(ADOPT, (identity, identity))
+            return _without_models(connection, "vault = vault() AND identity <> %s", identity)
 
     def remove(self, identity: str) -> int:
         with self._database.writing() as connection:
             found = connection.execute(MODEL, (identity,)).fetchall()
-            gone = _without_vectors(connection, [key for (key,) in found])
-            for model in found:
-                connection.execute(EVERY_WAITS, model)
+            gone = _without_vectors(connection, [key for key, _ in found])
+            for key, _ in found:
+                connection.execute(EVERY_WAITS, (key,))
         return gone
-
-    def keep_only(self, identity: str) -> int:
-        with self._database.writing() as connection:
-            return _without_models(connection, "vault = vault() AND identity <> %s", identity)
 
 
 def follow(connection: Connection, changes: Sequence[IndexChange]) -> None:
@@ -237,7 +248,7 @@ def _smallest(
     if found:  # a model that has embedded something before has a table of what waits for it
         tables += " JOIN waiting w ON w.vault = vault() AND w.memory = m.key"
         condition += " AND w.model = %s"
-        values += found[0]
+        values.append(found[0][0])
     condition += " AND m.key <> ALL(%s::bigint[])"
     values.append([*without])
 
@@ -259,16 +270,26 @@ def _texts(connection: Connection, keys: Sequence[int]) -> dict[int, str]:
     return {key: text.strip() for key, text in connection.execute(TEXTS, ([*keys],))}
 
 
-def _adopt(connection: Connection, identity: str, dimensions: int) -> None:
-    _without_models(connection, OTHER_DIMENSIONS, identity, dimensions)
-    connection.execute(ADOPT, (str(dimensions), identity))
+def _vault_model(connection: Connection) -> tuple[str | None, int | None]:
+    """The identity and the dimension of the vault's model; None without one."""
+    found = connection.execute(VAULT_MODEL).fetchall()
+    return found[0] if found else (None, None)
 
 
 def _model(connection: Connection, identity: str, dimensions: int) -> int:
-    _without_models(connection, OTHER_DIMENSIONS, identity, dimensions)
+    """The key of this model. One that is new must have the dimension of the vault's model, unless
+    it was begun."""
+    vault_model, stored = _vault_model(connection)
     found = connection.execute(MODEL, (identity,)).fetchall()
-    [(key,)] = found or connection.execute(NEW_MODEL, (identity, dimensions)).fetchall()
-    return int(key)
+    if found:
+        stored = found[0][1]
+    if stored not in (None, dimensions):
+        raise DimensionMismatch(stored, dimensions)
+    if not found:
+        found = connection.execute(NEW_MODEL, (identity, dimensions)).fetchall()
+    if vault_model is None:
+        connection.execute(ADOPT, (identity, identity))
+    return int(found[0][0])
 
 
 def _without_models(connection: Connection, condition: str, *values: object) -> int:

@@ -46,6 +46,15 @@ SELECT m.id, v.start, v.stop, v.vector FROM json_each(?) j
 WHOLE = """
 SELECT v.memory, v.vector FROM models o CROSS JOIN vectors v ON v.model = o.key AND v.passage = 0
  WHERE o.identity = ? AND length(v.vector) = 4 * o.dimensions ORDER BY v.seq"""
+NEW_MODEL = "INSERT INTO models (identity, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
+VAULT_MODEL = """
+SELECT i.value, CAST(d.value AS INTEGER) FROM meta i JOIN meta d ON d.key = 'embedding_dim'
+ WHERE i.key = 'embedding_identity'"""
+# Not where nothing of the model was begun, so that a vault's model always has its row.
+ADOPT = """
+INSERT INTO meta SELECT 'embedding_dim', dimensions FROM models WHERE identity = ?1
+ UNION ALL SELECT 'embedding_identity', identity FROM models WHERE identity = ?1
+    ON CONFLICT DO UPDATE SET value = excluded.value"""
 ARCHIVED = "m.archived_at IS NOT NULL AND m.forgotten_at IS NULL"
 # Filters whose memories are known until the vault changes: an agent asks with the same few.
 MOST_FILTERS = 4
@@ -134,11 +143,6 @@ class SqliteVectors:
         patient: bool = True,
     ) -> None:
         with self._database.writing(patient=patient) as connection:
-            stored = _stored_dimensions(connection)
-            if stored is None:
-                _adopt(connection, identity, dimensions)
-            elif stored != dimensions:
-                raise DimensionMismatch(stored, dimensions)
             model = _model(connection, identity, dimensions)
             passages = _by_memory(vectors, spans)
             # The memory may have been forgotten, purged or edited while it was being embedded.
@@ -196,9 +200,26 @@ class SqliteVectors:
         assert isinstance(waiting, int)
         return Coverage(0 if model is None else memories - waiting, memories)
 
-    def adopt(self, identity: str, dimensions: int) -> None:
+    def model(self) -> str | None:
+        found = self._database.rows("SELECT value FROM meta WHERE key = 'embedding_identity'")
+        return str(found[0][0]) if found else None
+
+    def begin(self, identity: str, dimensions: int) -> None:
         with self._database.writing() as connection:
-            _adopt(connection, identity, dimensions)
+            sql = "DELETE FROM models WHERE identity = ? AND dimensions <> ?"
+            connection.execute(sql, (identity, dimensions))  # not to be compared with its new ones
+            connection.execute(NEW_MODEL, (identity, dimensions))
+            if _vault_model(connection)[0] in (None, identity):
+                connection.execute(ADOPT, (identity,))
+
+    def adopt(self, identity: str) -> int:
+        with self._database.writing() as connection:
+            connection.execute(ADOPT, (identity,))
+            sql = "DELETE FROM vectors WHERE model IN (SELECT key FROM models WHERE identity <> ?)"
+            connection.execute(sql, (identity,))
+            gone = connection.changes()
+            connection.execute("DELETE FROM models WHERE identity <> ?", (identity,))
+        return gone
 
     def remove(self, identity: str) -> int:
         with self._database.writing() as connection:
@@ -206,14 +227,6 @@ class SqliteVectors:
             connection.execute(f"DELETE FROM codebooks WHERE {of_model}", (identity,))
             connection.execute(f"DELETE FROM vectors WHERE {of_model}", (identity,))
             return connection.changes()
-
-    def keep_only(self, identity: str) -> int:
-        with self._database.writing() as connection:
-            sql = "DELETE FROM vectors WHERE model IN (SELECT key FROM models WHERE identity <> ?)"
-            connection.execute(sql, (identity,))
-            gone = connection.changes()
-            connection.execute("DELETE FROM models WHERE identity <> ?", (identity,))
-        return gone
 
     def forget(self) -> None:
         """Drop the vectors in memory; the next search reads them again."""
@@ -229,6 +242,8 @@ class SqliteVectors:
             matrix = self._matrices.get((identity, dimensions))
             if matrix is None:
                 matrix = Matrix(identity, dimensions, brief=self._brief, damaged=self._damaged)
+                # What was kept of another model is of no use after a switch.
+                self._matrices = {k: m for k, m in self._matrices.items() if k[0] == identity}
                 self._matrices[identity, dimensions] = matrix
             matrix.follow(connection)
             return matrix
@@ -346,11 +361,6 @@ def _smallest(
     return rows(tables, *model, without, first, limit, narrow=f"AND {key} >= ?")
 
 
-def _stored_dimensions(connection: apsw.Connection) -> int | None:
-    row = connection.execute("SELECT value FROM meta WHERE key = 'embedding_dim'").fetchone()
-    return None if row is None else int(str(row[0]))
-
-
 def _texts(connection: apsw.Connection, keys: Iterable[int]) -> dict[int, str]:
     """The text to embed of each of these memories that is live, as `waiting` gives it."""
     rows = connection.execute(
@@ -361,25 +371,25 @@ def _texts(connection: apsw.Connection, keys: Iterable[int]) -> dict[int, str]:
     return {key: str(text).strip() for key, text in rows}
 
 
-def _adopt(connection: apsw.Connection, identity: str, dimensions: int) -> None:
-    _drop_other_dimensions(connection, identity, dimensions)
-    connection.executemany(
-        "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-        [("embedding_dim", str(dimensions)), ("embedding_identity", identity)],
-    )
+def _vault_model(connection: apsw.Connection) -> tuple[str | None, int | None]:
+    """The identity and the dimension of the vault's model; None without one."""
+    row = connection.execute(VAULT_MODEL).fetchone()
+    return row or (None, None)
 
 
 def _model(connection: apsw.Connection, identity: str, dimensions: int) -> int:
-    _drop_other_dimensions(connection, identity, dimensions)
-    sql = "INSERT INTO models (identity, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
-    connection.execute(sql, (identity, dimensions))
-    sql = "SELECT key FROM models WHERE identity = ?"
-    [(key,)] = connection.execute(sql, (identity,)).fetchall()
+    """The key of this model. One that is new must have the dimension of the vault's model, unless
+    it was begun."""
+    vault_model, stored = _vault_model(connection)
+    sql = "SELECT key, dimensions FROM models WHERE identity = ?"
+    row = connection.execute(sql, (identity,)).fetchone()
+    if row is not None:
+        stored = int(str(row[1]))
+    if stored not in (None, dimensions):
+        raise DimensionMismatch(stored, dimensions)
+    connection.execute(NEW_MODEL, (identity, dimensions))
+    if vault_model is None:
+        connection.execute(ADOPT, (identity,))
+    [(key, _)] = connection.execute(sql, (identity,)).fetchall()
     assert isinstance(key, int)
     return key
-
-
-def _drop_other_dimensions(connection: apsw.Connection, identity: str, dimensions: int) -> None:
-    """Remove a model's vectors of another dimension: they cannot be compared with its new ones."""
-    sql = "DELETE FROM models WHERE identity = ? AND dimensions <> ?"
-    connection.execute(sql, (identity, dimensions))

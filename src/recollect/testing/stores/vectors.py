@@ -107,7 +107,7 @@ class VectorContract(Contract):
             store = self.store()
             ids = [f"twin-{number:03}" for number in range(101)]
             save(store, *(memory(id) for id in shuffled(ids)))
-            store.vectors.adopt(MODEL, width)
+            store.vectors.begin(MODEL, width)
             one, query = random_vectors("vq", width).values()
             put(store, MODEL, dict.fromkeys(ids, one))
             for limit in (1, 5, 100, 101):
@@ -169,24 +169,33 @@ class VectorContract(Contract):
             refused = refusal(store.vectors.similarities, MODEL, longer, ["a"], cut)
             assert (refused.stored, refused.offered) == (WIDTH, WIDTH + 1)
 
-    def test_adopting_a_model_allows_its_dimension(self) -> None:
+    def test_a_model_that_is_begun_may_have_another_dimension_and_the_former_serves(self) -> None:
         store = self.store()
+        assert store.vectors.model() is None
         save(store, memory("a"))
         put(store, MODEL, {"a": axis(0)})
-        store.vectors.adopt(OTHER, 5)
+        store.vectors.begin(OTHER, 5)
+        assert store.vectors.coverage(OTHER) == Coverage(0, 1)
         put(store, OTHER, {"a": axis(2, 5)})
         assert nearest(store, axis(2, 5), identity=OTHER) == ["a"]
-        put(store, MODEL, {"a": axis(3, 5)})
-        assert nearest(store, axis(3, 5)) == ["a"]
+        stored = save(store, memory("b"))
+        put(store, MODEL, {"b": axis(3)})
+        assert nearest(store, axis(3)) == ["b", "a"]
+        assert store.vectors.model() == MODEL
+        assert store.vectors.adopt(OTHER) == 2
+        assert store.vectors.model() == OTHER
+        assert nearest(store, axis(0)) == []
+        refused = refusal(store.vectors.put, MODEL, WIDTH, [(stored["b"].key, axis(3))])
+        assert (refused.stored, refused.offered) == (5, WIDTH)
 
     def test_a_model_that_changed_its_dimension_starts_anew(self) -> None:
         store = self.store()
         save(store, memory("a"), memory("b"))
         put(store, MODEL, {"a": axis(0), "b": axis(1)})
         assert nearest(store, axis(0)) == ["a", "b"]
-        store.vectors.adopt(MODEL, WIDTH)
+        store.vectors.begin(MODEL, WIDTH)
         assert store.vectors.coverage(MODEL) == Coverage(2, 2)
-        store.vectors.adopt(MODEL, 5)
+        store.vectors.begin(MODEL, 5)
         assert store.vectors.coverage(MODEL) == Coverage(0, 2)
         put(store, MODEL, {"b": axis(2, 5)})
         assert nearest(store, axis(2, 5)) == ["b"]
@@ -200,7 +209,7 @@ class VectorContract(Contract):
         assert nearest(store, axis(0)) == ["a"]
         assert nearest(store, axis(0), identity=OTHER) == ["b"]
         assert nearest(store, axis(0), identity="toy:unknown") == []
-        assert store.vectors.keep_only(OTHER) == 1
+        assert store.vectors.adopt(OTHER) == 1
         assert nearest(store, axis(0)) == []
         assert nearest(store, axis(0), identity=OTHER) == ["b"]
         assert store.vectors.remove(OTHER) == 1
