@@ -9,6 +9,7 @@ from recollect.present.words import number
 from recollect.types import OPERATIONS, Term
 
 BAR = 24
+LEAST_SHARE = 0.005  # of the largest step: less would be shown as 0 %
 # What a part does to the value before it, where the value is not a sum.
 DOES = {"product": "×", "max": "at least", "min": "at most"}
 # Parts with general names, which are shown together with the name of their term.
@@ -88,9 +89,10 @@ def _reason(part: Term) -> str:
 
 def in_words(term: Term, about: Callable[[str], str]) -> list[tuple[float, str]]:
     """What made the score, the largest step first: its value, and the reason without figures of
-    the recipe; what added nothing is left out. `about`: what a part of that name is about, for
-    reasons that say nothing themselves, or one word such as `critical`."""
-    found = sorted(filter(lambda step: step.value, steps(term)), key=lambda step: -abs(step.value))
+    the recipe; what added nothing, or next to nothing, is left out. `about`: what a part of that
+    name is about, for reasons that say nothing themselves, or one word such as `critical`."""
+    every = sorted(steps(term), key=lambda step: -abs(step.value))
+    found = [step for step in every if abs(step.value) > LEAST_SHARE * abs(every[0].value)]
     said = ["" if step.how.startswith("(") else step.how.partition(" (")[0] for step in found]
     return [
         (step.value, words if " " in words else ": ".join(filter(None, (about(step.name), words))))

@@ -207,6 +207,7 @@ def reasons(term: Term) -> Iterator[str]:
     for value, reason in in_words(term, about_part):
         share = f"{value / term.value:>4.0%}" if term.value > 0 else ""
         drawn = f"{bar(value, term.value, SHARE):<{SHARE}}"
+        reason = f"{reason}: counts against it" if value < 0 else reason
         first, *more = wrapped(visible(reason), room() - SHARE - 9)
         yield f"{INDENT}{share}  {styled(drawn, GREEN)}  {first}"
         yield from (f"{INDENT}{'':<{SHARE + 8}}{line}" for line in more)

@@ -106,13 +106,17 @@ def _walk(*, asking: bool) -> bool:
         print(f"\n{styled(f'{number}/{len(STEPS)} {step.heading}', BOLD)}")
         print(flowing(step.about, "", indent=0))
         print(styled(f"$ recollect {step.command}", CYAN))
-        words: list[str] | None = []
-        while asking and words == []:
+        shown = shlex.split(step.command)
+        words: list[str] | None = [] if asking else shown
+        while words != shown:  # after another command the step is still to be done
             words = _asked(step.command)
-        if words is None:
-            print("You left the tour; nothing of it is left.")
-            return False
-        main(words or shlex.split(step.command))
+            if words is None:
+                print("You left the tour; nothing of it is left.")
+                return False
+            if words:
+                main(words)
+        if not asking:
+            main(shown)
     return True
 
 
