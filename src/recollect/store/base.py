@@ -290,8 +290,9 @@ class VectorIndex(Protocol):
         they are; none with the keys `without`."""
 
     def lease(self) -> AbstractContextManager[bool]:
-        """The right to embed what waits: True for one process at a time, and one thread of it. It
-        ends with the block, or with the process."""
+        """The right to embed what `waiting` gives in the block: True, and nobody else is given the
+        same meanwhile. A file has it for one process at a time, and one thread of it. It ends with
+        the block, or with the process."""
 
     def coverage(self, identity: str, unchanged_since: int | None = None) -> Coverage:
         """How many live memories have a vector of this model; with the number of a write, of those

@@ -11,6 +11,7 @@ from recollect.testing.stores.helpers import put, save
 from recollect.testing.stores.samples import (
     EVERYTHING,
     MODEL,
+    WIDTH,
     by_cosine,
     memory,
     random_vectors,
@@ -39,3 +40,38 @@ def test_an_indexed_model_finds_the_nearest_that_pass(
             expected = by_cosine(passing, query)[:10]
             assert [one.memory_id for one in found] == [id for id, _ in expected]
     store.close()
+
+
+def test_servers_share_what_waits_and_embed_each_text_once(
+    postgres_url: str, postgres_vault: str
+) -> None:
+    stores = [PostgresStore(postgres_url, postgres_vault) for _ in range(2)]
+    save(stores[0], *(memory(f"m{number:03}") for number in range(60)))
+    put(stores[0], MODEL, random_vectors(["m000"]))
+    embedded: list[int] = []
+    took = [0, 0]
+
+    def turn(place: int) -> bool:
+        """Take a batch while the other server has taken one, too."""
+        vectors = stores[place].vectors
+        with vectors.lease():
+            taken = [one.key for one in vectors.waiting(MODEL, 10)]
+            more = turn(1 - place) if place == 0 else False
+            made = random_vectors([str(key) for key in taken]).values()
+            vectors.put(MODEL, WIDTH, zip(taken, made, strict=True))
+        embedded.extend(taken)
+        took[place] += len(taken)
+        return bool(taken) or more
+
+    while turn(0):
+        pass
+    assert len(embedded) == len(set(embedded)) == 59
+    assert min(took) >= 20
+    assert stores[1].vectors.coverage(MODEL) == (60, 60)
+    # What a server saves is its own for a moment: it is just embedding it.
+    save(stores[0], memory("own"))
+    with stores[1].vectors.lease():
+        assert stores[1].vectors.waiting(MODEL, 10) == []
+    assert len(stores[0].vectors.waiting(MODEL, 10, among=["own"])) == 1
+    for store in stores:
+        store.close()

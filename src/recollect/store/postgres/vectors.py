@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import accumulate
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recollect.errors import DimensionMismatch
-from recollect.store.base import Coverage, StoredVector, VectorMatch, Waiting
+from recollect.store.base import Coverage, StoredVector, VectorMatch
 from recollect.store.postgres import nearest
 from recollect.store.postgres.changes import IndexChange
-from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.filters import CHANGED, UNCHANGED
 from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.vector_values import VectorValue, as_rows, as_value
+from recollect.store.postgres.waiting import MODEL, WaitingMemories, texts_of
 from recollect.store.sqlite.vector_rows import best_cosines, between
-from recollect.store.sqlite.vectors import WINDOW
 from recollect.types import Filter, Span
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
 
-TEXT = "m.title || chr(10) || m.text || chr(10) || m.context"
-SIZE = "octet_length(m.title) + octet_length(m.text) + octet_length(m.context)"
-TEXTS = f"""
-SELECT m.key, {TEXT} FROM memories m
- WHERE m.vault = vault() AND m.key = ANY(%s) AND m.forgotten_at IS NULL"""
+OWN = 8
 STORED = """
 SELECT m.id, v.start, v.stop, v.vector
   FROM memories m JOIN models o ON o.vault = vault() AND o.identity = %s
@@ -48,30 +41,27 @@ INSERT INTO meta SELECT vault(), 'embedding_dim', dimensions::text FROM models
  WHERE vault = vault() AND identity = %s
     ON CONFLICT (vault, key) DO UPDATE SET value = excluded.value"""
 OTHER_DIMENSIONS = "vault = vault() AND identity = %s AND dimensions <> %s"
-MODEL = "SELECT key, dimensions FROM models WHERE vault = vault() AND identity = %s"
 NEW_MODEL = """
 WITH made AS (INSERT INTO models (vault, identity, dimensions) VALUES (vault(), %s, %s)
               RETURNING key), waits AS (
-INSERT INTO waiting SELECT vault(), made.key, m.key FROM made, memories m
+INSERT INTO waiting (vault, model, memory) SELECT vault(), made.key, m.key FROM made, memories m
  WHERE m.vault = vault() AND m.forgotten_at IS NULL) SELECT key FROM made"""
 REPLACED = "DELETE FROM vectors WHERE vault = vault() AND model = %s AND memory = ANY(%s)"
 INSERT = "INSERT INTO vectors VALUES (vault(), %s, %s, %s, %s, %s, %b)"
 ARRIVED = "DELETE FROM waiting WHERE vault = vault() AND model = %s AND memory = ANY(%s)"
 GONE = "DELETE FROM vectors WHERE vault = vault() AND memory = ANY(%s)"
 NO_LONGER = "DELETE FROM waiting WHERE vault = vault() AND memory = ANY(%s)"
-NEW = """
-INSERT INTO waiting SELECT vault(), o.key, m FROM models o, unnest(%s::bigint[]) AS m
- WHERE o.vault = vault() ON CONFLICT DO NOTHING"""
+# Who saves a few memories embeds them at once, so they are its own for a while.
+NEW = f"""
+INSERT INTO waiting SELECT vault(), o.key, m, NULL,
+       CASE WHEN cardinality(%(new)s) <= {OWN} THEN now() + interval '30 seconds' END
+  FROM models o, unnest(%(new)s::bigint[]) AS m WHERE o.vault = vault() ON CONFLICT DO NOTHING"""
 EVERY_WAITS = """
-INSERT INTO waiting SELECT vault(), %s, key FROM memories
+INSERT INTO waiting (vault, model, memory) SELECT vault(), %s, key FROM memories
  WHERE vault = vault() AND forgotten_at IS NULL ON CONFLICT DO NOTHING"""
-LEASE = "SELECT pg_try_advisory_xact_lock(1380142165, vault()::integer)"  # "RCLU" as a number
 
 
-class PostgresVectors:
-    def __init__(self, database: PostgresDatabase) -> None:
-        self._database = database
-
+class PostgresVectors(WaitingMemories):
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
@@ -117,7 +107,7 @@ class PostgresVectors:
             model = _model(connection, identity, dimensions)
             passages = _by_memory(vectors, spans)
             # The memory may have been forgotten, purged or edited while it was being embedded.
-            current = _texts(connection, [*passages])
+            current = texts_of(connection, [*passages])
             if texts is not None:
                 current = {key: text for key, text in current.items() if texts[key] == text}
             keys = sorted(current)
@@ -126,32 +116,6 @@ class PostgresVectors:
             connection.cursor().executemany(INSERT, rows)
             connection.execute(ARRIVED, (model, keys))
         self._database.merging.wrote()
-
-    def waiting(
-        self,
-        identity: str,
-        limit: int,
-        *,
-        size: int | None = None,
-        among: Sequence[str] | None = None,
-        without: Collection[int] = (),
-    ) -> list[Waiting]:
-        with self._database.reading() as connection:
-            rows = _smallest(connection, identity, limit, among, without)
-            keys = [key for key, _ in rows]
-            if size is not None:
-                fitting = sum(total <= size for total in accumulate(length for _, length in rows))
-                keys = keys[: max(fitting, 1)]
-            texts = _texts(connection, keys)
-        return [Waiting(key, texts[key]) for key in keys if key in texts]
-
-    @contextmanager
-    def lease(self) -> Iterator[bool]:
-        """A lock that ends with its transaction, which nothing else uses: so it works behind a
-        pooler, and no text is embedded by two servers."""
-        with self._database.aside() as connection:
-            [(free,)] = connection.execute(LEASE).fetchall()
-            yield bool(free)
 
     def coverage(self, identity: str, unchanged_since: int | None = None) -> Coverage:
         unchanged, changed, since = "", "0", list[int]()
@@ -205,7 +169,7 @@ def follow(connection: Connection, changes: Sequence[IndexChange]) -> None:
     if gone or other:
         connection.execute(GONE, (gone + other,))
     if new or other:
-        connection.execute(NEW, (new + other,))
+        connection.execute(NEW, {"new": new + other})
 
 
 def _other_text(change: IndexChange) -> bool:
@@ -231,43 +195,6 @@ def _by_memory(
         ]
         for key, passages in pieces.items()
     }
-
-
-def _smallest(
-    connection: Connection,
-    identity: str,
-    limit: int,
-    among: Sequence[str] | None,
-    without: Collection[int],
-) -> list[tuple[int, int]]:
-    """The keys and sizes of the smallest that wait: of those `among`, else of the core memories,
-    else of the newest window."""
-    found = connection.execute(MODEL, (identity,)).fetchall()
-    tables, condition = "memories m", "m.vault = vault() AND m.forgotten_at IS NULL"
-    values: list[Any] = []
-    if found:  # a model that has embedded something before has a table of what waits for it
-        tables += " JOIN waiting w ON w.vault = vault() AND w.memory = m.key"
-        condition += " AND w.model = %s"
-        values.append(found[0][0])
-    condition += " AND m.key <> ALL(%s::bigint[])"
-    values.append([*without])
-
-    def rows(narrow: str, *more: Any, order: str = "size, m.key", most: int = limit) -> list[Any]:
-        sql = f"""SELECT m.key, {SIZE} AS size FROM {tables} WHERE {condition} AND {narrow}
-            ORDER BY {order} LIMIT %s"""
-        return connection.execute(sql, (*values, *more, most)).fetchall()
-
-    if among is not None:
-        return rows("m.id = ANY(%s)", [*among])
-    if core := rows("m.tier = 'core'"):
-        return core
-    newest = rows("true", order="m.key DESC", most=1)
-    return rows("m.key >= %s", newest[0][0] // WINDOW * WINDOW) if newest else []
-
-
-def _texts(connection: Connection, keys: Sequence[int]) -> dict[int, str]:
-    """The text to embed of each of these memories that is live, as `waiting` gives it."""
-    return {key: text.strip() for key, text in connection.execute(TEXTS, ([*keys],))}
 
 
 def _vault_model(connection: Connection) -> tuple[str | None, int | None]:

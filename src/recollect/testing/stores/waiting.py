@@ -104,12 +104,22 @@ class WaitingContract(Contract):
         [last] = store.vectors.waiting(MODEL, PLENTY)
         assert last.key == stored["a"].key
 
-    def test_one_at_a_time_has_the_right_to_embed(self) -> None:
-        vectors = self.store().vectors
-        with vectors.lease() as first, vectors.lease() as second:
-            assert (first, second) == (True, False)
-        with vectors.lease() as again:
-            assert again
+    def test_what_one_may_embed_is_given_to_no_other(self) -> None:
+        store = self.store()
+        save(store, *(memory(f"m{n}") for n in range(20)))
+        vectors = store.vectors
+        for count in (20, 19):
+            if count == 19:  # the first vector of a model makes it known
+                put(store, MODEL, {"m0": axis(0)})
+            with vectors.lease() as first:
+                assert first
+                taken = vectors.waiting(MODEL, 4)
+                with vectors.lease() as second:
+                    others = vectors.waiting(MODEL, PLENTY) if second else []
+                assert not {one.key for one in taken} & {one.key for one in others}
+            with vectors.lease() as again:
+                assert again
+                assert len(vectors.waiting(MODEL, PLENTY)) == count
 
     def test_coverage_and_what_waits_follow_every_change(self) -> None:
         store = self.store()
