@@ -95,7 +95,7 @@ CALLS = (
     ("version", "version"),
 )
 # Parts of others; and those that need a data set or a server, which other tests have; PostgreSQL.
-ELSEWHERE = {"memory", "result", "error", "eval", "migrate", "open", "models use"}
+ELSEWHERE = {"memory", "result", "error", "eval", "copy", "migrate", "open", "models use"}
 
 
 @pytest.fixture(scope="module")

@@ -165,6 +165,10 @@ SCHEMAS: dict[str, Any] = {
     "config check": Checks,
     "doctor": Checks,
     "reindex": _object("Reindexed", vectors=Count, waiting=Count),
+    "copy": _object(
+        "Copied", target=str, memories=Count, forgotten=Count, versions=Count, feedback=Count,
+        vectors=Count, queries=Count,
+    ),
     "migrate": _object("Migrated", applied=Count),
     "models": _object(
         "Models", active=ModelNames, notes=list[str], measured_ms=dict[str, float],
