@@ -10,7 +10,7 @@ SEED   ?= 1
 # Without bytecode each run reads all tests anew, and each process all modules changed since setup.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test pytest soak clients lint bench bench-million eval lock clean
+.PHONY: setup demo test pytest soak clients firefox lint bench bench-million eval lock clean
 
 setup: $(VENV)/.ready
 
@@ -47,6 +47,9 @@ clients: setup .clients/.ready
 	cp $^ .clients
 	cd .clients && npm install --no-audit --no-fund
 	touch $@
+
+firefox: setup
+	FIREFOX=yes $(BIN)/python -m pytest tests/browser/test_browser_firefox.py -q
 
 lint: setup
 	$(BIN)/ruff check .

@@ -63,6 +63,7 @@ PICTURES = (
     ("page-phone", QUESTION, PHONE, "light", search),
     ("page-lab", "/lab?q=refresh+tokens&left=covalence&right=blend", DESKTOP, "light", lab),
     ("page-timeline", "/timeline", DESKTOP, "light", nothing),
+    ("page-upkeep", "/upkeep", DESKTOP, "light", nothing),
     ("page-project", "/project/harbor-api", DESKTOP, "light", nothing),
 )
 

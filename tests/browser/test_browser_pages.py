@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from browser_site import (
@@ -278,6 +279,28 @@ def test_upkeep_counts_what_the_vault_holds_and_checks_it(
     expect(page.locator("[data-checked]")).to_contain_text("OK")
     expect(page.locator("[data-finding]")).to_have_count(len(engine.doctor()))
     expect(page.locator("[data-broken]")).to_have_count(0)
+
+
+def test_upkeep_looks_after_folders_backups_and_settings(
+    page: Page, site: Site, engine: Recollect, tmp_path: Path
+) -> None:
+    (tmp_path / "tides.md").write_text("# Tides\nThey turn at noon.\n", encoding="utf-8")
+    visit(page, site.at("/upkeep"))
+    page.locator("#folder-path").fill(str(tmp_path))
+    page.get_by_role("button", name="Add", exact=True).click()
+    folder = page.locator(f'[data-folder="{tmp_path}"]')
+    expect(folder).to_contain_text("1")
+    assert [one.files for one in engine.folders() if one.path == str(tmp_path)] == [1]
+    folder.locator("summary").click()
+    folder.get_by_role("button", name="Remove it").click()
+    expect(folder).to_have_count(0)
+    assert str(tmp_path) not in {one.path for one in engine.folders()}
+    page.get_by_role("button", name="Back up now").click()
+    expect(page.locator("[data-outcome]")).to_contain_text("Saved and verified")
+    assert list((site.home / "backups").glob("*.db"))
+    budget = page.locator('[data-setting="rerank.budget_ms"]')
+    expect(budget).to_contain_text("RECOLLECT_RERANK__BUDGET_MS")
+    expect(page.locator("[data-places]")).to_contain_text(str(site.home / "vault.db"))
 
 
 @pytest.fixture

@@ -39,9 +39,12 @@ class ThreadServer:
 
 
 @contextmanager
-def threaded_server(home: Path, credentials: Credentials | None = None) -> Iterator[ThreadServer]:
+def threaded_server(
+    home: Path, credentials: Credentials | None = None, *, at_rest: bool = False
+) -> Iterator[ThreadServer]:
     told = environment(home)
-    with Recollect(home=home, settings=load_settings(home, told), environment=told) as engine:
+    settings = load_settings(home, told)
+    with Recollect(home=home, settings=settings, environment=told, at_rest=at_rest) as engine:
         service = Service(engine)
         server = Server(create_app(service, credentials=credentials), None, service.feed.stop)
         with socket.create_server(("127.0.0.1", 0)) as held, _logging() as log:

@@ -64,6 +64,8 @@ FORMS: dict[str, dict[str, str]] = {
     "/lab/save": {"q": WORD, "save": "left", "left": "vault", "left.as": "m", "left.replace": "1"},
     "/lab/rename": {"q": WORD, "rename": "left", "left": "none", "left.name": "m"},
     "/lab/delete": {"q": WORD, "delete": "left", "left": "none"},
+    "/upkeep/work": {"do": "measure"},
+    "/unlock": {"passphrase": "none is needed"},
     "/new": {"title": "Another one"},
     "/supersede/{id:path}": {"by": "newer"},
     "/bulk": {"id": "kept", "action": "pin"},

@@ -7,13 +7,16 @@ import pty
 import subprocess
 import time
 from pathlib import Path
+from unittest import mock
 
 import httpx2
 import pytest
 from http_server import API, RECOLLECT, environment, serving
+from http_thread import threaded_server
 from process_memory import occurrences, wait_until_fresh
 
 from patience import until
+from recollect.auth.attempts import PER_ADDRESS
 from recollect.engine import Recollect
 from recollect.errors import Locked
 from recollect.settings import Embedding, LockSettings, Rerank, Settings
@@ -139,6 +142,29 @@ def test_an_idle_process_holds_nothing_of_the_vault(tmp_path: Path) -> None:
             time.sleep(0.05)
         with pytest.raises(Locked, match="give its passphrase"):
             memory.show(["jwt"])
+
+
+def test_a_locked_vault_is_unlocked_on_the_page(tmp_path: Path) -> None:
+    """Who guesses waits; the passphrase is neither in an answer nor in the log."""
+    home = locked(tmp_path / "home")
+    with threaded_server(home, at_rest=True) as server:
+        page = {"Accept": "text/html"}
+        asked = server.client.get("/", headers=page)
+        assert asked.status_code == 423
+        assert 'action="/unlock"' in asked.text
+        for _ in range(PER_ADDRESS):
+            wrong = server.client.post("/unlock", data={"passphrase": "wrong " * 3}, headers=page)
+            assert wrong.status_code == 423
+        form = {"passphrase": PASSPHRASE}
+        assert server.client.post("/unlock", data=form, headers=page).status_code == 429
+        with mock.patch("recollect.auth.attempts.Attempts.wait_s", return_value=0):
+            opened = server.client.post("/unlock", data=form, headers=page)
+        assert (opened.status_code, opened.headers["location"]) == (303, "/")
+        assert server.client.get("/memory/jwt", headers=page).status_code == 200
+        assert server.client.get("/healthz").status_code == 200
+        said = server.log.getvalue() + (home / "audit.jsonl").read_text()
+        assert PASSPHRASE not in said
+        assert "unlock" in said
 
 
 def test_an_open_vault_is_not_watched(tmp_path: Path) -> None:

@@ -407,8 +407,34 @@ def test_a_page_offers_exactly_what_the_token_allows(place: Place) -> None:
     assert found["reader"] == set()
     assert found["writer"] == writing
     assert found["deleter"] == {"/forget/kept"}
-    assert found["keeper"] == {"/upkeep/check", "/lab/save"}
-    assert found["owner"] == writing | {"/forget/kept", "/upkeep/check", "/lab/save"}
+    keeping = {"/upkeep/check", "/upkeep/work", "/lab/save"}
+    assert found["keeper"] == keeping
+    assert found["owner"] == writing | keeping | {"/forget/kept"}
+
+
+def test_only_who_may_do_everything_makes_and_revokes_tokens(place: Place) -> None:
+    """The secret is on the page that answers and nowhere else: no log, no audit, no address."""
+    keeper, _ = place.access.create([SEARCH, "admin"])
+    browser = place.browser()
+    browser.log_in(keeper)
+    assert "data-create" not in browser.get("/sessions").text
+    assert browser.post("/sessions/tokens", data={SEARCH: "1"}).status_code == 403
+    owner, _ = place.access.create(tuple(CAPABILITIES))
+    browser = place.browser()
+    browser.log_in(owner)
+    assert browser.post("/sessions/tokens", data={"name": "none"}).status_code == 400
+    asked = {"name": "phone", SEARCH: "1", WRITE: "1", "expires": "90d"}
+    answer = browser.post("/sessions/tokens", data=asked)
+    assert answer.headers["cache-control"] == "no-store"
+    [secret] = re.findall(r"data-secret>(rcl_[\w-]+)<", answer.text)
+    made, state = place.access.known(secret) or (None, "")
+    assert made is not None
+    assert (made.name, made.capabilities, state) == ("phone", (SEARCH, WRITE), "live")
+    assert made.expires_at is not None
+    assert secret not in browser.get("/sessions").text
+    assert secret not in (place.home / "audit.jsonl").read_text()
+    assert browser.post("/sessions/revoke", data={"id": made.id}).status_code == 303
+    assert (place.access.known(secret) or ("", ""))[1] == "revoked"
 
 
 def test_who_may_not_search_sees_no_menu_and_can_log_out(place: Place) -> None:

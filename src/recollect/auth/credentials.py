@@ -41,7 +41,7 @@ class Credentials:
         required: bool = False,
     ) -> None:
         self._hashes = [digest(token) for token in tokens]
-        self._stored = stored
+        self.stored = stored
         self.sessions = None if stored is None else SessionStore(stored)
         self.required = required or bool(self._hashes)
         self.attempts = Attempts()
@@ -51,12 +51,12 @@ class Credentials:
 
     def close(self) -> None:
         """Close what is open; the next check opens it again."""
-        if self._stored is not None:
-            self._stored.database.close()
+        if self.stored is not None:
+            self.stored.database.close()
 
     def offered(self) -> bool:
         """Whether there is any token to log in with."""
-        return self.required or (self._stored is not None and self._stored.any_live())
+        return self.required or (self.stored is not None and self.stored.any_live())
 
     def token(self, token: str) -> CredentialCheck:
         """Whose token it is, looked up for each request: a revoked token is refused at once."""
@@ -78,11 +78,16 @@ class Credentials:
         secret, session = self.sessions.create(token_hash, browser)
         return secret, check._replace(session=session)
 
+    def managed_by(self, caller: Caller) -> bool:
+        """Whether this caller may do everything, and so may make and revoke tokens."""
+        whole = caller.vaults is None and caller.collections is None
+        return caller.may(*EVERYTHING) and whole and self.stored is not None
+
     def visible_sessions(self, caller: Caller) -> list[BrowserSession]:
         """The sessions that this caller may see and end: all, for who may do everything, else
         those of the same token."""
         every = [] if self.sessions is None else self.sessions.every()
-        if caller.may(*EVERYTHING) and caller.vaults is None and caller.collections is None:
+        if self.managed_by(caller):
             return every
         return [session for session in every if session.token_id == caller.token != ""]
 
@@ -90,7 +95,7 @@ class Credentials:
         # Every hash is compared, so that the time taken does not tell which came close.
         if sum(hmac.compare_digest(hashed, known) for known in self._hashes) > 0:
             return CredentialCheck(SERVER)
-        found = None if self._stored is None else self._stored.by_hash(hashed)
+        found = None if self.stored is None else self.stored.by_hash(hashed)
         if found is None:
             return CredentialCheck(UNKNOWN, "unknown token")
         stored, state = found

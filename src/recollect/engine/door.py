@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         writing,
     )
     from recollect.engine import capture as captures
+    from recollect.engine import configured as settings_in_force
     from recollect.engine import context as agent_context
     from recollect.engine import feedback as result_feedback
     from recollect.engine import folders as file_folders
@@ -82,6 +83,7 @@ if not TYPE_CHECKING:
     past_versions, similar_memories, timelines = map(Later, ("history", "similar", "timeline"))
     comparison, policies, reviews = map(Later, ("comparison", "policies", "review"))
     activities, languages = map(Later, ("activity", "languages"))
+    settings_in_force = Later("configured")
     captures, file_places, retrieval = map(Later, ("capture", "file_places", "retrieval"))
 
 
@@ -436,6 +438,10 @@ class Recollect:
 
     tidy = method(policies.tidy, WRITE, DELETE, ADMIN)
     tidy_daily = method(policies.tidy_daily, WRITE, DELETE, ADMIN)
+    measure = method(upkeep.measure, ADMIN)
+    unlock = method(upkeep.unlock, ADMIN)
+    configured = method(settings_in_force.configured, ADMIN)
+    known_places = method(settings_in_force.known_places, ADMIN)
     warm_up = method(upkeep.warm_up, ADMIN)
     embed_now = method(Session.embed_now, ADMIN)
     dependencies = method(upkeep.dependencies, ADMIN)

@@ -36,7 +36,7 @@ class OtherVaults:
         alone: bool,
     ) -> None:
         self._settings = settings
-        self._environment = environment
+        self.environment = environment
         self._home = home
         self._own = own
         self._models = models
@@ -58,7 +58,7 @@ class OtherVaults:
         from recollect.vaults.federation import Federation  # noqa: PLC0415  start-up time
 
         return Federation(
-            self._settings, self._environment, self._home, self._own, self._models, start
+            self._settings, self.environment, self._home, self._own, self._models, start
         )
 
     @property
@@ -73,7 +73,7 @@ class OtherVaults:
             return None
         from recollect.vaults.collections import Collections  # noqa: PLC0415  start-up time
 
-        return Collections(self._settings.collections, self._home, self._environment)
+        return Collections(self._settings.collections, self._home, self.environment)
 
     def fanned(
         self, store: Store, caller: Caller, as_of: datetime | None = None

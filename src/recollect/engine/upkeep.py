@@ -12,6 +12,7 @@ from recollect.engine.session import Session
 from recollect.errors import RecollectError, StoreError, UserError
 from recollect.models.active import ActiveModels
 from recollect.models.embedding_queue import TextsRefused, embed_queries, embed_waiting
+from recollect.models.measuring import measured
 from recollect.present.words import counted
 from recollect.recipes.base import Recipe
 from recollect.recipes.related import RELATED
@@ -200,6 +201,21 @@ def dependencies(session: Session) -> dict[str, str | None]:
         except RecollectError as error:
             found[name] = str(error)
     return found
+
+
+def measure(session: Session) -> dict[str, float]:
+    """How many milliseconds it takes here to load and use the active models."""
+    return measured(session.models)
+
+
+def unlock(session: Session, passphrase: str) -> None:
+    """Open a locked vault with its passphrase, which is kept nowhere; Locked where it is wrong.
+    The key is held until the idle lock, or until the process ends."""
+    from recollect.vaults.keys import derived  # noqa: PLC0415  start-up time: only for locked vaults
+
+    store = session.in_file("Unlocking", "the database's own access control guards it")
+    store.database.unlock(lambda header: derived(passphrase, header))
+    session.wrote("unlock")
 
 
 def coverage(session: Session) -> Coverage:

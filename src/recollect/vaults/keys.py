@@ -90,8 +90,8 @@ class Keys:
         if self._asked:
             raise Locked(
                 f"The vault {path} is locked again, since nothing was asked of it for "
-                f"{self._settings.idle_minutes:g} minutes; restart this process with the "
-                "passphrase."
+                f"{self._settings.idle_minutes:g} minutes; unlock it on a server's page, or "
+                "restart this process with the passphrase."
             )
         if not on_terminal():
             raise Locked(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,13 +35,12 @@ from recollect.models.builtin import (
     languages_of,
 )
 from recollect.models.folder import Declared, ModelFolder
+from recollect.models.measuring import measured
 from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.settings import Embedding, home_folder, load_settings, sources, variable_of
 
 EXAMPLE = "  recollect models\n  recollect models --measure\n  recollect models use multilingual"
-QUERY = "how do we refresh session tokens"
-DOCUMENTS = ["A refresh token is exchanged for a new access token before the old one expires."] * 20
 KINDS = {"embed": "embedding", "rerank": "rerank"}
 BYTES = 4.3  # that a number of a vector takes in the file, with its part of the row and the codes
 # The settings that belong to a model.
@@ -66,13 +64,13 @@ def _list(home: Path, args: argparse.Namespace) -> int:
     active = ActiveModels(settings, os.environ)
     names = {"embed": _name(active.chosen), "rerank": _name(active.reranker)}
     found = [*_installed(settings.embedding, names)]
-    measured = _measured(active) if args.measure else {}
+    spent = measured(active) if args.measure else {}
     notes = _notes(home)
     if args.json:
-        facts = {"active": names, "installed": found, "notes": notes, "measured_ms": measured}
+        facts = {"active": names, "installed": found, "notes": notes, "measured_ms": spent}
         print_rows(args, facts, "installed")
     else:
-        _tell(names, found, notes, measured)
+        _tell(names, found, notes, spent)
     return 1 if any(model["problem"] for model in found) else 0
 
 
@@ -182,26 +180,6 @@ def _wanted(settings: Embedding, name: str) -> Embedding:
         )
     ModelFolder(folder, "embed")  # says what is missing in it
     return structs.replace(known[next(iter(known))], provider="onnx", model=str(folder.resolve()))
-
-
-def _measured(active: ActiveModels) -> dict[str, float]:
-    """How long loading and using the active models takes here, in milliseconds."""
-    spent: dict[str, float] = {}
-    calls: dict[str, Callable[[], object]] = {
-        "load and embed one query": lambda: active.embedder().queries([QUERY]),
-        "embed one query": lambda: active.embedder().queries([QUERY]),
-        "embed 20 memories": lambda: active.embedder().documents(DOCUMENTS),
-        "load and rerank one": lambda: active.reranker().scores(QUERY, DOCUMENTS[:1]),
-        "rerank 20 memories": lambda: active.reranker().scores(QUERY, DOCUMENTS),
-    }
-    for name, call in calls.items():
-        start = time.perf_counter()
-        try:
-            call()
-        except ProviderError:
-            continue
-        spent[name] = round((time.perf_counter() - start) * 1000, 1)
-    return spent
 
 
 def _tell(

@@ -50,6 +50,8 @@ MORE = {
     "/upkeep/check": ADMIN,
     "/upkeep/repair": ADMIN,
     "/upkeep/embed": ADMIN,
+    "/upkeep/work": ADMIN,
+    "/unlock": ADMIN,
 }
 # These search, or read every memory to count something.
 SEARCHING = frozenset({

@@ -86,4 +86,5 @@ def page(
 
 def problem_page(request: Request, status: int, title: str, detail: str) -> HTMLResponse:
     """The page that says what went wrong."""
-    return page("problem.html", request, {"title": title, "detail": detail}, status=status)
+    values = {"title": title, "detail": detail, "status": status}
+    return page("problem.html", request, values, status=status)

@@ -10,15 +10,19 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from recollect.auth.attempts import Attempts
+from recollect.auth.capabilities import ADMIN, DELETE, WRITE
 from recollect.engine import Recollect
-from recollect.errors import ProviderError, RecollectError
+from recollect.errors import Locked, ProviderError, RecollectError
 from recollect.interfaces.http.service import Service
-from recollect.interfaces.web.forms import problem_piece
+from recollect.interfaces.web.forms import problem_piece, submitted
 from recollect.interfaces.web.rendering import page, query_string
+from recollect.interfaces.web.upkeep_work import Worker
 from recollect.store.vault import Finding
 
 SIZES = ("bytes", "kB", "MB", "GB", "TB")
@@ -84,6 +88,7 @@ class Upkeep:
         self.checked: Checked | None = None
         self.embedding = False
         self.failure: str | None = None
+        self.work = Worker()
 
     async def check(self, *, fix: bool = False) -> Checked:
         """Examine the vault; a second caller waits for the answer of the first."""
@@ -124,13 +129,15 @@ class Upkeep:
 
 
 def routes(service: Service) -> list[BaseRoute]:
-    kept = Upkeep(service)
+    kept, attempts = Upkeep(service), Attempts()
     return [
         Route("/upkeep", partial(overview, service, kept)),
         Route("/upkeep/vectors", partial(vectors, service, kept)),
         Route("/upkeep/check", partial(examine, service, kept, False), methods=["POST"]),
         Route("/upkeep/repair", partial(examine, service, kept, True), methods=["POST"]),
         Route("/upkeep/embed", partial(embed, service, kept), methods=["POST"]),
+        Route("/upkeep/work", partial(work, service, kept), methods=["GET", "POST"]),
+        Route("/unlock", partial(unlock, service, attempts), methods=["POST"]),
     ]
 
 
@@ -142,10 +149,11 @@ async def overview(service: Service, kept: Upkeep, request: Request) -> Response
         "size": sized(stats["bytes"]),
         "models": models,
         "groups": shares(stats),
-        "settings": shown_settings(service.engine),
-        "config": str(service.engine.home / "config.toml"),
         "degraded": degraded(service.engine, models),
+        "admin": None,
     }
+    if service.engine.may(ADMIN):
+        values["admin"] = await service.ask(looked_after, service.engine)
     return page("upkeep.html", request, values | state(service, kept, stats))
 
 
@@ -161,6 +169,7 @@ def state(service: Service, kept: Upkeep, stats: dict[str, Any]) -> dict[str, An
         "failure": kept.failure,
         "frozen": service.engine.read_only,
         "checked": kept.checked,
+        "work": kept.work,
         "about": ABOUT,
         "now": service.engine.now(),
     }
@@ -205,6 +214,36 @@ async def embed(service: Service, kept: Upkeep, request: Request) -> Response:
     return RedirectResponse("/upkeep#vectors", status_code=303)
 
 
+async def work(service: Service, kept: Upkeep, request: Request) -> Response:
+    """Begin one of the jobs, and how far it is: a piece, or back to the page without script."""
+
+    async def answered() -> Response:
+        if request.method == "POST":
+            form = {name: values[-1] for name, values in (await submitted(request)).items()}
+            kept.work.start(service.engine, form.pop("do", ""), form)
+        return page("_work.html", request, {"work": kept.work})
+
+    if request.method == "POST" and "piece" not in request.query_params:
+        await answered()
+        return RedirectResponse("/upkeep#work", status_code=303)
+    return await _in_place(request, answered)
+
+
+async def unlock(service: Service, attempts: Attempts, request: Request) -> Response:
+    """Open the locked vault with the passphrase of the form, which goes no further. Who guesses
+    waits, as with tokens: each try costs the server a quarter of a second."""
+    address = request.client.host if request.client else ""
+    if wait_s := attempts.wait_s(address):
+        raise HTTPException(429, f"Too many wrong passphrases. Try again in {wait_s} s.")
+    form = await submitted(request)
+    try:
+        await service.ask(service.engine.unlock, form.get("passphrase", [""])[-1])
+    except Locked:
+        attempts.failed(address)
+        raise
+    return RedirectResponse("/", status_code=303)
+
+
 async def _in_place(request: Request, answered: Callable[[], Any]) -> Response:
     """The piece, or the error in its place."""
     try:
@@ -244,6 +283,18 @@ def degraded(engine: Recollect, models: list[Model]) -> list[str]:
     return sentences
 
 
+def looked_after(engine: Recollect) -> dict[str, Any]:
+    """What only an administrator sees. A policy's outcome is what it would do now."""
+    tidies = engine.may(WRITE, DELETE, ADMIN)
+    return {
+        "folders": engine.folders(),
+        **engine.known_places()._asdict(),
+        "policies": engine.tidy(dry_run=True) if tidies else [],
+        "settings": engine.configured(),
+        "config": str(engine.home / "config.toml"),
+    }
+
+
 def shares(stats: dict[str, Any]) -> list[tuple[str, list[Share]]]:
     """Memories by tier, kind and project, as parts of all of them."""
     whole = max(stats["memories"], 1)
@@ -269,29 +320,6 @@ def shares(stats: dict[str, Any]) -> list[tuple[str, list[Share]]]:
             parts.append(Share(f"{len(rest):,} others", count, round(100 * count / whole, 2)))
         groups.append((label, parts))
     return groups
-
-
-def shown_settings(engine: Recollect) -> list[tuple[str, str]]:
-    """The settings that decide how searches go."""
-    settings = engine.settings
-    rows: list[tuple[str, object]] = [
-        ("search.recipe", settings.search.recipe),
-        ("search.literal", settings.search.literal),
-        ("embedding.provider", settings.embedding.provider),
-        ("embedding.model", settings.embedding.model),
-        ("embedding.base_url", settings.embedding.base_url),
-        ("rerank.provider", settings.rerank.provider),
-        ("rerank.model", settings.rerank.model),
-        ("rerank.base_url", settings.rerank.base_url),
-        ("rerank.budget_ms", settings.rerank.budget_ms),
-        ("context.semantic", settings.context.semantic),
-        ("context.topup_recent", settings.context.topup_recent),
-    ]
-    return [(name, _text(value)) for name, value in rows if value != ""]
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def sized(count: int) -> str:

@@ -13,6 +13,7 @@ import apsw
 import msgspec
 
 from recollect.errors import Damaged, StoreError
+from recollect.store.sqlite import cipher
 from recollect.store.sqlite.cipher import KeySource, Sealed
 from recollect.store.sqlite.damage import note_damage, refuse_damaged, remove_note
 from recollect.store.sqlite.errors import as_store_errors
@@ -252,6 +253,15 @@ class Database:
     def locked(self) -> bool:
         """Whether this is an encrypted vault that is open at the moment."""
         return self.sealed is not None
+
+    def unlock(self, key_of: Callable[[bytes], bytes]) -> None:
+        """Open the vault with the key that is made of its header; nothing to do where it is open
+        or not locked. Locked where the key is wrong."""
+        header = None if self.locked else cipher.header_at(self.path)
+        if header is not None:
+            self._opener.sealed = Sealed(key_of(header), header)
+            with self.translated(counts=True):
+                self.connection().execute("SELECT 1 FROM memories LIMIT 1").fetchall()
 
     def seal(self, idle_s: float) -> bool:
         """Forget the key and close every connection if the vault was not used for `idle_s` seconds.

@@ -4,12 +4,18 @@
 const { piece, toast } = await import(document.querySelector('script[src*="/base.js"]').src);
 
 const health = document.querySelector("[data-check-piece]");
+const work = document.querySelector("[data-work-piece]");
 const vectors = document.querySelector("[data-vectors-piece]");
 const EVERY = 1000;
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
   const checking = form.matches("[data-check], [data-repair]");
+  if (form.matches("[data-job]")) {
+    event.preventDefault();
+    await show(work, () => send(form));
+    return follow();
+  }
   if (!checking && !form.matches("[data-embed]")) return;
   event.preventDefault();
   form.querySelector("button").disabled = true;
@@ -28,6 +34,24 @@ document.addEventListener("submit", async (event) => {
 });
 
 if (vectors.querySelector("[data-running]")) watch();
+if (work.querySelector("[data-running]")) follow();
+
+// What takes long, until it is done; then the lists that it may have changed.
+function follow() {
+  if (!work.querySelector("[data-running]")) return refresh();
+  setTimeout(async () => {
+    await show(work, () => piece("/upkeep/work"));
+    follow();
+  }, EVERY);
+}
+
+async function refresh() {
+  const done = work.querySelector("[data-outcome]")?.textContent;
+  if (!done) return;
+  toast(done);
+  const made = new DOMParser().parseFromString(await piece("/upkeep"), "text/html");
+  for (const part of document.querySelectorAll("[data-refresh]")) part.replaceWith(made.getElementById(part.id));
+}
 
 function watch() {
   if (!vectors.querySelector("[data-running]")) return settle();
@@ -47,7 +71,7 @@ function settle() {
 }
 
 async function send(form) {
-  const answer = await fetch(`${form.getAttribute("action")}?piece=1`, { method: "POST", headers: { Accept: "text/html" } })
+  const answer = await fetch(`${form.getAttribute("action")}?piece=1`, { method: "POST", headers: { Accept: "text/html" }, body: new URLSearchParams(new FormData(form)) })
     .catch(() => { throw new Error("The server cannot be reached; is it still running?"); });
   const reply = await answer.text();
   if (!answer.ok && !reply.includes("data-problem")) throw new Error(`The server answered ${answer.status}.`);

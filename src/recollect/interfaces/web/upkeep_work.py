@@ -1,0 +1,113 @@
+"""Long work that the page of upkeep begins: one piece at a time, in a thread, with its progress."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from recollect.auth.capabilities import ADMIN, DELETE, WRITE
+from recollect.engine import Recollect
+from recollect.errors import RecollectError, UserError
+from recollect.present.words import counted
+
+# Of a folder, how much is done of how much; of the rest, how much more.
+Progress = Callable[..., None]
+Form = Mapping[str, str]
+
+
+def _reindex(engine: Recollect, form: Form, progress: Progress) -> str:
+    made = engine.reindex(everything="everything" in form, progress=progress)
+    return f"The indexes are rebuilt, and {counted(made, 'vector')} made."
+
+
+def _backup(engine: Recollect, form: Form, progress: Progress) -> str:
+    made = engine.backup()
+    return f"Saved and verified: {made.file}, with {counted(made.holds.memories, 'memory')}."
+
+
+def _measure(engine: Recollect, form: Form, progress: Progress) -> str:
+    spent = engine.measure()
+    if not spent:
+        return "No model takes part, so there is nothing to measure."
+    return "; ".join(f"{name}: {ms:,.1f} ms" for name, ms in spent.items()) + "."
+
+
+def _tidy(engine: Recollect, form: Form, progress: Progress) -> str:
+    return " ".join(outcome.sentence for outcome in engine.tidy()) or "There are no policies."
+
+
+def _sync(engine: Recollect, form: Form, progress: Progress) -> str:
+    path, project = form.get("path", "").strip(), form.get("project", "").strip()
+    if not path:
+        raise UserError("Name the folder by its whole path, such as /home/me/notes.")
+    follow = True if "follow" in form else None
+    done = engine.add_folder(path, project=project or None, follow=follow, progress=progress)
+    said = [f"{count:,} {what}" for what, count in done.files.items()]
+    return f"{path}: {', '.join(said) or 'no file changed'}."
+
+
+def _remove(engine: Recollect, form: Form, progress: Progress) -> str:
+    gone = engine.remove_folder(form.get("path", ""))
+    return f"Removed. {counted(gone, 'memory')} of its files went to the trash; the files stay."
+
+
+class Job(NamedTuple):
+    """What is done, what that is called while it goes on, and what the caller needs for it."""
+
+    run: Callable[[Recollect, Form, Progress], str]
+    title: str
+    needs: tuple[str, ...] = (ADMIN,)
+
+
+JOBS = {
+    "reindex": Job(_reindex, "Rebuilding the indexes"),
+    "backup": Job(_backup, "Copying the vault"),
+    "measure": Job(_measure, "Measuring the models"),
+    "tidy": Job(_tidy, "Applying the policies", (WRITE, DELETE, ADMIN)),
+    "sync": Job(_sync, "Reading the folder", (WRITE, ADMIN)),
+    "remove": Job(_remove, "Removing the folder", (DELETE, ADMIN)),
+}
+
+
+class Worker:
+    """The work that goes on, or was done last. A thread of its own, which ends with the process:
+    every job can be begun again."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self.title = self.outcome = self.problem = ""
+        self.running = False
+        self.done, self.total = 0, 0
+
+    def start(self, engine: Recollect, name: str, form: Form) -> None:
+        if name not in JOBS:
+            raise UserError(f"There is no work {name!r}; there are: {', '.join(JOBS)}.")
+        job = JOBS[name]
+        engine.require(*job.needs, action=f"upkeep {name}")
+        with self._guard:
+            if self.running and self.title == job.title:
+                return
+            if self.running:
+                raise UserError(f"{self.title} goes on still. Wait until it is done.")
+            self.title, self.outcome, self.problem = job.title, "", ""
+            self.running, self.done, self.total = True, 0, 0
+        arguments = (engine, job, form)
+        threading.Thread(
+            target=self._run, args=arguments, name="recollect-upkeep", daemon=True
+        ).start()
+
+    def _run(self, engine: Recollect, job: Job, form: Form) -> None:
+        try:
+            self.outcome = job.run(engine, form, self._progress)
+        except RecollectError as error:
+            self.problem = str(error)
+        except Exception:
+            self.problem = "It failed unexpectedly; the log says where."
+            raise
+        finally:
+            self.running = False
+
+    def _progress(self, done: int, total: int | None = None) -> None:
+        self.done = done if total is not None else self.done + done
+        self.total = total or 0
