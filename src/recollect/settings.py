@@ -300,9 +300,9 @@ class StoreSettings(Struct, frozen=True, forbid_unknown_fields=True):
     `max_staleness_s`: how old what they tell may be while the primary cannot be asked."""
 
     url: str = ""
+    vault: VaultName = "main"
     read_url: str = ""
     max_staleness_s: Staleness = 60.0
-    vault: VaultName = "main"
     retry_s: Seconds = 30.0
 
 
