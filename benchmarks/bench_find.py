@@ -77,26 +77,35 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     args = parser.parse_args()
     compile_package()
-    times: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as home:
         environment = os.environ | {
             "RECOLLECT_HOME": home,
             "RECOLLECT_EMBEDDING__PROVIDER": "none",
             "RECOLLECT_RERANK__PROVIDER": "none",
-            "TERM": "xterm-256color",
         }
         with Recollect(home=home, environment=environment) as memory:
             memory.save_all([draft(row) for row in passages(args.data, args.memories)])
-        for question in questions(args.data, args.runs):
-            for name, seconds in measured(environment, question[:TYPED]):
-                times.setdefault(name, []).append(seconds * 1000)
+        tell(typed(environment, questions(args.data, args.runs)))
+
+
+def typed(environment: dict[str, str], asked: list[str]) -> dict[str, list[float]]:
+    """The milliseconds of each event, while these questions are typed."""
+    environment = environment | {"TERM": "xterm-256color"}
+    times: dict[str, list[float]] = {}
+    for question in asked:
+        for name, seconds in measured(environment, question[:TYPED]):
+            times.setdefault(name, []).append(seconds * 1000)
+    return times
+
+
+def tell(times: dict[str, list[float]]) -> None:
     bare = median(times["python -c pass"])
     limits = {"first paint": FIRST_PAINT_MS, "key to echo": KEY_MS, "key to results": KEY_MS}
     for name, spent in times.items():
         wanted = f"  (at most {limits[name]} ms)" if name in limits else ""
         high = sorted(spent)[int(0.95 * (len(spent) - 1))]
         print(
-            f"{name:<16}{median(spent):>8.1f} ms{median(spent) / bare:>7.2f} ×"
+            f"{name:<26}{median(spent):>8.1f} ms{median(spent) / bare:>8.2f} ×"
             f"  95 %: {high:.1f} ms{wanted}"
         )
 

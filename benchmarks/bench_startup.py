@@ -1,5 +1,5 @@
 """Start-up: whole commands against `python -c pass`, on a vault of 10,000 memories; a search by a
-running server; the MCP server until its first answer.
+running server; what a shell asks when an id is completed; the MCP server until its first answer.
 
 Each is run many times, interleaved, so that a busy machine slows all of them alike; medians. The
 package is compiled first, as an installer does.
@@ -29,7 +29,8 @@ WANTED = {
     "the same by a server": 4.0,
 }
 MCP = "recollect mcp, to answer"
-FIRST_ANSWER_MS = 250
+COMPLETION = "completion of an id"
+WANTED_MS = {MCP: 250, COMPLETION: 60}
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -40,6 +41,7 @@ INITIALIZE = {
         "clientInfo": {"name": "bench", "version": "1"},
     },
 }
+QUERY = ("search", "world championship long-distance runner", "--recipe", "vault", "--json")
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 
 
@@ -56,15 +58,19 @@ def main() -> None:
             "RECOLLECT_EMBEDDING__PROVIDER": "none",
             "RECOLLECT_RERANK__PROVIDER": "none",
         }
+        rows = passages(args.data, args.memories)
         with Recollect(home=home, environment=environment) as memory:
-            memory.save_all([draft(row) for row in passages(args.data, args.memories)])
-        times = measured(environment, args.runs)
+            memory.save_all([draft(row) for row in rows])
+        tell(measured(environment, args.runs, rows[0]["id"]))
+
+
+def tell(times: dict[str, list[float]], wanted: dict[str, float] = WANTED) -> None:
+    """Each median, and how many times that of Python itself it is."""
     bare = median(times["python -c pass"])
     for name, spent in times.items():
-        wanted = f"  (at most {WANTED[name]:g} ×)" if name in WANTED else ""
-        if name == MCP:
-            wanted = f"  (at most {FIRST_ANSWER_MS} ms)"
-        print(f"{name:<26}{median(spent) * 1000:>8.1f} ms{median(spent) / bare:>8.2f} ×{wanted}")
+        limit = f"  (at most {wanted[name]:g} ×)" if name in wanted else ""
+        limit = f"  (at most {WANTED_MS[name]} ms)" if name in WANTED_MS else limit
+        print(f"{name:<26}{median(spent) * 1000:>8.1f} ms{median(spent) / bare:>8.2f} ×{limit}")
 
 
 def compile_package() -> None:
@@ -72,30 +78,41 @@ def compile_package() -> None:
     compileall.compile_dir(str(Path(recollect.__file__).parent), quiet=1)
 
 
-def measured(environment: dict[str, str], runs: int) -> dict[str, list[float]]:
-    query = ["search", "world championship long-distance runner", "--recipe", "vault", "--json"]
+def commands(environment: dict[str, str], id: str) -> dict[str, Callable[[], None]]:
+    """What starts, answers and ends by itself."""
 
     def run(*command: str) -> Callable[[], None]:
         return lambda: _run(command, environment)
 
-    works: dict[str, Callable[[], None]] = {
+    return {
         "python -c pass": run(sys.executable, "-c", "pass"),
         "recollect --version": run(RECOLLECT, "--version"),
-        "recollect search --json": run(RECOLLECT, *query, "--no-server"),
-        "the same by a server": run(RECOLLECT, *query),
-        MCP: lambda: _first_answer(environment),
+        "recollect search --json": run(RECOLLECT, *QUERY, "--no-server"),
+        COMPLETION: run(RECOLLECT, "completion", "--line", "show", id[:-1]),
     }
+
+
+def in_turn(works: dict[str, Callable[[], None]], runs: int) -> dict[str, list[float]]:
+    """How long each takes, so many times, one after the other."""
     times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(runs):
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            times[name].append(time.perf_counter() - start)
+    return times
+
+
+def measured(environment: dict[str, str], runs: int, id: str) -> dict[str, list[float]]:
+    works = commands(environment, id)
+    works["the same by a server"] = lambda: _run((RECOLLECT, *QUERY), environment)
+    works[MCP] = lambda: _first_answer(environment)
     serve = [RECOLLECT, "serve", "--port", "0"]
     with subprocess.Popen(serve, env=environment, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         while b"Log in" not in server.stdout.readline():
             pass
-        for _ in range(runs):
-            for name, work in works.items():
-                start = time.perf_counter()
-                work()
-                times[name].append(time.perf_counter() - start)
+        times = in_turn(works, runs)
         server.terminate()
     return times
 
