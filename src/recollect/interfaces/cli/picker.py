@@ -42,7 +42,29 @@ from recollect.interfaces.cli.picker_text import list_lines, preview_lines, stat
 from recollect.types import Memory, Search
 
 ESCAPE_S = 0.05  # after it Esc is a key of its own, and not the beginning of another one
+ECHO_S = 0.02  # nobody sees that what is typed is shown so much later
 Work = Callable[[Recollect], object]
+
+
+class PatientScreen(Application[Item | None]):
+    """Paints what was typed together with its results, where those come at once: painting takes as
+    long as a search, and a search takes longer while something is painted."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def hold(self) -> None:
+        """Paint in a moment, whatever else wants to be painted before."""
+        self._late = self._late or asyncio.get_running_loop().call_later(ECHO_S, self.paint)
+
+    def paint(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+        self.invalidate()
+
+    def invalidate(self) -> None:
+        if self._late is None:
+            super().invalidate()
 
 
 class Picker:
@@ -72,7 +94,7 @@ class Picker:
         self._words = Buffer(
             document=Document(search.query), multiline=False, on_text_changed=self._typed
         )
-        self.app: Application[Item | None] = Application(
+        self.app = PatientScreen(
             layout=self._layout(),
             key_bindings=self._keys(),
             full_screen=True,
@@ -121,6 +143,8 @@ class Picker:
     def _typed(self, words: Buffer) -> None:
         self._place, self._scrolled, self._said = 0, 0, ""
         self._ask()
+        if self._answers is not None:
+            self.app.hold()
 
     def _show(self, answer: Answer) -> None:
         """Show the answer. Whoever has gone down the list stays with the memory."""
@@ -130,7 +154,7 @@ class Picker:
         if self._place and before is not None and before.memory.id in ids:
             self._place = ids.index(before.memory.id)
         self._place = max(0, min(self._place, len(ids) - 1))
-        self.app.invalidate()
+        self.app.paint()
 
     @property
     def item(self) -> Item | None:
