@@ -229,3 +229,26 @@ def test_an_interrupt_leaves_nothing_behind(home: Home, dataset: Path, tmp_path:
 def test_json_is_all_that_is_printed(home: Home, dataset: Path) -> None:
     done = home.on_terminal("eval", str(dataset), "--json", "--recipe", "grep")
     assert json.loads(done.out)["recipes"].keys() == {"grep"}
+
+
+def test_installed_models_are_compared_on_ones_own_questions(home: Home, tmp_path: Path) -> None:
+    built_in = {"RECOLLECT_EMBEDDING__PROVIDER": "builtin"}
+    refused(home.call("eval", "--own", "--models"), "no questions of your own yet")
+    for id, title in (("a", "Die Heizung entlüften"), ("b", "Tide tables"), ("c", "Mooring")):
+        home.save("--id", id, "--title", title)
+    home.call("eval", "init")
+    assert home.call("eval", "add", "bleed the radiator", "a").code == 0
+    assert home.call("feedback", "when is high water", "b", "--accept").code == 0
+    before = home.call("export").out
+    found = home.json("eval", "--own", "--models", "--no-rerank", using=built_in)
+    as_its_schema("eval", found)
+    assert (found["queries"], found["documents"]) == (2, 3)
+    assert list(found["recipes"]) == ["bge-small-en-v1.5", "multilingual"]
+    assert found["advice"].startswith("Keep bge-small-en-v1.5: the difference is within")
+    assert home.call("export").out == before
+    assert home.json("stats")["vectors"] == 0, "The vault itself gets no vectors."
+    told = home.call("eval", "--own", "--models", "--no-rerank", "--queries", "1", using=built_in)
+    assert told.out.splitlines()[2].split()[:2] == ["model", "nDCG@10"]
+    assert list(home.json("eval", "--own")["recipes"]) == ["vault", "grep", "bm25"]
+    wrong_usage(home.call("eval", "--own", str(tmp_path)), "recollect eval --own")
+    wrong_usage(home.call("eval", "--own", "--models", "--recipe", "bm25"), "leave --recipe out")

@@ -647,6 +647,8 @@ class Slow(Reads):
 class WithReader:
     """The real embedder, and a reranker of one's own."""
 
+    serves_former = False
+
     def __init__(self, models: ActiveModels, reranker: Reranker | None, budget_ms: int) -> None:
         self._models = models
         self._reranker = reranker

@@ -39,23 +39,25 @@ UNDATED = datetime(2026, 1, 1, tzinfo=UTC)
 
 @contextmanager
 def opened(
-    folder: Path, settings: Settings, environment: Mapping[str, str], cache: Cache
+    source: Path | Dataset, settings: Settings, environment: Mapping[str, str], cache: Cache
 ) -> Iterator[Evaluation]:
-    """Open a gold set over the user's own vault, or a data set in a temporary vault.
+    """Open a gold set over the user's own vault, or a data set in a temporary vault, by its folder
+    or as it was loaded.
 
     The clock of a data set stands still at its newest document, so that ages are the same in every
     run.
     """
-    if is_gold(folder):
+    if isinstance(source, Path) and is_gold(source):
         with Recollect(settings=settings, environment=environment) as memory:
             # Vectors of a locked vault must not be in an unencrypted file.
             safe = Cache(None) if memory.store.database.locked else cache
             kept = CachedModels(settings, environment, safe)
+            kept.vault_model = memory.models.vault_model
             with _swapped(memory, kept) as live:
-                yield Evaluation(load_gold(folder, memory), memory, live, kept)
+                yield Evaluation(load_gold(source, memory), memory, live, kept)
         return
     kept = CachedModels(settings, environment, cache)
-    dataset = load(folder)
+    dataset = load(source) if isinstance(source, Path) else source
     moment = _newest(dataset)
     with (
         tempfile.TemporaryDirectory(prefix="recollect-eval-") as place,

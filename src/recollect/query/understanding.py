@@ -212,7 +212,7 @@ class Understanding:
         """The keywords, each with the words that a typing error may have made it of. Of a list only
         those that its memories must hold: what was read as a filter stands in no passage."""
         words = self.asked.words if self.lists else self.keywords
-        forms = ((word, *self.corrections.get(word, ())) for word in words)
+        forms = ((word, *self.also(word)) for word in words)
         return list(dict.fromkeys(form for each in forms for form in each))[: fts5.MOST_TERMS]
 
     @cached_property
@@ -299,7 +299,43 @@ class Understanding:
         """The words with a capital letter, but for the first: any sentence begins with one."""
         return frozenset(word.lower() for word in words(self._text)[1:] if not word.islower())
 
-    # Typing errors
+    # Other languages, and typing errors
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages other than English that the query may be in."""
+        from recollect.query.function_words import languages_of  # noqa: PLC0415  start-up time
+
+        return () if self._literal else languages_of(lowered(self._text))
+
+    @cached_property
+    def forms(self) -> dict[str, list[str]]:
+        """For each keyword that stands nowhere in the vault, its other forms that do, where the
+        index does not stem the query's language."""
+        unknown = [word for word in self.keywords if word not in self.frequencies]
+        if not self.languages or not unknown:
+            return {}
+        from recollect.query.word_forms import other_forms  # noqa: PLC0415  start-up time
+
+        beginning = self._store.vocabulary.beginning
+        found = {word: other_forms(word, self.languages, beginning) for word in unknown}
+        return {word: forms for word, forms in found.items() if forms}
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """The keywords of the corrected query, in another language than English with the other
+        forms of unknown ones, and without the words that its questions are asked with."""
+        found = keywords(self.corrected)
+        if not self.languages:
+            return found
+        from recollect.query.function_words import without_function_words  # noqa: PLC0415  start-up time
+
+        telling = without_function_words(found, self.languages)
+        return [form for word in telling for form in (word, *self.forms.get(word, ()))]
+
+    def also(self, word: str) -> Sequence[str]:
+        """What is searched for beside this keyword: other forms of it, or what was meant by it."""
+        return self.forms.get(word) or self.corrections.get(word) or ()
 
     @cached_property
     def corrections(self) -> dict[str, list[str]]:
@@ -315,7 +351,10 @@ class Understanding:
         unknown = [
             word
             for word in self.keywords
-            if word in typed and word not in self.frequencies and word not in self._ignored
+            if word in typed
+            and word not in self.frequencies
+            and word not in self._ignored
+            and word not in self.forms
         ]
         found = {word: corrections.meant(typed[word]) for word in unknown[:MOST_CORRECTED]}
         return {word: meant for word, meant in found.items() if meant}

@@ -41,7 +41,9 @@ class Keyword(Channel, frozen=True, tag="keyword"):
     `boolean` (all must match, or as the operators AND, OR, NOT and NEAR say), `subwords` (parts of
     identifiers, and neighbouring characters of scripts without spaces, any may match).
     `correct_typos` searches, instead of a word that stands nowhere in the vault, for the words that
-    typing errors may have made it of.
+    typing errors may have made it of. `languages` reads `keywords` of a query in another language
+    than English by that language: without its question words and articles, and with the other forms
+    of a word that stands nowhere.
     """
 
     about = "holds the words"
@@ -55,6 +57,7 @@ class Keyword(Channel, frozen=True, tag="keyword"):
     kind: str | None = None
     without_kinds: tuple[str, ...] = ()
     correct_typos: bool = False
+    languages: bool = False
 
     @property
     def corrects_typos(self) -> bool:
@@ -78,7 +81,10 @@ class Keyword(Channel, frozen=True, tag="keyword"):
 
     def matches(self, context: SearchContext) -> tuple[KeywordIndexName, str] | None:
         text = context.understanding.corrected if self.correct_typos else context.search.query
-        expression = READINGS[self.reading](text, tuple(self.columns))
+        if self.languages and self.reading == "keywords":
+            expression = fts5.any_of(context.understanding.terms)
+        else:
+            expression = READINGS[self.reading](text, tuple(self.columns))
         if expression and set(self.columns) != set(COLUMNS[self.index]):
             expression = fts5.within(self.columns, expression)
         return (self.index, expression) if expression else None

@@ -53,6 +53,7 @@ BLEND = Recipe(
             reading="keywords",
             depth=DEPTH,
             correct_typos=True,
+            languages=True,
         ),
         Keyword(
             name="subwords",

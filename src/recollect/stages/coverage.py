@@ -101,7 +101,7 @@ def _shares(word: str, query: Understanding, texts: Sequence[MemoryText]) -> lis
     """How much of a word each text holds: all or nothing, but of a run of words without spaces
     between them the share of its pieces, each counted by its rarity among the texts."""
     if WORD.fullmatch(word):
-        forms = [query.stems_of(form) for form in (word, *query.corrections.get(word, ()))]
+        forms = [query.stems_of(form) for form in (word, *query.also(word))]
         whole = [float(any(stems <= text.every_stem for stems in forms)) for text in texts]
     else:
         whole = [float(folded(word) in text.folded) for text in texts]

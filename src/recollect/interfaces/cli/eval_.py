@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import msgspec
 
 from recollect.engine import Recollect
 from recollect.evals.cache import FILE, Cache, cache_folder
+from recollect.evals.datasets import Dataset, load
 from recollect.evals.evaluation import opened
 from recollect.evals.gold import Added, add, gold_folder, init
 from recollect.evals.metrics import trec_eval
+from recollect.evals.own_models import compared_models, own_dataset
 from recollect.evals.report import report, write_runs
+from recollect.evals.runs import RecipeOutcome
 from recollect.interfaces.cli.arguments import WrongUsage, add_json, wrong_call
 from recollect.interfaces.cli.output import (
     BOLD,
@@ -34,18 +38,20 @@ from recollect.settings import Rerank, home_folder, load_settings
 EXAMPLE = (
     "  recollect eval ./my-data\n"
     "  recollect eval ./my-data --recipe gnosis --recipe bm25 --queries 100 --json\n"
+    "  recollect eval --own --models\n"
     "  recollect eval init\n"
     '  recollect eval add "how do we refresh tokens" auth-jwt-001'
 )
-USAGE = """recollect eval [-h] [--recipe NAME]... [--queries N] [--seed N] [--no-rerank]
-                      [--no-cache] [--run-dir FOLDER] [--json] DATASET
+USAGE = """recollect eval [-h] [--recipe NAME]... [--models] [--queries N] [--seed N] [--no-rerank]
+                      [--no-cache] [--run-dir FOLDER] [--json] DATASET | --own
        recollect eval init [FOLDER]
        recollect eval add [--grade N] [--gold FOLDER] [--json] QUERY ID [ID ...]"""
 ABOUT = """
 
 The figures are nDCG@10, MRR@10 and recall@10, each with a 95 % interval, and the time of an answer.
 DATASET is a folder in BEIR's layout, or a gold set: `init` creates one for your own vault, `add`
-adds to it.
+adds to it. With --own the questions are those of your gold set and of your feedback, over a copy of
+your newest memories; --models compares the installed embedding models, and says which one to use.
 
 Quality and time are measured separately. For quality, every question is asked, the models' outputs
 are cached, and the reranker has no time limit: the figures do not depend on the machine. For time,
@@ -55,7 +61,7 @@ reranker's time limit. `reached` is the share of the candidates that it read wit
 OPTIONS = {
     "init": (),
     "add": ("grade", "gold", "json"),
-    "": ("recipe", "queries", "seed", "no_rerank", "no_cache", "run_dir", "json"),
+    "": ("recipe", "own", "models", "queries", "seed", "no_rerank", "no_cache", "run_dir", "json"),
 }
 # What the table is sorted by.
 BEST = "ndcg@10"
@@ -67,7 +73,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words",
         metavar="DATASET",
-        nargs="+",
+        nargs="*",
         help="a folder with corpus.jsonl, queries.jsonl and qrels.tsv, each plain, .gz or .xz; "
         "or a gold set; for a folder called init or add, write ./init or ./add",
     )
@@ -77,6 +83,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a recipe, or grep, bm25, dense; repeatable; the others are compared with the first "
         "(default: the settings' recipe, and all three)",
+    )
+    parser.add_argument(
+        "--own", action="store_true", help="your gold set and feedback instead of a data set"
+    )
+    parser.add_argument(
+        "--models", action="store_true", help="compare embedding models instead of recipes"
     )
     parser.add_argument("--queries", type=int, metavar="N", help="use only N of the questions")
     parser.add_argument(
@@ -101,7 +113,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    action = args.words[0] if args.words[0] in ("init", "add") else ""
+    action = args.words[0] if args.words[:1] in (["init"], ["add"]) else ""
     for name in set().union(*OPTIONS.values()) - set(OPTIONS[action]):
         if getattr(args, name) is not None and getattr(args, name) is not False:
             option = name.replace("_", "-")
@@ -112,11 +124,13 @@ def run(args: argparse.Namespace) -> int:
         return _init(args.words[1:])
     if action == "add":
         return _add(args, args.words[1:])
-    if len(args.words) > 1:
-        raise wrong_call("eval DATASET")
+    if len(args.words) != (0 if args.own else 1):
+        raise wrong_call("eval DATASET, or recollect eval --own")
+    if args.models and args.recipe:
+        raise WrongUsage("--models compares models with the settings' recipe; leave --recipe out.")
     if args.queries is not None and args.queries < 1:
         raise WrongUsage(f"--queries must be at least 1, not {args.queries}.")
-    return _evaluate(args, Path(args.words[0]))
+    return _evaluate(args, None if args.own else Path(args.words[0]))
 
 
 def _init(words: list[str]) -> int:
@@ -140,7 +154,7 @@ def _add(args: argparse.Namespace, words: list[str]) -> int:
     return 0
 
 
-def _evaluate(args: argparse.Namespace, folder: Path) -> int:
+def _evaluate(args: argparse.Namespace, folder: Path | None) -> int:
     trec_eval()  # where it is absent, that is said before the work
     settings = load_settings(home_folder(os.environ))
     if args.no_rerank:
@@ -148,7 +162,18 @@ def _evaluate(args: argparse.Namespace, folder: Path) -> int:
     cache = Cache(None if args.no_cache else cache_folder(os.environ) / FILE)
     seed = args.seed or 0
     try:
-        with opened(folder, settings, os.environ, cache) as bench:
+        source: Path | Dataset
+        if folder is None:
+            with Recollect() as memory:
+                source = own_dataset(memory)
+        else:
+            source = load(folder) if args.models else folder
+        if isinstance(source, Dataset) and args.models:
+            found, outcomes = compared_models(
+                source, settings, os.environ, cache, progress, queries=args.queries, seed=seed
+            )
+            return _report(args, found, source, outcomes)
+        with opened(source, settings, os.environ, cache) as bench:
             contestants, left_out = bench.contestants(args.recipe or ())
             asked = bench.questions(args.queries, seed)
             vectors = any(contestant.uses_vectors for contestant in contestants)
@@ -167,10 +192,19 @@ def _evaluate(args: argparse.Namespace, folder: Path) -> int:
                 models=bench.models(),
                 left_out=left_out,
             )
-            if args.run_dir is not None:
-                write_runs(Path(args.run_dir), bench.dataset, outcomes)
+            return _report(args, found, bench.dataset, outcomes)
     finally:
         cache.close()
+
+
+def _report(
+    args: argparse.Namespace,
+    found: dict[str, Any],
+    dataset: Dataset,
+    outcomes: Sequence[RecipeOutcome],
+) -> int:
+    if args.run_dir is not None:
+        write_runs(Path(args.run_dir), dataset, outcomes)
     if args.json:
         print_json(found)
     else:
@@ -187,6 +221,8 @@ def _tell(found: dict[str, Any]) -> None:
     print()
     for line in _remarks(found):
         print(styled(line, DIM))
+    if "advice" in found:
+        print(visible(found["advice"]))
     for line in _warnings(found):
         print(styled(f"! {visible(line)}", YELLOW))
 
@@ -199,7 +235,8 @@ def _table(found: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         for pair in found["comparisons"]
         if pair["measure"] == BEST
     }
-    heading = ["recipe", "nDCG@10", "95 % interval", "MRR@10", "recall@10", "p50", "p95"]
+    of = "model" if "advice" in found else "recipe"
+    heading = [of, "nDCG@10", "95 % interval", "MRR@10", "recall@10", "p50", "p95"]
     if apart:
         heading.insert(3, f"vs {next(iter(recipes))}")
     rows = []

@@ -186,7 +186,7 @@ SCHEMAS: dict[str, Any] = {
     "eval": _object(
         "Evaluation", dataset=str, documents=Count, queries=Count, not_scored=Count,
         recipes=dict[str, dict[str, Any]], left_out=dict[str, str], problems=Counts, version=str,
-        models=ModelNames,
+        models=ModelNames, advice=MaybeText,
         comparisons=_rows(
             "Comparison", recipe=str, against=str, measure=str, difference=float,
             ci95=tuple[float, float], p=float,

@@ -1,0 +1,57 @@
+"""Other forms of a word that a vault holds: the index stems English alone.
+
+snowballstemmer has a stemmer for each language. They were measured on XQuAD (docs/models.md): what
+is listed here finds more with them; German, Spanish and Turkish find no more, French, Italian,
+Portuguese and Dutch are not in that set.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import takewhile
+from types import ModuleType
+from typing import Any
+
+STEMMED = frozenset(("russian", "romanian", "greek", "arabic"))
+FEWEST_LETTERS = 3  # that all forms of a word begin with
+LONGEST_ENDING = 6
+# Each is stemmed, in 50 µs; of more words that begin alike, the most frequent ones.
+MOST_STEMMED = 200
+MOST_FORMS = 8
+
+
+def other_forms(
+    word: str, languages: Sequence[str], beginning: Callable[[str, int, int], Mapping[str, int]]
+) -> list[str]:
+    """The words with the same stem that the vault holds, the most frequent first. `beginning` says
+    how many memories hold each word that begins so and has at least and at most so many letters."""
+    found: dict[str, int] = {}
+    for language in STEMMED.intersection(languages):
+        stemmed = _stemmer(language)().stemWord
+        stem = stemmed(word)
+        same = takewhile(lambda two: two[0] == two[1], zip(word, stem, strict=False))
+        start = word[: min(len([*same]), max(FEWEST_LETTERS, len(stem) - 2))]
+        if len(start) >= FEWEST_LETTERS:
+            known = beginning(start, FEWEST_LETTERS, len(word) + LONGEST_ENDING)
+            first = sorted(known, key=lambda form: (-known[form], form))[:MOST_STEMMED]
+            found |= {form: known[form] for form in first if stemmed(form) == stem}
+    return sorted(found, key=lambda form: (-found[form], form))[:MOST_FORMS]
+
+
+@cache
+def _stemmer(language: str) -> Callable[[], Any]:
+    """The class of a stemmer; each call makes a new one, since none may be used by two threads. The
+    package itself imports all of its languages, which takes a fifth of a second: this imports one,
+    by a package of the same folder."""
+    spec = find_spec("snowballstemmer")
+    assert spec is not None
+    package = ModuleType("recollect_stemmers")
+    package.__path__ = list(spec.submodule_search_locations or ())
+    sys.modules.setdefault(package.__name__, package)
+    module = import_module(f"{package.__name__}.{language}_stemmer")
+    made: Callable[[], Any] = getattr(module, f"{language.capitalize()}Stemmer")
+    return made
