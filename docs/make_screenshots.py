@@ -1,6 +1,6 @@
 """Make docs/images/page-*.png: the page over the sample memories, in a real browser.
 
-    python docs/make_screenshots.py     make them anew
+    python docs/make_screenshots.py [NAME…]     make them anew, or those of these names
 
 It needs Chromium (Debian's package `chromium`), starts a server of its own on a free port, and asks
 nobody else. The clock is set, so that ages stay what they are.
@@ -30,6 +30,7 @@ IMAGES = Path(__file__).parent / "images"
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 DESKTOP = (1280, 860)
+SMALL = (960, 560)
 PHONE = (390, 844)
 QUESTION = "/?q=how+do+we+refresh+tokens"
 
@@ -52,11 +53,23 @@ def lab(page: Page) -> None:
     page.wait_for_load_state("networkidle")
 
 
+def live(page: Page) -> None:
+    page.wait_for_selector("[data-feed-state]:not(:empty)")
+
+
+def palette(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    page.wait_for_selector(".palette [role=option]")
+    page.keyboard.type("token")
+    page.wait_for_selector("[aria-label=Memories] [role=option]")
+
+
 def nothing(page: Page) -> None:
     page.wait_for_load_state("networkidle")
 
 
-# File, address, size, theme, what to do before the picture is taken.
+# File, address, size, theme, what to do before the picture is taken. Those of EMPTY show a vault in
+# which nothing is.
 PICTURES = (
     ("page-search", QUESTION, DESKTOP, "light", search),
     ("page-search-dark", QUESTION, DESKTOP, "dark", search),
@@ -65,7 +78,10 @@ PICTURES = (
     ("page-timeline", "/timeline", DESKTOP, "light", nothing),
     ("page-upkeep", "/upkeep", DESKTOP, "light", nothing),
     ("page-project", "/project/harbor-api", DESKTOP, "light", nothing),
+    ("page-live", "/live", SMALL, "light", live),
+    ("page-palette", "/browse", SMALL, "dark", palette),
 )
+EMPTY = (("page-first", "/", SMALL, "light", nothing),)
 
 
 def main() -> int:
@@ -73,9 +89,12 @@ def main() -> int:
     if chromium is None:
         print("There is no Chromium here; Debian's package is named chromium.", file=sys.stderr)
         return 1
-    with serving() as url, sync_playwright() as playwright:
+    with serving() as full, serving(samples=False) as empty, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        for name, address, (width, height), theme, prepare in PICTURES:
+        pictures = [(full, *one) for one in PICTURES] + [(empty, *one) for one in EMPTY]
+        for url, name, address, (width, height), theme, prepare in pictures:
+            if sys.argv[1:] and name not in sys.argv[1:]:
+                continue
             page = browser.new_page(
                 viewport={"width": width, "height": height},
                 color_scheme=theme,  # type: ignore[arg-type]
@@ -92,17 +111,17 @@ def main() -> int:
 
 
 @contextmanager
-def serving() -> Iterator[str]:
+def serving(*, samples: bool = True) -> Iterator[str]:
     """A server over the sample memories, with time enough for the reranker to read them all."""
     with tempfile.TemporaryDirectory() as home:
-        with Recollect(home=home, clock=lambda: NOW) as memory:
-            memory.save_all(list(sample(NOW)))
-            memory.embed_now()
+        if samples:
+            fill(home)
         process = subprocess.Popen(
             [str(Path(sys.executable).with_name("recollect")), "serve", "--port", "0", "--no-auth"],
             env=os.environ
             | {
                 "RECOLLECT_HOME": home,
+                "HOME": home,
                 "RECOLLECT_NOW": NOW.isoformat(),
                 "RECOLLECT_RERANK__BUDGET_MS": "60000",
             },
@@ -121,6 +140,18 @@ def serving() -> Iterator[str]:
         finally:
             process.terminate()
             process.communicate()
+
+
+def fill(home: str) -> None:
+    """The samples, and what two agents do with them."""
+    with Recollect(home=home, clock=lambda: NOW) as memory:
+        memory.save_all(list(sample(NOW)))
+        memory.embed_now()
+    for client, query in (("claude-code", "refresh tokens"), ("codex", "slow shipment list")):
+        with Recollect(home=home, clock=lambda: NOW, interface="mcp", client=client) as memory:
+            memory.context(query, limit=3)
+            memory.search(query, limit=2)
+            memory.save(title=f"{client} looked into: {query}", project="harbor-api")
 
 
 if __name__ == "__main__":

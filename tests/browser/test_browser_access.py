@@ -306,6 +306,15 @@ def test_a_link_from_a_file_logs_in_without_a_click(
     page.goto(file.as_uri())
     expect(page.locator("[data-box]")).to_be_visible()
     expect(page).to_have_url(guarded.at("/"))
+    # So does a bookmarklet: the cookie does not come along from another site, and is asked for.
+    file.write_text(f'<a href="{guarded.at("/new", title="Read elsewhere")}">Save</a>')
+    page.goto(file.as_uri())
+    page.get_by_role("link").click()
+    expect(page.locator("#field-title")).to_have_value("Read elsewhere")
+    page.context.clear_cookies()
+    page.goto(file.as_uri())
+    page.get_by_role("link").click()
+    expect(page).to_have_url(guarded.at("/login", next="/new?title=Read+elsewhere"))
 
 
 @pytest.mark.usefixtures("cleared")

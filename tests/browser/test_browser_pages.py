@@ -75,7 +75,7 @@ def test_browsing_works_with_keys(page: Page, site: Site, engine: Recollect) -> 
     page.keyboard.press("j")
     page.keyboard.press("k")
     expect(page.locator(".entry-title").first).to_be_focused()
-    page.keyboard.press("n")
+    page.keyboard.press("]")
     expect(page.locator("[data-newer]")).to_be_visible()
     ready(page)
     page.keyboard.press("j")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
@@ -18,6 +19,8 @@ TOOLS = (
     "mcp-memory", "chatgpt-export", "claude-export", "markdown",
 )  # fmt: skip
 
+USUAL = re.compile(r"\((~/[^)]+)\)")  # in what an importer says of its path
+
 
 def importer(name: str) -> Importer:
     """The importer for that tool."""
@@ -26,6 +29,12 @@ def importer(name: str) -> Importer:
     found = import_module(f"recollect.importers.{name.replace('-', '_')}").IMPORTER
     assert isinstance(found, Importer)
     return found
+
+
+def detected(home: Path) -> list[tuple[str, str]]:
+    """The tools whose usual folder is in that home, with the folder as their importers name it."""
+    found = ((name, USUAL.search(importer(name).path)) for name in TOOLS)
+    return [(name, usual[1]) for name, usual in found if usual and (home / usual[1][2:]).exists()]
 
 
 class ForeignMemories:

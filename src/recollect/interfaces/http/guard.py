@@ -176,6 +176,10 @@ class Guard:
             and scope["method"] in SAFE_METHODS
         )
         if asks_for_page and "authorization" not in headers:
+            # A browser that comes from another site leaves the cookie out, once: the page that it
+            # gets here asks again, as a page of this server.
+            if headers.get("sec-fetch-site") == "cross-site":
+                return 401, "Opening…", {"Refresh": "0"}
             place = _login_address(scope) if self._credentials.required else "/"
             return 303, f"{why} Log in at /login.", {"Location": place}
         return 401, why, {"WWW-Authenticate": 'Bearer realm="recollect"'}

@@ -15,16 +15,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from recollect.errors import NotFound, RecollectError
+from recollect.errors import NotFound, RecollectError, UserError
 from recollect.interfaces.cursor import decode_place, encode_place
-from recollect.interfaces.http.parameters import PARAMETERS, FilterParameters, from_parameters
+from recollect.interfaces.http.parameters import (
+    PARAMETERS,
+    FilterParameters,
+    PastFilterParameters,
+    from_parameters,
+)
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.address import Address
 from recollect.interfaces.web.chips import apart, chip_groups, chosen_chips, facets_without
 from recollect.interfaces.web.forms import problem_piece
 from recollect.interfaces.web.memories import forgotten
 from recollect.interfaces.web.memory_text import heading, opening
-from recollect.interfaces.web.rendering import page, query_string
+from recollect.interfaces.web.rendering import dated, page, query_string
+from recollect.present import sentences
 from recollect.types import Memory, place_of
 
 PER_PAGE = 50
@@ -37,7 +43,7 @@ Cursor = Annotated[str, Meta(max_length=2000)]
 Trail = Annotated[str, Meta(max_length=50_000)]
 
 
-class Browsing(FilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Browsing(PastFilterParameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A page of the listing, behind `after`; `back` has the cursors of the pages before."""
 
     after: Cursor | None = None
@@ -65,16 +71,27 @@ async def browse(service: Service, request: Request) -> Response:
     asked: Browsing = from_parameters(Browsing, request.query_params)
     narrowed = await service.ask(asked.filter, service.engine)
     place = decode_place(asked.after) if asked.after else None
-    found = await service.ask(service.engine.list, narrowed, PER_PAGE + 1, place)
+    then, now = asked.then(service.engine), service.engine.now()
+    try:
+        found = await service.ask(service.engine.list, narrowed, PER_PAGE + 1, place, as_of=then)
+        told = sentences.as_of(then)
+    except UserError as error:
+        if then is None:
+            raise
+        found, told = [], str(error).rstrip(".")  # history does not go back as far as that
     shown, more = found[:PER_PAGE], len(found) > PER_PAGE
     values = {
         "groups": grouped(shown),
         "tiers": TIERS,
         "continued": place.tier if place else None,
-        "now": service.engine.now(),
+        "now": then or now,
+        "as_of": told,
+        **dated(asked.as_of or "", now),
         "older": _older(asked, shown[-1]) if more else None,
         "newer": _newer(asked) if asked.after else None,
         "first": narrowing_path("/browse", asked),
+        "present": narrowing_path("/browse", asked, {"as_of": None}),
+        "kept": filters_of("/browse", asked).without("as_of").pairs,
         "narrows": narrowed.narrows(),
         "chips": chosen_chips(filters_of("/browse", asked)),
         "filters": f"/browse/filters?{query_string(**parameters(asked))}",
@@ -87,10 +104,10 @@ async def browse(service: Service, request: Request) -> Response:
 async def filters(service: Service, path: str, request: Request) -> Response:
     """The chips with their counts, as a piece of the page at `path`."""
     try:
-        asked: FilterParameters = from_parameters(FilterParameters, request.query_params)
-        narrowed = await service.ask(asked.filter, service.engine)
-        facets = await service.ask(service.engine.facets, narrowed)
-        dates = await service.ask(service.engine.dates, narrowed)
+        asked: PastFilterParameters = from_parameters(PastFilterParameters, request.query_params)
+        narrowed, then = await service.ask(asked.filter, service.engine), asked.then(service.engine)
+        facets = await service.ask(service.engine.facets, narrowed, as_of=then)
+        dates = await service.ask(service.engine.dates, narrowed, as_of=then)
     except RecollectError as error:
         return problem_piece(request, error)
     everything = await service.ask(service.engine.facets)
@@ -121,7 +138,7 @@ def _line(memory: Memory) -> Markup | str:
 def parameters(asked: FilterParameters) -> dict[str, Any]:
     """The filters as a query string has them, without a page's own parameters."""
     fields = {name: value for name, value in asdict(asked).items() if value}
-    names = FilterParameters.__struct_fields__
+    names = PastFilterParameters.__struct_fields__
     return {PARAMETERS.get(name, name): fields[name] for name in names if name in fields}
 
 

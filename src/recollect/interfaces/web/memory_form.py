@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -9,6 +11,7 @@ from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, RecollectError, StoreError, UserError
 from recollect.id_paths import id_path
 from recollect.ingest.draft import draft
+from recollect.interfaces.http.parameters import from_parameters
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web import editing
 from recollect.interfaces.web.forms import memory_id, submitted, to_memory
@@ -17,9 +20,29 @@ from recollect.interfaces.web.rendering import page
 from recollect.memory_json import revision
 from recollect.types import Memory
 
+# Runs on the page that somebody reads, and opens the form. An address has a longest length, so a
+# long selection is cut.
+BOOKMARKLET = (
+    "javascript:(()=>{let s=String(getSelection());while(encodeURIComponent(s).length>9000)"
+    "s=s.slice(0,-200);open('%snew?'+new URLSearchParams({title:document.title.slice(0,200),"
+    "text:s,source:location.href.slice(0,800)}),'_blank','width=760,height=800')})()"
+)
+
+
+class Prefilled(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the address of the empty form may fill in; only the form itself saves anything."""
+
+    title: str = ""
+    text: str = ""
+    source: str = ""
+    project: str = ""
+    add_tags: str = ""
+
 
 async def new(service: Service, request: Request) -> Response:
-    return _form(request, None, editing.shown(None))
+    asked: Prefilled = from_parameters(Prefilled, request.query_params)
+    form = {name: [value] for name, value in asdict(asked).items()}
+    return _form(request, None, editing.shown(None) | editing.typed(form))
 
 
 async def save_new(service: Service, request: Request) -> Response:
@@ -125,6 +148,7 @@ def _form(
         "problem": problem,
         "wrong": editing.field_of(problem),
         "differences": differences or [],
+        "bookmarklet": BOOKMARKLET % str(request.base_url) if memory is None else "",
         "given_id": form.get("id", [""])[-1] if form else "",
         "example": editing.TIME_EXAMPLE,
     }

@@ -15,9 +15,11 @@ from recollect.interfaces.http.service import INTERFACE, LANE, Service
 from recollect.interfaces.lanes import READS, SEARCHES, WRITES, Lane
 from recollect.interfaces.web import (
     browse,
+    first_steps,
     lab,
     live,
     memories,
+    palette,
     places,
     review,
     search,
@@ -27,9 +29,22 @@ from recollect.interfaces.web import (
 )
 from recollect.interfaces.web.rendering import STATIC
 
-PAGES = (search, lab, live, memories, browse, places, trash, timeline, review, upkeep)
+PAGES = (
+    search,
+    lab,
+    live,
+    memories,
+    browse,
+    places,
+    trash,
+    timeline,
+    review,
+    palette,
+    first_steps,
+    upkeep,
+)
 # Every page shows memories, and so needs search:use; these need more.
-MORE = {
+MORE: dict[str, str | tuple[str, ...]] = {
     "/feedback": WRITE,
     "/lab/feedback": WRITE,
     "/lab/reset": WRITE,
@@ -38,11 +53,14 @@ MORE = {
     "/lab/delete": ADMIN,
     "/new": WRITE,
     "/new/values": WRITE,
+    "/palette/capture": WRITE,
     "/edit/{id:path}": WRITE,
     "/pin/{id:path}": WRITE,
     "/undo/{id:path}": WRITE,
     "/supersede/{id:path}": WRITE,
     "/bulk": WRITE,
+    "/samples": (WRITE, DELETE),  # those that were removed are brought back
+    "/samples/remove": DELETE,
     "/trash": DELETE,
     "/forget/{id:path}": DELETE,
     "/restore/{id:path}": DELETE,
@@ -57,7 +75,7 @@ MORE = {
 SEARCHING = frozenset({
     "/", "/results", "/lab", "/lab/results", "/related/{id:path}", "/browse/filters", "/timeline",
     "/timeline/filters", "/projects", "/project/{id:path}", "/tag/{id:path}", "/new/values",
-    "/live", "/upkeep", "/review", "/trash",
+    "/live", "/palette", "/palette/found", "/palette/capture", "/upkeep", "/review", "/trash",
 })  # fmt: skip
 
 
@@ -80,7 +98,8 @@ def routes(service: Service) -> list[BaseRoute]:
 
 def needed(path: str) -> tuple[str, ...]:
     """The capabilities that a page needs."""
-    return (SEARCH, MORE[path]) if path in MORE else (SEARCH,)
+    more = MORE.get(path, ())
+    return (SEARCH, *([more] if isinstance(more, str) else more))
 
 
 def lane(method: str, path: str) -> Lane:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -47,6 +48,15 @@ def query_string(**parameters: object) -> str:
 
 def day(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d")
+
+
+def dated(then: str, now: datetime) -> dict[str, str]:
+    """What a field for a date shows, and what leads to memories as they were then."""
+    return {
+        "day": then if re.fullmatch(r"\d{4}-\d\d-\d\d", then) else "",
+        "today": f"{now:%Y-%m-%d}",
+        "memory_query": f"?{urlencode({'as_of': then})}" if then else "",
+    }
 
 
 @cache

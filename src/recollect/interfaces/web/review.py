@@ -55,4 +55,5 @@ async def decide(service: Service, request: Request) -> Response:
     text = fields.get("text", [""])[0] if decision == "edit" else ""
     changes = {"text": text} if text else None
     done = await service.ask(service.engine.decide, memory_id(request), decision, changes=changes)
-    return redirect(f"/review?{query_string(done=done)}")
+    kind = request.query_params.get("kind")
+    return redirect(f"/review?{query_string(kind=kind, done=done)}")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -32,8 +30,9 @@ from recollect.interfaces.web.chips import (
     narrowing,
     reading_chips,
 )
+from recollect.interfaces.web.first_steps import loaded_samples
 from recollect.interfaces.web.memory_text import opening
-from recollect.interfaces.web.rendering import environment, page
+from recollect.interfaces.web.rendering import dated, environment, page
 from recollect.interfaces.web.waterfall import not_shown, scale_of, strength, took, waterfall
 from recollect.present import sentences
 from recollect.types import Memory, Result
@@ -93,7 +92,7 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
         "chosen": chosen_chips(address),
         "cleared": address.without(*narrowing(address)).link(),
         "error": None, "status": 200, "response": None, "pending": False, "groups": [],
-        **_dated(address, engine.now()),
+        **dated("".join(address.values("as_of")[-1:]), engine.now()),
     }  # fmt: skip
     try:
         asked = _asked(address)
@@ -108,16 +107,6 @@ def _values(engine: Recollect, parameters: QueryParams) -> dict[str, Any]:
     except RecollectError as error:
         return {"deep": None, "about": "", **values, "error": error, "status": status_of(error)}
     return values
-
-
-def _dated(address: Address, now: datetime) -> dict[str, str]:
-    """What the field for a date shows, and what leads to memories as they were then."""
-    then = "".join(address.values("as_of")[-1:])
-    return {
-        "day": then if re.fullmatch(r"\d{4}-\d\d-\d\d", then) else "",
-        "today": f"{now:%Y-%m-%d}",
-        "memory_query": f"?{urlencode({'as_of': then})}" if then else "",
-    }
 
 
 def _asked(address: Address) -> SearchParameters:
@@ -255,6 +244,7 @@ def _start(engine: Recollect, asked: SearchParameters, address: Address) -> dict
         else [],
         "counts": counts,
         "total": total,
+        "samples": 0 if narrowed or then else len(loaded_samples(engine)),
         "narrowed": narrowed,
         "memories": memories,
         "examples": _examples(memories, counts["tags"], address),

@@ -28,10 +28,12 @@ async function fill(panel, groups) {
   }
 }
 
-const turns = { n: "[data-older]", p: "[data-newer]" };
+const asOf = document.querySelector("[data-as-of-field]");
+asOf?.addEventListener("change", () => asOf.form.requestSubmit());
+const turns = { "]": "[data-older]", "[": "[data-newer]" };
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]") || event.target.closest("input, textarea, select, [contenteditable]")) return;
   const titles = [...document.querySelectorAll("[data-row] .entry-title")];
   const at = titles.indexOf(document.activeElement);
   const arrows = at >= 0;  // elsewhere they scroll

@@ -19,7 +19,6 @@ const asOf = form.querySelector("[data-as-of-field]");
 const found = document.querySelector("[data-found]");
 const status = document.querySelector("[data-said]");
 const away = document.querySelector("[data-away]");
-const keys = document.querySelector("[data-keys]");
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 let asked = new URLSearchParams(location.search); // what the address says
@@ -408,7 +407,6 @@ function pick(name) {
 function letters(key) {
   switch (key) {
     case "/": box.focus(); box.select(); return true;
-    case "?": keys.showModal(); return true;
     case "j": move(1); return true;
     case "k": move(-1); return true;
     case "w": return Boolean(pick("[data-why] > summary")?.click() ?? pick("[data-why]"));
@@ -438,7 +436,7 @@ function escape() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.metaKey || event.ctrlKey || event.altKey || keys.open || event.isComposing) return;
+  if (event.metaKey || event.ctrlKey || event.altKey || document.querySelector("dialog[open]") || event.isComposing) return;
   const { key, target } = event;
   const inBox = target === box;
   if (key === "Escape" && (inBox || !typing(target))) escape();
@@ -447,11 +445,6 @@ document.addEventListener("keydown", (event) => {
   else if (typing(target) || localStorage.getItem("letters") === "off" || !letters(key)) return;
   event.preventDefault();
 });
-
-document.querySelector("[data-keys-open]").addEventListener("click", () => keys.showModal());
-const on = keys.querySelector("[data-keys-on]");
-on.checked = localStorage.getItem("letters") !== "off";
-on.addEventListener("change", () => localStorage.setItem("letters", on.checked ? "on" : "off"));
 
 found.addEventListener("recollect:listed", () => choose(chosen));
 choose("");
