@@ -45,7 +45,9 @@ SELECT last_key, last_write, extract(epoch FROM clock_timestamp())::float8,
   FROM vaults WHERE key = vault() FOR UPDATE"""
 DONE = """
 INSERT INTO outcomes VALUES (vault(), '{token}');
-UPDATE vaults SET changes = changes + 1 WHERE key = vault() RETURNING changes; COMMIT"""
+UPDATE vaults SET changes = changes + 1 WHERE key = vault()
+RETURNING changes, history_bytes, last_write; COMMIT"""
+HISTORY = "SELECT history_bytes, last_write FROM vaults WHERE key = vault()"
 CHANGES = "SELECT changes FROM vaults WHERE key = vault()"
 # Whoever had the lock has it no longer, so the write that was cut off is there or will never be.
 OUTCOME = f"""{WRITES}; SELECT 1 FROM vaults WHERE key = vault() FOR UPDATE;
@@ -276,6 +278,13 @@ class PostgresDatabase:
         lock: VaultLock = self._local.lock
         return lock
 
+    def history_now(self) -> tuple[int, int]:
+        """How many bytes history takes, and the number of the last write: as this thread's last
+        write left it, which is asked once, else as it is."""
+        noted, self._local.history = getattr(self._local, "history", None), None
+        size, last = noted or self.rows(HISTORY)[0]
+        return size, last
+
     def before_reads(self, flush: Callable[[], None]) -> None:
         """Call this before anything is read in this thread's write."""
         self._local.block.flush = flush
@@ -334,7 +343,7 @@ class PostgresDatabase:
 
     def _commit(self, connection: Connection, token: str) -> None:
         try:
-            [changes] = _last_row(connection, DONE.format(token=token))
+            changes, *self._local.history = _last_row(connection, DONE.format(token=token))
             if self._replica is not None:
                 self._replica.wrote(changes)
         except psycopg.Error as error:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from recollect.store.base import Stored
 from recollect.store.history import MOST_REMOVED, Done, Keep, LoggedWrite, Version
-from recollect.store.postgres.database import PostgresDatabase
+from recollect.store.postgres.database import HISTORY, PostgresDatabase
 from recollect.store.postgres.memories import READ, from_row
 from recollect.store.version_rows import (
     VERSION_BYTES,
@@ -23,7 +23,6 @@ from recollect.times import EPOCH, from_micros, moved, to_micros
 
 LATEST = (1 << 63) - 1
 LATELY = 100  # writes
-NUMBERS = "SELECT history_bytes, last_write FROM vaults WHERE key = vault()"
 OF = """
 SELECT v.write, v.before, w.operation, w.at, w.action, w.interface, w.client, w.author,
        w.automatic, w.reason, w.target, w.undoes
@@ -147,7 +146,7 @@ class PostgresHistory:
         return len(self._database.rows(f"{IDS} LIMIT 2", operation)) == 1
 
     def size(self) -> int:
-        return int(self._database.rows(NUMBERS)[0][0])
+        return int(self._database.rows(HISTORY)[0][0])
 
     def due(self, keep: Keep, now: datetime, *, whole: bool = False) -> bool:
         return bool(self._removable(keep, now, 1, whole=whole))
@@ -170,11 +169,10 @@ class PostgresHistory:
         self, keep: Keep, now: datetime, most: int, *, whole: bool
     ) -> list[tuple[int, ...]]:
         """The oldest versions that need not be kept, at most so many: memory, write and size."""
-        with self._database.reading():
-            [(size, last)] = self._database.rows(NUMBERS)
-            if keep.versions is not None:
-                return self._database.rows(MANY, 0 if whole else last - LATELY, keep.versions, most)
-            if keep.size is not None and size <= keep.size:
-                return []
-            start = LATEST if keep.days is None else to_micros(moved(now, -timedelta(keep.days)))
-            return until_enough(self._database.rows(OLDEST, start, most), size, keep.size)
+        size, last = self._database.history_now()
+        if keep.versions is not None:
+            return self._database.rows(MANY, 0 if whole else last - LATELY, keep.versions, most)
+        if keep.size is not None and size <= keep.size:
+            return []
+        start = LATEST if keep.days is None else to_micros(moved(now, -timedelta(keep.days)))
+        return until_enough(self._database.rows(OLDEST, start, most), size, keep.size)

@@ -27,7 +27,8 @@ NUMBER = "SELECT nextval('word_numbers')"
 CHANGED = """
 INSERT INTO segment_changes
 SELECT vault(), nextval('word_numbers'), key, %s FROM unnest(%s::bigint[]) AS key"""
-SEGMENT = "INSERT INTO segments VALUES (vault(), %s, %s, %s, %b)"
+SEGMENT = "INSERT INTO segments VALUES (vault(), %s, true, %s, NULL)"
+SMALL_SEGMENT = "INSERT INTO segments VALUES (vault(), nextval('word_numbers'), true, %s, %b)"
 DOCUMENTS = "INSERT INTO segment_documents VALUES (vault(), %s, %s, %b, %b)"
 # An INSERT of arrays: PostgreSQL has no COPY into tables with row-level security.
 POSTINGS = """
@@ -84,17 +85,16 @@ def _index(connection: Connection, memories: dict[int, Memory]) -> Counter[str]:
 
 def write_segment(connection: Connection, packed: Packed, keys: Sequence[int]) -> None:
     """Write a segment of memories with these keys, ascending."""
-    [(number,)] = connection.execute(NUMBER).fetchall()
     documents = {name: documents_of(packed[name], keys) for name in WORDS}
     if len(keys) <= MOST_SMALL:
         content = [
             SegmentContent(own.tobytes(), lengths.tobytes(), packed[name].rows)
             for name, (own, lengths) in documents.items()
         ]
-        asked = (number, True, len(keys), msgspec.msgpack.encode(content))
-        connection.execute(SEGMENT, asked)
+        connection.execute(SMALL_SEGMENT, (len(keys), msgspec.msgpack.encode(content)))
         return
-    connection.execute(SEGMENT, (number, True, len(keys), None))
+    [(number,)] = connection.execute(NUMBER).fetchall()
+    connection.execute(SEGMENT, (number, len(keys)))
     for name, words in WORDS.items():
         write_documents(connection, number, words, documents[name])
         write_rows(connection, number, words, packed[name].rows)

@@ -20,10 +20,11 @@ from recollect.store.postgres.filters import SqlCondition, settled, where
 from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.segments import WordSegments
 from recollect.store.postgres.small import TOKENIZING
-from recollect.store.sqlite.packed.ranking import Keys
+from recollect.store.sqlite.packed.ranking import FIRST_READ, Keys
 from recollect.store.sqlite.snippets import snippets
 from recollect.types import Memory
 
+FEW = 1_000  # of those that pass a filter: reading these takes a millisecond
 EVERY = SqlCondition("m.vault = vault()", [])
 
 
@@ -82,12 +83,28 @@ class PassingMemories:
         self._condition, self._values = condition or EVERY
         self.narrows = condition is not None
 
+        self._few: dict[int, str] | None = None  # all that pass, where these are few
+
     def ids(self, keys: Keys) -> dict[int, str]:
+        if self.narrows and self._few is None and len(keys) > FIRST_READ:
+            # The best that there are did not pass: it may be that hardly any does.
+            self._look_for_few()
+        if self._few is not None:
+            return {key: self._few[key] for key in keys.tolist() if key in self._few}
         sql = f"SELECT m.key, m.id FROM memories m WHERE m.key = ANY(%s) AND {self._condition}"
         asked = (keys.tolist(), *self._values)
         return dict(self._connection.execute(sql, asked, binary=True).fetchall())
 
+    def _look_for_few(self) -> None:
+        sql = f"SELECT m.key, m.id FROM memories m WHERE {self._condition} LIMIT {FEW + 1}"
+        found = self._connection.execute(sql, self._values or None, binary=True).fetchall()
+        self._few = dict(found) if len(found) <= FEW else None
+
     def every(self) -> Keys:
+        if self._few is None:
+            self._look_for_few()
+        if self._few is not None:
+            return np.array([*self._few], np.int64)
         sql = f"SELECT m.key FROM memories m WHERE {self._condition}"
         rows = self._connection.execute(sql, self._values or None, binary=True).fetchall()
         return np.array([key for (key,) in rows], np.int64)

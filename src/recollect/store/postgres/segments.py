@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from recollect.store.postgres.database import PostgresDatabase
     from recollect.store.postgres.pool import Connection
 
+# With the content of the small ones that are not in memory.
 STATE = """
-SELECT s.number, s.content IS NOT NULL,
-       (SELECT coalesce(max(c.seq), 0) FROM segment_changes c WHERE c.vault = vault())
+SELECT s.number,
+       (SELECT coalesce(max(c.seq), 0) FROM segment_changes c WHERE c.vault = vault()),
+       CASE WHEN s.number <> ALL(%s::bigint[]) THEN s.content END
   FROM segments s WHERE s.vault = vault() AND s.ready ORDER BY s.number"""
 CHANGES = "SELECT memory, segment FROM segment_changes WHERE vault = vault() AND seq > %s"
 CONTENTS = "SELECT number, content FROM segments WHERE vault = vault() AND number = ANY(%s)"
@@ -108,20 +110,27 @@ class WordSegments:
         self, connection: Connection, index: KeywordIndexName
     ) -> tuple[SegmentedIndex, Small] | None:
         """With the small ones of the same moment: other threads may have come further."""
-        state = self._database.once("segments", lambda: connection.execute(STATE).fetchall())
+        state = self._database.once("segments", lambda: self._state(connection))
         if not state:
             return None
-        numbers, seq = tuple(row[0] for row in state), state[0][2]
+        numbers, seq = tuple(row[0] for row in state), state[0][1]
         known = self._small
-        missing = [number for number, small, _ in state if small and number not in known]
-        if missing or len(known) > len(state):
-            read = _read_small(connection, missing)
+        read = {number: small for number, _, small in state if small is not None}
+        if not read.keys() <= known.keys() or len(known) > len(state):
             both = {number: known.get(number) or read.get(number) for number in numbers}
             known = {number: small for number, small in both.items() if small is not None}
             self._small = known
         source = _Source(connection, known)
         found = self._cache.index(source, WORDS[index], self._cache.changes(source, numbers, seq))
         return (found, known) if found.rows else None
+
+    def _state(self, connection: Connection) -> list[tuple[int, int, list[SmallIndex] | None]]:
+        """The numbers of the segments, the last change, and the small ones that are new here."""
+        rows = connection.execute(STATE, ([*self._small],), binary=True).fetchall()
+        return [
+            (number, seq, content and [SmallIndex(one) for one in read_contents(content)])
+            for number, seq, content in rows
+        ]
 
     def segments(
         self, connection: Connection, index: KeywordIndexName, unchanged_since: int | None = None
@@ -255,13 +264,6 @@ class FetchedRows:
         for token, documents in (*large, *small):
             found[token] = found.get(token, 0) + documents
         return sorted(found.items())
-
-
-def _read_small(connection: Connection, numbers: Sequence[int]) -> Small:
-    if not numbers:
-        return {}
-    rows = connection.execute(CONTENTS, ([*numbers],), binary=True).fetchall()
-    return {number: [SmallIndex(one) for one in read_contents(content)] for number, content in rows}
 
 
 def read_contents(content: bytes) -> list[SegmentContent]:

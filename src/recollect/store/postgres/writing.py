@@ -61,8 +61,10 @@ class PostgresWriting:
         self._documents = self._forgotten = 0
 
     def find(self, ids: Iterable[str]) -> dict[str, Stored]:
+        if not (asked := [*ids]):
+            return {}
         self.flush()
-        return find_stored(self._connection, ids)
+        return find_stored(self._connection, asked)
 
     def add(self, memory: Memory) -> Stored:
         self._last_key += 1

@@ -157,8 +157,8 @@ class SegmentCache:
         known = self._changes
         if (known.numbers, known.seq) == (numbers, seq):
             return known
-        follows = known.numbers == numbers and known.seq < seq
-        rows = source.changes(known.seq if follows else 0)
+        follows = known.seq <= seq
+        rows = source.changes(known.seq if follows else 0) if known.seq != seq else ()
         read = np.array(rows, np.int64).reshape(-1, 2).T
         before = (known.memories, known.segments) if follows else read[:, :0]
         both = (np.concatenate(two) for two in zip(before, read, strict=True))
