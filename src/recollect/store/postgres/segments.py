@@ -110,27 +110,28 @@ class WordSegments:
         self, connection: Connection, index: KeywordIndexName
     ) -> tuple[SegmentedIndex, Small] | None:
         """With the small ones of the same moment: other threads may have come further."""
-        state = self._database.once("segments", lambda: self._state(connection))
-        if not state:
+        numbers, seq, known = self._database.once("segments", lambda: self._state(connection))
+        if not numbers:
             return None
-        numbers, seq = tuple(row[0] for row in state), state[0][1]
-        known = self._small
-        read = {number: small for number, _, small in state if small is not None}
-        if not read.keys() <= known.keys() or len(known) > len(state):
-            both = {number: known.get(number) or read.get(number) for number in numbers}
-            known = {number: small for number, small in both.items() if small is not None}
-            self._small = known
         source = _Source(connection, known)
         found = self._cache.index(source, WORDS[index], self._cache.changes(source, numbers, seq))
         return (found, known) if found.rows else None
 
-    def _state(self, connection: Connection) -> list[tuple[int, int, list[SmallIndex] | None]]:
-        """The numbers of the segments, the last change, and the small ones that are new here."""
-        rows = connection.execute(STATE, ([*self._small],), binary=True).fetchall()
-        return [
-            (number, seq, content and [SmallIndex(one) for one in read_contents(content)])
-            for number, seq, content in rows
-        ]
+    def _state(self, connection: Connection) -> tuple[tuple[int, ...], int, Small]:
+        """The numbers of the segments, the last change, and the small ones among them. Those that
+        are in memory are not read again; other threads may replace these meanwhile."""
+        known = self._small
+        rows = connection.execute(STATE, ([*known],), binary=True).fetchall()
+        read = {
+            number: [SmallIndex(one) for one in read_contents(content)]
+            for number, _, content in rows
+            if content is not None
+        }
+        numbers = tuple(row[0] for row in rows)
+        small = {n: known[n] for n in numbers if n in known} | read
+        if read or len(small) < len(known):
+            self._small = small
+        return numbers, rows[0][1] if rows else 0, small
 
     def segments(
         self, connection: Connection, index: KeywordIndexName, unchanged_since: int | None = None
