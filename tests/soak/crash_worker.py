@@ -20,7 +20,9 @@ VECTOR = np.array([1, 0, 0, 0], np.float32)
 
 
 def work(name: str, seed: str) -> None:
-    import_batches.IMPORT_BATCH = BATCH  # so that a kill is likely to come between two
+    import_batches.IMPORT_BATCH = import_batches.SEGMENT_BATCH = (
+        BATCH  # so that a kill is likely to come between two
+    )
     author = Author(name, int(seed))
     with Recollect() as memory:
         while True:

@@ -26,6 +26,7 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 def _few_lines_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_batches, "FEW", 6)
     monkeypatch.setattr(import_batches, "IMPORT_BATCH", 8)
+    monkeypatch.setattr(import_batches, "SEGMENT_BATCH", 8)
     monkeypatch.setattr(import_batches, "SEGMENTS_FROM", 16)
     monkeypatch.setattr(worker_processes, "fitting", lambda: 2)
     monkeypatch.setattr(buffer, "FIRST", 3)

@@ -18,7 +18,9 @@ from recollect.store.base import SEGMENTS_FROM
 from recollect.store.prepared import PreparedMemories
 from recollect.types import Memory
 
-IMPORT_BATCH = 4000  # long enough to be quick, short enough that other writers wait little
+# Long enough to be quick, short enough that other writers wait little.
+IMPORT_BATCH = 2000
+SEGMENT_BATCH = 6000  # what is packed is written more quickly
 # With fewer lines, starting workers takes longer than they spare.
 FEW = 4000
 ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,7 +61,7 @@ def batches(
     many = len(ahead) == SEGMENTS_FROM
     ready = partial(ready_made, redaction, redact) if many else clean
     # Where all lines are here already, no worker has nothing to do.
-    size = IMPORT_BATCH if many else part_size(len(ahead), IMPORT_BATCH, workers)
+    size = SEGMENT_BATCH if many else part_size(len(ahead), IMPORT_BATCH, workers)
     yield from Workers(ready, workers).map(parts(chain(ahead, source), size))
 
 

@@ -71,7 +71,8 @@ def import_lines(
 
     def saved(several: Sequence[Batch]) -> Imported:
         counts, said = Imported(0, 0, 0, [], Counter()), feedback.copy()
-        with suppress(_Undone), writing() as write:
+        prepared = None if strict or dry_run else several[0].prepared
+        with suppress(_Undone), writing(prepared=prepared) as write:
             for batch in several:
                 counts = counts.plus(_save_lines(session, write, batch, said, progress))
             if dry_run:

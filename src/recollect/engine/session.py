@@ -50,6 +50,7 @@ from recollect.vaults.known import HOME, FoundMemory
 
 if TYPE_CHECKING:
     from recollect.store.history import WriteOperation
+    from recollect.store.prepared import PreparedMemories
     from recollect.store.sqlite.cipher import KeySource
     from recollect.store.vault import VaultStore
     from recollect.vaults.fanned_store import FannedStore
@@ -227,6 +228,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         undoes: int | None = None,
         automatic: bool = False,
         bulk: bool = False,
+        prepared: PreparedMemories | None = None,
         store: VaultStore | None = None,
     ) -> Iterator[Writing]:
         """A write by this caller: what memories were before it is kept, and why it was made. Writes
@@ -239,7 +241,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         author = Author(interface, self.client, self.user, automatic)
         change = Change(action, author, self.clock, reason, target, operation, undoes)
         store = store or self.store
-        with store.writing(change, bulk=bulk) as write:
+        with store.writing(change, bulk=bulk, prepared=prepared) as write:
             yield write
         self._compact(store)
 

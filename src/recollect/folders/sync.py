@@ -109,7 +109,7 @@ class Sync:
         progress(0, len(waiting))
         finished = 0
         for batch, prepared in self._read([(found, known.get(found.path)) for found in waiting]):
-            with self._writing("sync", bulk=True) as write:
+            with self._writing("sync", bulk=True, prepared=prepared) as write:
                 for file in batch:
                     path = file.found.path
                     if write.files.stored(self._folder, path) == known.get(path):

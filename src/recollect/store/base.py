@@ -496,10 +496,13 @@ class Store(Protocol):
     @property
     def usage(self) -> Usage: ...
 
-    def writing(self, change: Change, *, bulk: bool = False) -> AbstractContextManager[Writing]:
+    def writing(
+        self, change: Change, *, bulk: bool = False, prepared: PreparedMemories | None = None
+    ) -> AbstractContextManager[Writing]:
         """Begin a write transaction. It waits for other writers and is durable when the block
         ends. What memories were before it is kept, and why they were changed: `change`. `bulk`: it
-        may add many memories, and no search within it needs to find them."""
+        may add many memories, and no search within it needs to find them. `prepared`: what is ready
+        made of those that it will probably add; some of it may be written before it begins."""
 
     def close(self) -> None:
         """Close the vault."""

@@ -38,6 +38,7 @@ from recollect.vaults.fanned_indexes import (
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
+    from recollect.store.prepared import PreparedMemories
 
 TIERS = ("core", "capture", "file")
 # A value that is rare in each store may be common in all; few facets have more values.
@@ -84,8 +85,10 @@ class FannedStore(FanOut):
     def history(self) -> History:
         return self.first.history
 
-    def writing(self, change: Change, *, bulk: bool = False) -> AbstractContextManager[Writing]:
-        return self.first.writing(change, bulk=bulk)
+    def writing(
+        self, change: Change, *, bulk: bool = False, prepared: PreparedMemories | None = None
+    ) -> AbstractContextManager[Writing]:
+        return self.first.writing(change, bulk=bulk, prepared=prepared)
 
     def close(self) -> None:
         """The stores are closed by whoever opened them."""

@@ -13,7 +13,7 @@ from locked_work import OLD, key_of
 from words_in_vault import check_words, small_segments
 
 from patience import until
-from recollect.store.prepared import PreparedMemories
+from recollect.store.prepared import Packed, PreparedMemories
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.segments import merging, packing, writer
 from recollect.store.sqlite.segments.background import BackgroundMerging
@@ -148,6 +148,61 @@ def test_a_bulk_write_that_fails_leaves_nothing(store: SqliteStore) -> None:
     assert rows(store, "segments") == rows(store, "postings") == rows(store, "vocabulary") == 0
     check(store, set())
     add(store, some(9))
+    check(store, {one.id for one in some(9)})
+
+
+def staged_write(store: SqliteStore, memories: Sequence[Memory], ready: PreparedMemories) -> None:
+    with store.writing(CHANGE, bulk=True, prepared=ready) as write:
+        for one in memories:
+            write.add(one)
+        write.index_added(ready)
+
+
+def test_what_was_prepared_is_written_before_the_write_that_makes_it_ready(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memories = some(9)
+    inside: list[int] = []
+    monkeypatch.setattr(writer, "write_rows", lambda *_: inside.append(1))
+    staged_write(store, memories, prepared(map(fields_of, memories)))
+    assert (rows(store, "segments"), inside) == (1, [])
+    check(store, {one.id for one in memories})
+    assert store.database.connection().pragma("synchronous") == 2  # FULL, as before
+
+
+def test_what_was_written_before_a_write_is_removed_where_it_is_not_what_was_added(
+    store: SqliteStore,
+) -> None:
+    staged_write(store, some(9), prepared(map(fields_of, some(8, seed=2))))
+    check(store, {one.id for one in some(9)})
+    assert store.database.rows("SELECT DISTINCT segment FROM postings WHERE segment = 1") == []
+    again = some(9)[:8] + some(2, seed=3)  # of memories that are there nothing is written before
+    with store.writing(CHANGE, bulk=True, prepared=prepared(map(fields_of, again))):
+        assert store.database.rows("SELECT number FROM segments WHERE NOT ready") == []
+
+
+def test_a_segment_that_was_removed_before_its_write_is_written_within_it(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = merging.Merger._stage
+
+    def removed(merger: merging.Merger, packed: Packed) -> writer.StagedSegment:
+        staged = stage(merger, packed)
+        merger._remove_unready()
+        return staged
+
+    monkeypatch.setattr(merging.Merger, "_stage", removed)
+    staged_write(store, some(9), prepared(map(fields_of, some(9))))
+    check(store, {one.id for one in some(9)})
+
+
+def test_a_write_that_fails_leaves_a_segment_that_the_next_one_removes(store: SqliteStore) -> None:
+    ready = prepared(map(fields_of, some(9)))
+    with pytest.raises(KeyError), store.writing(CHANGE, bulk=True, prepared=ready):
+        raise KeyError
+    check(store, set())
+    staged_write(store, some(9), ready)
+    assert rows(store, "segments") == 1
     check(store, {one.id for one in some(9)})
 
 

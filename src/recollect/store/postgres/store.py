@@ -29,6 +29,7 @@ from recollect.store.postgres.usage import PostgresUsage
 from recollect.store.postgres.vectors import PostgresVectors
 from recollect.store.postgres.vocabulary import PostgresVocabulary
 from recollect.store.postgres.writing import PostgresWriting
+from recollect.store.prepared import PreparedMemories
 from recollect.store.vault import Finding
 from recollect.types import Degraded
 
@@ -70,7 +71,9 @@ class PostgresStore:
         self.kept = threading.local()  # what others have in memory of the vault, by thread
 
     @contextmanager
-    def writing(self, change: Change, *, bulk: bool = False) -> Iterator[Writing]:
+    def writing(
+        self, change: Change, *, bulk: bool = False, prepared: PreparedMemories | None = None
+    ) -> Iterator[Writing]:
         with self.database.writing() as connection:
             writing = PostgresWriting(self.database, connection, change)
             self.database.before_reads(writing.flush)

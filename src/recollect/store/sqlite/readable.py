@@ -32,6 +32,7 @@ from recollect.store.base import (
 )
 from recollect.store.folders import Folders
 from recollect.store.history import Change, History
+from recollect.store.prepared import PreparedMemories
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.memories import READ_UNTAGGED, from_row
 from recollect.store.sqlite.store import SqliteStore
@@ -77,8 +78,10 @@ class ReadableStore:
     def history(self) -> History:
         return self._store.history
 
-    def writing(self, change: Change, *, bulk: bool = False) -> AbstractContextManager[Writing]:
-        return self._store.writing(change, bulk=bulk)
+    def writing(
+        self, change: Change, *, bulk: bool = False, prepared: PreparedMemories | None = None
+    ) -> AbstractContextManager[Writing]:
+        return self._store.writing(change, bulk=bulk, prepared=prepared)
 
     def close(self) -> None:
         """Whoever opened the vault closes it."""

@@ -27,6 +27,7 @@ from recollect.types import Degraded
 
 if TYPE_CHECKING:
     from recollect.store.history import Change
+    from recollect.store.prepared import PreparedMemories
     from recollect.store.sqlite.aging import SqliteAging
     from recollect.store.sqlite.candidates import SqliteCandidates
     from recollect.store.sqlite.folders import SqliteFolders
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from recollect.store.sqlite.mending import Mended
     from recollect.store.sqlite.reviews import SqliteReviews
     from recollect.store.sqlite.salvage import Salvage
+    from recollect.store.sqlite.segments.writer import StagedSegment
     from recollect.store.sqlite.trash import SqliteTrash
     from recollect.store.vault import Finding
 
@@ -71,15 +73,20 @@ class SqliteStore:
         self._merging = BackgroundMerging(database, brief=brief)
 
     @contextmanager
-    def writing(self, change: Change, *, bulk: bool = False) -> Iterator[Writing]:
-        with self.database.writing(giving_way=bulk) as connection:
+    def writing(
+        self, change: Change, *, bulk: bool = False, prepared: PreparedMemories | None = None
+    ) -> Iterator[Writing]:
+        with (
+            self._staged(prepared) as staged,
+            self.database.writing(giving_way=bulk) as connection,
+        ):
             from recollect.store.sqlite.history import recording  # noqa: PLC0415  start-up time
             from recollect.store.sqlite.segments.bulk import TRIGGERS  # noqa: PLC0415  as above
             from recollect.store.sqlite.writing import SqliteWriting  # noqa: PLC0415  as above
 
             kept = recording.VersionsChange if self.keeps_history else recording.NoVersions
             versions = kept(connection, change)
-            writing = SqliteWriting(connection, self.topics, versions, bulk=bulk)
+            writing = SqliteWriting(connection, self.topics, versions, bulk=bulk, staged=staged)
             try:
                 yield writing
                 writing.finish()
@@ -91,6 +98,15 @@ class SqliteStore:
         if counted:
             self.usage.added()
         self._merging.wrote(segments=writing.added.in_segments)
+
+    def _staged(
+        self, prepared: PreparedMemories | None
+    ) -> AbstractContextManager[StagedSegment | None]:
+        if prepared is None:
+            return nullcontext()
+        from recollect.store.sqlite.segments.merging import Merger  # noqa: PLC0415  start-up time
+
+        return Merger(self.database).staged(prepared)
 
     @cached_property
     def folders(self) -> SqliteFolders:

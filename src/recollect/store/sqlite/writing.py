@@ -28,6 +28,7 @@ from recollect.types import Memory
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.history.recording import VersionsChange
+    from recollect.store.sqlite.segments.writer import StagedSegment
 
 COLUMNS = (*FIELDS, "content_hash", "checksum")
 INSERT = f"INSERT INTO memories (key, {', '.join(COLUMNS)}) VALUES (?{', ?' * len(COLUMNS)})"
@@ -47,6 +48,7 @@ class SqliteWriting:
         versions: VersionsChange,
         *,
         bulk: bool = False,
+        staged: StagedSegment | None = None,
     ) -> None:
         self._connection = connection
         self._versions = versions
@@ -55,7 +57,8 @@ class SqliteWriting:
         self._vocabulary = VocabularyChange()
         self._counts = CountsChange(topics.hashed)
         self._subwords = SubwordsChange(connection)
-        self.added = AddedMemories(connection, self._vocabulary, self._subwords, bulk=bulk)
+        changes = self._vocabulary, self._subwords
+        self.added = AddedMemories(connection, *changes, bulk=bulk, staged=staged)
         self._tag_keys: dict[str, int] = {}
         self._next_key: int | None = None
 

@@ -4,6 +4,7 @@ buffer. It is part of the write: what is durable is found, and what is undone le
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -13,6 +14,9 @@ from recollect.store.sqlite.subwords import SubwordsChange
 from recollect.store.sqlite.vault_files import SET
 from recollect.store.sqlite.vocabulary import VocabularyChange
 from recollect.types import Memory
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.segments.writer import StagedSegment
 
 BULK = "bulk"  # in `meta` while the triggers leave new memories out of the buffer
 TRIGGERS = apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER
@@ -33,11 +37,13 @@ class AddedMemories:
         in_parts: SubwordsChange,
         *,
         bulk: bool,
+        staged: StagedSegment | None,
     ) -> None:
         self._connection = connection
         self._vocabulary = vocabulary
         self._subwords = in_parts
         self._bulk = bulk
+        self._staged = staged
         self._waiting: dict[int, Memory] = {}
         self.in_segments = False  # whether it has made any
         self._triggers = not bulk
@@ -101,7 +107,7 @@ class AddedMemories:
     def _write(self, prepared: PreparedMemories, keys: Sequence[int]) -> None:
         from recollect.store.sqlite.segments.writer import write  # noqa: PLC0415  start-up time
 
-        write(self._connection, prepared.indexes, keys)
+        write(self._connection, prepared.indexes, keys, self._staged)
         self._vocabulary.add_counts(prepared.vocabulary)
         self.in_segments = True
 

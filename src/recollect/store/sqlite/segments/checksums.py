@@ -6,7 +6,7 @@ Rows count in the order of their tokens, many at a time: SQLite puts them togeth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import starmap
+from itertools import chain
 from zlib import crc32
 
 import apsw
@@ -37,8 +37,9 @@ class RowsChecksum:
         """This checksum with some more rows."""
         if rows:
             tokens, documents, bits, postings, places = zip(*rows, strict=True)
-            numbers = "".join(starmap("{} {};".format, zip(documents, bits, strict=True)))
-            names = "".join([f"{token};" for token in tokens])
+            pairs = chain.from_iterable(zip(documents, bits, strict=True))
+            numbers = "%d %d;" * len(rows) % (*pairs,)
+            names = ";".join((*tokens, ""))
             self.take(names.encode(), numbers.encode(), b"".join(postings), b"".join(places))
         return self
 

@@ -18,8 +18,9 @@ import apsw
 import numpy as np
 
 from recollect.files import exclusive
+from recollect.parts import parts
 from recollect.store.base import KeywordIndexName
-from recollect.store.prepared import Row
+from recollect.store.prepared import Packed, PreparedMemories, Row
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.checksums import RowsChecksum
@@ -33,6 +34,7 @@ from recollect.store.sqlite.segments.reader import WORDS, Documents, Segments
 from recollect.store.sqlite.segments.writer import (
     AT_ONCE,
     TEXTS,
+    StagedSegment,
     begin,
     documents_of,
     is_segment,
@@ -45,6 +47,7 @@ from recollect.store.sqlite.segments.writer import (
 
 LOCK = "-merging.lock"
 AT_THE_END = 4_096  # as many when a command merges before it ends: about a second
+STAGED_ROWS = 10_000  # the same for an import, which lets others go first each time
 ROWS = 2_000  # rows of one write: whoever waits for it waits some milliseconds
 # A segment may have so many times the memories of all smaller ones together, else they are joined:
 # so a vault has few segments, and a memory is written again a few times for each doubling.
@@ -53,6 +56,7 @@ LARGEST = 262_144  # memories of a segment: joining one takes some 200 MB
 MOST_DEAD = 0.25  # the share of changed memories with which a segment is made anew
 UNREADY = "SELECT number FROM segments WHERE NOT ready"
 CHANGED = "SELECT DISTINCT memory FROM segment_changes WHERE segment >= ?"
+KNOWN = "SELECT 1 FROM json_each(?) j CROSS JOIN memories m ON m.id = j.value LIMIT 1"
 REPLACED = """
     UPDATE segments SET ready = 0, last = 0
      WHERE ready AND number IN (SELECT value FROM json_each(?))"""
@@ -100,6 +104,30 @@ class Merger:
                 yield alone
             if alone and not self._stop():
                 self._remove_unready()
+
+    @contextmanager
+    def staged(self, prepared: PreparedMemories) -> Iterator[StagedSegment | None]:
+        """A segment of what is prepared, written in short writes before the write that makes it
+        ready, which then takes less long; None where another process merges."""
+        with self._alone() as alone:
+            known = self._database.rows(KNOWN, as_json_list(prepared.ids))
+            new = alone and not known and len(prepared.ids) >= buffer.MOST
+            yield self._stage(prepared.indexes) if new else None
+
+    def _stage(self, packed: Packed) -> StagedSegment:
+        connection = self._database.connection()
+        connection.pragma("synchronous", "NORMAL")  # the write that makes it ready syncs it too
+        try:
+            with self._database.writing(giving_way=True) as connection:
+                number = begin(connection)
+            for index, one in packed.items():
+                for some in parts(one.rows, STAGED_ROWS):
+                    with self._database.writing(giving_way=True) as connection:
+                        write_rows(connection, number, WORDS[index], some)
+        finally:
+            connection.pragma("synchronous", "FULL")
+        checksums = {index: RowsChecksum().added(one.rows) for index, one in packed.items()}
+        return StagedSegment(number, packed, checksums)
 
     def _step(self, *, briefly: bool) -> bool:
         """Do the next thing there is to do; False where there is none."""

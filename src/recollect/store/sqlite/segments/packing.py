@@ -207,6 +207,8 @@ def packed(
     numbering: Numbering,
 ) -> PackedIndex:
     """The index of those documents that are marked, given the tokens of all their fields."""
+    if not documents.any():
+        return PackedIndex(b"", b"", [])
     held = np.outer(documents, np.isin(fields, COLUMNS[index]))
     tokens = cut.tokens[np.repeat(held.ravel(), cut.counts)]
     cells = cut.counts[held.ravel()].reshape(-1, len(COLUMNS[index]))

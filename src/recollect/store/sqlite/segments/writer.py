@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from operator import not_
+from typing import NamedTuple
 
 import apsw
 import numpy as np
 
+from recollect.store.base import KeywordIndexName
 from recollect.store.prepared import Packed, PackedIndex, Row
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.segments import buffer
@@ -22,16 +26,30 @@ TEXTS = f"SELECT key, {', '.join(FIELDS)} FROM indexed WHERE {buffer.AMONG} ORDE
 MOST_INSIDE = 200  # bytes of postings and places that stand beside their token
 
 
-def write(connection: apsw.Connection, packed: Packed, keys: Sequence[int]) -> int:
-    """Write a segment, ready to be read, within the caller's transaction; return its number.
-    `keys`: of the packed memories, ascending."""
-    number = begin(connection)
+class StagedSegment(NamedTuple):
+    """A segment that is not ready, and has all rows of what was packed."""
+
+    number: int
+    packed: Packed
+    checksums: Mapping[KeywordIndexName, RowsChecksum]
+
+
+def write(
+    connection: apsw.Connection,
+    packed: Packed,
+    keys: Sequence[int],
+    staged: StagedSegment | None = None,
+) -> None:
+    """Write a segment, ready to be read, within the caller's transaction. `keys`: of the packed
+    memories, ascending. `staged`: used if it is of these and still there."""
+    if not (staged and staged.packed is packed and is_segment(connection, staged.number)):
+        staged = StagedSegment(begin(connection), packed, {})
+        for index, one in packed.items():
+            write_rows(connection, staged.number, WORDS[index], one.rows)
     for index, one in packed.items():
-        write_rows(connection, number, WORDS[index], one.rows)
-        checksum = RowsChecksum().added(one.rows)
-        write_documents(connection, number, WORDS[index], documents_of(one, keys), checksum)
-    make_ready(connection, number, keys[-1])
-    return number
+        rows = staged.checksums.get(index) or RowsChecksum().added(one.rows)
+        write_documents(connection, staged.number, WORDS[index], documents_of(one, keys), rows)
+    make_ready(connection, staged.number, keys[-1])
 
 
 def documents_of(packed: PackedIndex, keys: Sequence[int]) -> Documents:
@@ -61,19 +79,19 @@ def write_documents(
     )
 
 
-def write_rows(connection: apsw.Connection, number: int, words: int, rows: Iterable[Row]) -> None:
+def write_rows(connection: apsw.Connection, number: int, words: int, rows: Sequence[Row]) -> None:
     key = int(connection.execute("SELECT coalesce(max(key), 0) FROM large_postings").get)
-    small: list[tuple[apsw.SQLiteValue, ...]] = []
-    large: list[tuple[apsw.SQLiteValue, ...]] = []
-    for token, documents, bits, postings, places in rows:
-        if len(postings) + len(places) <= MOST_INSIDE:
-            small.append((number, words, token, documents, bits, postings, places, None))
-        else:
-            key += 1
-            large.append((key, postings, places))
-            small.append((number, words, token, documents, bits, None, None, key))
-    connection.executemany("INSERT INTO large_postings VALUES (?, ?, ?)", large)
-    connection.executemany("INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?, ?, ?)", small)
+    insert = f"INSERT INTO postings VALUES ({number}, {words}"  # so that rows go in as they are
+    is_large = [len(row[3]) + len(row[4]) > MOST_INSIDE for row in rows]
+    large = [*enumerate(compress(rows, is_large), start=key + 1)]
+    connection.executemany(
+        "INSERT INTO large_postings VALUES (?, ?, ?)", [(at, *row[3:]) for at, row in large]
+    )
+    connection.executemany(
+        f"{insert}, ?, ?, ?, NULL, NULL, ?)", [(*row[:3], at) for at, row in large]
+    )
+    small = compress(rows, map(not_, is_large))
+    connection.executemany(f"{insert}, ?, ?, ?, ?, ?, NULL)", small)
 
 
 def remove_rows(connection: apsw.Connection, number: int, words: int, most: int) -> int:
@@ -102,7 +120,7 @@ def make_ready(connection: apsw.Connection, number: int, last: int) -> None:
     connection.execute(sql, (last, number))
 
 
-def is_segment(connection: apsw.Connection, number: int, *, ready: bool) -> bool:
+def is_segment(connection: apsw.Connection, number: int, *, ready: bool = False) -> bool:
     """Whether there is such a segment, and it is ready, or not."""
     sql = "SELECT 1 FROM segments WHERE number = ? AND ready = ?"
     return bool(connection.execute(sql, (number, ready)).get)
