@@ -142,6 +142,16 @@ def with_keys(page: Page) -> None:
     page.locator("[data-keys-open]").click()
 
 
+def with_palette(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("option", name="Timeline")).to_be_visible()
+
+
+def with_capture(page: Page) -> None:
+    page.keyboard.press("n")
+    expect(page.get_by_role("dialog", name="New memory")).to_be_visible()
+
+
 def with_filters(page: Page) -> None:
     expect(page.locator("[data-filter-piece]")).to_have_count(1)
 
@@ -177,6 +187,8 @@ PAGES: list[tuple[str, Callable[[Page], None]]] = [
     ("/upkeep", with_check),
     ("/project/harbor-api", nothing),
     ("/live", nothing),
+    ("/review", with_palette),
+    ("/trash", with_capture),
 ]
 
 

@@ -19,6 +19,7 @@ from recollect.auth.credentials import Credentials
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest
 from recollect.interfaces.http import feed
+from recollect.store.sqlite.connection import Database
 
 
 @pytest.fixture(scope="module")
@@ -152,22 +153,14 @@ def test_too_many_streams_are_refused_in_a_sentence(
         pass
 
 
-def test_the_past_is_paged_through(server: ThreadServer, agent: Recollect) -> None:
-    for number in range(6):
-        agent.save(title=f"Numbered {number}", project="paging")
-        agent.search(f"numbered {number}", project="paging")
-    first = agent.activity(limit=5, project="paging")
-    assert first.older is not None
-    second = agent.activity(limit=50, project="paging", before=first.older)
-    together = [*first.entries, *second.entries]
-    assert [entry.at for entry in together] == sorted(
-        (entry.at for entry in together), reverse=True
-    )
-    assert sum(entry.action == "save" for entry in together) == 6
-    assert sum(entry.times for entry in together if entry.action == "search") == 6
-    assert agent.activity(after=first.newest).entries == []
-    assert agent.activity(limit=5, project="paging", by="library").entries == []
-    assert {"an-agent", "library"} <= {*agent.active_clients()}
+def test_a_stream_ends_when_the_vault_is_locked_and_opens_none(
+    server: ThreadServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with watching(server) as events:
+        monkeypatch.setattr(Database, "at_rest", property(lambda self: True))
+        assert events.next() == ("", {})
+    answer = server.client.get("/live/events", params={"once": "true"})
+    assert "event:" not in answer.text
 
 
 def test_streams_end_when_the_server_does(tmp_path: Path) -> None:
