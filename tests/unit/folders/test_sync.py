@@ -357,12 +357,13 @@ def test_what_is_left_out_is_counted_by_reason_and_not_read_again(
     write(notes, {
         "picture.txt": b"\x89PNG\0\0\0\0", "nothing.md": "", "package-lock.json": "{}",
         ".gitignore": "build/\n", "build/out.md": "Made.", "loop.md": "x",
+        "drawing.svg": "<svg xmlns='http://www.w3.org/2000/svg'><text>Tides</text></svg>",
     })  # fmt: skip
     (notes / "loop.md").unlink()
     (notes / "loop.md").symlink_to(notes)
     done = memory.add_folder(notes)
     assert done.files == {"added": 3}
-    told = {"binary": 1, "empty": 1, "generated": 1, "ignored": 1, "link": 1}
+    told = {"binary": 2, "empty": 1, "generated": 1, "ignored": 1, "link": 1}
     assert done.left_out == told
     again = memory.add_folder(notes)
     assert (again.left_out, again.changed) == (told, 0)

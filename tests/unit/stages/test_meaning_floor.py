@@ -1,0 +1,26 @@
+"""What is only nearest in meaning, and not near, is not related."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planned_search import ranking
+
+from recollect.context import SearchContext
+from recollect.recipes.related import RELATED
+from recollect.stages.floors import MeaningFloor
+
+
+def test_what_shares_no_word_and_hardly_stands_out_is_dropped_and_counted(
+    search_at: Callable[..., SearchContext],
+) -> None:
+    scores = {"near": 3.0, "worded": 0.5, "just": 2.0, "arabic": 1.9}
+    channels = {"keyword": {"worded": 1.0}, "vector": dict.fromkeys(scores, 0.5)}
+    context = search_at("tides", dict.fromkeys(scores, "Tides"), channels=channels)
+    kept = MeaningFloor(floor=2.0).apply(ranking("fused", scores), context)
+    assert kept.ids == ("near", "worded", "just")
+    assert kept.dropped == {"meaning_floor": 1}
+
+
+def test_related_memories_have_that_floor() -> None:
+    assert any(isinstance(stage, MeaningFloor) for stage in RELATED.stages)
