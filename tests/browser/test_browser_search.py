@@ -381,7 +381,7 @@ def test_a_model_that_is_away_is_told(page: Page, site: Site) -> None:
     with contextmanager(served)(site.home, **settings) as degraded:
         visit(page, degraded.at("/", q=QUESTION))
         told = page.locator("[data-degraded]")
-        expect(told.filter(has_text="Search by meaning")).to_contain_text("other channels alone")
+        expect(page.locator("[data-note]")).to_contain_text("former embedding model serves")
         expect(told.filter(has_text="No reranking")).to_contain_text("first ranking")
         expect(page.locator("[data-reranking]")).to_have_text("Not reranked")
         expect(page.locator("[data-result]").first).to_be_visible()
