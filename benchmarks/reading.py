@@ -2,15 +2,19 @@
 
 Each judged set's questions are asked twice, with that rule and with all of the best read, by cached
 scores and without a deadline: nDCG@10 of both, and how much text the reranker reads with the rule,
-as a share of all.
+as a share of all. With `--timed` nothing cached is used for what the reranker says, and the mean
+time that it takes for a question is told, by the clock and of the processor; a question that it is
+not asked about counts as none.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from data import data_argument
 from recollect.evals.cache import FILE, Cache, CachedReranker, cache_folder
@@ -37,15 +41,32 @@ def silent(what: str, steps: int) -> Iterator[Callable[[int], None]]:
     yield lambda done: None
 
 
-def asked(evaluation: Evaluation, questions: Sequence[Question], rule: Rule) -> tuple[float, int]:
-    """nDCG@10, and how many characters the reranker reads, with the query before each text."""
-    characters = 0
+class Asked(NamedTuple):
+    """nDCG@10; what the reranker reads, in characters, with the query before each text; and how
+    long it takes for all questions together, in seconds by the clock and of the processor."""
+
+    ndcg: float
+    characters: int
+    clock: float
+    processor: float
+
+
+def asked(
+    evaluation: Evaluation, questions: Sequence[Question], rule: Rule, *, timed: bool
+) -> Asked:
+    characters, clock, processor = 0, 0.0, 0.0
     scores = CachedReranker.scores
 
     def counted(self: CachedReranker, query: str, documents: Sequence[str]) -> list[float]:
-        nonlocal characters
+        nonlocal characters, clock, processor
         characters += sum(len(query) + len(document) for document in documents)
-        return scores(self, query, documents)
+        if not timed:
+            return scores(self, query, documents)
+        start, before = time.perf_counter(), time.process_time()
+        found = [*self._reranker.scores(query, documents)]
+        clock += time.perf_counter() - start
+        processor += time.process_time() - before
+        return found
 
     ours = RerankInterpolation._contested
     RerankInterpolation._contested = rule  # type: ignore[method-assign, assignment]
@@ -56,7 +77,8 @@ def asked(evaluation: Evaluation, questions: Sequence[Question], rule: Rule) -> 
         RerankInterpolation._contested = ours  # type: ignore[method-assign]
         CachedReranker.scores = scores  # type: ignore[method-assign]
     values = measured(found, evaluation.dataset.grades)
-    return sum(one["ndcg@10"] for one in values.values()) / len(values), characters
+    ndcg = sum(one["ndcg@10"] for one in values.values()) / len(values)
+    return Asked(ndcg, characters, clock, processor)
 
 
 def main() -> None:
@@ -64,21 +86,36 @@ def main() -> None:
     data_argument(parser)
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--queries", type=int, default=150)
+    parser.add_argument(
+        "--timed", action="store_true", help="also tell how long the reranker takes"
+    )
     args = parser.parse_args()
     cache = Cache(cache_folder(os.environ) / FILE)
-    shares = []
+    shares, times = [], []
     print(f"{'set':<20}{'questions':>10}{'all read':>10}{'rule':>10}{'reading':>10}")
     for name in args.sets:
         with opened(args.data / name, Settings(), os.environ, cache) as evaluation:
             evaluation.prepare(silent, vectors=True)
             questions = evaluation.questions(args.queries, 0)
-            whole, characters = asked(evaluation, questions, every)
-            kept, read = asked(evaluation, questions, RerankInterpolation._contested)
-        share = read / characters
+            if args.timed:  # the first one loads the model
+                asked(evaluation, questions[:1], every, timed=True)
+            whole = asked(evaluation, questions, every, timed=args.timed)
+            kept = asked(evaluation, questions, RerankInterpolation._contested, timed=args.timed)
+        share = kept.characters / whole.characters
         shares.append(share)
-        figures = f"{len(questions):>10}{whole:>10.4f}{kept - whole:>+10.4f}{share:>10.2f}"
-        print(f"{name:<20}{figures}", flush=True)
+        figures = f"{len(questions):>10}{whole.ndcg:>10.4f}{kept.ndcg - whole.ndcg:>+10.4f}"
+        print(f"{name:<20}{figures}{share:>10.2f}", flush=True)
+        if args.timed:
+            times.append(kept.processor / whole.processor)
+            for what, one in (("all read", whole), ("rule", kept)):
+                each = [1000 * spent / len(questions) for spent in (one.clock, one.processor)]
+                print(f"  rerank, {what:<10}{each[0]:>9.0f} ms, of the processor {each[1]:.0f} ms")
+            print(
+                f"  time, rule / all  {kept.clock / whole.clock:>9.2f}, {times[-1]:.2f}", flush=True
+            )
     print(f"{'mean of the sets':<50}{sum(shares) / len(shares):>10.2f}")
+    if times:
+        print(f"{'mean of their times, of the processor':<50}{sum(times) / len(times):>10.2f}")
 
 
 if __name__ == "__main__":
