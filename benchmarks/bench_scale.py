@@ -18,6 +18,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -79,9 +80,10 @@ def main() -> None:
             for vaults in args.vaults:
                 home = Path(folder, f"{count}-{vaults}")
                 home.mkdir()
-                url = args.url or started(home / "server")
-                migrate(url)
-                report(url, home, rows, vaults, args)
+                with ExitStack() as ending:
+                    url = args.url or started(home / "server", ending)
+                    migrate(url)
+                    report(url, home, rows, vaults, args)
 
 
 def report(

@@ -14,9 +14,9 @@ from recollect import Recollect
 from recollect.errors import StoreError
 from recollect.ingest.jsonl import RawLine
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
-from recollect.store.postgres import database
 from recollect.store.postgres.pool import Connection, Pool
 from recollect.store.postgres.store import PostgresStore
+from recollect.store.postgres.transactions import DONE
 from recollect.testing.stores.helpers import save
 from recollect.testing.stores.samples import CHANGE, memory
 
@@ -58,12 +58,12 @@ def away(monkeypatch: pytest.MonkeyPatch, times: int, after: int = 0) -> None:
     monkeypatch.setattr(Pool, "take", fails)
 
 
-@pytest.mark.parametrize("ends", [(f"{database.DONE}; {CUT}",), (CUT, database.DONE)])
+@pytest.mark.parametrize("ends", [(f"{DONE}; {CUT}",), (CUT, DONE)])
 def test_a_write_whose_answer_is_lost_is_there_once(
     engine: Recollect, monkeypatch: pytest.MonkeyPatch, ends: tuple[str, ...]
 ) -> None:
     """The connection is cut behind the commit, and just before it."""
-    monkeypatch.setattr(database, "DONE", Ends(*ends, database.DONE))
+    monkeypatch.setattr("recollect.store.postgres.database.DONE", Ends(*ends, DONE))
     saved = engine.save(title="Deploys need a ticket")
     assert [one.id for one in engine.list()] == [saved.id]
     engine.feedback("deploys", saved.id, accept=True)
@@ -94,7 +94,7 @@ def test_a_write_is_refused_once_the_deadline_is_over(
             save(store, memory("refused"))
     with monkeypatch.context() as patch:
         away(patch, 1000, after=1)
-        patch.setattr(database, "DONE", f"{database.DONE}; {CUT}")
+        patch.setattr("recollect.store.postgres.database.DONE", f"{DONE}; {CUT}")
         with pytest.raises(StoreError, match="may have been written or not"):
             save(store, memory("unknown"))
     assert store.memories.ids() == ["unknown"]

@@ -5,106 +5,51 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 
 from recollect.errors import Interrupted, StoreError
-from recollect.store.base import KeywordIndexName
 from recollect.store.postgres.errors import (
-    BUSY_SECONDS,
     SEARCH_SECONDS,
     SOON,
     as_store_errors,
     is_passing,
 )
-from recollect.store.postgres.migration import SCHEMA, check_version, refuse_other_version
+from recollect.store.postgres.migration import check_version, refuse_other_version
 from recollect.store.postgres.pool import Connection, Pool, pool_of
 from recollect.store.postgres.replica import Replica
+from recollect.store.postgres.transactions import (
+    BEGIN,
+    CHANGES,
+    CLOCKS_DIFFER_S,
+    DONE,
+    FIND,
+    HISTORY,
+    LOCK,
+    MAKE,
+    NO_LIMITS,
+    OUTCOME,
+    READ_ONLY,
+    READS,
+    RETRY_S,
+    SET_LOCAL,
+    SNAPSHOT,
+    UNKNOWN,
+    WRITES,
+    WRONG_CLOCK,
+    AfterWrites,
+    OwnTransaction,
+    VaultLock,
+    WordLookup,
+    last_row,
+)
 from recollect.types import Degraded
 
-BEGIN = f"BEGIN {{mode}}; {SCHEMA}; SET LOCAL recollect.vault = '{{vault}}'; {{first}}"
-SET_LOCAL = """
-SELECT set_config('search_path', 'recollect, public', true),
-       set_config('recollect.vault', %s, true), set_config('statement_timeout', %s, true)"""
-READS = f"SET LOCAL statement_timeout = '{SEARCH_SECONDS:.0f}s'"
-# A writer whose machine is gone without a word holds the vault's lock no longer than that.
-WRITES = f"""SET LOCAL lock_timeout = '{BUSY_SECONDS:.0f}s'; SET LOCAL tcp_keepalives_idle = 10;
-SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3"""
-NO_LIMITS = "SET LOCAL idle_in_transaction_session_timeout = 0"
-SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool"
-FIND = "SELECT key, secret FROM vaults WHERE name = %s"
-MAKE = "INSERT INTO vaults (name, secret) VALUES (%s, %s) ON CONFLICT DO NOTHING"
-LOCK = """
-SELECT last_key, last_write, extract(epoch FROM clock_timestamp())::float8,
-       (SELECT max(number) FROM migrations)
-  FROM vaults WHERE key = vault() FOR UPDATE"""
-DONE = """
-INSERT INTO outcomes VALUES (vault(), '{token}');
-UPDATE vaults SET changes = changes + 1 WHERE key = vault()
-RETURNING changes, history_bytes, last_write; COMMIT"""
-HISTORY = "SELECT history_bytes, last_write FROM vaults WHERE key = vault()"
-CHANGES = "SELECT changes FROM vaults WHERE key = vault()"
-# Whoever had the lock has it no longer, so the write that was cut off is there or will never be.
-OUTCOME = f"""{WRITES}; SELECT 1 FROM vaults WHERE key = vault() FOR UPDATE;
-SELECT count(*) FROM outcomes WHERE vault = vault() AND token = '{{token}}'; COMMIT"""
-RETRY_S = 30.0
-# By so much clocks may differ. History is ordered by them, as is what is newer.
-CLOCKS_DIFFER_S = 300
-UNKNOWN = (
-    "The connection to {place} was lost while a write was confirmed, and did not come back within "
-    "{seconds:g} seconds: it may have been written or not. Look for it before you write it again."
-)
-WRONG_CLOCK = (
-    "The clock of this machine and that of {place} differ by {seconds:.0f} seconds, so nothing was "
-    "written; set the wrong one right."
-)
-
-
 Read = TypeVar("Read")
-
-
-class VaultLock(NamedTuple):
-    """What a write finds when it is the only one: the numbers given last to a memory and to a
-    write."""
-
-    last_key: int
-    last_write: int
-
-
-class WordLookup(Protocol):
-    """What a filter looks up."""
-
-    def holding(self, indexes: Sequence[KeywordIndexName], words: Sequence[str]) -> list[int]:
-        """The keys of the memories of which one of these indexes holds all the words."""
-
-
-class AfterWrites(Protocol):
-    """What follows writes."""
-
-    def wrote(self) -> None: ...
-
-    def resume(self) -> None: ...
-
-    def run(self, *, scrub: bool = False) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _Block:
-    """A thread's running transaction. `flush` writes what was put off, so that it is seen. `known`:
-    what was read once and cannot change in it; None where it can. `notes`: what an answer that is
-    read in it has to tell."""
-
-    def __init__(self, connection: Connection, *, snapshot: bool) -> None:
-        self.connection = connection
-        self.notes: list[Degraded] = []
-        self.flush: Callable[[], None] = lambda: None
-        self.known: dict[str, Any] | None = {} if snapshot else None
 
 
 class PostgresDatabase:
@@ -244,7 +189,7 @@ class PostgresDatabase:
 
     def once(self, name: str, read: Callable[[], Read]) -> Read:
         """What `read` returns; asked once in a block that reads one moment."""
-        block: _Block | None = getattr(self._local, "block", None)
+        block: OwnTransaction | None = getattr(self._local, "block", None)
         if block is None or block.known is None:
             return read()
         if name not in block.known:
@@ -254,7 +199,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _reading(self, mode: str) -> Iterator[Connection]:
-        block: _Block | None = getattr(self._local, "block", None)
+        block: OwnTransaction | None = getattr(self._local, "block", None)
         if block is None:
             with self._transaction(mode, READS) as connection:
                 yield connection
@@ -295,7 +240,7 @@ class PostgresDatabase:
         beginning. One that writes has a token, by which its outcome can be learned."""
         with as_store_errors(self.place):
             begin = BEGIN.format(mode=mode, vault=self._key, first=first)
-            connection, found = self._reached(lambda connection: _last_row(connection, begin))
+            connection, found = self._reached(lambda connection: last_row(connection, begin))
             with self._block(self._pool, connection, snapshot=mode == SNAPSHOT):
                 if token:
                     self._local.lock = self._lock_of(*found)
@@ -306,10 +251,12 @@ class PostgresDatabase:
                     connection.execute("COMMIT")
 
     @contextmanager
-    def _block(self, pool: Pool, connection: Connection, *, snapshot: bool) -> Iterator[_Block]:
+    def _block(
+        self, pool: Pool, connection: Connection, *, snapshot: bool
+    ) -> Iterator[OwnTransaction]:
         """Make this transaction the thread's; the connection goes back at the end."""
         before = getattr(self._local, "block", None)
-        self._local.block = _Block(connection, snapshot=snapshot)
+        self._local.block = OwnTransaction(connection, snapshot=snapshot)
         try:
             yield self._local.block
         finally:
@@ -335,7 +282,7 @@ class PostgresDatabase:
     def outside(self) -> Iterator[Connection]:
         """A connection without a transaction, about no vault."""
         with as_store_errors(self.place):
-            connection, _ = self._reached(lambda connection: _last_row(connection, "SELECT"))
+            connection, _ = self._reached(lambda connection: last_row(connection, "SELECT"))
             try:
                 yield connection
             finally:
@@ -343,7 +290,7 @@ class PostgresDatabase:
 
     def _commit(self, connection: Connection, token: str) -> None:
         try:
-            changes, *self._local.history = _last_row(connection, DONE.format(token=token))
+            changes, *self._local.history = last_row(connection, DONE.format(token=token))
             if self._replica is not None:
                 self._replica.wrote(changes)
         except psycopg.Error as error:
@@ -355,7 +302,7 @@ class PostgresDatabase:
         """Whether a write was committed whose connection was lost before its answer came."""
         sql = BEGIN.format(mode="", vault=self._key, first=OUTCOME.format(token=token))
         try:
-            connection, found = self._reached(lambda connection: _last_row(connection, sql))
+            connection, found = self._reached(lambda connection: last_row(connection, sql))
         except psycopg.Error as error:
             raise StoreError(UNKNOWN.format(place=self.place, seconds=self._retry_s)) from error
         self._pool.give(connection)
@@ -392,12 +339,3 @@ class PostgresDatabase:
         self._closed = True
         for pool in (self._pool, *([] if self._replica is None else [self._replica.pool])):
             pool.leave()
-
-
-def _last_row(connection: Connection, sql: str) -> Any:
-    """The first row of the last of these statements that gave any."""
-    cursor, row = connection.execute(sql), None
-    while True:
-        row = cursor.fetchone() if cursor.description else row
-        if not cursor.nextset():
-            return row

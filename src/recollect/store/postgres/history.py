@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 
 from recollect.store.base import Stored
 from recollect.store.history import MOST_REMOVED, Done, Keep, LoggedWrite, Version
-from recollect.store.postgres.database import HISTORY, PostgresDatabase
+from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.memories import READ, from_row
+from recollect.store.postgres.transactions import HISTORY
 from recollect.store.version_rows import (
     VERSION_BYTES,
     WRITE_BYTES,

@@ -12,12 +12,12 @@ import psycopg
 from recollect.errors import StoreError
 from recollect.store.postgres.errors import as_store_errors, is_passing
 from recollect.store.postgres.pool import Connection, pool_of
+from recollect.store.postgres.transactions import CHANGES, last_row
 from recollect.types import Degraded
 
 if TYPE_CHECKING:
     from recollect.store.postgres.pool import Pool
 
-NOW = "SELECT changes FROM vaults WHERE key = vault()"
 # A replica that is behind catches up in that time, or the primary is asked.
 CATCH_UP_S, PAUSE_S = 0.1, 0.005
 # One that did not answer is not asked again before.
@@ -88,11 +88,8 @@ class Replica:
         time."""
 
         def shown(connection: Connection) -> int:
-            cursor = connection.execute(f"{begin}; {NOW}")
-            while cursor.nextset():
-                pass
-            found = cursor.fetchall()
-            return int(found[0][0]) if found else -1  # a vault that is not there yet
+            found = last_row(connection, f"{begin}; {CHANGES}")
+            return int(found[0]) if found else -1  # a vault that is not there yet
 
         while True:
             connection, found = self.pool.reached(shown, lambda error: False)

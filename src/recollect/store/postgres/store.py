@@ -13,7 +13,7 @@ from recollect.store.postgres import indexing
 from recollect.store.postgres.aging import PostgresAging
 from recollect.store.postgres.candidates import PostgresCandidates
 from recollect.store.postgres.checks import word_findings
-from recollect.store.postgres.database import CHANGES, PostgresDatabase
+from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.examination import counts_finding, examine
 from recollect.store.postgres.feedback import PostgresFeedback
 from recollect.store.postgres.folders import PostgresFolders
@@ -24,6 +24,7 @@ from recollect.store.postgres.merging import Merging
 from recollect.store.postgres.reviews import PostgresReviews
 from recollect.store.postgres.segments import WordSegments
 from recollect.store.postgres.topics import PostgresTopics
+from recollect.store.postgres.transactions import CHANGES
 from recollect.store.postgres.trash import PostgresTrash
 from recollect.store.postgres.usage import PostgresUsage
 from recollect.store.postgres.vectors import PostgresVectors

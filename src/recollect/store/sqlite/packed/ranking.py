@@ -166,13 +166,18 @@ def best(keys: Keys, scores: Scores, limit: int, passing: Passing) -> list[Match
         tried = max(limit * 4, least)
         if tried >= len(keys):
             break
-        found = _ordered(*_highest(keys, scores, tried), passing)
+        found = best_of(keys, scores, tried, passing)
         if len(found) >= limit:
             return found[:limit]
     if passing.narrows:
         kept = np.isin(keys, passing.every())
         keys, scores = keys[kept], scores[kept]
     return _ordered(*_highest(keys, scores, limit), passing)[:limit]
+
+
+def best_of(keys: Keys, scores: Scores, tried: int, passing: Passing) -> list[Match]:
+    """Those of so many of the best that pass, best first, equal scores by id."""
+    return _ordered(*_highest(keys, scores, tried), passing)
 
 
 def _highest(keys: Keys, scores: Scores, most: int) -> tuple[Keys, Scores]:

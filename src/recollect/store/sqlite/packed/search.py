@@ -10,9 +10,17 @@ import numpy as np
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, KeywordStatistics, Match
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.filters import Condition
-from recollect.store.sqlite.packed.evaluation import counted, evaluated
+from recollect.store.sqlite.packed.evaluation import SegmentMatches, counted, evaluated
 from recollect.store.sqlite.packed.phrases import Node
-from recollect.store.sqlite.packed.ranking import Keys, Passing, Scores, best, scored
+from recollect.store.sqlite.packed.ranking import (
+    FIRST_READ,
+    Keys,
+    Passing,
+    Scores,
+    best,
+    best_of,
+    scored,
+)
 from recollect.store.sqlite.packed.segmented import SegmentedSearch
 
 
@@ -44,9 +52,16 @@ class PackedSearch:
 
     def best(self, query: KeywordQuery, passing: Passing) -> tuple[list[Match], KeywordStatistics]:
         """The best that pass, best first, equal scores by id; and what they were scored by."""
-        limit = None if passing.narrows else query.limit
-        keys, scores, common = self._ranked(query.column_weights, query.common, limit)
-        return best(keys, scores, query.limit, passing), common
+        matches, common = self._matched(query.column_weights, query.common)
+        limit: int | None = query.limit
+        if passing.narrows:
+            # Mostly enough of the best pass, and to find these not everything is scored.
+            tried = max(query.limit * 4, FIRST_READ)
+            found = best_of(*scored(self._segments, matches, common, tried), tried, passing)
+            if len(found) >= query.limit:
+                return found[: query.limit], common
+            limit = None
+        return best(*scored(self._segments, matches, common, limit), query.limit, passing), common
 
     def scores(self, query: KeywordQuery) -> tuple[list[tuple[int, float]], KeywordStatistics]:
         """The key and the score of every match, and what they were scored by."""
@@ -64,9 +79,15 @@ class PackedSearch:
         common: KeywordStatistics | None = None,
         limit: int | None = None,
     ) -> tuple[Keys, Scores, KeywordStatistics]:
-        matches = evaluated(self._segments, self._node, weights)
-        common = common or self.statistics(matches.holding)
+        matches, common = self._matched(weights, common)
         return *scored(self._segments, matches, common, limit), common
+
+    def _matched(
+        self, weights: Sequence[float], common: KeywordStatistics | None
+    ) -> tuple[SegmentMatches, KeywordStatistics]:
+        """What the expression matches, and what BM25 counts."""
+        matches = evaluated(self._segments, self._node, weights)
+        return matches, common or self.statistics(matches.holding)
 
 
 class MemoriesThat:

@@ -1,0 +1,98 @@
+"""What is sent around each transaction about a vault, and what a thread knows of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from recollect.store.base import KeywordIndexName
+from recollect.store.postgres.errors import BUSY_SECONDS, SEARCH_SECONDS
+from recollect.store.postgres.migration import SCHEMA
+from recollect.store.postgres.pool import Connection
+from recollect.types import Degraded
+
+BEGIN = f"BEGIN {{mode}}; {SCHEMA}; SET LOCAL recollect.vault = '{{vault}}'; {{first}}"
+SET_LOCAL = """
+SELECT set_config('search_path', 'recollect, public', true),
+       set_config('recollect.vault', %s, true), set_config('statement_timeout', %s, true)"""
+READS = f"SET LOCAL statement_timeout = '{SEARCH_SECONDS:.0f}s'"
+# A writer whose machine is gone without a word holds the vault's lock no longer than that.
+WRITES = f"""SET LOCAL lock_timeout = '{BUSY_SECONDS:.0f}s'; SET LOCAL tcp_keepalives_idle = 10;
+SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3"""
+NO_LIMITS = "SET LOCAL idle_in_transaction_session_timeout = 0"
+SNAPSHOT = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool"
+FIND = "SELECT key, secret FROM vaults WHERE name = %s"
+MAKE = "INSERT INTO vaults (name, secret) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+LOCK = """
+SELECT last_key, last_write, extract(epoch FROM clock_timestamp())::float8,
+       (SELECT max(number) FROM migrations)
+  FROM vaults WHERE key = vault() FOR UPDATE"""
+DONE = """
+INSERT INTO outcomes VALUES (vault(), '{token}');
+UPDATE vaults SET changes = changes + 1 WHERE key = vault()
+RETURNING changes, history_bytes, last_write; COMMIT"""
+HISTORY = "SELECT history_bytes, last_write FROM vaults WHERE key = vault()"
+CHANGES = "SELECT changes FROM vaults WHERE key = vault()"
+# Whoever had the lock has it no longer, so the write that was cut off is there or will never be.
+OUTCOME = f"""{WRITES}; SELECT 1 FROM vaults WHERE key = vault() FOR UPDATE;
+SELECT count(*) FROM outcomes WHERE vault = vault() AND token = '{{token}}'; COMMIT"""
+RETRY_S = 30.0
+# By so much clocks may differ. History is ordered by them, as is what is newer.
+CLOCKS_DIFFER_S = 300
+UNKNOWN = (
+    "The connection to {place} was lost while a write was confirmed, and did not come back within "
+    "{seconds:g} seconds: it may have been written or not. Look for it before you write it again."
+)
+WRONG_CLOCK = (
+    "The clock of this machine and that of {place} differ by {seconds:.0f} seconds, so nothing was "
+    "written; set the wrong one right."
+)
+
+
+class VaultLock(NamedTuple):
+    """What a write finds when it is the only one: the numbers given last to a memory and to a
+    write."""
+
+    last_key: int
+    last_write: int
+
+
+class WordLookup(Protocol):
+    """What a filter looks up."""
+
+    def holding(self, indexes: Sequence[KeywordIndexName], words: Sequence[str]) -> list[int]:
+        """The keys of the memories of which one of these indexes holds all the words."""
+
+
+class AfterWrites(Protocol):
+    """What follows writes."""
+
+    def wrote(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def run(self, *, scrub: bool = False) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class OwnTransaction:
+    """A thread's running transaction. `flush` writes what was put off, so that it is seen. `known`:
+    what was read once and cannot change in it; None where it can. `notes`: what an answer that is
+    read in it has to tell."""
+
+    def __init__(self, connection: Connection, *, snapshot: bool) -> None:
+        self.connection = connection
+        self.notes: list[Degraded] = []
+        self.flush: Callable[[], None] = lambda: None
+        self.known: dict[str, Any] | None = {} if snapshot else None
+
+
+def last_row(connection: Connection, sql: str) -> Any:
+    """The first row of the last of these statements that gave any."""
+    cursor, row = connection.execute(sql), None
+    while True:
+        row = cursor.fetchone() if cursor.description else row
+        if not cursor.nextset():
+            return row
