@@ -14,7 +14,7 @@ from recollect.store.postgres.changes import IndexChange
 from recollect.store.postgres.filters import CHANGED, UNCHANGED
 from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.vector_values import VectorValue, as_rows, as_value
-from recollect.store.postgres.waiting import MODEL, WaitingMemories, texts_of
+from recollect.store.postgres.waiting import MODEL, WaitingMemories, own_mark, texts_of
 from recollect.store.sqlite.vector_rows import best_cosines, between
 from recollect.types import Filter, Span
 
@@ -53,7 +53,7 @@ GONE = "DELETE FROM vectors WHERE vault = vault() AND memory = ANY(%s)"
 NO_LONGER = "DELETE FROM waiting WHERE vault = vault() AND memory = ANY(%s)"
 # Who saves a few memories embeds them at once, so they are its own for a while.
 NEW = f"""
-INSERT INTO waiting SELECT vault(), o.key, m, NULL,
+INSERT INTO waiting SELECT vault(), o.key, m, %(own)s::uuid,
        CASE WHEN cardinality(%(new)s) <= {OWN} THEN now() + interval '30 seconds' END
   FROM models o, unnest(%(new)s::bigint[]) AS m WHERE o.vault = vault() ON CONFLICT DO NOTHING"""
 EVERY_WAITS = """
@@ -169,7 +169,7 @@ def follow(connection: Connection, changes: Sequence[IndexChange]) -> None:
     if gone or other:
         connection.execute(GONE, (gone + other,))
     if new or other:
-        connection.execute(NEW, {"new": new + other})
+        connection.execute(NEW, {"new": new + other, "own": own_mark()})
 
 
 def _other_text(change: IndexChange) -> bool:

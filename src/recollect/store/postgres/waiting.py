@@ -21,7 +21,8 @@ TEXTS = f"""
 SELECT m.key, {TEXT} FROM memories m
  WHERE m.vault = vault() AND m.key = ANY(%s) AND m.forgotten_at IS NULL"""
 MODEL = "SELECT key, dimensions FROM models WHERE vault = vault() AND identity = %s"
-FREE = " AND (w.taken_until IS NULL OR w.taken_until < now() OR w.owner = '{owner}')"
+FREE = """
+ AND (w.taken_until IS NULL OR w.taken_until < now() OR w.owner IN ('{owner}', '{own}'))"""
 # Longer than a batch takes, also one long text.
 TAKE = """
 UPDATE waiting SET owner = %s, taken_until = now() + interval '10 minutes'
@@ -30,6 +31,13 @@ RELEASE = """
 UPDATE waiting SET owner = NULL, taken_until = NULL
  WHERE vault = vault() AND memory = ANY(%s) AND owner = %s"""
 LEASE = "SELECT pg_try_advisory_xact_lock(1380142165, vault()::integer)"  # "RCLU" as a number
+
+_START = os.urandom(12).hex()
+
+
+def own_mark() -> str:
+    """This process, as the owner of what it has just saved."""
+    return f"{_START}{os.getpid():08x}"
 
 
 class Lease:
@@ -127,7 +135,9 @@ def _smallest(
     values: list[Any] = []
     if found:  # a model that has embedded something before has a table of what waits for it
         tables += " JOIN waiting w ON w.vault = vault() AND w.memory = m.key"
-        condition += " AND w.model = %s" + (FREE.format(owner=owner) if owner else "")
+        condition += " AND w.model = %s" + (
+            FREE.format(owner=owner, own=own_mark()) if owner else ""
+        )
         values.append(found[0][0])
     locked = " FOR UPDATE OF w SKIP LOCKED" if owner and found else ""
     condition += " AND m.key <> ALL(%s::bigint[])"
