@@ -15,6 +15,7 @@ from msgspec import structs
 
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
+from recollect.query.cosine_scale import scale_of
 from recollect.query.understanding import Understanding
 from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Search, any_of
 
@@ -204,10 +205,14 @@ class SearchContext:
         return known | {id: cosine for id, cosine in looked_up if cosine is not None}
 
     def cosines_between(self, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        """The cosine of each two of these memories, in this order, that have a vector."""
+        """The cosine of each two of these memories, in this order, that have a vector; on the scale
+        of the English model."""
         if not self.vectors_answered:
             return {}
-        return self.store.vectors.between(self.embedder.identity, ids)
+        identity = self.embedder.identity
+        found = self.store.vectors.between(identity, ids)
+        scale = scale_of(identity)
+        return {pair: scale.english(cosine) for pair, cosine in found.items()}
 
     def scores(self, channel: str) -> dict[str, float]:
         """What a channel scored each of its memories with; empty for one that did not run."""

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 from recollect.engine.session import Session
 from recollect.ingest.saving import Sameness
+from recollect.query.cosine_scale import scale_of
 from recollect.query.replacement import Statement, Tokens, replaces
 from recollect.query.sameness import ALIKE, Wording, same_facts
 from recollect.query.word_pairs import nearly_equal
@@ -141,13 +142,16 @@ def _cosines(session: Session, keys: Sequence[int]) -> dict[tuple[int, int], flo
 
     from recollect.query.vector_pairs import near_pairs  # noqa: PLC0415  numpy
 
-    found, vectors = session.store.vectors.whole(session.models.embedder().identity)
+    identity = session.models.embedder().identity
+    scale = scale_of(identity)
+    found, vectors = session.store.vectors.whole(identity)
     places = dict(zip(keys, range(len(keys)), strict=True))
     rows = [row for row, key in enumerate(found) if key in places]
     of = [places[found[row]] for row in rows]
-    pairs = near_pairs(vectors[np.array(rows, np.intp)], CONTRADICTING) if rows else {}
+    least = scale.own(CONTRADICTING)
+    pairs = near_pairs(vectors[np.array(rows, np.intp)], least) if rows else {}
     return {
-        (min(of[one], of[two]), max(of[one], of[two])): cosine
+        (min(of[one], of[two]), max(of[one], of[two])): scale.english(cosine)
         for (one, two), cosine in pairs.items()
     }
 

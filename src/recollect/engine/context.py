@@ -13,6 +13,7 @@ from recollect.engine.searching import EVERYTHING, completed, federated, readabl
 from recollect.engine.session import Session
 from recollect.errors import Damaged, ProviderError
 from recollect.present.agent_context import FORMS, Form, fitted
+from recollect.query.cosine_scale import scale_of
 from recollect.query.replacement import replaced_by
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
@@ -119,9 +120,10 @@ def _replaced(session: Session, recipe: Recipe, memories: Sequence[Memory]) -> S
     statements = [memory for memory in memories if rule.is_statement(memory)]
     try:
         identity = session.models.embedder().identity
-        cosines = store.vectors.between(identity, [memory.id for memory in statements])
+        found = store.vectors.between(identity, [memory.id for memory in statements])
     except (ProviderError, Damaged):
         return frozenset()
+    cosines = {pair: scale_of(identity).english(cosine) for pair, cosine in found.items()}
     return replaced_by(statements, cosines, store.keyword.tokens, session.clock()).keys()
 
 

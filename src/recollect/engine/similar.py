@@ -20,6 +20,7 @@ from recollect.engine.session import Session
 from recollect.errors import ProviderError, StoreError
 from recollect.ingest.repeats import MOST_READ, sharing_words
 from recollect.ingest.saving import ABOUT, REPLACES, SimilarMemory, SimilarReason
+from recollect.query.cosine_scale import scale_of
 from recollect.query.replacement import VERY_ALIKE, Statement, Tokens, replaces
 from recollect.query.sameness import ALIKE, same_facts
 from recollect.stages.supersede import Supersede
@@ -73,7 +74,8 @@ def _nearest(session: Session, memory: Memory, place: Filter) -> dict[str, float
     vectors, identity = session.store.vectors, session.models.embedder().identity
     own = vectors.stored(identity, [memory.id]).get(memory.id)
     found = vectors.nearest(identity, own[0].vector, MOST_READ, place) if own else []
-    return {match.memory_id: match.score for match in found}
+    scale = scale_of(identity)
+    return {match.memory_id: scale.english(match.score) for match in found}
 
 
 class _Compared:

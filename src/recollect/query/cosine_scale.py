@@ -1,0 +1,32 @@
+"""The cosines of other embedding models on the scale of the bundled English one, by which memories
+are compared with each other: texts about different things have 0.4 to 0.6 there, and 0.75 to 0.85
+with the model for many languages."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class CosineScale(NamedTuple):
+    """`factor · cosine + offset`, 1 at most."""
+
+    factor: float = 1.0
+    offset: float = 0.0
+
+    def english(self, cosine: float) -> float:
+        return min(1.0, self.factor * cosine + self.offset)
+
+    def own(self, english: float) -> float:
+        """The model's own cosine that stands for this one."""
+        return (english - self.offset) / self.factor
+
+
+SAME = CosineScale()
+# By what the identity begins with. Fitted by benchmarks/duplicates.py: mean and deviation of the
+# pairs of its half `fitted` and of unrelated ones are those of the English model.
+SCALES = {"builtin:multilingual@": CosineScale(2.63, -1.61)}
+
+
+def scale_of(identity: str) -> CosineScale:
+    """The scale of a model; its cosines are taken as they are where it was not measured."""
+    return next((scale for name, scale in SCALES.items() if identity.startswith(name)), SAME)
