@@ -38,7 +38,7 @@ def main() -> None:
     start = time.perf_counter()
     corpus = read_pairs(args.pairs)
     tokens = tokenizer(args.tokenizer)
-    forms = [tokens([shown(text, form) for text in corpus.texts]) for form in range(FORMS)]
+    forms = [tokens(shown(corpus, form)) for form in range(FORMS)]
     queries = tokens([pair.query for pair in corpus.pairs])
     prefixed = tokens([PREFIX + pair.query for pair in corpus.pairs])
     print(f"{len(corpus.pairs)} pairs, {len(corpus.texts)} texts; tokens after "

@@ -2,13 +2,15 @@
 
 A pair is a query and the text that answers it. A memory's title may be a person and a date, a file
 name, a heading, or nothing, and a model that saw one form only would learn the form. So each text
-has FORMS, and all texts that a query is compared with are shown in the same one.
+has FORMS, and all texts that a query is compared with are shown in the same one. In the last form
+the text stands between others, as a fact stands in a long message or note.
 """
 
 from __future__ import annotations
 
 import json
 import lzma
+import random
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,8 +23,6 @@ from tokenizers import Tokenizer
 CONVERSATIONS = ("persona", "taskmaster", "friendsqa")
 # What reads like an encyclopedia; there the bundled embedder was good before.
 WIKI_LIKE = ("iirc", "qasc", "strategyqa", "pubmedqa", "qasper")
-# The licence of these texts could not be confirmed.
-LEFT_OUT = ("powershell_wsl",)
 PREFIX = "Represent this sentence for searching relevant passages: "
 # Texts are of 450 characters when they are reranked: about so many tokens.
 WINDOW = 110
@@ -52,8 +52,6 @@ def read_pairs(file: Path) -> Corpus:
     with lzma.open(file, "rt", encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
-            if row["s"] in LEFT_OUT:
-                continue
             group = row["g"] if row["s"] in CONVERSATIONS else ""
             text = Text(row["s"], row["t"], row["d"], group)
             place = places.setdefault(text, len(places))
@@ -97,13 +95,35 @@ def _file_name(one: Text) -> str:
 Form = Callable[[Text], str]
 SPOKEN: tuple[Form, ...] = (_as_it_is, _dated_line, _said, _under_the_date)
 WRITTEN: tuple[Form, ...] = (_as_it_is, _text_alone, _on_one_line, _file_name)
-FORMS = len(WRITTEN)
+FORMS = len(WRITTEN) + 1
 # How often each form is shown.
-SHARES = (0.4, 0.2, 0.2, 0.2)
+SHARES = (0.32, 0.17, 0.17, 0.17, 0.17)
+# Of a text that stands between others so many characters are shown, of each other as many.
+PIECE = 260
 
 
-def shown(one: Text, form: int) -> str:
-    return (SPOKEN if one.source in CONVERSATIONS else WRITTEN)[form](one)
+def shown(corpus: Corpus, form: int) -> list[str]:
+    """Every text of the corpus in one form."""
+    if form == len(WRITTEN):
+        return _between_others(corpus)
+    return [(SPOKEN if one.source in CONVERSATIONS else WRITTEN)[form](one)
+            for one in corpus.texts]  # fmt: skip
+
+
+def _between_others(corpus: Corpus) -> list[str]:
+    """Each text with one or two others of its conversation or source, before or behind it."""
+    chance = random.Random(11)
+    alike: dict[tuple[str, str], list[int]] = {}
+    for place, one in enumerate(corpus.texts):
+        alike.setdefault((one.source, one.group), []).append(place)
+    made = []
+    for one in corpus.texts:
+        near = alike[one.source, one.group]
+        pieces = [corpus.texts[chance.choice(near)].text[:PIECE]
+                  for _ in range(chance.choice((1, 2)))]  # fmt: skip
+        pieces.insert(chance.randrange(len(pieces) + 1), one.text[:PIECE])
+        made.append("\n".join(filter(None, (one.title, " ".join(pieces)))))
+    return made
 
 
 class Tokens:
