@@ -82,10 +82,12 @@ def test_without_the_primary_a_replica_answers_for_a_while_and_says_so(
     monkeypatch.setattr(replicas, "CATCH_UP_S", 60)
     engine.save(title="Deploys need a ticket")
     assert engine.search("deploys").results
-    take, primary = Pool.take, engine.store.database._pool
+    monkeypatch.setattr(replicas, "AGAIN_S", 60)
+    take, primary, asked = Pool.take, engine.store.database._pool, []
 
     def away(pool: Pool, *, fresh: bool = False) -> Connection:
         if pool is primary:
+            asked.append(fresh)
             raise psycopg.OperationalError("server closed the connection unexpectedly")
         return take(pool, fresh=fresh)
 
@@ -94,6 +96,7 @@ def test_without_the_primary_a_replica_answers_for_a_while_and_says_so(
     assert answer.results
     [told] = [part.reason for part in answer.degraded if part.channel == "replica"]
     assert "in the last 0 seconds" in told
+    assert len(asked) == 1  # counting its use does not wait for the primary
     problems = engine.dependencies()
     assert problems["database"]
     assert problems["replica"] is None

@@ -180,8 +180,13 @@ class PostgresDatabase:
 
     def changes_now(self) -> int:
         """How many writes the primary has, which is not waited for."""
-        with self._without_waiting():
+        with self.without_waiting():
             return int(self.rows(CHANGES)[0][0])
+
+    @property
+    def primary_is_away(self) -> bool:
+        """Whether the search before this was left to a replica for that reason."""
+        return self._replica is not None and self._replica.primary_is_away
 
     def note(self, channel: str, reason: str) -> None:
         """Let the answer that is read now tell this."""
@@ -316,11 +321,12 @@ class PostgresDatabase:
 
     def probe(self) -> None:
         """Raise what a search would raise that does not wait."""
-        with self._without_waiting():
+        with self.without_waiting():
             self.rows("SELECT 1 FROM memories WHERE vault = vault() LIMIT 1")
 
     @contextmanager
-    def _without_waiting(self) -> Iterator[None]:
+    def without_waiting(self) -> Iterator[None]:
+        """What is asked in the block fails at once where the primary does not answer."""
         before = getattr(self._local, "give_up", None)
         self._local.give_up = time.monotonic()
         try:

@@ -16,10 +16,11 @@ from recollect.store.postgres.errors import as_store_errors, is_passing, place_o
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Made = TypeVar("Made")
-# What a URL may say otherwise. A machine that is gone without a word is noticed in 25 seconds.
+# What a URL may say otherwise. A machine that is gone without a word is noticed in 10 seconds,
+# while others agree on a new primary: so a write's deadline is not over before there is one.
 LIBPQ = {
-    "connect_timeout": 5, "application_name": "recollect", "keepalives_idle": 10,
-    "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 25_000,
+    "connect_timeout": 5, "application_name": "recollect", "keepalives_idle": 4,
+    "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000,
 }  # fmt: skip
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0  # between two tries to connect
 

@@ -72,9 +72,14 @@ class Replica:
             self.pool.give(connection)
         return None
 
+    @property
+    def primary_is_away(self) -> bool:
+        """Whether it did not answer a moment ago."""
+        return time.monotonic() < self._primary_rests
+
     def _asked(self, primary: Callable[[], int]) -> bool:
         """Whether the primary could be asked for its number."""
-        if time.monotonic() < self._primary_rests:
+        if self.primary_is_away:
             return False
         try:
             self.wrote(primary())

@@ -58,7 +58,10 @@ class PostgresUsage:
         self._added = -SECONDS
 
     def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
-        keys = [key for (key,) in self._database.rows(KEYS, [*ids])]
+        if self._database.primary_is_away:
+            return []  # no answer of a replica waits for that
+        with self._database.without_waiting():
+            keys = [key for (key,) in self._database.rows(KEYS, [*ids])]
         with self._guard:
             self._pending += numbered(kind, keys, at)
         return keys
