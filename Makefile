@@ -10,7 +10,7 @@ SEED   ?= 1
 # Without bytecode each run reads all tests anew, and each process all modules changed since setup.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test pytest soak clients firefox lint bench bench-million eval lock clean
+.PHONY: setup demo test pytest soak clients firefox drill lint bench bench-million eval lock clean
 
 setup: $(VENV)/.ready
 
@@ -50,6 +50,16 @@ clients: setup .clients/.ready
 
 firefox: setup
 	FIREFOX=yes $(BIN)/python -m pytest tests/browser/test_browser_firefox.py -q
+
+# Three PostgreSQL nodes that fail one after another; Patroni from PyPI, etcd from PATH or Debian.
+drill: setup .drill/.ready
+	$(BIN)/python tests/drill/drill.py $(ARGS)
+
+.drill/.ready: tests/drill/requirements.txt
+	$(PYTHON) -m venv .drill/venv
+	.drill/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	command -v etcd || (cd .drill && apt-get download etcd-server && dpkg -x etcd-server_*.deb etcd)
+	touch $@
 
 lint: setup
 	$(BIN)/ruff check .
@@ -94,4 +104,4 @@ lock:
 	    --generate-hashes --no-header --no-emit-index-url --output-file requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) .clients .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .clients .drill .mypy_cache .ruff_cache .pytest_cache
