@@ -8,6 +8,7 @@ vaults and servers; a process asks for the next file when it begins with the las
 from __future__ import annotations
 
 import os
+import random
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -31,6 +32,13 @@ inherited: list[Any] = []
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--processes", type=int, default=1, help="run the tests in so many processes")
+    parser.addoption("--seed", type=int, help="run the tests in a random order, this one")
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest then puts together what shares a fixture
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (seed := config.option.seed) is not None:
+        random.Random(seed).shuffle(items)
 
 
 @pytest.hookimpl(tryfirst=True)

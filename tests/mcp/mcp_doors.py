@@ -28,6 +28,7 @@ from starlette.routing import Route
 
 from recollect import Recollect
 from recollect.demo.load import sample
+from recollect.interfaces.http.connections import GRACE_S
 from recollect.interfaces.mcp.http import http_app
 from recollect.settings import load_settings
 
@@ -153,7 +154,11 @@ def serving(engine: Recollect) -> Iterator[str]:
 
     app = Starlette(routes=[Route("/mcp", endpoint=mcp_app)], lifespan=lifespan)
     with socket.create_server(("127.0.0.1", 0)) as held:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none"))
+        # It closes what a client left open, as the product's server does.
+        config = uvicorn.Config(
+            app, log_level="critical", ws="none", timeout_graceful_shutdown=GRACE_S
+        )
+        server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
         thread.start()
         try:

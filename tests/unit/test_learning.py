@@ -14,9 +14,14 @@ from recollect import Recollect
 from recollect.engine import learning
 from recollect.engine.searching import in_vault
 from recollect.recipes.learned import fitted
-from recollect.settings import Embedding, Rerank, Settings
+from recollect.settings import Embedding, Rerank, Settings, UsageSettings
 
-OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
+# Uses are not counted either: while they are written, a server leaves out what is to be learned.
+OFF = Settings(
+    embedding=Embedding(provider="none"),
+    rerank=Rerank(provider="none"),
+    usage=UsageSettings(keep=False),
+)
 LONG_S = 60  # far beyond what anything here needs
 # Each in small letters only, so that none is an identifier.
 NAMES = [f"{first}{second}ork" for first in "bdfgh" for second in "aeiou"]
