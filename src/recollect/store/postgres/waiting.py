@@ -63,6 +63,7 @@ class WaitingMemories:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
         self._local = threading.local()
+        self._turn = threading.RLock()
 
     def waiting(
         self,
@@ -106,9 +107,14 @@ class WaitingMemories:
     @contextmanager
     def lease(self) -> Iterator[bool]:
         """What `waiting` gives in the block is given to nobody else until the block ends; should
-        the process die, for some minutes. So servers share the work, and none does another's."""
+        the process die, for some minutes. So servers share the work, and none does another's; the
+        threads of one process embed in turn, so that who has waited finds everything embedded."""
+        if not self._turn.acquire(blocking=False):
+            yield False
+            return
         before = getattr(self._local, "lease", None)
         with ExitStack() as held:
+            held.callback(self._turn.release)
             self._local.lease = lease = Lease(held)
             try:
                 yield True
