@@ -15,7 +15,6 @@ from msgspec import structs
 
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError
-from recollect.query.cosine_scale import scale_of
 from recollect.query.understanding import Understanding
 from recollect.types import Degraded, Filter, Memory, Passage, Ranking, Search, any_of
 
@@ -209,6 +208,8 @@ class SearchContext:
         of the English model."""
         if not self.vectors_answered:
             return {}
+        from recollect.query.cosine_scale import scale_of  # noqa: PLC0415  start-up time
+
         identity = self.embedder.identity
         found = self.store.vectors.between(identity, ids)
         scale = scale_of(identity)

@@ -186,7 +186,7 @@ def test_a_wrong_parameter_is_refused_by_name(server: Server) -> None:
     problem(server.get(MEMORIES, params={"limit": "0"}), 400, "limit")
     problem(server.get(MEMORIES, params={"limit": "many"}), 400, "limit")
     problem(server.get(MEMORIES, params={"since": "yore"}), 400, "since")
-    problem(server.get(MEMORIES, params={"project": ["a", "b"]}), 400, "project")
+    problem(server.get(MEMORIES, params={"space": ["a", "b"]}), 400, "space")
     problem(server.get(f"{API}/recipes", params={"a": "b"}), 400)
 
 

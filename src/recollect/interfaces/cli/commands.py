@@ -73,8 +73,8 @@ GROUPS = {
     "Keep": "import add folders mirror export backup restore",
     "Organise": "edit tag move pin unpin forget undo supersede merge review policies tidy",
     "Share": "setup hook mcp serve open vaults collections publish token sessions audit",
-    "Look after": "doctor config stats reindex migrate vault recipes models eval suite completion "
-    "schema version",
+    "Look after": "doctor config stats reindex migrate copy vault recipes models eval suite "
+    "completion schema version",
 }
 # What people type who know other programs.
 ALIASES = {"ls": "list", "rm": "forget"}

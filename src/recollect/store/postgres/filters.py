@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from recollect.named_tuples import NamedTuple
 from recollect.store.base import KeywordIndexName
-from recollect.store.filter_sql import Conditions
+from recollect.store.memory_rows import Conditions
 from recollect.types import Filter
 
 if TYPE_CHECKING:

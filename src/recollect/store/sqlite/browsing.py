@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import apsw
 
 from recollect.named_tuples import NamedTuple
-from recollect.store.filter_sql import TIMES
+from recollect.store.memory_rows import MOMENTS
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import INDEXED, Condition, FilterLookup, where
 from recollect.times import to_micros
 from recollect.types import Filter, Place, any_of
 
-UNTIL = TIMES["until"].format("?")
+UNTIL = MOMENTS["until"].format("?")
 BROWSE_TIER = "CASE tier WHEN 'core' THEN 0 WHEN 'capture' THEN 1 ELSE 2 END"
 TIERS = ("core", "capture", "file")
 NEWEST_FIRST = "m.updated_at DESC, m.id"

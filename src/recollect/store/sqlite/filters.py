@@ -10,7 +10,7 @@ import apsw
 from recollect.named_tuples import NamedTuple
 from recollect.query.fts5 import all_of
 from recollect.store.base import KeywordIndexName
-from recollect.store.filter_sql import Conditions
+from recollect.store.memory_rows import Conditions
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
 from recollect.store.sqlite.unchanged import UNCHANGED
