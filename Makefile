@@ -30,7 +30,7 @@ test: setup
 	$(MAKE) --no-print-directory --jobs 2 lint pytest
 
 pytest: setup
-	$(BIN)/python -m pytest --processes 4 --durations 10
+	$(BIN)/python -m pytest --processes 5 --durations 10
 
 # Kills, damage and odd input for that long; a failure names the seed that shows it again.
 soak: setup

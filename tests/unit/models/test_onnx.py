@@ -500,6 +500,10 @@ def test_ctrl_c_waits_until_a_library_is_imported() -> None:
             signal.raise_signal(signal.SIGINT)
             done.append("imported")
 
-    with pytest.raises(KeyboardInterrupt):
-        imported()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            imported()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert done == ["imported"]

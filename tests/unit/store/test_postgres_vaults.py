@@ -30,7 +30,7 @@ def store(postgres_url: str, postgres_vault: str) -> Iterator[PostgresStore]:
     opened.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def bare_url(postgres_url: str) -> Iterator[str]:
     """A database without any tables."""
     as_superuser("postgres", "CREATE DATABASE bare OWNER recollect")
