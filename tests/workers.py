@@ -19,6 +19,8 @@ import pytest
 
 # Folders whose tests share a browser or servers; elsewhere those of one file do.
 TOGETHER = ("browser", "mcp")
+# A third of the browser's tests: with a second browser all end together.
+APART = ("test_browser_access",)
 # Where the time goes: first, so that all processes end together.
 SLOWEST = (
     "browser", "parity", "store", "docs", "golden", "properties", "secrets", "http", "mcp", "evals"
@@ -80,6 +82,7 @@ def grouped(items: list[pytest.Item]) -> Iterator[Group]:
     for place, item in enumerate(items):
         parts = item.path.parts
         name = next((folder for folder in TOGETHER if folder in parts), str(item.path))
+        name = name if item.path.stem not in APART else item.path.stem
         groups.setdefault(name, []).append(place)
 
     def slowness(group: Group) -> int:
