@@ -3,6 +3,7 @@ that answers, one's own writes included, and for a while without it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,15 +93,18 @@ def test_without_the_primary_a_replica_answers_for_a_while_and_says_so(
         return take(pool, fresh=fresh)
 
     monkeypatch.setattr(Pool, "take", away)
+    replica = engine.store.database._replica
+    monkeypatch.setattr(replica, "_equal_at", replica._equal_at - 20)  # so long ago
     answer = engine.search("deploys", recipe="router")
     assert answer.results
     [told] = [part.reason for part in answer.degraded if part.channel == "replica"]
-    assert "in the last 0 seconds" in told
+    [seconds] = re.findall(r"written in the last (\d+) s\.", told)
+    assert int(seconds) >= 20
     assert len(asked) == 1  # counting its use does not wait for the primary
     problems = engine.dependencies()
     assert problems["database"]
     assert problems["replica"] is None
-    monkeypatch.setattr(engine.store.database._replica, "_max_staleness_s", 0.0)
+    monkeypatch.setattr(replica, "_max_staleness_s", 0.0)
     with pytest.raises(StoreError, match="cannot be reached"):
         engine.search("deploys")
 

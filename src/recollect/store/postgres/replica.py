@@ -24,7 +24,7 @@ CATCH_UP_S, PAUSE_S = 0.1, 0.005
 AGAIN_S = 2.0
 STALE = (
     "The primary does not answer, so this is from a replica; nothing is missing but what was "
-    "written in the last {seconds:.0f} seconds."
+    "written in the last {seconds:.0f} s."
 )
 
 
