@@ -208,12 +208,10 @@ class SearchContext:
         of the English model."""
         if not self.vectors_answered:
             return {}
-        from recollect.query.cosine_scale import scale_of  # noqa: PLC0415  start-up time
+        from recollect.query.cosine_scale import on_english_scale  # noqa: PLC0415  start-up time
 
         identity = self.embedder.identity
-        found = self.store.vectors.between(identity, ids)
-        scale = scale_of(identity)
-        return {pair: scale.english(cosine) for pair, cosine in found.items()}
+        return on_english_scale(identity, self.store.vectors.between(identity, ids))
 
     def scores(self, channel: str) -> dict[str, float]:
         """What a channel scored each of its memories with; empty for one that did not run."""

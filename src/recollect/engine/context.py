@@ -13,7 +13,7 @@ from recollect.engine.searching import EVERYTHING, completed, federated, readabl
 from recollect.engine.session import Session
 from recollect.errors import Damaged, ProviderError
 from recollect.present.agent_context import FORMS, Form, fitted
-from recollect.query.cosine_scale import scale_of
+from recollect.query.cosine_scale import on_english_scale
 from recollect.query.replacement import replaced_by
 from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
@@ -123,7 +123,7 @@ def _replaced(session: Session, recipe: Recipe, memories: Sequence[Memory]) -> S
         found = store.vectors.between(identity, [memory.id for memory in statements])
     except (ProviderError, Damaged):
         return frozenset()
-    cosines = {pair: scale_of(identity).english(cosine) for pair, cosine in found.items()}
+    cosines = on_english_scale(identity, found)
     return replaced_by(statements, cosines, store.keyword.tokens, session.clock()).keys()
 
 

@@ -4,6 +4,7 @@ with the model for many languages."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -30,3 +31,11 @@ SCALES = {"builtin:multilingual@": CosineScale(2.63, -1.61)}
 def scale_of(identity: str) -> CosineScale:
     """The scale of a model; its cosines are taken as they are where it was not measured."""
     return next((scale for name, scale in SCALES.items() if identity.startswith(name)), SAME)
+
+
+def on_english_scale(
+    identity: str, cosines: Mapping[tuple[str, str], float]
+) -> dict[tuple[str, str], float]:
+    """The cosines that a model has for pairs of memories, on the scale of the English one."""
+    scale = scale_of(identity)
+    return {pair: scale.english(cosine) for pair, cosine in cosines.items()}
