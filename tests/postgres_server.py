@@ -174,7 +174,7 @@ def postgres_vault(postgres_url: str) -> str:
 def each_store(request: pytest.FixtureRequest) -> Iterator[str]:
     """What a module opens is a vault in a file, and then, once more, in PostgreSQL: one for each
     path of a file."""
-    from recollect.engine import session
+    from recollect.engine import opening
 
     if request.param == "sqlite":
         yield "sqlite"
@@ -187,5 +187,5 @@ def each_store(request: pytest.FixtureRequest) -> Iterator[str]:
         return PostgresStore(url, f"{os.getpid()}{file}", brief=brief)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session, "opened_store", opened)
+        patch.setattr(opening, "opened_store", opened)
         yield "postgres"

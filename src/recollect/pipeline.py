@@ -21,8 +21,8 @@ from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import with_deep_search
 from recollect.stages.links import named
+from recollect.times import validity
 from recollect.types import Filter, Hit, Ranking, Response, Result, Search, Term, View, combine
-from recollect.validity import validity
 
 if TYPE_CHECKING:
     from recollect.query.exclusions import Exclusion

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from recollect.errors import UserError
+from recollect.types import Memory
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -92,3 +93,13 @@ def iso(moment: datetime) -> str:
 def minute(moment: datetime) -> str:
     """`2026-03-01 09:30 UTC`."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def validity(memory: Memory, now: datetime) -> str:
+    """`expired 2026-04-30`, `valid from 2027-01-01`; empty for a memory that holds now: not before
+    `valid_from`, and not from `valid_until` on."""
+    if memory.valid_until is not None and memory.valid_until <= now:
+        return f"expired {memory.valid_until:%Y-%m-%d}"
+    if memory.valid_from is not None and memory.valid_from > now:
+        return f"valid from {memory.valid_from:%Y-%m-%d}"
+    return ""

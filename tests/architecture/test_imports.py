@@ -51,7 +51,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("store",),
     ("query",),
     ("settings", "memory_json", "checks", "auth"),
-    ("times", "depth", "validity"),
+    ("times",),
     (
         "errors",
         "id_paths",
@@ -245,6 +245,6 @@ def test_the_graph_is_the_real_one() -> None:
     """The reading above would prove nothing if it read nothing."""
     seen = {(one.importer, one.imported) for one in local()}
     assert ("recollect.pipeline", "recollect.recipes.base") in seen
-    assert ("recollect.engine.session", "recollect.store.sqlite.store") in seen
+    assert ("recollect.engine.opening", "recollect.store.sqlite.store") in seen
     assert any(one.lazy for one in local())
     assert len(FILES) > 50

@@ -14,16 +14,16 @@ from msgspec.structs import replace
 from examples import examples
 from recollect import Filter, Recollect
 from recollect.context import SearchContext
-from recollect.depth import Depth
 from recollect.recall.accepted import Accepted
 from recollect.recall.details import Details
 from recollect.recall.exact import Exact
 from recollect.recall.listed import Listed
 from recollect.recall.recent import Recent
+from recollect.recipes.ranges import Depth
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.unions import AnyChannel
+from recollect.times import validity
 from recollect.types import Memory, Ranking, Search
-from recollect.validity import validity
 
 fast = settings(max_examples=examples(60))
 ALL = 100_000

@@ -15,7 +15,8 @@ from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import OWNER
 from recollect.checks import refuse_link
-from recollect.engine.session import NOT_IN_FILE, Session, make_home
+from recollect.engine.opening import make_home
+from recollect.engine.session import NOT_IN_FILE, Session
 from recollect.errors import StoreError, UserError
 from recollect.settings import home_folder, load_settings
 from recollect.store.sqlite.cipher import KeySource, header_at
@@ -60,12 +61,17 @@ class Restored(Struct, frozen=True, kw_only=True):
 
 def backup(
     session: Session,
-    file: str | os.PathLike[str] | None,
+    file: str | os.PathLike[str] | None = None,
     *,
-    keep: int | None,
-    progress: Progress,
+    keep: int | None = None,
+    progress: Progress = lambda copied: None,
 ) -> Backup:
-    """See `Recollect.backup`."""
+    """Copy the vault to a file, mode 0600, under the same key, while others write to it. The file
+    appears when the copy is verified: SQLite's check, the number of rows, each memory.
+
+    `file` may be a folder; without it, it is `backups` beside the vault. There the name has the
+    date and the time, and `keep` removes all but that many of these backups of this vault.
+    """
     database = session.in_file("`recollect backup`", BY_OPERATORS).database
     mark = session.mark("backup")[:8]  # which vault it is of: two may share a folder
     target = Path(file) if file is not None else backup_folder(session.path)

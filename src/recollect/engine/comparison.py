@@ -22,8 +22,8 @@ from recollect.query.replacement import Statement, Tokens, replaces
 from recollect.query.sameness import ALIKE, Wording, same_facts
 from recollect.query.word_pairs import nearly_equal
 from recollect.stages.supersede import Supersede
+from recollect.times import validity
 from recollect.types import Memory
-from recollect.validity import validity
 
 if TYPE_CHECKING:
     from recollect.store.vault import VaultStore

@@ -19,8 +19,8 @@ from recollect.query.terms import keywords
 from recollect.recipes.base import Recipe
 from recollect.settings import SemanticMode
 from recollect.stages.supersede import Supersede
+from recollect.times import validity
 from recollect.types import SESSION, Context, Filter, Memory, Origin, Response
-from recollect.validity import validity
 
 CONTEXT_LIMIT = 10
 # However much is pinned: one place of so many is for what the question finds.

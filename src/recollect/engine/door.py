@@ -6,135 +6,23 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import partial, wraps
-from importlib import import_module
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE, Caller, free, needs
-from recollect.engine import searching
-from recollect.engine.session import Command, Session, open_session
+from recollect.engine import rooms, searching
+from recollect.engine.opening import open_session
+from recollect.engine.rooms import method, repeatable
+from recollect.engine.session import Command, Session
 from recollect.errors import RecollectError
 from recollect.models.active import ActiveModels
 from recollect.settings import Settings
-from recollect.types import Filter, Memory, Place
 from recollect.vaults.known import HOME
 
 if TYPE_CHECKING:
-    from recollect.engine import activity as activities
-    from recollect.engine import (
-        browsing,
-        bulk,
-        comparison,
-        file_places,
-        importing,
-        languages,
-        lifecycle,
-        policies,
-        retrieval,
-        sharing,
-        upkeep,
-        writing,
-    )
-    from recollect.engine import capture as captures
-    from recollect.engine import configured as settings_in_force
-    from recollect.engine import context as agent_context
-    from recollect.engine import feedback as result_feedback
-    from recollect.engine import folders as file_folders
-    from recollect.engine import history as past_versions
-    from recollect.engine import review as reviews
-    from recollect.engine import similar as similar_memories
-    from recollect.engine import timeline as timelines
-    from recollect.engine.backups import Backup
     from recollect.mirror.report import Mirrored
-
-P = ParamSpec("P")
-Answer = TypeVar("Answer")
-
-
-class Later:
-    """A room, or a function of one, that is imported when it is first called: start-up time."""
-
-    def __init__(self, room: str, name: str = "") -> None:
-        self._room, self._name = room, name
-
-    def __getattr__(self, name: str) -> Later:
-        return Later(self._room, name)
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return self.function(*args, **named)
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        function: Callable[..., Any] = getattr(
-            import_module(f"recollect.engine.{self._room}"), self._name
-        )
-        return function
-
-
-if not TYPE_CHECKING:
-    browsing, bulk, importing, lifecycle, sharing, upkeep, writing = map(
-        Later,
-        ("browsing", "bulk", "importing", "lifecycle", "sharing", "upkeep", "writing"),
-    )
-    agent_context, result_feedback, file_folders = map(Later, ("context", "feedback", "folders"))
-    past_versions, similar_memories, timelines = map(Later, ("history", "similar", "timeline"))
-    comparison, policies, reviews = map(Later, ("comparison", "policies", "review"))
-    activities, languages = map(Later, ("activity", "languages"))
-    settings_in_force = Later("configured")
-    captures, file_places, retrieval = map(Later, ("capture", "file_places", "retrieval"))
-
-
-class LaterMethod:
-    """Takes the method's place until somebody asks for it."""
-
-    def __init__(
-        self, later: Later, capabilities: tuple[str, ...], *, anywhere: bool, again: bool
-    ) -> None:
-        self._later, self._capabilities = later, capabilities
-        self._made = partial(method, anywhere=anywhere, again=again)
-        self.needs = frozenset(capabilities)
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, door: Recollect | None, owner: type) -> Any:
-        made = self._made(self._later.function, *self._capabilities)
-        setattr(owner, self._name, made)
-        return getattr(owner if door is None else door, self._name)
-
-
-def method(
-    function: Callable[Concatenate[Session, P], Answer],
-    *capabilities: str,
-    anywhere: bool = False,
-    again: bool = False,
-) -> Callable[Concatenate[Recollect, P], Answer]:
-    """A room's function as a method of the door. That the caller has these capabilities is checked
-    before anything of it runs; see `needs`. `again`: it only reads, or writes once and at its end,
-    so it is repeated where the connection to a shared database was lost."""
-    if isinstance(function, Later):
-        return LaterMethod(function, capabilities, anywhere=anywhere, again=again)  # type: ignore[return-value]
-
-    @needs(*capabilities, anywhere=anywhere)
-    @wraps(function)
-    def called(door: Recollect, /, *args: P.args, **named: P.kwargs) -> Answer:
-        if again:
-            return door.session.store.database.retrying(
-                lambda: function(door.session, *args, **named)
-            )
-        return function(door.session, *args, **named)
-
-    return called
-
-
-def repeatable(
-    function: Callable[Concatenate[Session, P], Answer], *capabilities: str, anywhere: bool = False
-) -> Callable[Concatenate[Recollect, P], Answer]:
-    """The same for what may be done again."""
-    return method(function, *capabilities, anywhere=anywhere, again=True)
 
 
 class Recollect:
@@ -204,12 +92,7 @@ class Recollect:
     def __enter__(self) -> Recollect:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @free
@@ -276,29 +159,29 @@ class Recollect:
 
     # Writing
 
-    save = repeatable(writing.save, WRITE)
-    save_all = repeatable(writing.save_all, WRITE)
-    similar = repeatable(similar_memories.similar, WRITE)
-    import_lines = method(importing.import_lines, WRITE)
-    edit = repeatable(writing.edit, WRITE)
-    edited = repeatable(writing.edited, WRITE)
-    edit_all = repeatable(writing.edit_all, WRITE)
-    pin = repeatable(writing.pin, WRITE)
-    unpin = repeatable(writing.unpin, WRITE)
-    tag = repeatable(writing.tag, WRITE)
-    move = repeatable(writing.move, WRITE)
-    forget = repeatable(writing.forget, DELETE)
-    supersede = repeatable(writing.supersede, WRITE)
-    merge = method(lifecycle.merge, WRITE, DELETE)
-    trash = repeatable(lifecycle.trash, SEARCH, DELETE)
-    selected_in_trash = repeatable(lifecycle.selected_in_trash, SEARCH, DELETE)
-    restore = repeatable(lifecycle.restore, DELETE)
-    empty_trash = method(lifecycle.empty_trash, DELETE)
-    undo = repeatable(past_versions.undo, WRITE)
-    feedback = repeatable(result_feedback.feedback, WRITE)
-    unlearn = repeatable(result_feedback.unlearn, WRITE)
-    publish = method(sharing.publish, WRITE, SEARCH)
-    unpublish = method(sharing.unpublish, DELETE)
+    save = repeatable(rooms.writing.save, WRITE)
+    save_all = repeatable(rooms.writing.save_all, WRITE)
+    similar = repeatable(rooms.similar.similar, WRITE)
+    import_lines = method(rooms.importing.import_lines, WRITE)
+    edit = repeatable(rooms.writing.edit, WRITE)
+    edited = repeatable(rooms.writing.edited, WRITE)
+    edit_all = repeatable(rooms.writing.edit_all, WRITE)
+    pin = repeatable(rooms.writing.pin, WRITE)
+    unpin = repeatable(rooms.writing.unpin, WRITE)
+    tag = repeatable(rooms.writing.tag, WRITE)
+    move = repeatable(rooms.writing.move, WRITE)
+    forget = repeatable(rooms.writing.forget, DELETE)
+    supersede = repeatable(rooms.writing.supersede, WRITE)
+    merge = method(rooms.lifecycle.merge, WRITE, DELETE)
+    trash = repeatable(rooms.lifecycle.trash, SEARCH, DELETE)
+    selected_in_trash = repeatable(rooms.lifecycle.selected_in_trash, SEARCH, DELETE)
+    restore = repeatable(rooms.lifecycle.restore, DELETE)
+    empty_trash = method(rooms.lifecycle.empty_trash, DELETE)
+    undo = repeatable(rooms.history.undo, WRITE)
+    feedback = repeatable(rooms.feedback.feedback, WRITE)
+    unlearn = repeatable(rooms.feedback.unlearn, WRITE)
+    publish = method(rooms.sharing.publish, WRITE, SEARCH)
+    unpublish = method(rooms.sharing.unpublish, DELETE)
 
     # Searching
 
@@ -306,82 +189,68 @@ class Recollect:
     deferral = repeatable(searching.deferral, SEARCH, anywhere=True)
     candidates = repeatable(searching.candidates, SEARCH)
     run_recipe = repeatable(searching.run_recipe, SEARCH)
-    context = repeatable(agent_context.context, SEARCH)
+    context = repeatable(rooms.context.context, SEARCH)
     related = repeatable(searching.related, SEARCH)
     show = repeatable(searching.show, SEARCH, anywhere=True)
     chain = repeatable(searching.chain, SEARCH)
     located = repeatable(searching.located, SEARCH, anywhere=True)
-    retrieve = repeatable(retrieval.retrieve, SEARCH, anywhere=True)
+    retrieve = repeatable(rooms.retrieval.retrieve, SEARCH, anywhere=True)
     looked_up = repeatable(searching.looked_up, SEARCH, anywhere=True)
-    in_file = repeatable(file_places.in_file, SEARCH)
-    mentioned = repeatable(file_places.mentioned, SEARCH)
+    in_file = repeatable(rooms.file_places.in_file, SEARCH)
+    mentioned = repeatable(rooms.file_places.mentioned, SEARCH)
     recipe = method(Session.recipe, SEARCH, anywhere=True)
 
     # Browsing
 
-    @needs(SEARCH)
-    def list(
-        self,
-        filter: Filter = searching.EVERYTHING,
-        limit: int = 20,
-        after: str | Place | None = None,
-        *,
-        newest: bool = False,
-        as_of: datetime | None = None,
-    ) -> list[Memory]:
-        """Memories in browsing order: core, then capture, then file, the newest first in each;
-        with `newest` the newest of all first. `after` goes on behind a memory, or behind the place
-        where it stood; `as_of` lists what there was at that moment."""
-        return browsing.browse(self.session, filter, limit, after, newest=newest, as_of=as_of)
-
-    timeline = repeatable(timelines.timeline, SEARCH)
-    history = repeatable(past_versions.history, SEARCH)
-    selected = repeatable(bulk.selected, SEARCH)
-    facets = repeatable(browsing.facets, SEARCH)
-    overview = repeatable(browsing.overview, SEARCH)
-    unknown_project = repeatable(browsing.unknown_project, SEARCH)
-    dates = repeatable(browsing.dates, SEARCH)
-    expiring = repeatable(browsing.expiring, SEARCH)
-    expired = repeatable(browsing.expired, SEARCH)
-    ending = repeatable(browsing.ending, SEARCH)
-    usage = repeatable(browsing.usage, SEARCH)
-    completed_ids = repeatable(browsing.completed_ids, SEARCH)
-    duplicates = method(comparison.duplicates, SEARCH)
+    list = repeatable(rooms.browsing.browse, SEARCH)
+    timeline = repeatable(rooms.timeline.timeline, SEARCH)
+    history = repeatable(rooms.history.history, SEARCH)
+    selected = repeatable(rooms.bulk.selected, SEARCH)
+    facets = repeatable(rooms.browsing.facets, SEARCH)
+    overview = repeatable(rooms.browsing.overview, SEARCH)
+    unknown_project = repeatable(rooms.browsing.unknown_project, SEARCH)
+    dates = repeatable(rooms.browsing.dates, SEARCH)
+    expiring = repeatable(rooms.browsing.expiring, SEARCH)
+    expired = repeatable(rooms.browsing.expired, SEARCH)
+    ending = repeatable(rooms.browsing.ending, SEARCH)
+    usage = repeatable(rooms.browsing.usage, SEARCH)
+    completed_ids = repeatable(rooms.browsing.completed_ids, SEARCH)
+    duplicates = method(rooms.comparison.duplicates, SEARCH)
 
     # Watching
 
-    pulse = method(activities.pulse, SEARCH)
-    activity = method(activities.activity, SEARCH)
-    active_clients = method(activities.active_clients, SEARCH)
+    pulse = method(rooms.activity.pulse, SEARCH)
+    activity = method(rooms.activity.activity, SEARCH)
+    active_clients = method(rooms.activity.active_clients, SEARCH)
 
     # Review
 
-    capture = method(captures.capture, WRITE)
-    review = repeatable(reviews.review, SEARCH)
-    decide = method(reviews.decide, SEARCH, DELETE)
-    settle = method(reviews.settle, SEARCH, DELETE)
-    propose = repeatable(reviews.propose, SEARCH, WRITE)
-    decide_or_propose = method(reviews.decide_or_propose, SEARCH, WRITE)
+    capture = method(rooms.capture.capture, WRITE)
+    review = repeatable(rooms.review.review, SEARCH)
+    decide = method(rooms.review.decide, SEARCH, DELETE)
+    settle = method(rooms.review.settle, SEARCH, DELETE)
+    propose = repeatable(rooms.review.propose, SEARCH, WRITE)
+    decide_or_propose = method(rooms.review.decide_or_propose, SEARCH, WRITE)
 
     # What people said
 
-    opinions = repeatable(result_feedback.opinions, SEARCH)
-    judged = repeatable(result_feedback.judged, SEARCH)
-    judgements = repeatable(result_feedback.judgements, SEARCH)
-    learned = repeatable(result_feedback.learned, SEARCH)
-    export = method(browsing.export, SEARCH)
-    export_all = method(browsing.export_all, SEARCH, DELETE)
-    export_salvaged = method(browsing.export_salvaged, SEARCH, DELETE)
+    opinions = repeatable(rooms.feedback.opinions, SEARCH)
+    judged = repeatable(rooms.feedback.judged, SEARCH)
+    judgements = repeatable(rooms.feedback.judgements, SEARCH)
+    learned = repeatable(rooms.feedback.learned, SEARCH)
+    export = method(rooms.browsing.export, SEARCH)
+    export_all = method(rooms.browsing.export_all, SEARCH, DELETE)
+    export_salvaged = method(rooms.browsing.export_salvaged, SEARCH, DELETE)
 
     # Folders
 
-    add_folder = method(file_folders.add_folder, WRITE, ADMIN)
-    add_instructions = method(file_folders.add_instructions, WRITE, ADMIN)
-    add_transcripts = method(file_folders.add_transcripts, WRITE, ADMIN)
-    sync_folder = method(file_folders.sync_folder, WRITE, ADMIN)
-    folders = repeatable(file_folders.folders, SEARCH)
-    remove_folder = method(file_folders.remove_folder, DELETE, ADMIN)
-    follow_folders = method(file_folders.follow_folders, WRITE, ADMIN)
+    add_folder = method(rooms.folders.add_folder, WRITE, ADMIN)
+    add_instructions = method(rooms.folders.add_instructions, WRITE, ADMIN)
+    add_transcripts = method(rooms.folders.add_transcripts, WRITE, ADMIN)
+    sync_folder = method(rooms.folders.sync_folder, WRITE, ADMIN)
+    folders = repeatable(rooms.folders.folders, SEARCH)
+    remove_folder = method(rooms.folders.remove_folder, DELETE, ADMIN)
+    follow_folders = method(rooms.folders.follow_folders, WRITE, ADMIN)
 
     @needs(SEARCH, WRITE, DELETE, ADMIN)
     def mirror(
@@ -389,7 +258,9 @@ class Recollect:
     ) -> Mirrored:
         """Bring the vault and a folder of Markdown files together, once; without a name the folder
         of the settings. `dry_run` says what would be done, and does nothing."""
-        return file_folders.mirror(self.session, self._mirroring, folder, dry_run=dry_run)
+        from recollect.engine import folders  # noqa: PLC0415  start-up time
+
+        return folders.mirror(self.session, self._mirroring, folder, dry_run=dry_run)
 
     @needs(SEARCH, WRITE, DELETE, ADMIN)
     def follow_mirror(
@@ -400,8 +271,10 @@ class Recollect:
     ) -> None:
         """Mirror whenever the folder or the vault changes, until stopped. `tell` is called with
         what was done, and once with the error that prevents it."""
+        from recollect.engine import folders  # noqa: PLC0415  start-up time
+
         following = partial(self._mirroring, automatic=True)
-        file_folders.follow_mirror(self.session, following, folder, stop, tell)
+        folders.follow_mirror(self.session, following, folder, stop, tell)
 
     def _mirroring(self, *, automatic: bool = False) -> Recollect:
         """The same vault, whose next writes are one run of the mirror."""
@@ -412,44 +285,26 @@ class Recollect:
 
     # Upkeep
 
-    reindex = method(upkeep.reindex, ADMIN)
-    switch_model = method(upkeep.switch_model, ADMIN)
-    model_notes = method(languages.model_notes, SEARCH)
-    doctor = method(upkeep.doctor, ADMIN)
-    configuration = method(upkeep.configuration, ADMIN)
-
-    @needs(ADMIN)
-    def backup(
-        self,
-        file: str | os.PathLike[str] | None = None,
-        *,
-        keep: int | None = None,
-        progress: Callable[[int], None] = lambda copied: None,
-    ) -> Backup:
-        """Copy the vault to a file, mode 0600, under the same key, while others write to it. The
-        file appears when the copy is verified: SQLite's check, the number of rows, each memory.
-
-        `file` may be a folder; without it, it is `backups` beside the vault. There the name has
-        the date and the time, and `keep` removes all but that many of these backups of this vault.
-        """
-        from recollect.engine.backups import backup  # noqa: PLC0415  start-up time
-
-        return backup(self.session, file, keep=keep, progress=progress)
-
-    tidy = method(policies.tidy, WRITE, DELETE, ADMIN)
-    tidy_daily = method(policies.tidy_daily, WRITE, DELETE, ADMIN)
-    measure = method(upkeep.measure, ADMIN)
-    unlock = method(upkeep.unlock, ADMIN)
-    configured = method(settings_in_force.configured, ADMIN)
-    known_places = method(settings_in_force.known_places, ADMIN)
-    warm_up = method(upkeep.warm_up, ADMIN)
+    reindex = method(rooms.upkeep.reindex, ADMIN)
+    switch_model = method(rooms.upkeep.switch_model, ADMIN)
+    model_notes = method(rooms.languages.model_notes, SEARCH)
+    doctor = method(rooms.upkeep.doctor, ADMIN)
+    configuration = method(rooms.upkeep.configuration, ADMIN)
+    backup = method(rooms.backups.backup, ADMIN)
+    tidy = method(rooms.policies.tidy, WRITE, DELETE, ADMIN)
+    tidy_daily = method(rooms.policies.tidy_daily, WRITE, DELETE, ADMIN)
+    measure = method(rooms.upkeep.measure, ADMIN)
+    unlock = method(rooms.upkeep.unlock, ADMIN)
+    configured = method(rooms.configured.configured, ADMIN)
+    known_places = method(rooms.configured.known_places, ADMIN)
+    warm_up = method(rooms.upkeep.warm_up, ADMIN)
     embed_now = method(Session.embed_now, ADMIN)
-    dependencies = method(upkeep.dependencies, ADMIN)
-    coverage = method(upkeep.coverage, SEARCH)
-    waiting = method(upkeep.waiting, SEARCH)
-    stats = method(upkeep.stats, SEARCH)
-    save_recipe = method(upkeep.save_recipe, ADMIN)
-    remove_recipe = method(upkeep.remove_recipe, ADMIN)
-    rename_recipe = method(upkeep.rename_recipe, ADMIN)
+    dependencies = method(rooms.upkeep.dependencies, ADMIN)
+    coverage = method(rooms.upkeep.coverage, SEARCH)
+    waiting = method(rooms.upkeep.waiting, SEARCH)
+    stats = method(rooms.upkeep.stats, SEARCH)
+    save_recipe = method(rooms.upkeep.save_recipe, ADMIN)
+    remove_recipe = method(rooms.upkeep.remove_recipe, ADMIN)
+    rename_recipe = method(rooms.upkeep.rename_recipe, ADMIN)
     mark = method(Session.mark, ADMIN)
-    marked = method(browsing.marked, SEARCH, ADMIN)
+    marked = method(rooms.browsing.marked, SEARCH, ADMIN)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from recollect.depth import Depth
 from recollect.fuse.rrf import Rrf
 from recollect.query.terms import keywords
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Recipe
+from recollect.recipes.ranges import Depth
 from recollect.stages.cut import Cut
 from recollect.stages.neighbours import Neighbours
 

@@ -9,9 +9,8 @@ from typing import ClassVar
 from msgspec import Struct, field
 
 from recollect.context import SearchContext, passages_of
-from recollect.depth import Depth
 from recollect.named_tuples import NamedTuple
-from recollect.recipes.ranges import Weight
+from recollect.recipes.ranges import Depth, Weight
 from recollect.types import Hit, Ranking, Term, combine, ranked, weighted
 
 # So many standard deviations are far.

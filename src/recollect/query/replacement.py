@@ -32,8 +32,8 @@ from recollect.query.change import (
 from recollect.query.sameness import ALIKE as SAME
 from recollect.query.sameness import FILLERS, Wording
 from recollect.query.subwords import UNSPACED
+from recollect.times import validity
 from recollect.types import Memory
-from recollect.validity import validity
 
 # Kinds that tell of what happened, was thought or is to be done: only one that names in its title
 # what it replaces does so.

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from recollect.context import ChannelRole, SearchContext
-from recollect.depth import Depth
 from recollect.errors import UserError
 from recollect.query import fts5
 from recollect.query.subwords import subwords_query
 from recollect.query.terms import keywords, pieces, words
 from recollect.recall.base import Channel
-from recollect.recipes.ranges import Weight
+from recollect.recipes.ranges import Depth, Weight
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
 from recollect.types import Hit, Ranking, Term
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from recollect.context import SearchContext
-from recollect.depth import Depth
 from recollect.recall.base import Channel
+from recollect.recipes.ranges import Depth
 from recollect.types import Hit, Ranking, combine, leaf
 
 # Source: the `covalence` recipe, "Browsing": core, capture, file; newest first in each.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from recollect.context import SearchContext
-from recollect.depth import Depth
 from recollect.query.terms import keywords
 from recollect.recall.base import Channel
+from recollect.recipes.ranges import Depth
 from recollect.types import Hit, Ranking, leaf
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from recollect.context import ChannelRole, SearchContext
-from recollect.depth import Depth
 from recollect.errors import Interrupted, RecollectError
 from recollect.recall.base import Channel
-from recollect.recipes.ranges import Cosine, Count
+from recollect.recipes.ranges import Cosine, Count, Depth
 from recollect.store.base import VectorMatch
 from recollect.types import NO_FINDINGS, Findings, Hit, Ranking, Term
 

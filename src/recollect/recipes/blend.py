@@ -1,6 +1,5 @@
 """`blend`: the default. Words and vectors by how far they stand out, then what reading adds."""
 
-from recollect.depth import Depth
 from recollect.fuse.zscore import ZScoreFusion
 from recollect.query.likeness import Likeness
 from recollect.recall.accepted import Accepted
@@ -10,6 +9,7 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.listed import Listed
 from recollect.recall.vector import Vector
 from recollect.recipes.base import FeedbackRule, Limits, Recipe
+from recollect.recipes.ranges import Depth
 from recollect.signals.asked import AskedMatch
 from recollect.signals.domain import DomainMatch, ProjectMatch
 from recollect.signals.exact import ExactMatch

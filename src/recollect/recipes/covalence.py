@@ -1,11 +1,11 @@
 """`covalence`: five signals by rank, in one formula."""
 
-from recollect.depth import Depth
 from recollect.fuse.union import Union
 from recollect.recall.keyword import Keyword
 from recollect.recall.recent import Recent
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
+from recollect.recipes.ranges import Depth
 from recollect.signals.rank import KeywordRank, VectorRank
 from recollect.signals.recency import Recency
 from recollect.signals.tier import Tier

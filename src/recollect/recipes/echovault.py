@@ -1,10 +1,10 @@
 """`echovault`: keywords first, vectors only where keywords found little."""
 
-from recollect.depth import Depth
 from recollect.fuse.weighted import WeightedMax
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
+from recollect.recipes.ranges import Depth
 from recollect.stages.cut import Cut
 from recollect.stages.neighbours import Neighbours
 

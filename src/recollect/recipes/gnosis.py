@@ -2,11 +2,11 @@
 
 from msgspec.structs import replace
 
-from recollect.depth import Depth
 from recollect.fuse.rrf import Rrf
 from recollect.recall.topic import Topic
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
+from recollect.recipes.ranges import Depth
 from recollect.stages.cross_encoder import CrossEncoder
 from recollect.stages.cut import Cut
 from recollect.stages.floors import KeywordFloor, ScoreFloor

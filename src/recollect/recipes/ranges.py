@@ -1,11 +1,12 @@
 """The ranges that a recipe's numbers keep to, so that no recipe file can divide by zero or rank by
-NaN. A value outside its range is refused when the recipe is loaded, with the range in the error."""
+NaN. A value outside its range is refused when the recipe is loaded, with the range in the error.
+And the number that depends on the limit: how many candidates a channel fetches."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 AtLeastOne = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -20,3 +21,13 @@ Factor = Annotated[float, Meta(gt=0.0, le=1000.0)]
 Span = Annotated[float, Meta(gt=0.0, le=1e9)]
 # The k of `1/(k + rank)`: ranks count from 1, so that 0 is still safe.
 Smoothing = Annotated[float, Meta(ge=0.0, le=1e9)]
+
+
+class Depth(Struct, frozen=True, forbid_unknown_fields=True):
+    """`max(per_result × limit, at_least)`: 3 and 30 say "three times the limit, 30 at least"."""
+
+    per_result: Count = 0
+    at_least: Count = 0
+
+    def at(self, limit: int) -> int:
+        return max(self.per_result * limit, self.at_least)

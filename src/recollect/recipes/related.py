@@ -1,10 +1,10 @@
 """`related`: what else is about the same thing as a memory. Not for questions, so not by name."""
 
-from recollect.depth import Depth
 from recollect.fuse.zscore import ZScoreFusion
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
+from recollect.recipes.ranges import Depth
 from recollect.stages.cut import Cut
 from recollect.stages.floors import MeaningFloor
 from recollect.stages.neighbours import Neighbours

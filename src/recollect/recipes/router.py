@@ -1,10 +1,10 @@
 """`router`: every query runs on keywords; questions in sentences also run on meaning."""
 
-from recollect.depth import Depth
 from recollect.fuse.rrf import Rrf
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
+from recollect.recipes.ranges import Depth
 from recollect.stages.cut import Cut
 from recollect.stages.neighbours import Neighbours
 

@@ -1,10 +1,10 @@
 """`vault`: six weighted signals over keyword and vector recall."""
 
-from recollect.depth import Depth
 from recollect.fuse.union import Union
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe
+from recollect.recipes.ranges import Depth
 from recollect.signals.cosine import Cosine
 from recollect.signals.decay import TemporalDecay
 from recollect.signals.domain import DomainMatch

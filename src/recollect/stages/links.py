@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from recollect.context import SearchContext
+from recollect.times import validity
 from recollect.types import Hit, Memory, Ranking
-from recollect.validity import validity
 
 
 def successors(context: SearchContext, memories: Iterable[Memory]) -> dict[str, Memory]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from recollect.context import SearchContext
-from recollect.depth import Depth
+from recollect.recipes.ranges import Depth
 from recollect.stages.base import Stage
 from recollect.types import FilePlace, Hit, Ranking
 

@@ -7,8 +7,8 @@ from math import inf, nextafter
 from recollect.context import SearchContext
 from recollect.recipes.ranges import Share
 from recollect.stages.base import Stage
+from recollect.times import validity
 from recollect.types import Hit, Ranking, combine, leaf
-from recollect.validity import validity
 
 
 class Validity(Stage, frozen=True, tag="validity"):

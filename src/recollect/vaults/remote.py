@@ -26,7 +26,7 @@ from recollect.query.expressions import NotFts5
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.sqlite.fts5_index import phrases_of
-from recollect.times import in_utc, iso
+from recollect.times import in_utc, iso, validity
 from recollect.types import (
     TIMES,
     Degraded,
@@ -43,7 +43,6 @@ from recollect.types import (
     View,
     recompute,
 )
-from recollect.validity import validity
 from recollect.vaults.candidate_store import CandidateStore
 from recollect.vaults.candidates import Candidates
 from recollect.vaults.known import KnownVault

@@ -9,8 +9,8 @@ from math import sqrt
 import pytest
 
 from recollect.context import SearchContext
-from recollect.depth import Depth
 from recollect.fuse.zscore import Spread, ZScoreFusion, spread
+from recollect.recipes.ranges import Depth
 from recollect.types import Ranking, recompute
 
 Search = Callable[..., SearchContext]

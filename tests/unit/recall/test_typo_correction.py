@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from recollect.context import SearchContext
-from recollect.depth import Depth
 from recollect.recall.keyword import Keyword
+from recollect.recipes.ranges import Depth
 
 Search = Callable[..., SearchContext]
 MEMORIES = {"a": "Retention of logs.", "b": "The wall is blue.", "c": "It deploys."}

@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from recollect.context import SearchContext
-from recollect.depth import Depth
 from recollect.errors import UserError
 from recollect.evals.baselines import BASELINES
 from recollect.fuse.rrf import Rrf
@@ -18,6 +17,7 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Recipe, check
 from recollect.recipes.parts import part_infos
+from recollect.recipes.ranges import Depth
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.related import RELATED
 from recollect.signals.cosine import Cosine

@@ -27,9 +27,8 @@ from recollect.present.snippet import is_code
 from recollect.present.views import PreviewView
 from recollect.present.visible import visible
 from recollect.present.words import age, counted, place_in_file, title_of, use_text
-from recollect.times import minute
+from recollect.times import minute, validity
 from recollect.types import TIMES, Memory, Response, Result, Span, Term, Use
-from recollect.validity import validity
 from recollect.vaults.known import HOME
 
 LABELS = ((30, "excellent"), (20, "good"), (0, "weak"))

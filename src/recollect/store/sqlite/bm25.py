@@ -14,7 +14,7 @@ import apsw
 import msgspec
 
 from recollect.store.base import KeywordStatistics
-from recollect.store.sqlite.unchanged import CHANGED, UNCHANGED
+from recollect.store.sqlite.schema import CHANGED, UNCHANGED
 
 FUNCTION = "pooled_bm25"
 K1, B = 1.2, 0.75  # FTS5's own

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from recollect.store.base import KeywordStatistics
 from recollect.store.sqlite import bm25
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.unchanged import CHANGED
+from recollect.store.sqlite.schema import CHANGED
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from recollect.store.base import KeywordIndexName
 from recollect.store.memory_rows import Conditions
 from recollect.store.sqlite.connection import as_json_list
 from recollect.store.sqlite.fts5_index import TABLES
-from recollect.store.sqlite.unchanged import UNCHANGED
+from recollect.store.sqlite.schema import UNCHANGED
 from recollect.types import Filter
 
 INDEXED = ("space", "project", "kind")  # each leads an index in browsing order

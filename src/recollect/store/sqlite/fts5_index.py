@@ -11,7 +11,7 @@ from recollect.query.terms import quoted
 from recollect.store.base import COLUMNS
 from recollect.store.sqlite import subwords
 from recollect.store.sqlite.connection import LAST
-from recollect.store.sqlite.unchanged import UNCHANGED
+from recollect.store.sqlite.schema import UNCHANGED
 
 if TYPE_CHECKING:
     from recollect.store.sqlite.packed.phrases import Leaf, Node, Phrase

@@ -1,4 +1,4 @@
-"""The version of a vault file."""
+"""The version of a vault file, and what several parts ask of its tables."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from recollect.errors import StoreError
 
 APPLICATION_ID = 0x52434C54  # "RCLT", so that `file` and we can tell a vault from any database
 VERSION = 9
+# That the memory with this key has not changed since a write, and the keys of those that have.
+UNCHANGED = "NOT EXISTS (SELECT 1 FROM versions v WHERE v.memory = {key} AND v.write > ?)"
+CHANGED = "SELECT DISTINCT memory FROM versions WHERE write > ?"
 
 
 def checked_version(connection: apsw.Connection, path: Path) -> int:

@@ -22,8 +22,8 @@ from recollect.store.base import Coverage, StoredVector, VectorMatch, Waiting
 from recollect.store.sqlite.browsing import BROWSE_TIER
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
+from recollect.store.sqlite.schema import CHANGED, UNCHANGED
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.store.sqlite.unchanged import CHANGED, UNCHANGED
 from recollect.types import Filter, Span
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.history import compaction
 from recollect.store.sqlite.history.recording import BYTES
 from recollect.store.sqlite.memories import READ, from_row
-from recollect.store.sqlite.unchanged import CHANGED
+from recollect.store.sqlite.schema import CHANGED
 from recollect.store.version_rows import author_of, logged_write, versions_of, wound_back
 from recollect.times import EPOCH, from_micros, to_micros
 

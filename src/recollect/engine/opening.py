@@ -1,0 +1,187 @@
+"""Opening a vault for its owner: what a session is made of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from recollect.auth.audit import NAME as AUDIT
+from recollect.auth.audit import Audit
+from recollect.checks import sayable_path
+from recollect.engine.late_work import LateWork
+from recollect.engine.other_vaults import OtherVaults
+from recollect.engine.redaction import Redaction
+from recollect.engine.session import Closable, Session
+from recollect.errors import StoreError, UserError
+from recollect.models.active import ActiveModels
+from recollect.models.background_embedding import BackgroundEmbedding
+from recollect.recipes.registry import Recipes
+from recollect.settings import LockSettings, Settings, StoreSettings, home_folder, load_settings
+from recollect.store.sqlite.store import SqliteStore
+from recollect.times import in_utc, parse_time
+
+if TYPE_CHECKING:
+    from recollect.store.sqlite.cipher import KeySource
+    from recollect.store.vault import VaultStore
+
+NOT_LOCKED = (
+    "The vault {path} is not locked, so a passphrase does not protect it; lock it with `recollect "
+    "vault lock`, or leave the passphrase out."
+)
+
+
+def open_session(
+    path: str | os.PathLike[str] | None,
+    home: str | os.PathLike[str] | None,
+    settings: Settings | None,
+    environment: Mapping[str, str],
+    clock: Callable[[], datetime] | None,
+    *,
+    brief: bool,
+    lasting: bool,
+    passphrase: str | None,
+    at_rest: bool,
+    on_idle_lock: Callable[[], None],
+    damaged: bool,
+    interface: str,
+    client: str,
+) -> Session:
+    """Open a vault for its owner; the arguments are those of `Recollect`."""
+    folder = Path(home) if home is not None else home_folder(environment)
+    given_settings = settings is not None
+    settings = settings or load_settings(folder, environment)
+    models = ActiveModels(settings, environment, remember=lasting)
+    file = sayable_path(Path(path) if path is not None else folder / "vault.db")
+    if path is None:
+        make_home(folder)
+    given = passphrase is not None or (path is None and _configured(settings.vault, environment))
+    useless = UserError(NOT_LOCKED.format(path=file))
+    if given and not file.exists():
+        raise useless
+    store = opened_store(
+        file,
+        settings.store if path is None else replace(settings.store, url=""),
+        brief=brief,
+        keys=_keys(settings.vault, environment, passphrase, asked=at_rest),
+        at_rest=at_rest or damaged,
+    )
+    if given and not store.database.at_rest and not store.database.locked:
+        store.close()
+        raise useless
+    models.vault_model = partial(_vault_model, store)
+    if not given_settings:
+        models.newest_settings = partial(load_settings, folder, environment)
+    # One file is meant, and no other, where a path is given.
+    others = OtherVaults(settings, environment, folder, file, models, alone=path is not None)
+    idle = _idle_lock(store, settings.vault, on_idle_lock) if lasting else None
+    background = BackgroundEmbedding(
+        models.embedder, own_only=brief, changed=_news(store) if lasting else None
+    )
+    late = LateWork(aside=lasting or brief, finish=brief)
+    return Session(
+        home=folder,
+        path=file,
+        settings=settings,
+        recipes=Recipes(folder / "recipes"),
+        models=models,
+        store=store,
+        # A file of its own is not the home's vault, and what is done to it is not the home's news.
+        audit=Audit(folder / AUDIT if path is None else None),
+        clock=_clock(environment) if clock is None else lambda: in_utc(clock()),
+        background=background,
+        late=late,
+        redaction=Redaction(settings.secrets),
+        others=others,
+        interface=interface,
+        client=client,
+        lasting=lasting,
+        closing=(late, others, models, background, *([] if idle is None else [idle]), store),
+    )
+
+
+def opened_store(
+    file: Path, place: StoreSettings, *, brief: bool, keys: KeySource, at_rest: bool
+) -> VaultStore:
+    """The vault in this file, or with a URL the one of that name in a database."""
+    if not place.url:
+        return SqliteStore(file, brief=brief, keys=keys, at_rest=at_rest)
+    from recollect.store.postgres.store import PostgresStore  # noqa: PLC0415  start-up time
+
+    return PostgresStore(
+        place.url,
+        place.vault,
+        brief=brief,
+        retry_s=place.retry_s,
+        read_url=place.read_url,
+        max_staleness_s=place.max_staleness_s,
+    )
+
+
+def _vault_model(store: VaultStore) -> str | None:
+    """The identity of the vault's model; None where the vault is at rest, or cannot be read."""
+    with suppress(StoreError):
+        return None if store.database.at_rest else store.vectors.model()
+    return None
+
+
+def _configured(settings: LockSettings, environment: Mapping[str, str]) -> bool:
+    """Whether there is a passphrase in the settings or the environment: for the home's vault."""
+    return bool(settings.passphrase_file or environment.get(settings.passphrase_env))
+
+
+def _keys(
+    settings: LockSettings, environment: Mapping[str, str], passphrase: str | None, *, asked: bool
+) -> KeySource:
+    """Where the key comes from, should the vault be locked."""
+
+    @cache
+    def source() -> KeySource:
+        from recollect.vaults.keys import Keys  # noqa: PLC0415  start-up time
+
+        return Keys(settings, environment, passphrase, asked=asked)
+
+    return lambda path, header: source()(path, header)
+
+
+def _news(store: VaultStore) -> Callable[[], bool]:
+    """Whether somebody has written since the last time. A vault at rest stays closed."""
+    seen = -1
+
+    def changed() -> bool:
+        nonlocal seen
+        before, seen = seen, seen if store.database.at_rest else store.changes()
+        return seen != before
+
+    return changed
+
+
+def _idle_lock(
+    store: VaultStore, settings: LockSettings, sealed: Callable[[], None]
+) -> Closable | None:
+    from recollect.vaults.idle import idle_lock  # noqa: PLC0415  start-up time
+
+    if not isinstance(store, SqliteStore):
+        return None
+    return idle_lock(store, settings.idle_minutes, sealed)
+
+
+def make_home(home: Path) -> None:
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"The home folder {home} cannot be made: {error.strerror}.") from error
+
+
+def _clock(environment: Mapping[str, str]) -> Callable[[], datetime]:
+    """The real clock, or the one moment that RECOLLECT_NOW names."""
+    if value := environment.get("RECOLLECT_NOW"):
+        moment = parse_time(value, "RECOLLECT_NOW")
+        return lambda: moment
+    return lambda: datetime.now(UTC)
