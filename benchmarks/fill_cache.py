@@ -22,7 +22,7 @@ import numpy as np
 
 from recollect.evals.cache import FILE, Cache, CachedModels, cache_folder, rerank_key, vector_key
 from recollect.maths import logistic
-from recollect.settings import home_folder, load_settings
+from recollect.settings_reading import home_folder, load_settings
 
 
 def main() -> None:

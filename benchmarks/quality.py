@@ -48,7 +48,8 @@ from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Reranker
 from recollect.recipes.blend import BLEND
 from recollect.recipes.registry import BUILT_IN
-from recollect.settings import Settings, home_folder, load_settings
+from recollect.settings import Settings
+from recollect.settings_reading import home_folder, load_settings
 from recollect.stages.rerank_interpolation import RerankInterpolation
 from recollect.version import __version__
 

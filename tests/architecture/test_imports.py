@@ -50,6 +50,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ingest", "capture"),
     ("store",),
     ("query",),
+    ("settings_reading",),
     ("settings", "memory_json", "checks", "auth"),
     ("times",),
     (

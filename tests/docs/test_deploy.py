@@ -20,7 +20,7 @@ from docs_blocks import DOCS, ROOT
 from http_server import API, Server, serving
 
 from recollect.interfaces.cli.commands import COMMANDS
-from recollect.settings import load_settings, setting_keys, variable_of
+from recollect.settings_reading import load_settings, setting_keys, variable_of
 
 DEPLOY = ROOT / "deploy"
 FILES = sorted(file for file in DEPLOY.rglob("*") if file.is_file())

@@ -15,7 +15,7 @@ from recollect.ingest.draft import draft
 from recollect.models.builtin import builtin
 from recollect.models.registry import open_embedder, open_reranker
 from recollect.recipes.registry import Recipes
-from recollect.settings import load_settings
+from recollect.settings_reading import load_settings
 from recollect.testing.servers import ModelServer
 
 LANGUAGES = {"console", "ini", "python", "toml", "json", "jsonl", "text"}

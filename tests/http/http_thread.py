@@ -19,7 +19,7 @@ from recollect.interfaces.http import logs
 from recollect.interfaces.http.connections import Server
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.serving import create_app
-from recollect.settings import load_settings
+from recollect.settings_reading import load_settings
 
 
 class ThreadServer:

@@ -31,7 +31,7 @@ from recollect.interfaces.http.service import Service
 from recollect.interfaces.serving import create_app
 from recollect.interfaces.web import pages
 from recollect.interfaces.web.rendering import problem_page
-from recollect.settings import load_settings
+from recollect.settings_reading import load_settings
 
 SAID = "Quokkas sleep at noon"
 WORD = "quokka"

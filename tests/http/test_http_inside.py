@@ -20,7 +20,7 @@ from recollect.errors import ProviderError, StoreError
 from recollect.interfaces.http import logs
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.serving import create_app
-from recollect.settings import load_settings
+from recollect.settings_reading import load_settings
 
 SECRET = "what a memory says"
 pytestmark = pytest.mark.usefixtures("log")

@@ -26,7 +26,7 @@ from recollect.auth.tokens import digest
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.serving import create_app
 from recollect.interfaces.web.login import LARGEST_LOGIN
-from recollect.settings import load_settings
+from recollect.settings_reading import load_settings
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 PAGE = {"Accept": "text/html", "User-Agent": FIREFOX}

@@ -30,7 +30,7 @@ from recollect import Recollect
 from recollect.demo.load import sample
 from recollect.interfaces.http.connections import GRACE_S
 from recollect.interfaces.mcp.http import http_app
-from recollect.settings import load_settings
+from recollect.settings_reading import load_settings
 
 RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 NOW = "2026-03-01T12:00:00Z"

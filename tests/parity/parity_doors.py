@@ -29,7 +29,7 @@ from recollect.interfaces.cli.main import main
 from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json
 from recollect.present.response import as_json
-from recollect.settings import load_settings
+from recollect.settings_reading import load_settings
 from recollect.times import parse_moment
 from recollect.types import Filter, Search
 

@@ -17,7 +17,7 @@ from recollect import Recollect
 from recollect.demo.load import sample
 from recollect.errors import RecollectError
 from recollect.interfaces.mcp.wording import for_tools
-from recollect.settings import load_settings
+from recollect.settings_reading import load_settings
 
 Answers = dict[str, dict[str, Any]]  # by door, then by the step's name
 MODELS = {

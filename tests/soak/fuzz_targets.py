@@ -38,7 +38,8 @@ from recollect.recipes.overrides import read_recipe
 from recollect.recipes.registry import BUILT_IN
 from recollect.regex_safety import problem_of
 from recollect.secrets.redaction import WINDOW, redacted
-from recollect.settings import Embedding, Rerank, Settings, load_settings
+from recollect.settings import Embedding, Rerank, Settings
+from recollect.settings_reading import load_settings
 from recollect.types import recompute
 
 FIXTURES = Path(__file__).parents[1] / "unit" / "importers" / "fixtures"

@@ -18,7 +18,8 @@ from recollect.interfaces.cli.review import walk
 from recollect.interfaces.hooks.protocols import PROTOCOLS, AgentEvent, HookEvent
 from recollect.interfaces.hooks.sessions import HookSession
 from recollect.interfaces.hooks.user_turns import capture_said
-from recollect.settings import CaptureSettings, Embedding, Rerank, Settings, load_settings
+from recollect.settings import CaptureSettings, Embedding, Rerank, Settings
+from recollect.settings_reading import load_settings
 from recollect.store.sqlite.mending import salvaging
 from recollect.store.sqlite.salvaged_vault import write_vault
 

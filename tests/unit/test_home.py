@@ -10,7 +10,7 @@ import pytest
 from platformdirs import user_data_dir
 
 from recollect.home import home_path
-from recollect.settings import home_folder
+from recollect.settings_reading import home_folder
 
 
 @pytest.mark.parametrize(

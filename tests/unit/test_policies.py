@@ -16,8 +16,8 @@ from recollect.settings import (
     Rerank,
     Settings,
     UsageSettings,
-    load_settings,
 )
+from recollect.settings_reading import load_settings
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 EXPIRE = PolicySettings(what="expire", kind="session", after="30d")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from recollect.errors import UserError
-from recollect.settings import Settings, home_folder, load_settings, networks
+from recollect.settings import Settings
+from recollect.settings_reading import home_folder, load_settings, networks
 
 
 def loaded(folder: Path, config: str = "", **environment: str) -> Settings:

@@ -18,7 +18,7 @@ from recollect.checks import refuse_link
 from recollect.engine.opening import make_home
 from recollect.engine.session import NOT_IN_FILE, Session
 from recollect.errors import StoreError, UserError
-from recollect.settings import home_folder, load_settings
+from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.cipher import KeySource, header_at
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.replacement import replace_vault

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import msgspec
 
 from recollect.engine.session import Session
-from recollect.settings import CollectionSettings, sources, variable_of
+from recollect.settings import CollectionSettings
+from recollect.settings_reading import sources, variable_of
 from recollect.vaults.known import KnownVault, known_vaults
 
 PASSWORD = re.compile(r"(?<=://)[^/@\s]*(?=@)")

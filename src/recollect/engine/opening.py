@@ -23,7 +23,8 @@ from recollect.errors import StoreError, UserError
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.registry import Recipes
-from recollect.settings import LockSettings, Settings, StoreSettings, home_folder, load_settings
+from recollect.settings import LockSettings, Settings, StoreSettings
+from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import in_utc, parse_time
 

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from recollect.query.spans import outside
-from recollect.query.terms import keywords, words
+from recollect.query.terms import keywords, outside, words
 from recollect.types import Span
 
 # A query of bare words has none of these, and at most so many words before `without`.

@@ -14,8 +14,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from recollect.query.spans import outside
-from recollect.query.terms import STOP_WORDS, lowered
+from recollect.query.terms import STOP_WORDS, lowered, outside
 from recollect.query.time.values import Period
 from recollect.types import Severity
 

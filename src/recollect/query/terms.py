@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
-from recollect.types import Memory
+from recollect.types import Memory, Span
 
 STOP_WORDS = frozenset(
     "a an and are as at be but by do does for from has have how i in is it its of on or that the "
@@ -23,6 +24,15 @@ DOTTED_I = "\u0130"
 def composed(text: str) -> str:
     """The text with each accent as part of its letter (NFC): macOS writes file names otherwise."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def outside(text: str, spans: Iterable[Span]) -> str:
+    """The text less these pieces, with a space where each one was."""
+    kept, place = [], 0
+    for span in sorted(spans):
+        kept.append(text[place : span.start])
+        place = max(place, span.end)
+    return " ".join((*kept, text[place:]))
 
 
 def words(text: str) -> list[str]:

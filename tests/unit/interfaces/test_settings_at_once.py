@@ -11,7 +11,7 @@ from threading import Barrier
 from recollect.errors import Exists
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.recipes.saving import write_recipe
-from recollect.settings import load_settings
+from recollect.settings_reading import load_settings
 from recollect.vaults.trust import Trusted
 
 SEVERAL = 8

@@ -48,7 +48,7 @@ from recollect.secrets.redaction import (
     replacement,
     summary,
 )
-from recollect.settings import load_settings
+from recollect.settings_reading import load_settings
 
 EVERY = [*positives(), *service_positives()]
 GITHUB = TOKENS["github token"](random.Random(1))

@@ -9,7 +9,7 @@ import pytest
 from vault_homes import vault_file
 
 from recollect.errors import UserError
-from recollect.settings import load_settings
+from recollect.settings_reading import load_settings
 from recollect.vaults.known import KnownVault, known_vaults
 
 

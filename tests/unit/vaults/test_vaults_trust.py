@@ -12,7 +12,8 @@ from vault_homes import NOW, away, found, settings, vault_file
 
 from recollect import Recollect, Response
 from recollect.errors import UserError
-from recollect.settings import VaultSettings, load_settings
+from recollect.settings import VaultSettings
+from recollect.settings_reading import load_settings
 from recollect.store.sqlite.connection import Database
 from recollect.vaults.known import known_vaults, untrusted_vault
 from recollect.vaults.trust import Trusted, project_vault, within_project

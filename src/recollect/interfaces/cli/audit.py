@@ -17,7 +17,7 @@ from recollect.interfaces.cli.arguments import add_json, add_limit
 from recollect.interfaces.cli.output import DIM, YELLOW, print_rows, styled
 from recollect.interfaces.requests import moment
 from recollect.present.visible import visible
-from recollect.settings import has_vault, home_folder, load_settings
+from recollect.settings_reading import has_vault, home_folder, load_settings
 from recollect.times import parse_time
 
 EXAMPLE = "  recollect audit --since 7d\n  recollect audit --refused --json"

@@ -11,7 +11,7 @@ from recollect.interfaces.cli.arguments import Actions, add_action, add_json, ch
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
 from recollect.interfaces.cli.tables import add_table, remove_table
 from recollect.present.visible import visible
-from recollect.settings import home_folder, load_settings
+from recollect.settings_reading import home_folder, load_settings
 from recollect.vaults.collections import Collections
 from recollect.vaults.known import known_vaults
 

@@ -26,7 +26,8 @@ from recollect.interfaces.cli.running_server import FOLDER, TAKEN
 from recollect.interfaces.cli.screen import ELSEWHERE, Screen
 from recollect.interfaces.listening import on_file, remove_stale
 from recollect.projects import project_of
-from recollect.settings import Settings, load_settings
+from recollect.settings import Settings
+from recollect.settings_reading import load_settings
 from recollect.vaults.trust import project_vault, working_folder
 from recollect.version import __version__
 

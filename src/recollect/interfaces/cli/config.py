@@ -16,7 +16,7 @@ from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import DIM, print_json, say, styled
 from recollect.interfaces.cli.tables import set_value
 from recollect.present.visible import visible
-from recollect.settings import (
+from recollect.settings_reading import (
     check_key,
     checked_value,
     home_folder,

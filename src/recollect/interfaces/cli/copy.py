@@ -16,7 +16,8 @@ from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.output import progress, say
 from recollect.named_tuples import NamedTuple
 from recollect.present.words import counted
-from recollect.settings import Rerank, Settings, StoreSettings, home_folder, load_settings
+from recollect.settings import Rerank, Settings, StoreSettings
+from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.cipher import header_at
 
 EXAMPLE = (

@@ -33,7 +33,8 @@ from recollect.interfaces.cli.output import (
 )
 from recollect.present.visible import visible
 from recollect.present.words import counted
-from recollect.settings import Rerank, home_folder, load_settings
+from recollect.settings import Rerank
+from recollect.settings_reading import home_folder, load_settings
 
 EXAMPLE = (
     "  recollect eval ./my-data\n"

@@ -22,7 +22,8 @@ from recollect.interfaces.cli.arguments import (
 from recollect.interfaces.cli.first_frame import first_frame, terminal_of
 from recollect.interfaces.cli.main import main
 from recollect.present.visible import visible
-from recollect.settings import UsageSettings, home_folder, load_settings
+from recollect.settings import UsageSettings
+from recollect.settings_reading import home_folder, load_settings
 from recollect.types import Search
 
 if TYPE_CHECKING:

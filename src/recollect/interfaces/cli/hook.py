@@ -30,7 +30,8 @@ from recollect.interfaces.hooks.protocols import (
 from recollect.interfaces.hooks.sessions import HookSession
 from recollect.present.visible import visible
 from recollect.projects import project_of
-from recollect.settings import Embedding, Rerank, has_vault, home_folder, load_settings
+from recollect.settings import Embedding, Rerank
+from recollect.settings_reading import has_vault, home_folder, load_settings
 
 EXAMPLE = """\
   recollect hook --test claude-code

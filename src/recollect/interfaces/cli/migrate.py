@@ -9,7 +9,7 @@ from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.output import say
 from recollect.present.words import counted
-from recollect.settings import home_folder, load_settings
+from recollect.settings_reading import home_folder, load_settings
 
 EXAMPLE = "  recollect migrate"
 

@@ -38,7 +38,8 @@ from recollect.models.folder import Declared, ModelFolder
 from recollect.models.measuring import measured
 from recollect.present.visible import visible
 from recollect.present.words import counted
-from recollect.settings import Embedding, home_folder, load_settings, sources, variable_of
+from recollect.settings import Embedding
+from recollect.settings_reading import home_folder, load_settings, sources, variable_of
 
 EXAMPLE = "  recollect models\n  recollect models --measure\n  recollect models use multilingual"
 KINDS = {"embed": "embedding", "rerank": "rerank"}

@@ -22,7 +22,7 @@ from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.interfaces.listening import running_server
-from recollect.settings import home_folder
+from recollect.settings_reading import home_folder
 
 EXAMPLE = "  recollect open\n  recollect open auth-jwt-001\n  recollect open --print"
 FILE = "open.html"

@@ -22,7 +22,7 @@ from recollect.present.visible import visible
 from recollect.recipes.overrides import tree
 from recollect.recipes.registry import Recipes
 from recollect.recipes.show import as_toml, differences, facts, learned_json, learned_lines
-from recollect.settings import home_folder, load_settings
+from recollect.settings_reading import home_folder, load_settings
 
 EXAMPLE = (
     "  recollect recipes\n  recollect recipes show blend\n"

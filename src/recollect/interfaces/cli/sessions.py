@@ -20,7 +20,7 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
 from recollect.present.visible import visible
-from recollect.settings import home_folder
+from recollect.settings_reading import home_folder
 from recollect.times import iso
 
 EXAMPLE = "  recollect sessions\n  recollect sessions end 3f9a2c01\n  recollect sessions end --all"

@@ -33,7 +33,7 @@ from recollect.interfaces.cli.results import tree
 from recollect.present.visible import visible
 from recollect.present.words import counted
 from recollect.recipes.registry import BUILT_IN, Recipes
-from recollect.settings import home_folder, load_settings
+from recollect.settings_reading import home_folder, load_settings
 
 EXAMPLE = (
     "  recollect suite\n"

@@ -23,7 +23,7 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, styled
 from recollect.present.visible import visible
-from recollect.settings import home_folder
+from recollect.settings_reading import home_folder
 from recollect.times import iso, parse_expiry
 
 EXAMPLE = (

@@ -11,7 +11,7 @@ from recollect.engine.session import NOT_IN_FILE
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import WrongUsage, add_json
 from recollect.interfaces.cli.output import print_json
-from recollect.settings import home_folder, load_settings
+from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.cipher import Sealed, header_at, pending, real_path
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.vaults.encryption import lock_vault, rekey_vault, unlock_vault

@@ -15,7 +15,8 @@ from starlette.types import Scope
 from recollect.auth.capabilities import NOBODY, OWNER, Caller
 from recollect.auth.credentials import SERVER, UNKNOWN, CredentialCheck
 from recollect.auth.tokens import LONGEST_NAME
-from recollect.settings import Serve, networks
+from recollect.settings import Serve
+from recollect.settings_reading import networks
 
 # Who has one of these names in the audit log is not a user.
 TAKEN = frozenset({OWNER.name, NOBODY.name, UNKNOWN.name, SERVER.name})

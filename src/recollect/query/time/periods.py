@@ -17,8 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from recollect.query.spans import outside
-from recollect.query.terms import keywords
+from recollect.query.terms import keywords, outside
 from recollect.query.time.ambiguity import means_time
 from recollect.query.time.calendar import DAY, WEEK, midnight_of, monday_of
 from recollect.query.time.grammar import (
