@@ -48,7 +48,8 @@ class SearchContext:
     Channels and stages read it. What a stage finds out about a hit travels on the ranking.
     `roles` names the channels of the recipe that search by vectors, subwords and details, as far as
     there are any. `inlined`: how many results may carry their whole text. `before`: the query asked
-    for what was before, in words that it has no longer. `preference`: how much the vaults count,
+    for what was before, in words that it has no longer. `languages`: times that the query names in
+    other languages than English count. `preference`: how much the vaults count,
     where several are searched. `excluded`: what the query wants left out.
     `asked`: the query with what it excludes. `likeness`: how feedback on other queries counts; None
     where there is none, or the recipe takes none. `deadline`: what is late is left out.
@@ -66,6 +67,7 @@ class SearchContext:
         roles: Mapping[ChannelRole, str] = MappingProxyType({}),
         inlined: int = 0,
         before: bool = False,
+        languages: bool = False,
         preference: Preference | None = None,
         excluded: tuple[Exclusion, ...] = (),
         asked: str = "",
@@ -78,7 +80,9 @@ class SearchContext:
         self.now = now
         self.store = store
         self.models = models
-        self.understanding = Understanding(search, limit, now, store, before=before)
+        self.understanding = Understanding(
+            search, limit, now, store, before=before, languages=languages
+        )
         self.inlined = inlined
         self.passages: dict[str, Passage] = {}
         self.preference = preference

@@ -138,6 +138,7 @@ def recalled(
         roles=declared.roles,
         inlined=declared.limits.inlined,
         before=before,
+        languages=declared.languages,
         preference=preference,
         excluded=excluded,
         asked=query,

@@ -215,6 +215,7 @@ def test_since_and_until_may_be_words(home: Home) -> None:
         home.save("--id", id, "--title", f"Note {id}", "--updated-at", day)
     now = ("--now", "2026-06-17")  # a Wednesday
     assert set(home.found("note", "--since", "last week", *now)) == {"monday", "today"}
+    assert set(home.found("note", "--since", "letzte Woche", *now)) == {"monday", "today"}
     assert set(home.found("note", "--until", "last  Week", *now)) == {"may", "sunday", "monday"}
     assert home.found("note", "--until", "may", *now) == ["may"]
     assert home.found("note", "--since", "this week", *now) == ["today"]

@@ -74,7 +74,11 @@ def moment(text: str, now: datetime, what: str, role: str = "since") -> datetime
         from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
 
         phrase = f"{role} {' '.join(text.split())}"
-        found = [each for each in periods(phrase, now) if each.said.lower() == phrase.lower()]
+        found = [
+            each
+            for each in periods(phrase, now, languages=True)
+            if each.said.lower() == phrase.lower()
+        ]
         if len(found) == 1 and found[0].start:
             return found[0].start
         if len(found) == 1 and found[0].end:

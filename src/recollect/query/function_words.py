@@ -106,7 +106,7 @@ def content_words(words: Sequence[str]) -> list[str]:
 def is_english(words: Sequence[str]) -> bool:
     """Whether more of these lower-cased words are such words of English than of other languages;
     so it is where there are none."""
-    counts = [sum(map(known.__contains__, words)) for known in (_english(), _foreign())]
+    counts = [sum(map(known.__contains__, words)) for known in (english_words(), _foreign())]
     return counts[0] > counts[1] or not counts[1]
 
 
@@ -129,6 +129,11 @@ def without_function_words(words: Sequence[str], languages: Sequence[str]) -> li
     return [word for word in words if word not in listed] or list(words)
 
 
+def words_of(language: str) -> frozenset[str]:
+    """Such words of one language other than English."""
+    return _by_language()[language]
+
+
 def without_asking(run: str) -> list[str]:
     """The pieces of an unspaced run between the words it is asked with; all of it where there are
     none."""
@@ -136,13 +141,13 @@ def without_asking(run: str) -> list[str]:
 
 
 @cache
-def _english() -> frozenset[str]:
+def english_words() -> frozenset[str]:
     return STOP_WORDS.union(ENGLISH.split())
 
 
 @cache
 def _foreign() -> frozenset[str]:
-    return _spaced() - _english()
+    return _spaced() - english_words()
 
 
 @cache

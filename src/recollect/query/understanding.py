@@ -38,10 +38,19 @@ class Understanding:
     """The query as words, stems, exact terms, periods of time, and how rare its words are here."""
 
     def __init__(
-        self, search: Search, limit: int, now: datetime, store: Store, *, before: bool = False
+        self,
+        search: Search,
+        limit: int,
+        now: datetime,
+        store: Store,
+        *,
+        before: bool = False,
+        languages: bool = False,
     ) -> None:
-        """`before`: the query asked for what was before, in words that it has no longer."""
+        """`before`: the query asked for what was before, in words that it has no longer.
+        `languages`: times in other languages than English count."""
         self._asked_before = before
+        self._reads_languages = languages
         self._text = search.query
         self._filter = search.filter
         self._literal = bool(search.literal)
@@ -66,7 +75,7 @@ class Understanding:
         from recollect.query.time.anchors import anchored  # noqa: PLC0415  start-up time
         from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
 
-        found = periods(self._text, self._now)
+        found = periods(self._text, self._now, languages=self._reads_languages)
         event = None if found else anchored(self._text, self._date_of)
         read = (event,) if event else found
         return tuple(period for period in read if period.said not in self._ignored)

@@ -34,6 +34,11 @@ class Channel(Struct, frozen=True, forbid_unknown_fields=True):
         """Whether it also searches for the words that typing errors may have changed."""
         return False
 
+    @property
+    def reads_languages(self) -> bool:
+        """Whether it reads queries in other languages than English by those languages."""
+        return False
+
     def check(self, where: str) -> None:
         """UserError that begins with `where` for what no recipe can mean."""
 

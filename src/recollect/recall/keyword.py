@@ -42,7 +42,7 @@ class Keyword(Channel, frozen=True, tag="keyword"):
     `correct_typos` searches, instead of a word that stands nowhere in the vault, for the words that
     typing errors may have made it of. `languages` reads `keywords` of a query in another language
     than English by that language: without its question words and articles, and with the other forms
-    of a word that stands nowhere.
+    of a word that stands nowhere. The recipe then reads the times that such a query names, too.
     """
 
     about = "holds the words"
@@ -61,6 +61,10 @@ class Keyword(Channel, frozen=True, tag="keyword"):
     @property
     def corrects_typos(self) -> bool:
         return self.correct_typos
+
+    @property
+    def reads_languages(self) -> bool:
+        return self.languages
 
     @property
     def role(self) -> ChannelRole | None:

@@ -8,7 +8,8 @@ A false reading hides what is searched for, a missed one only leaves the words i
 is in doubt is not read, or read as a hint (`exact` is false). What stands in double quotes or
 backticks is never read: it is to be found as written.
 
-No library is used: dateparser and the like are slow to import and guess too much.
+Times in other languages are put into English first (`translation.py`). No library is used:
+dateparser and the like are slow to import and guess too much.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from recollect.query.terms import keywords, outside
 from recollect.query.time.ambiguity import means_time
@@ -33,6 +36,7 @@ from recollect.query.time.grammar import (
     pattern,
 )
 from recollect.query.time.readers import interval_of
+from recollect.query.time.translation import Translation, translated
 from recollect.query.time.values import Interval, Lead, Period, TimeName
 from recollect.times import MICROSECOND
 from recollect.types import Span
@@ -43,8 +47,12 @@ FLOATING = frozenset(("day_month", "month_day", "weekday", "month", "season", "q
 BARE = frozenset(("weekday", "month", "quarter", "year"))
 
 
-def periods(text: str, now: datetime) -> tuple[Period, ...]:
-    """The times that a query names, left to right."""
+def periods(text: str, now: datetime, *, languages: bool = False) -> tuple[Period, ...]:
+    """The times that a query names, left to right; with `languages` in other ones than English,
+    too."""
+    english = translated(text) if languages else None
+    if english:
+        return tuple(_in_query(each, text, english) for each in periods(english.text, now))
     if not HINT.search(text):
         return ()
     today = now.astimezone(UTC)
@@ -61,6 +69,13 @@ def periods(text: str, now: datetime) -> tuple[Period, ...]:
         waiting = name._replace(listed=listed)
     found.append(_alone(text, waiting, today) if waiting else None)
     return tuple(period for period in found if period)
+
+
+def _in_query(period: Period, text: str, english: Translation) -> Period:
+    """A period of the translated query, with the words of the query itself."""
+    start, end = period.span
+    first, stop = english.span(end - len(period.said), end)
+    return replace(period, said=text[first:stop], span=Span(english.span(start, end)[0], stop))
 
 
 def understood(period: Period) -> str:
