@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from recollect import Recollect
 from recollect.auth.capabilities import SEARCH
+from recollect.auth.home_access import HomeAccess
 from recollect.auth.own_token import own_token
 from recollect.auth.session_store import SessionStore
 from recollect.auth.token_store import TokenStore
@@ -288,7 +289,7 @@ def test_a_server_that_asks_for_a_token_lets_people_log_in(
     page: Page, guarded: Site, watched: Watched
 ) -> None:
     watched.allow("status of 401")
-    others = len(SessionStore(TokenStore(guarded.home)).every())
+    others = len(SessionStore(TokenStore(HomeAccess(guarded.home))).every())
     page.goto(guarded.at("/browse", kind="fact"))
     expect(page).to_have_url(guarded.at("/login", next="/browse?kind=fact"))
     judged(page, page.url, nothing)
@@ -310,7 +311,7 @@ def test_a_link_from_a_file_logs_in_without_a_click(
     context: BrowserContext, guarded: Site, tmp_path: Path
 ) -> None:
     """As `recollect open` does it: the browser comes from a file, not from the server."""
-    store = TokenStore(guarded.home)
+    store = TokenStore(HomeAccess(guarded.home))
     link = SessionStore(store).create_link(digest(own_token(guarded.home, store)[0]))
     file = tmp_path / "open.html"
     file.write_text(PAGE.format(link=guarded.at(f"/login/{link}")))
@@ -333,7 +334,7 @@ def test_a_link_from_a_file_logs_in_without_a_click(
 def test_with_a_token_that_only_reads_the_page_offers_no_change_and_works(
     page: Page, guarded: Site
 ) -> None:
-    token, _ = TokenStore(guarded.home).create([SEARCH], name="reader")
+    token, _ = TokenStore(HomeAccess(guarded.home)).create([SEARCH], name="reader")
     page.goto(guarded.at("/login"))
     page.get_by_label("Token").fill(token)
     page.keyboard.press("Enter")

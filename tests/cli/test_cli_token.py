@@ -10,6 +10,7 @@ import pytest
 from commandline import Home, refused, wrong_usage
 
 from recollect.auth.capabilities import CAPABILITIES
+from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import well_formed
 
@@ -48,7 +49,7 @@ def test_a_token_says_what_it_allows_where_and_until_when(home: Home) -> None:
     assert (made["vaults"], made["collections"]) == (["agent", "team"], ["platform"])
     assert (made["state"], made["expires_at"]) == ("live", "2099-12-31T00:00:00Z")
     assert home.json("token", "list") == [made]
-    found = TokenStore(home.folder).known(secret)
+    found = TokenStore(HomeAccess(home.folder)).known(secret)
     assert found is not None
     assert found[0].id == made["id"]
     line = home.call("token", "list").out
@@ -62,7 +63,7 @@ def test_a_revoked_token_is_refused_at_once(home: Home) -> None:
     assert (done.code, done.out) == (0, f"Revoked: {made['id']} ({made['name']}).\n")
     [listed] = home.json("token", "list")
     assert listed["state"] == "revoked"
-    found = TokenStore(home.folder).known(made["token"])
+    found = TokenStore(HomeAccess(home.folder)).known(made["token"])
     assert found is not None
     assert found[1] == "revoked"
     assert home.json("token", "revoke", made["id"]) == {"revoked": [made["id"]]}

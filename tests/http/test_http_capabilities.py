@@ -18,9 +18,10 @@ from starlette.routing import Route
 
 from examples import one_in
 from recollect import Recollect
-from recollect.auth.audit import entries
+from recollect.auth.audit import Audit
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
 from recollect.auth.credentials import Credentials
+from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest
 from recollect.ingest.draft import draft
@@ -124,7 +125,7 @@ class World:
         self.home = home
         self.engine = Recollect(home=home, settings=load_settings(home, told), environment=told)
         self.mend()
-        self.access = TokenStore(home)
+        self.access = TokenStore(HomeAccess(home))
         self.service = Service(self.engine)
         self.service.warm.set()
         self.credentials = Credentials([SECRET] if required else [], self.access)
@@ -158,7 +159,7 @@ class World:
         self.engine.save_all([draft(kept), draft({"id": "newer", "title": "Quokka again"})])
 
     def noted(self) -> list[dict[str, Any]]:
-        return [*entries(self.home / "audit.jsonl")]
+        return [*Audit(HomeAccess(self.home)).entries()]
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +266,7 @@ def test_who_may_write_and_not_read_is_told_an_id(world: World) -> None:
 
 
 def bad_tokens(world: World) -> dict[str, str]:
-    past = TokenStore(world.home, lambda: datetime.now(UTC) - timedelta(days=2))
+    past = TokenStore(HomeAccess(world.home), lambda: datetime.now(UTC) - timedelta(days=2))
     soon = datetime.now(UTC) - timedelta(days=1)
     expired, _ = past.create(CAPABILITIES, expires_at=soon)
     revoked, known = world.access.create(CAPABILITIES)
@@ -314,7 +315,7 @@ def test_a_revoked_token_is_refused_with_the_next_request(world: World) -> None:
     token, known = world.access.create([SEARCH])
     path = f"{API}/memories/kept"
     assert world.asked("GET", path, headers=bearer(token)).status_code == 200
-    TokenStore(world.home).revoke(known.id)  # as another process does it
+    TokenStore(HomeAccess(world.home)).revoke(known.id)  # as another process does it
     refused(world.asked("GET", path, headers=bearer(token)), 401)
 
 
@@ -514,7 +515,7 @@ def test_writes_and_refusals_are_noted_without_what_they_say(
 def test_another_address_is_served_with_a_token_of_the_home_alone(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    access = TokenStore(home)
+    access = TokenStore(HomeAccess(home))
     token, known = access.create([SEARCH, WRITE])
     with serving(home, "--host", "0.0.0.0", auth="yes") as server:
         problem(server.get(f"{API}/memories"), 401)

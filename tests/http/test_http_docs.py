@@ -14,6 +14,7 @@ import pytest
 from http_server import NOW, environment, serving
 
 from recollect.auth.capabilities import SEARCH
+from recollect.auth.home_access import HomeAccess
 from recollect.auth.own_token import own_token
 from recollect.auth.token_store import TokenStore
 from recollect.interfaces.http.api import OPERATIONS
@@ -39,7 +40,7 @@ def test_every_example_prints_what_the_page_shows(tmp_path: Path) -> None:
     with serving(tmp_path / "home", RECOLLECT_NOW=NOW) as server:
         while server.get("/readyz").status_code == 503:
             time.sleep(0.05)
-        store = TokenStore(server.home)
+        store = TokenStore(HomeAccess(server.home))
         token, _ = store.create([SEARCH])
         own_token(server.home, store)  # as a server makes it that asks for tokens
         told = environment(server.home, TOKEN=token)

@@ -13,6 +13,7 @@ import pytest
 from http_server import API, NOW, SECRET, Server, environment, problem, serving
 
 from recollect import Recollect
+from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore
 from recollect.recipes.registry import BUILT_IN
 from recollect.types import Term, recompute
@@ -294,7 +295,7 @@ def test_a_token_for_another_vault_searches_that_one_alone(tmp_path: Path) -> No
     (home / "config.toml").write_text(
         f'[[vaults]]\nname = "team"\ntier = "team"\npath = "{team}"\n'
     )
-    token, _ = TokenStore(home).create(["search:use"], vaults=["team"])
+    token, _ = TokenStore(HomeAccess(home)).create(["search:use"], vaults=["team"])
     told = {"Authorization": f"Bearer {token}"}
     with serving(home) as server:
         server.post(f"{API}/memories", MINE)

@@ -16,6 +16,7 @@ from patience import until
 from recollect import Recollect
 from recollect.auth.capabilities import DELETE, SEARCH
 from recollect.auth.credentials import Credentials
+from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest
 from recollect.interfaces.http import feed
@@ -29,7 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def access(home: Path) -> TokenStore:
-    return TokenStore(home)
+    return TokenStore(HomeAccess(home))
 
 
 @pytest.fixture(scope="module")

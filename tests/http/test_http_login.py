@@ -16,10 +16,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from http_server import API, SECRET, environment, problem
 
 from recollect import Recollect
-from recollect.auth.attempts import IN_ALL, PER_ADDRESS, Attempts
-from recollect.auth.audit import entries
+from recollect.auth.attempts import IN_ALL, PER_ADDRESS, Attempts, SharedCounts
+from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, SEARCH, WRITE
 from recollect.auth.credentials import Credentials
+from recollect.auth.home_access import HomeAccess
 from recollect.auth.session_store import LASTS, LINK_LASTS, SessionStore
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest
@@ -50,7 +51,7 @@ class Place:
         self.home, self.portal, self.clock = home, portal, Clock()
         self.engine = Recollect(home=home, settings=load_settings(home, told), environment=told)
         self.engine.save(id="kept", title="Quokkas sleep at noon")
-        self.access = TokenStore(home, self.clock)
+        self.access = TokenStore(HomeAccess(home), self.clock)
         self.sessions = SessionStore(self.access)
         service = Service(self.engine)
         service.warm.set()
@@ -62,7 +63,7 @@ class Place:
         return Visitor(self, url, **client)
 
     def noted(self, action: str) -> list[dict[str, Any]]:
-        lines = entries(self.home / "audit.jsonl")
+        lines = Audit(HomeAccess(self.home)).entries()
         return [line for line in lines if line["action"].split()[0] == action]
 
 
@@ -168,7 +169,7 @@ def test_an_attacker_does_not_lock_the_owner_out(place: Place) -> None:
 
 def test_attempts_are_counted_by_address_and_in_all() -> None:
     now = 0.0
-    attempts = Attempts(lambda: now)
+    attempts = Attempts(SharedCounts(lambda: now))
     for _ in range(PER_ADDRESS):
         assert attempts.wait_s("192.0.2.1") == 0
         attempts.failed("192.0.2.1")
@@ -196,7 +197,7 @@ def test_attempts_are_counted_by_address_and_in_all() -> None:
 
 
 def test_a_whole_network_of_ipv6_counts_as_one_address() -> None:
-    attempts = Attempts(lambda: 0.0)
+    attempts = Attempts(SharedCounts(lambda: 0.0))
     for number in range(PER_ADDRESS):
         attempts.failed(f"2001:db8::{number + 1:x}")
     assert attempts.wait_s("2001:db8::ffff") == 5
@@ -267,7 +268,7 @@ def test_a_session_ends_with_its_token_and_after_a_month(
     browser.log_in(SECRET if end == "server token changed" else token)
     assert browser.get("/").status_code == 200
     if end == "revoked":
-        TokenStore(place.home).revoke(known.id)
+        TokenStore(HomeAccess(place.home)).revoke(known.id)
     elif end == "server token changed":
         changed = Credentials(["another-token-of-the-server"], place.access, required=True)
         place.app = create_app(Service(place.engine), credentials=changed)

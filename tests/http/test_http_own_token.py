@@ -24,6 +24,7 @@ from http_server import (
 )
 from jsonschema import validate
 
+from recollect.auth.home_access import HomeAccess
 from recollect.auth.own_token import own_token
 from recollect.auth.session_store import SessionStore
 from recollect.auth.token_store import TokenStore
@@ -131,7 +132,7 @@ def test_open_gives_the_browser_a_private_file_and_no_secret(
 def test_sessions_are_listed_and_ended_from_the_terminal(
     server: Server, at_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = SessionStore(TokenStore(at_home))
+    store = SessionStore(TokenStore(HomeAccess(at_home)))
     store.end([session.id for session in store.every()])
     cli.main(["open", "--print"])
     with httpx2.Client(trust_env=False, verify=False) as browser:
@@ -157,7 +158,7 @@ def test_sessions_are_listed_and_ended_from_the_terminal(
 def test_the_token_stays_the_same_until_it_is_revoked_or_others_could_read_it(
     tmp_path: Path,
 ) -> None:
-    store = TokenStore(tmp_path)
+    store = TokenStore(HomeAccess(tmp_path))
     first, known = own_token(tmp_path, store)
     assert own_token(tmp_path, store) == (first, known)
     (tmp_path / "token").chmod(0o644)
@@ -173,7 +174,7 @@ def test_the_token_stays_the_same_until_it_is_revoked_or_others_could_read_it(
 
 
 def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
-    store = TokenStore(tmp_path / "home")
+    store = TokenStore(HomeAccess(tmp_path / "home"))
     elsewhere = tmp_path / "elsewhere"
     theirs, _ = store.create(["admin"])
     elsewhere.write_text(theirs)

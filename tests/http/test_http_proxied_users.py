@@ -12,7 +12,8 @@ import httpx2
 import pytest
 from http_server import API, LONGEST_S, SECRET, Server, problem, refused_to_start, serving
 
-from recollect.auth.audit import entries
+from recollect.auth.audit import Audit
+from recollect.auth.home_access import HomeAccess
 
 PROXY = "127.0.0.2"
 NAME = "ada@example.org"
@@ -46,7 +47,7 @@ def test_the_proxys_user_is_the_caller_in_history_and_audit(
     id = saved.json()["id"]
     history = proxy.get(f"{API}/history/{id}", headers=named).json()
     assert [version["user"] for version in history["versions"]] == [NAME]
-    done = [one for one in entries(server.home / "audit.jsonl") if one["outcome"] == "done"]
+    done = [one for one in Audit(HomeAccess(server.home)).entries() if one["outcome"] == "done"]
     assert [one["caller"] for one in done] == [NAME]
     refused = proxy.delete(f"{API}/memories/{id}", headers=named)
     problem(refused, 403, "memory:delete")

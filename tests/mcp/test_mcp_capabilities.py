@@ -18,9 +18,10 @@ import uvicorn
 from mcp_doors import on_stdio, opened
 
 from recollect import Recollect
-from recollect.auth.audit import entries
+from recollect.auth.audit import Audit
 from recollect.auth.capabilities import ADMIN, CAPABILITIES, SEARCH, WRITE
 from recollect.auth.credentials import Credentials
+from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.mcp.tools import BY_NAME, TOOLS
@@ -118,7 +119,7 @@ def message(method: str, params: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def served(home: Path) -> Iterator[World]:
     with opened(home) as engine:
-        access = TokenStore(home)
+        access = TokenStore(HomeAccess(home))
         app = create_app(Service(engine), credentials=Credentials((), access))
         config = uvicorn.Config(app, log_level="critical", ws="none", log_config=None)
         server = uvicorn.Server(config)
@@ -221,7 +222,7 @@ def test_a_token_of_another_vault_gets_nowhere(world: World) -> None:
 def test_a_token_that_is_not_valid_is_refused_before_any_message_is_read(
     world: World, modern: bool
 ) -> None:
-    past = TokenStore(world.access.file.parent, lambda: datetime.now(UTC) - timedelta(days=2))
+    past = TokenStore(world.access.access, lambda: datetime.now(UTC) - timedelta(days=2))
     expired, _ = past.create(CAPABILITIES, expires_at=datetime.now(UTC) - timedelta(days=1))
     revoked, known = world.access.create(CAPABILITIES)
     world.access.revoke(known.id)
@@ -289,7 +290,7 @@ def test_refusals_are_noted_by_the_name_of_the_tool(tmp_path: Path) -> None:
         world.call(token, "memory_retrieve")
         world.call(token, "memory_save")
         world.ask(token, "resources/read", READS["resources/read"])
-        told = [*entries(tmp_path / "audit.jsonl")][1:]
+        told = [*Audit(HomeAccess(tmp_path)).entries()][1:]
     seen = [(one["caller"], one["token"], one["action"], one["outcome"]) for one in told]
     assert seen == [
         ("writer", known.id, "memory_retrieve", "refused"),

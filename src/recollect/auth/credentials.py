@@ -44,15 +44,16 @@ class Credentials:
         self.stored = stored
         self.sessions = None if stored is None else SessionStore(stored)
         self.required = required or bool(self._hashes)
-        self.attempts = Attempts()
-        # Which home this is, for the name of its cookie.
-        place = "" if stored is None else str(stored.file.resolve())
+        self.attempts = Attempts(None if stored is None else stored.access.attempts)
+        self.remote = stored is not None and stored.access.remote
+        # Which home or vault this is, for the name of its cookie.
+        place = "" if stored is None else stored.access.mark
         self.home_mark = sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
     def close(self) -> None:
         """Close what is open; the next check opens it again."""
         if self.stored is not None:
-            self.stored.database.close()
+            self.stored.close()
 
     def offered(self) -> bool:
         """Whether there is any token to log in with."""

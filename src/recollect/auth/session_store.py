@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Any
 
-import apsw
 from msgspec import Struct
 
-from recollect.auth.access_db import moment
-from recollect.auth.token_store import COARSE, TokenStore
+from recollect.auth.access import Value
+from recollect.auth.token_store import TokenStore, moment
 from recollect.auth.tokens import SESSION, digest, new_secret, well_formed
 from recollect.errors import NotFound
 from recollect.times import to_micros
@@ -26,11 +26,12 @@ LINK_LASTS = timedelta(minutes=10)
 # Nobody has more browsers; the oldest session ends where one more begins.
 MOST_SESSIONS = 100
 LONGEST_BROWSER = 200
+OF_TOKEN = "coalesce((SELECT {column} FROM tokens WHERE {{vault}} AND hash = token_hash), '')"
+THE_LINK = "{vault} AND hash = ? AND expires_at > ?"
 COLUMNS = (
-    "sessions.id, sessions.token_hash, coalesce(tokens.id, ''), coalesce(tokens.name, ''), "
-    "browser, sessions.created_at, sessions.expires_at, sessions.used_at"
+    f"id, token_hash, {OF_TOKEN.format(column='id')}, {OF_TOKEN.format(column='name')}, "
+    "browser, created_at, expires_at, used_at"
 )
-TABLES = "sessions LEFT JOIN tokens ON tokens.hash = sessions.token_hash"
 
 
 class BrowserSession(Struct, frozen=True, kw_only=True):
@@ -48,10 +49,11 @@ class BrowserSession(Struct, frozen=True, kw_only=True):
 
 
 class SessionStore:
-    """The sessions and links of one home, in the file of its tokens."""
+    """The sessions and links that are where the tokens are."""
 
     def __init__(self, tokens: TokenStore) -> None:
-        self._database = tokens.database
+        self._tokens = tokens
+        self.access = tokens.access
         self._clock = tokens.clock
 
     def create(self, token_hash: bytes, browser: str = "") -> tuple[str, BrowserSession]:
@@ -59,17 +61,19 @@ class SessionStore:
         now = self._clock()
         secret, id = new_secret(SESSION), os.urandom(4).hex()
         shown = "".join(filter(str.isprintable, browser[:LONGEST_BROWSER]))
-        with self._database.writing() as connection:
-            connection.execute("DELETE FROM sessions WHERE expires_at <= ?", (to_micros(now),))
-            connection.execute(
-                "DELETE FROM sessions WHERE id NOT IN "
-                "(SELECT id FROM sessions ORDER BY created_at DESC, id LIMIT ?)",
+        self.access.change(
+            ("DELETE FROM sessions WHERE {vault} AND expires_at <= ?", (to_micros(now),)),
+            (
+                "DELETE FROM sessions WHERE {vault} AND id NOT IN (SELECT id FROM sessions "
+                "WHERE {vault} ORDER BY created_at DESC, id LIMIT ?)",
                 (MOST_SESSIONS - 1,),
-            )
-            connection.execute(
-                "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, NULL)",
+            ),
+            (
+                "INSERT INTO sessions (id, hash, token_hash, browser, created_at, expires_at) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
                 (id, digest(secret), token_hash, shown, to_micros(now), to_micros(now + LASTS)),
-            )
+            ),
+        )
         [session] = [each for each in self.every() if each.id == id]
         return secret, session
 
@@ -77,9 +81,9 @@ class SessionStore:
         """The session of that secret; None where there is none, or it has ended."""
         if not well_formed(secret, SESSION):
             return None
-        found = self._found("sessions.hash = ? AND", digest(secret))
-        if found and not (found[0].used_at and self._clock() - found[0].used_at < COARSE):
-            self._database.note_use("sessions", found[0].id, self._clock())
+        found = self._found("hash = ? AND", digest(secret))
+        for session in found:
+            self._tokens.note_use("sessions", session.id, session.used_at)
         return found[0] if found else None
 
     def every(self) -> list[BrowserSession]:
@@ -93,19 +97,21 @@ class SessionStore:
             if id not in there:
                 raise NotFound(f"There is no session {id!r}; `recollect sessions` lists them.")
         if ids:
-            with self._database.writing() as connection:
-                for id in ids:
-                    connection.execute("DELETE FROM sessions WHERE id = ?", (id,))
+            sql = "DELETE FROM sessions WHERE {vault} AND id = ?"
+            self.access.change(*((sql, (id,)) for id in ids))
 
     def create_link(self, token_hash: bytes) -> str:
         """The secret of a link that begins one session for that token."""
         now = self._clock()
         secret = new_secret(SESSION)
-        with self._database.writing() as connection:
-            connection.execute("DELETE FROM links WHERE expires_at <= ?", (to_micros(now),))
-            expires = to_micros(now + LINK_LASTS)
-            sql = "INSERT INTO links VALUES (?, ?, ?)"
-            connection.execute(sql, (digest(secret), token_hash, expires))
+        expires = to_micros(now + LINK_LASTS)
+        self.access.change(
+            ("DELETE FROM links WHERE {vault} AND expires_at <= ?", (to_micros(now),)),
+            (
+                "INSERT INTO links (hash, token_hash, expires_at) VALUES (?, ?, ?)",
+                (digest(secret), token_hash, expires),
+            ),
+        )
         return secret
 
     def use_link(self, secret: str) -> bytes | None:
@@ -113,33 +119,32 @@ class SessionStore:
         two who use it at once, one gets it."""
         if not well_formed(secret, SESSION) or not self.has_link(secret):
             return None
-        with self._database.writing() as connection:
-            sql = "DELETE FROM links WHERE hash = ? AND expires_at > ? RETURNING token_hash"
-            rows = connection.execute(sql, (digest(secret), to_micros(self._clock()))).fetchall()
-        return bytes(rows[0][0]) if rows else None  # type: ignore[arg-type]
+        sql = f"DELETE FROM links WHERE {THE_LINK} RETURNING token_hash"
+        rows = self.access.change((sql, (digest(secret), to_micros(self._clock()))))
+        return bytes(rows[0][0]) if rows else None
 
     def has_link(self, secret: str) -> bool:
         """Whether the link is still to be used."""
-        sql = "SELECT 1 FROM links WHERE hash = ? AND expires_at > ?"
-        return bool(self._database.rows(sql, digest(secret), to_micros(self._clock())))
+        sql = f"SELECT 1 FROM links WHERE {THE_LINK}"
+        return bool(self.access.rows(sql, digest(secret), to_micros(self._clock())))
 
-    def _found(self, where: str, *values: apsw.SQLiteValue) -> list[BrowserSession]:
+    def _found(self, where: str, *values: Value) -> list[BrowserSession]:
         sql = (
-            f"SELECT {COLUMNS} FROM {TABLES} WHERE {where} sessions.expires_at > ? "
-            "ORDER BY sessions.created_at DESC, sessions.id"
+            f"SELECT {COLUMNS} FROM sessions WHERE {{vault}} AND {where} expires_at > ? "
+            "ORDER BY created_at DESC, id"
         )
-        rows = self._database.rows(sql, *values, to_micros(self._clock()))
+        rows = self.access.rows(sql, *values, to_micros(self._clock()))
         return [_session(row) for row in rows]
 
 
-def _session(row: tuple[apsw.SQLiteValue, ...]) -> BrowserSession:
+def _session(row: tuple[Any, ...]) -> BrowserSession:
     id, token_hash, token_id, token_name, browser, *times = row
     created, expires, used = map(moment, times)
     assert created is not None
     assert expires is not None
     return BrowserSession(
         id=str(id),
-        token_hash=bytes(token_hash),  # type: ignore[arg-type]
+        token_hash=bytes(token_hash),
         token_id=str(token_id),
         token_name=str(token_name),
         browser=str(browser),

@@ -1,21 +1,21 @@
-"""The tokens of a home: made, listed, revoked, and recognised by their hashes."""
+"""The tokens of a home or a database: made, listed, revoked, and recognised by their hashes."""
 
 from __future__ import annotations
 
 import hmac
 import os
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from datetime import datetime, timedelta
-from pathlib import Path
+from typing import Any
 
-import apsw
 import msgspec
 
-from recollect.auth.access_db import AccessDb, moment
+from recollect.auth.access import Access, Value
 from recollect.auth.capabilities import CAPABILITIES
 from recollect.auth.tokens import Token, check_request, digest, new_secret, real_time, well_formed
-from recollect.errors import NotFound
-from recollect.times import to_micros
+from recollect.errors import NotFound, StoreError
+from recollect.times import from_micros, to_micros
 
 # When a token was used last is stored to the hour: a write with every request would cost too much.
 COARSE = timedelta(hours=1)
@@ -24,12 +24,14 @@ COLUMNS = (
 )
 
 
-class TokenStore:
-    """The tokens of one home."""
+NOTE_USE = "UPDATE {table} SET used_at = ? WHERE {{vault}} AND id = ?"
 
-    def __init__(self, home: Path, clock: Callable[[], datetime] = real_time) -> None:
-        self.database = AccessDb(home)
-        self.file = self.database.file
+
+class TokenStore:
+    """The tokens that are there."""
+
+    def __init__(self, access: Access, clock: Callable[[], datetime] = real_time) -> None:
+        self.access = access
         self.clock = clock
 
     def create(
@@ -56,27 +58,24 @@ class TokenStore:
             expires_at=expires_at,
         )
         marks = ", ".join("?" * len(COLUMNS.split(", ")))
-        with self.database.writing() as connection:
-            connection.execute(
-                f"INSERT INTO tokens ({COLUMNS}) VALUES ({marks})", _row(token, digest(secret))
-            )
+        sql = f"INSERT INTO tokens ({COLUMNS}) VALUES ({marks})"
+        self.access.change((sql, _row(token, digest(secret))))
         return secret, token
 
     def every(self) -> list[Token]:
         """All tokens, oldest first, including revoked and expired ones."""
-        sql = f"SELECT {COLUMNS} FROM tokens ORDER BY created_at, id"
-        return [_token(row) for row in self.database.rows(sql)]
+        sql = f"SELECT {COLUMNS} FROM tokens WHERE {{vault}} ORDER BY created_at, id"
+        return [_token(row) for row in self.access.rows(sql)]
 
     def revoke(self, id: str) -> Token:
         """Refuse the token from now on. One that is revoked already stays so."""
-        now = to_micros(self.clock())
-        with self.database.reading() as connection:
-            if connection is not None:
-                connection.execute(
-                    "UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?", (now, id)
-                )
-        for row in self.database.rows(f"SELECT {COLUMNS} FROM tokens WHERE id = ?", id):
-            return _token(row)
+        if any(token.id == id for token in self.every()):
+            sql = (
+                "UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE {vault} AND id = ? "
+                f"RETURNING {COLUMNS}"
+            )
+            for row in self.access.change((sql, (to_micros(self.clock()), id))):
+                return _token(row)
         raise NotFound(f"There is no token {id!r}; `recollect token list` shows all of them.")
 
     def any_live(self, besides: str = "") -> bool:
@@ -85,7 +84,7 @@ class TokenStore:
         return any(token.state(now) == "live" for token in self.every() if token.id != besides)
 
     def known(self, secret: str) -> tuple[Token, str] | None:
-        """The token and its state; None where it is not one of this home."""
+        """The token and its state; None where it is not one of these."""
         return self.by_hash(digest(secret)) if well_formed(secret) else None
 
     def by_hash(self, hashed: bytes) -> tuple[Token, str] | None:
@@ -93,20 +92,30 @@ class TokenStore:
         from the moment it is revoked."""
         now = self.clock()
         # The index finds a hash, not a token: how long that takes says nothing of tokens.
-        for row in self.database.rows(f"SELECT {COLUMNS} FROM tokens WHERE hash = ?", hashed):
-            if hmac.compare_digest(bytes(row[1]), hashed):  # type: ignore[arg-type]
+        sql = f"SELECT {COLUMNS} FROM tokens WHERE {{vault}} AND hash = ?"
+        for row in self.access.rows(sql, hashed):
+            if hmac.compare_digest(bytes(row[1]), hashed):
                 token = _token(row)
                 state = token.state(now)
-                if state == "live" and not (token.used_at and now - token.used_at < COARSE):
-                    self.database.note_use("tokens", token.id, now)
+                if state == "live":
+                    self.note_use("tokens", token.id, token.used_at)
                 return token, state
         return None
 
+    def note_use(self, table: str, id: str, before: datetime | None) -> None:
+        """Store when a token or a session was used. Where another process writes, or nobody may,
+        nothing is stored: the request goes on."""
+        now = self.clock()
+        if before is None or now - before >= COARSE:
+            with suppress(StoreError):
+                noted = (NOTE_USE.format(table=table), (to_micros(now), id))
+                self.access.change(noted, patient=False)
+
     def close(self) -> None:
-        self.database.close()
+        self.access.close()
 
 
-def _row(token: Token, hashed: bytes) -> tuple[apsw.SQLiteValue, ...]:
+def _row(token: Token, hashed: bytes) -> tuple[Value, ...]:
     return (
         token.id,
         hashed,
@@ -118,7 +127,7 @@ def _row(token: Token, hashed: bytes) -> tuple[apsw.SQLiteValue, ...]:
     )
 
 
-def _token(row: tuple[apsw.SQLiteValue, ...]) -> Token:
+def _token(row: tuple[Any, ...]) -> Token:
     id, _, name, capabilities, vaults, collections, *times = row
     created, expires, revoked, used = map(moment, times)
     assert created is not None
@@ -139,9 +148,13 @@ def _json(names: tuple[str, ...] | None) -> str | None:
     return None if names is None else msgspec.json.encode(names).decode()
 
 
-def _names(names: apsw.SQLiteValue) -> tuple[str, ...] | None:
-    return None if names is None else msgspec.json.decode(str(names), type=tuple[str, ...])
+def _names(names: str | None) -> tuple[str, ...] | None:
+    return None if names is None else msgspec.json.decode(names, type=tuple[str, ...])
 
 
-def _micros(moment: datetime | None) -> int | None:
-    return None if moment is None else to_micros(moment)
+def _micros(time: datetime | None) -> int | None:
+    return None if time is None else to_micros(time)
+
+
+def moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)

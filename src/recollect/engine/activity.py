@@ -12,8 +12,8 @@ from heapq import merge
 from itertools import groupby, islice
 from typing import NamedTuple
 
+from recollect.auth.audit import NumberedRead
 from recollect.auth.capabilities import DELETE
-from recollect.auth.read_log import NumberedRead, ReadLog
 from recollect.checks import bounded
 from recollect.engine.session import Session
 from recollect.store.history import Author
@@ -62,7 +62,7 @@ def pulse(session: Session) -> tuple[int, int]:
     vault, and opens none that is at rest: then the first is -1. It counts for the thread that
     asks."""
     resting = session.store.database.at_rest
-    return -1 if resting else session.store.changes(), _log(session).size()
+    return -1 if resting else session.store.changes(), session.audit.reads()
 
 
 def activity(
@@ -79,7 +79,7 @@ def activity(
     limit, start = bounded(limit), after or ActivityPlace(0, 0)
     # What comes while this is read is for the next time.
     last = session.store.history.log(after=start.write, before=LAST, limit=1, project="", by="")
-    newest = ActivityPlace(last[0].seq if last else start.write, _log(session).size())
+    newest = ActivityPlace(last[0].seq if last else start.write, session.audit.reads())
     end = before or ActivityPlace(newest.write + 1, newest.read + 1)
     entries = list(islice(merge(
         _writes(session, start.write, end.write, limit + 1, project, by),
@@ -98,7 +98,7 @@ def active_clients(session: Session) -> list[str]:
     """Who read or wrote lately: clients, or the interface where none said its name."""
     writes = session.store.history.log(after=0, before=LAST, limit=MOST_CLIENTS, project="", by="")
     names = {write.author.client or write.author.interface for write in writes}
-    reads = (one.read for one in _log(session).since(0))
+    reads = (one.read for one in session.audit.reads_since(0))
     return sorted(names | {read.client or read.interface for read in reads})
 
 
@@ -124,7 +124,7 @@ def _reads(
     """Reads, the newest first."""
     found = [
         one
-        for one in reversed(_log(session).since(after))
+        for one in reversed([*session.audit.reads_since(after)])
         if one.end < before and (not by or by in _who(one)[1:])
     ]
     for same in _runs(found):
@@ -137,10 +137,6 @@ def _reads(
             from_micros(read.at), read.action, author, read.count, memories[:NAMED],
             read=same[-1].end, times=len(same),
         )  # fmt: skip
-
-
-def _log(session: Session) -> ReadLog:
-    return ReadLog(session.audit.file)
 
 
 def _who(one: NumberedRead) -> tuple[str, str, str, str]:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import OWNER
+from recollect.auth.home_access import HomeAccess
 from recollect.checks import refuse_link
 from recollect.engine.opening import make_home
 from recollect.engine.session import NOT_IN_FILE, Session
@@ -122,7 +122,7 @@ def restore_vault(
         with as_store_errors(vault):
             replaced = replace_vault(vault, aside, write)
         holds = opened.summary()
-    Audit(home / AUDIT).wrote(OWNER, "restore", HOME, holds.memories)
+    Audit(HomeAccess(home)).wrote(OWNER, "restore", HOME, holds.memories)
     was_locked = replaced is not None and header_at(replaced) is not None
     unlocked = was_locked and not holds.locked
     return Restored(vault=vault, holds=holds, replaced=replaced, unlocked=unlocked)

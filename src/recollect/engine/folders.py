@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from recollect.auth.audit import NAME as AUDIT
-from recollect.auth.audit import READS
+from recollect.auth.file_log import AUDIT, READS
 from recollect.checks import existing_folder
 from recollect.engine.session import Command, Session
 from recollect.errors import NotFound, RecollectError, UserError

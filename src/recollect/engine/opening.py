@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.checks import sayable_path
 from recollect.engine.late_work import LateWork
@@ -25,6 +24,7 @@ from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.registry import Recipes
 from recollect.settings import LockSettings, Settings, StoreSettings
 from recollect.settings_reading import home_folder, load_settings
+from recollect.store.access import opened_access
 from recollect.store.sqlite.store import SqliteStore
 from recollect.times import in_utc, parse_time
 
@@ -86,6 +86,8 @@ def open_session(
         models.embedder, own_only=brief, changed=_news(store) if lasting else None
     )
     late = LateWork(aside=lasting or brief, finish=brief)
+    # A file of its own is not the home's vault, and what is done to it is not the home's news.
+    audit = Audit(opened_access(folder, settings.store) if path is None else None)
     return Session(
         home=folder,
         path=file,
@@ -93,8 +95,7 @@ def open_session(
         recipes=Recipes(folder / "recipes"),
         models=models,
         store=store,
-        # A file of its own is not the home's vault, and what is done to it is not the home's news.
-        audit=Audit(folder / AUDIT if path is None else None),
+        audit=audit,
         clock=_clock(environment) if clock is None else lambda: in_utc(clock()),
         background=background,
         late=late,
@@ -103,7 +104,7 @@ def open_session(
         interface=interface,
         client=client,
         lasting=lasting,
-        closing=(late, others, models, background, *([] if idle is None else [idle]), store),
+        closing=(late, others, models, background, *([] if idle is None else [idle]), audit, store),
     )
 
 

@@ -69,6 +69,11 @@ OWN_NOTES = (
 )  # fmt: skip
 
 
+def postgres_sql(text: str) -> str:
+    """A statement with `?` for values, and `{vault}`, as PostgreSQL understands it."""
+    return text.replace("{vault}", "vault = vault()").replace("?", "%s")
+
+
 class VaultTables:
     """The tables of one vault."""
 
@@ -78,9 +83,7 @@ class VaultTables:
 
     def _sql(self, text: str) -> str:
         """The statement as this store writes it; it has `?` for values, and `{vault}`."""
-        if self._file:
-            return text.replace("{vault}", "true")
-        return text.replace("{vault}", "vault = vault()").replace("?", "%s")
+        return text.replace("{vault}", "true") if self._file else postgres_sql(text)
 
     def _name(self, name: str) -> str:
         return NAMES.get(name, name) if self._file else name

@@ -20,7 +20,8 @@ import pytest
 from msgspec import structs
 
 from recollect import Recollect
-from recollect.auth.audit import LARGEST, MOST_MARKS, Audit, entries, older
+from recollect.auth import file_log
+from recollect.auth.audit import MOST_MARKS, Audit
 from recollect.auth.capabilities import (
     ADMIN,
     CAPABILITIES,
@@ -31,6 +32,7 @@ from recollect.auth.capabilities import (
     WRITE,
     Caller,
 )
+from recollect.auth.home_access import HomeAccess
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import well_formed
 from recollect.engine.capture import AgentSession
@@ -372,8 +374,7 @@ def test_saving_embeds_whoever_saves(home: Path) -> None:
 
 
 def lines(engine: Recollect) -> list[dict[str, Any]]:
-    assert engine.audit.file is not None
-    return [*entries(engine.audit.file)]
+    return [*engine.audit.entries()]
 
 
 def test_writes_and_refusals_are_noted_and_nothing_that_they_say(engine: Recollect) -> None:
@@ -425,49 +426,48 @@ def test_a_vault_of_its_own_file_is_not_the_homes_news(home: Path, tmp_path: Pat
 def test_the_log_is_private_and_its_older_part_is_kept_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert LARGEST == 10_000_000
-    monkeypatch.setattr("recollect.auth.audit.LARGEST", 1000)
+    assert file_log.LARGEST == 10_000_000
+    monkeypatch.setattr(file_log, "LARGEST", 1000)
     file = tmp_path / "audit.jsonl"
-    log = Audit(file)
+    log = Audit(HomeAccess(tmp_path))
     log.wrote(OWNER, "save", "agent", 1)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     for action in ("first", "second", "third"):
         file.write_bytes(b'{"action": "filler"}\n' + b"\n" * 1000)
         log.wrote(OWNER, action, "agent", 1)
-    assert [entry["action"] for entry in entries(file)] == ["filler", "third"]
-    assert older(file).stat().st_size > 1000
+    assert [entry["action"] for entry in log.entries()] == ["filler", "third"]
+    assert file_log.older(file).stat().st_size > 1000
     assert sorted(one.name for one in tmp_path.iterdir()) == ["audit.jsonl", "audit.jsonl.1"]
 
 
 def test_a_broken_line_is_passed_over(tmp_path: Path) -> None:
     file = tmp_path / "audit.jsonl"
-    log = Audit(file)
+    log = Audit(HomeAccess(tmp_path))
     log.wrote(OWNER, "save", "agent", 1)
     with file.open("ab") as stream:
         stream.write(b'{"action": "cut o\n[]\n')
     log.wrote(OWNER, "pin", "agent", 1)
-    assert [entry["action"] for entry in entries(file)] == ["save", "pin"]
+    assert [entry["action"] for entry in log.entries()] == ["save", "pin"]
 
 
 def test_a_refusal_that_repeats_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that whoever is refused cannot push out what the log says of others."""
     now = 100.0
     monkeypatch.setattr("recollect.auth.audit.time.monotonic", lambda: now)
-    log = Audit(tmp_path / "audit.jsonl")
+    log = Audit(HomeAccess(tmp_path))
     for _ in range(500):
         log.refused(NOBODY, "search", "agent", "because")
     log.refused(NOBODY, "show", "agent", "because")
     now += 60
     log.refused(NOBODY, "search", "agent", "because")
-    told = [(one["action"], one.get("count", 1)) for one in entries(tmp_path / "audit.jsonl")]
+    told = [(one["action"], one.get("count", 1)) for one in Audit(HomeAccess(tmp_path)).entries()]
     assert told == [("search", 1), ("show", 1), ("search", 500)]
 
 
 def test_what_cannot_be_noted_is_done_all_the_same(
     engine: Recollect, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert engine.audit.file is not None
-    engine.audit.file = engine.audit.file.parent / "missing" / "audit.jsonl"
+    engine.audit.access = HomeAccess(engine.home / "missing")
     engine.save(id="more", title="More")
     assert engine.show(["more"])
     assert "cannot be written" in caplog.text
@@ -478,7 +478,7 @@ def test_what_cannot_be_noted_is_done_all_the_same(
 
 @pytest.fixture
 def access(tmp_path: Path) -> TokenStore:
-    return TokenStore(tmp_path, lambda: NOW)
+    return TokenStore(HomeAccess(tmp_path), lambda: NOW)
 
 
 def test_a_token_is_random_and_kept_as_a_hash(access: TokenStore, tmp_path: Path) -> None:
@@ -518,7 +518,7 @@ def test_what_is_no_token_is_not_looked_up(access: TokenStore, secret: str) -> N
 
 def test_a_token_ends_when_it_expires_or_is_revoked(tmp_path: Path) -> None:
     now = NOW
-    access = TokenStore(tmp_path, lambda: now)
+    access = TokenStore(HomeAccess(tmp_path), lambda: now)
     secret, token = access.create([SEARCH], expires_at=NOW + timedelta(days=1))
     lasting, other = access.create([SEARCH])
 
@@ -541,7 +541,7 @@ def test_a_token_ends_when_it_expires_or_is_revoked(tmp_path: Path) -> None:
 
 
 def test_another_process_sees_at_once_what_is_revoked(tmp_path: Path) -> None:
-    one, other = TokenStore(tmp_path), TokenStore(tmp_path)
+    one, other = TokenStore(HomeAccess(tmp_path)), TokenStore(HomeAccess(tmp_path))
     assert other.known("rcl_" + "A" * 43) is None  # before there is a file
     secret, token = one.create([SEARCH])
     found = other.known(secret)
@@ -553,20 +553,20 @@ def test_another_process_sees_at_once_what_is_revoked(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_deleted_lets_nobody_in(tmp_path: Path) -> None:
-    access = TokenStore(tmp_path)
+    access = TokenStore(HomeAccess(tmp_path))
     secret, _ = access.create([SEARCH])
     assert access.known(secret) is not None
     for file in tmp_path.iterdir():
         file.unlink()
     assert access.known(secret) is None
-    other, _ = TokenStore(tmp_path).create([SEARCH])
+    other, _ = TokenStore(HomeAccess(tmp_path)).create([SEARCH])
     assert access.known(secret) is None
     assert access.known(other) is not None
 
 
 def test_when_a_token_was_used_is_known_to_the_hour(tmp_path: Path) -> None:
     now = NOW
-    access = TokenStore(tmp_path, lambda: now)
+    access = TokenStore(HomeAccess(tmp_path), lambda: now)
     secret, _ = access.create([SEARCH])
     assert access.every()[0].used_at is None
     for minutes, used in ((0, NOW), (59, NOW), (61, NOW + timedelta(minutes=61))):
@@ -578,7 +578,7 @@ def test_when_a_token_was_used_is_known_to_the_hour(tmp_path: Path) -> None:
 def test_tokens_that_cannot_be_read_are_an_error_and_not_an_open_door(tmp_path: Path) -> None:
     (tmp_path / "access.db").write_bytes(b"not a database" * 100)
     with pytest.raises(StoreError, match="cannot be read"):
-        TokenStore(tmp_path).known("rcl_" + "A" * 43)
+        TokenStore(HomeAccess(tmp_path)).known("rcl_" + "A" * 43)
 
 
 def test_a_token_that_makes_no_sense_is_not_made(access: TokenStore) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from recollect import Recollect
-from recollect.auth.audit import entries
+from recollect.auth.audit import Audit
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE, Caller
+from recollect.auth.home_access import HomeAccess
 from recollect.errors import Forbidden
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import read_lines
@@ -55,7 +56,9 @@ def test_writing_alone_does_not_bring_back_what_was_forgotten(engine: Recollect,
     with pytest.raises(Forbidden, match=r"forgotten.*memory:delete"):
         WAYS[way](acting(engine, SEARCH, WRITE))
     assert [*engine.export_all()] == before
-    refused = [line for line in entries(engine.home / "audit.jsonl") if line["caller"] == "agent"]
+    refused = [
+        line for line in Audit(HomeAccess(engine.home)).entries() if line["caller"] == "agent"
+    ]
     assert [(line["action"], line["outcome"]) for line in refused] == [("restore", "refused")]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections import deque
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime
 from typing import Any
 
-from recollect.auth.audit import NAME, entries
+from recollect.auth.audit import Audit
 from recollect.auth.tokens import real_time
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
@@ -18,6 +18,7 @@ from recollect.interfaces.cli.output import DIM, YELLOW, print_rows, styled
 from recollect.interfaces.requests import moment
 from recollect.present.visible import visible
 from recollect.settings_reading import has_vault, home_folder, load_settings
+from recollect.store.access import opened_access
 from recollect.times import parse_time
 
 EXAMPLE = "  recollect audit --since 7d\n  recollect audit --refused --json"
@@ -36,14 +37,10 @@ def run(args: argparse.Namespace) -> int:
     limit = LIMIT if args.limit is None else args.limit
     if limit < 1:
         raise UserError(f"--limit must be at least 1, not {limit}.")
-    found = deque(
-        (
-            entry
-            for entry in entries(home_folder(os.environ) / NAME)
-            if _wanted(entry, since, refused=args.refused)
-        ),
-        maxlen=limit,
-    )
+    home = home_folder(os.environ)
+    with closing(Audit(opened_access(home, load_settings(home).store))) as audit:
+        wanted = (one for one in audit.entries() if _wanted(one, since, refused=args.refused))
+        found = deque(wanted, maxlen=limit)
     named = _named({mark for entry in found for mark in entry.get("ids", ())})
     if args.json:
         print_rows(args, [entry | _memories(entry, named) for entry in found])

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -22,7 +23,8 @@ from recollect.interfaces.cli.ids import only
 from recollect.interfaces.cli.opening import opened
 from recollect.interfaces.cli.output import say
 from recollect.interfaces.listening import running_server
-from recollect.settings_reading import home_folder
+from recollect.settings_reading import home_folder, load_settings
+from recollect.store.access import opened_access
 
 EXAMPLE = "  recollect open\n  recollect open auth-jwt-001\n  recollect open --print"
 FILE = "open.html"
@@ -62,17 +64,17 @@ def run(args: argparse.Namespace) -> int:
     server = running_server(home)
     if server is None:
         raise NotFound("No server is running for this vault. Start one: recollect serve")
-    stored = TokenStore(home)
-    sessions, link, secret = SessionStore(stored), f"{server.url}/{page}", ""
-    if server.auth:
-        secret = sessions.create_link(digest(own_token(home, stored)[0]))
-        link = f"{server.url}/login/{secret}" + (f"?next=/{quote(page)}" if page else "")
-    if args.print or args.json or not _has_screen():
-        say(args.json, link, link=link)
-        return 0
-    if not _shown(home, link, sessions, secret):
-        print("The browser did not open the page. Open this link yourself; it works once:")
-        print(link)
+    with closing(opened_access(home, load_settings(home).store)) as access:
+        stored = TokenStore(access)
+        sessions, link, secret = SessionStore(stored), f"{server.url}/{page}", ""
+        if server.auth:
+            secret = sessions.create_link(digest(own_token(home, stored)[0]))
+            link = f"{server.url}/login/{secret}" + (f"?next=/{quote(page)}" if page else "")
+        if args.print or args.json or not _has_screen():
+            say(args.json, link, link=link)
+        elif not _shown(home, link, sessions, secret):
+            print("The browser did not open the page. Open this link yourself; it works once:")
+            print(link)
     return 0
 
 

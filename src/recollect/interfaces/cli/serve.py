@@ -39,6 +39,7 @@ from recollect.interfaces.listening import announced, on_file, on_port, url_of
 from recollect.interfaces.server_processes import ServerProcesses, check_count
 from recollect.interfaces.serving import create_app
 from recollect.settings import Settings
+from recollect.store.access import opened_access
 
 if TYPE_CHECKING:
     from recollect.mirror.report import Mirrored
@@ -251,7 +252,7 @@ def _credentials(
     environment's and those of the home."""
     name = settings.serve.token_env
     token = os.environ.get(name, "").strip()
-    stored = TokenStore(home)
+    stored = TokenStore(opened_access(home, settings.store))
     if settings.serve.proxies and (args.no_auth or args.socket):
         flag = "--no-auth" if args.no_auth else "--socket"
         raise UserError(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+from contextlib import closing
 from typing import Any
 
-from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import OWNER
 from recollect.auth.session_store import BrowserSession, SessionStore
@@ -20,7 +20,8 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.output import BOLD, DIM, print_rows, say, styled
 from recollect.present.visible import visible
-from recollect.settings_reading import home_folder
+from recollect.settings_reading import home_folder, load_settings
+from recollect.store.access import opened_access
 from recollect.times import iso
 
 EXAMPLE = "  recollect sessions\n  recollect sessions end 3f9a2c01\n  recollect sessions end --all"
@@ -33,8 +34,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    store = SessionStore(TokenStore(home_folder(os.environ)))
-    return chosen_action("sessions", args, ACTIONS)(store, args)
+    action, home = chosen_action("sessions", args, ACTIONS), home_folder(os.environ)
+    with closing(opened_access(home, load_settings(home).store)) as access:
+        return action(SessionStore(TokenStore(access)), args)
 
 
 def _list(store: SessionStore, args: argparse.Namespace) -> int:
@@ -61,7 +63,7 @@ def _end(store: SessionStore, args: argparse.Namespace) -> int:
         raise WrongUsage("Name the sessions to end, or say --all.")
     ids = [session.id for session in store.every()] if args.all else args.names
     store.end(ids)
-    audit = Audit(home_folder(os.environ) / AUDIT)
+    audit = Audit(store.access)
     for id in ids:
         audit.wrote(OWNER, f"end session {id}", "", 1)
     say(args.json, f"Ended: {', '.join(ids) or 'none; no browser was logged in'}.", ended=ids)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import closing
 from datetime import datetime
 from typing import Any
 
-from recollect.auth.audit import NAME as AUDIT
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, OWNER
 from recollect.auth.token_store import TokenStore
@@ -23,7 +23,8 @@ from recollect.interfaces.cli.arguments import (
 )
 from recollect.interfaces.cli.output import BOLD, DIM, print_json, print_rows, styled
 from recollect.present.visible import visible
-from recollect.settings_reading import home_folder
+from recollect.settings_reading import home_folder, load_settings
+from recollect.store.access import opened_access
 from recollect.times import iso, parse_expiry
 
 EXAMPLE = (
@@ -54,20 +55,22 @@ def run(args: argparse.Namespace) -> int:
     options = ("can", "vault", "collection", "expires", "name")
     if args.action != "create" and any(getattr(args, name) for name in options):
         raise wrong_call(f"token {ACTIONS[args.action][1]}")
-    return action(TokenStore(home_folder(os.environ)), args)
+    home = home_folder(os.environ)
+    with closing(opened_access(home, load_settings(home).store)) as access:
+        return action(TokenStore(access), args)
 
 
-def _create(access: TokenStore, args: argparse.Namespace) -> int:
+def _create(stored: TokenStore, args: argparse.Namespace) -> int:
     if not args.can:
         raise WrongUsage(f"Say what the token allows: --can {', '.join(CAPABILITIES)}.")
-    secret, token = access.create(
+    secret, token = stored.create(
         args.can,
         name=args.name,
         vaults=args.vault,
         collections=args.collection,
         expires_at=parse_expiry(args.expires, real_time(), "--expires") if args.expires else None,
     )
-    _noted("create token", token)
+    _noted(stored, "create token", token)
     if args.json:
         print_json(_facts(token, real_time()) | {"token": secret})
         return 0
@@ -77,9 +80,9 @@ def _create(access: TokenStore, args: argparse.Namespace) -> int:
     return 0
 
 
-def _list(access: TokenStore, args: argparse.Namespace) -> int:
+def _list(stored: TokenStore, args: argparse.Namespace) -> int:
     now = real_time()
-    every = access.every()
+    every = stored.every()
     if args.json:
         print_rows(args, [_facts(token, now) for token in every])
         return 0
@@ -101,10 +104,10 @@ def _list(access: TokenStore, args: argparse.Namespace) -> int:
     return 0
 
 
-def _revoke(access: TokenStore, args: argparse.Namespace) -> int:
-    revoked = [access.revoke(id) for id in args.names]
+def _revoke(stored: TokenStore, args: argparse.Namespace) -> int:
+    revoked = [stored.revoke(id) for id in args.names]
     for token in revoked:
-        _noted("revoke token", token)
+        _noted(stored, "revoke token", token)
     if args.json:
         print_json({"revoked": [token.id for token in revoked]})
         return 0
@@ -113,9 +116,8 @@ def _revoke(access: TokenStore, args: argparse.Namespace) -> int:
     return 0
 
 
-def _noted(action: str, token: Token) -> None:
-    audit = Audit(home_folder(os.environ) / AUDIT)
-    audit.wrote(OWNER, f"{action} {token.id}", "", 1)
+def _noted(stored: TokenStore, action: str, token: Token) -> None:
+    Audit(stored.access).wrote(OWNER, f"{action} {token.id}", "", 1)
 
 
 def _facts(token: Token, now: datetime) -> dict[str, Any]:

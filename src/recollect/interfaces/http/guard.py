@@ -8,6 +8,7 @@ from functools import partial
 from ipaddress import ip_address
 from urllib.parse import quote
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -89,12 +90,11 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        caller = (
-            self._host(headers)
-            or self._origin(scope, headers)
-            or _size(scope, headers)
-            or self._caller(scope, headers)
-        )
+        refusal = self._host(headers) or self._origin(scope, headers) or _size(scope, headers)
+        if refusal is None and self._credentials.remote:
+            caller = await run_in_threadpool(self._caller, scope, headers)
+        else:
+            caller = refusal or self._caller(scope, headers)
         if isinstance(caller, Caller):
             await self._as(caller, scope, receive, send)
             return

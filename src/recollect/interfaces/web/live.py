@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
@@ -81,21 +82,20 @@ async def events(service: Service, request: Request) -> Response:
     `over` says why it ended for good."""
     asked: Watching = from_parameters(Watching, request.query_params)
     service.feed.check()
-    valid = partial(still_valid, request.scope)
-    stream = _stream(service, asked, valid)
+    stream = _stream(service, asked, partial(run_in_threadpool, still_valid, request.scope))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
 
 async def _stream(
-    service: Service, asked: Watching, valid: Callable[[], bool]
+    service: Service, asked: Watching, valid: Callable[[], Awaitable[bool]]
 ) -> AsyncIterator[str]:
     engine = service.engine
     place: ActivityPlace | None = None
     yield f"retry: {RETRY_MS}\n\n"
     async with aclosing(service.feed.looks()) as looks:
         async for changed in looks:
-            if not valid():
+            if not await valid():
                 yield _event("over", {"why": LOGGED_OUT})
                 return
             resting = service.feed.pulse[0] < 0

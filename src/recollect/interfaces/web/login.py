@@ -47,35 +47,38 @@ class LoginDoor:
         self._credentials = credentials
         self._audit = audit
 
-    async def show(self, request: Request) -> Response:
+    def show(self, request: Request) -> Response:
         self._check()
         return _form(request)
 
     async def log_in(self, request: Request) -> Response:
         """Begin a session for a token. After many wrong ones, only a token that `token create` made
         is looked at: nobody guesses that, and so nobody can lock its owner out."""
+        return await run_in_threadpool(self._log_in, request, await _small_body(request))
+
+    def _log_in(self, request: Request, body: bytes) -> Response:
         self._check()
-        token = _token(await _small_body(request))
+        token = _token(body)
         address = request.client.host if request.client else ""
         wait_s = self._credentials.attempts.wait_s(address)
         if wait_s and not well_formed(token):
             return _later(request, wait_s)
-        response = await run_in_threadpool(self._begun, request, digest(token))
+        response = self._begun(request, digest(token))
         if response is not None:
             return response
         self._credentials.attempts.failed(address)
         return _later(request, wait_s) if wait_s else _form(request, WRONG, 401)
 
-    async def show_link(self, request: Request) -> Response:
+    def show_link(self, request: Request) -> Response:
         """A page that sends the link back by itself. A request that only looks, by a program that
         checks links, uses nothing up; and the session begins on a page of this server, so that
         the browser sends its cookie at once."""
         self._check()
         return page("login_link.html", request, {})
 
-    async def use_link(self, request: Request) -> Response:
+    def use_link(self, request: Request) -> Response:
         self._check()
-        response = await run_in_threadpool(self._begun_by_link, request)
+        response = self._begun_by_link(request)
         if response is None and self._logged_in(request):
             return redirect(_wanted(request))
         return response or _form(request, USED, 401)
@@ -89,8 +92,8 @@ class LoginDoor:
         token_hash = sessions and sessions.use_link(request.path_params["link"])
         return self._begun(request, token_hash) if token_hash else None
 
-    async def log_out(self, request: Request) -> Response:
-        await run_in_threadpool(self._end, session_secret(self._credentials, request.scope) or "")
+    def log_out(self, request: Request) -> Response:
+        self._end(session_secret(self._credentials, request.scope) or "")
         response = redirect("/login" if self._credentials.offered() else "/")
         set_cookie(response, self._credentials, request, "")
         return response

@@ -31,7 +31,7 @@ def routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
     """The list, and what its buttons send. Any caller sees the sessions of its own token; who may
     do everything sees all of them."""
 
-    async def show(request: Request, **made: object) -> Response:
+    def show(request: Request, **made: object) -> Response:
         caller, stored = caller_of(request.scope), credentials.stored
         managed = stored is not None and credentials.managed_by(caller)
         values = {
@@ -67,9 +67,9 @@ def routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
                 expires_at=expires or None,
             )
         except UserError as error:
-            return await show(request, wrong=str(error))
+            return await run_in_threadpool(show, request, wrong=str(error))
         audit.wrote(caller, f"create token {token.id}", "", 1)
-        return await show(request, secret=secret, new=token)
+        return await run_in_threadpool(show, request, secret=secret, new=token)
 
     async def revoke(request: Request) -> Response:
         caller, stored = manager(request)
@@ -82,7 +82,8 @@ def routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
         """End the session that the form names, or with `others` all but this one."""
         caller, current = caller_of(request.scope), request.scope.get("browser_session")
         form = await submitted(request)
-        visible = {session.id for session in credentials.visible_sessions(caller)}
+        sessions = await run_in_threadpool(credentials.visible_sessions, caller)
+        visible = {session.id for session in sessions}
         ids = form.get("id", [])
         if "others" in form:
             ids = sorted(visible - {current.id if current else ""})

@@ -275,11 +275,11 @@ class PostgresDatabase:
         return VaultLock(last_key, last_write)
 
     @contextmanager
-    def aside(self) -> Iterator[Connection]:
-        """A transaction beside this thread's own, without the vault's lock: for what nobody reads
-        yet, or a lock that lasts as long as the block."""
+    def aside(self, first: str = NO_LIMITS) -> Iterator[Connection]:
+        """A transaction beside this thread's own, without the vault's lock: for what is no part of
+        the memories, what nobody reads yet, or a lock that lasts as long as the block."""
         with self.outside() as connection:
-            connection.execute(BEGIN.format(mode="", vault=self._key, first=NO_LIMITS))
+            connection.execute(BEGIN.format(mode="", vault=self._key, first=first))
             yield connection
             connection.execute("COMMIT")
 

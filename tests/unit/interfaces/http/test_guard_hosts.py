@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from recollect.auth.audit import Audit, entries
+from recollect.auth.audit import Audit
 from recollect.auth.credentials import Credentials
+from recollect.auth.home_access import HomeAccess
 from recollect.interfaces.http.guard import Guard
 from recollect.interfaces.http.problems import ProblemResponses
 from recollect.interfaces.web.rendering import problem_page
@@ -44,10 +45,10 @@ class Door:
     """The guard before an application that lets everybody in."""
 
     def __init__(self, home: Path) -> None:
-        self.log = home / "audit.jsonl"
+        self.audit = Audit(HomeAccess(home))
         self._guard = Guard(
             self._inside, names=["fe80::7", "memory.lan", "not a name", ""],
-            credentials=Credentials(), audit=Audit(self.log),
+            credentials=Credentials(), audit=self.audit,
             problems=ProblemResponses(problem_page),
         )  # fmt: skip
 
@@ -84,7 +85,7 @@ def door(tmp_path: Path) -> Door:
 
 def test_hosts_that_only_resemble_the_server_are_refused(door: Door) -> None:
     assert [host for host in HOSTILE if door.status(host) != 421] == []
-    assert next(entries(door.log))["outcome"] == "refused"
+    assert next(door.audit.entries())["outcome"] == "refused"
 
 
 def test_hosts_that_the_server_goes_by_are_let_in(door: Door) -> None:

@@ -1,4 +1,4 @@
-"""`access.db` of a home: hashes of tokens, of browser sessions and of login links.
+"""`access.db` of a home: hashes of tokens, of browser sessions and of login links; and its logs.
 
 The file lies beside the vault and not in it, so that a caller can be checked while the vault is
 locked.
@@ -10,14 +10,15 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import apsw
 
+from recollect.auth.access import AttemptCounts, LineLog, Statement, Value
+from recollect.auth.file_log import AUDIT, READS, FileLog
 from recollect.errors import StoreError, UserError
 from recollect.retry import patiently
-from recollect.times import from_micros, to_micros
 
 NAME = "access.db"
 VERSION = 2
@@ -53,15 +54,24 @@ CREATE TABLE IF NOT EXISTS links (
 """
 
 
-class AccessDb:
-    """The file of one home. Several processes may use it at once: what one changes, the next
+class HomeAccess:
+    """The files of one home. Several processes may use them at once: what one changes, the next
     request of another sees."""
+
+    remote = False
+    attempts: AttemptCounts | None = None
 
     def __init__(self, home: Path) -> None:
         self.file = home / NAME
+        self.audit: LineLog = FileLog(home / AUDIT, durable=True)
+        self.reads: LineLog = FileLog(home / READS, durable=False)
         self._guard = threading.Lock()
         self._opened: apsw.Connection | None = None
         self._opened_file: tuple[int, int] | None = None
+
+    @property
+    def mark(self) -> str:
+        return str(self.file.resolve())
 
     def close(self) -> None:
         with self._guard:
@@ -69,43 +79,19 @@ class AccessDb:
                 self._opened.close()
             self._opened = self._opened_file = None
 
-    @contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
-        """The connection in a transaction; the file is made where there is none."""
+    def rows(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
+        """What the query finds; nothing where there is no file."""
+        with self._asking(create=False) as connection:
+            return [] if connection is None else _run(connection, (sql, values))
+
+    def change(self, *statements: Statement, patient: bool = True) -> list[tuple[Any, ...]]:
+        """The file is made where there is none."""
         with self._asking(create=True) as connection:
             assert connection is not None
-            connection.execute("BEGIN IMMEDIATE")
+            connection.set_busy_timeout(BUSY_MS if patient else 0)
             try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def reading(self) -> Iterator[apsw.Connection | None]:
-        """The connection, or None where there is no file: then there are no tokens either."""
-        with self._asking(create=False) as connection:
-            yield connection
-
-    def rows(self, sql: str, *values: apsw.SQLiteValue) -> list[tuple[apsw.SQLiteValue, ...]]:
-        """What the query finds; nothing where there is no file."""
-        with self.reading() as connection:
-            return [] if connection is None else connection.execute(sql, values).fetchall()
-
-    def note_use(self, table: str, id: str, now: datetime) -> None:
-        """Store when a token or a session was used. Where another process writes, or nobody may,
-        nothing is stored: the request goes on."""
-        with self.reading() as connection:
-            if connection is None:
-                return
-            try:
-                connection.set_busy_timeout(0)
-                sql = f"UPDATE {table} SET used_at = ? WHERE id = ?"
-                connection.execute(sql, (to_micros(now), id))
-            except apsw.Error:
-                pass
+                with _transaction(connection):
+                    return [_run(connection, statement) for statement in statements][-1]
             finally:
                 connection.set_busy_timeout(BUSY_MS)
 
@@ -174,10 +160,16 @@ class AccessDb:
 
 def _make(connection: apsw.Connection) -> None:
     """Create the tables, unless another process has done so meanwhile."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with _transaction(connection):
         if _version(connection) < VERSION:
             connection.execute(f"{SCHEMA} PRAGMA user_version = {VERSION}")
+
+
+@contextmanager
+def _transaction(connection: apsw.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -185,11 +177,12 @@ def _make(connection: apsw.Connection) -> None:
         raise
 
 
+def _run(connection: apsw.Connection, statement: Statement) -> list[tuple[Any, ...]]:
+    sql, values = statement
+    return connection.execute(sql.replace("{vault}", "true"), values).fetchall()
+
+
 def _version(connection: apsw.Connection) -> int:
     [(version,)] = connection.execute("PRAGMA user_version").fetchall()
     assert isinstance(version, int)
     return version
-
-
-def moment(micros: apsw.SQLiteValue) -> datetime | None:
-    return from_micros(micros) if isinstance(micros, int) else None
