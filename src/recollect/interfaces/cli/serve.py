@@ -25,7 +25,7 @@ from recollect.auth.own_token import own_token
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest
 from recollect.engine import Recollect
-from recollect.errors import RecollectError, UserError
+from recollect.errors import RecollectError, StoreError, UserError
 from recollect.interfaces import fresh_process
 from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.command_socket import answering_commands
@@ -285,10 +285,13 @@ def _credentials(
 
 
 def _link(credentials: Credentials, token: str | None) -> str | None:
-    """The secret of a link that logs a browser in with that token."""
+    """The secret of a link that logs a browser in with that token; empty where none can be made
+    now: a database that can only be read, or moves, can still be searched."""
     if token is None or credentials.sessions is None:
         return None
-    return credentials.sessions.create_link(digest(token))
+    with suppress(StoreError):
+        return credentials.sessions.create_link(digest(token))
+    return ""
 
 
 def _remove_socket(path: Path, locked: threading.Event) -> None:
@@ -308,6 +311,8 @@ def _tell(args: argparse.Namespace, listening: socket.socket, vault: str, link: 
     print(f"MCP: {url}/mcp   API: {url}/openapi.json")
     if link is None:
         print("Warning: --no-auth lets every user of this machine read and change your memories.")
+    elif not link:
+        print("Log in: run `recollect open` once the vault can be written to.")
     else:
         print(f"Log in: {url}/login/{link} (once, within 10 minutes; later: recollect open)")
     sys.stdout.flush()

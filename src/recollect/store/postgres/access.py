@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
@@ -16,6 +17,7 @@ from recollect.auth.access import AttemptCounts, LineLog, Statement, Value
 from recollect.errors import Interrupted, StoreError
 from recollect.settings import StoreSettings
 from recollect.store.postgres.database import PostgresDatabase
+from recollect.store.postgres.replica import AGAIN_S
 from recollect.store.postgres.transactions import READS
 from recollect.store.vault_tables import postgres_sql
 
@@ -24,7 +26,6 @@ MOST_AUDITED, MOST_READS = 100_000, 4_000
 # Lines that wait for the database; of more, the oldest are given up.
 MOST_WAITING = 1_000
 GATHER_S = 0.05  # so that searches that follow each other closely are one write
-AGAIN_S = 1.0
 APPEND = """
 WITH counted AS (
     INSERT INTO logs AS l (log, last) VALUES (?, ?)
@@ -61,6 +62,8 @@ class PostgresAccess:
         self._place = place
         self._guard = threading.Lock()
         self._opened: PostgresDatabase | None = None
+        self._asked_at = -float("inf")  # when the primary answered, where there is a replica
+        self._primary_rests = 0.0  # it is not asked before, where there is a replica
         self._logs = (
             PostgresLog(self, "audit", MOST_AUDITED, durable=True),
             PostgresLog(self, "reads", MOST_READS, durable=False),
@@ -75,14 +78,19 @@ class PostgresAccess:
         return f"{conninfo_to_dict(self._place.url).get('dbname')} {self._place.vault}"
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """As the primary has it. While that is away, and a replica may answer searches, it lets
-        their callers in as well."""
+        """As the primary has it. While that is away, a replica that may answer searches lets their
+        callers in as well, for as long."""
         database, sql = self._database(), postgres_sql(sql)
-        if not database.primary_is_away:
+        if self._place.read_url and time.monotonic() > self._primary_rests:
             with suppress(Interrupted), database.without_waiting():
-                return database.rows(sql, *values)
-        with database.searching():
-            return database.rows(sql, *values)
+                found = database.rows(sql, *values)
+                self._asked_at = time.monotonic()
+                return found
+            self._primary_rests = time.monotonic() + AGAIN_S
+        if time.monotonic() - self._asked_at <= self._place.max_staleness_s:
+            with suppress(Interrupted):
+                return database.replica_rows(sql, *values)
+        return database.rows(sql, *values)
 
     def change(
         self, *statements: Statement | tuple[str, tuple[object, ...]], patient: bool = True

@@ -109,6 +109,15 @@ class PostgresDatabase:
             self._pool.give(connection)
             return rows
 
+    def replica_rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """The same as a replica has it, which may be older."""
+        assert self._replica is not None
+        pool = self._replica.pool
+        with as_store_errors(pool.place):
+            connection, rows = pool.reached(partial(self._alone, sql, values), lambda _: False)
+            pool.give(connection)
+            return rows
+
     def _alone(
         self, sql: str, values: tuple[object, ...], connection: Connection
     ) -> list[tuple[Any, ...]]:
