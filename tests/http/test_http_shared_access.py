@@ -16,7 +16,8 @@ from recollect.auth.credentials import Credentials
 from recollect.auth.session_store import SessionStore
 from recollect.auth.token_store import TokenStore
 from recollect.auth.tokens import digest
-from recollect.settings import StoreSettings, load_settings
+from recollect.settings import StoreSettings
+from recollect.settings_reading import load_settings
 from recollect.store.access import opened_access
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from patience import until
 from recollect.auth.token_store import TokenStore
-from recollect.errors import NotFound, StoreError
+from recollect.errors import NotFound
 from recollect.settings import StoreSettings
 from recollect.store.postgres import access as shared
 from recollect.store.postgres.access import PostgresAccess
@@ -95,35 +95,4 @@ def test_a_log_keeps_its_last_lines(postgres_url: str, postgres_vault: str) -> N
         access.close()
     assert [*access.audit.since(0)] == [(3, b"3"), (4, b"4"), (5, b"5")]
     assert access.audit.size() == 5
-    access.close()
-
-
-def test_a_replica_lets_callers_in_while_the_primary_is_away_and_no_longer(
-    postgres_url: str, postgres_vault: str, replica: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = StoreSettings(url=postgres_url, vault=postgres_vault, read_url=replica, retry_s=0.01)
-    access = PostgresAccess(place)
-    tokens = TokenStore(access)
-    secret, token = tokens.create(["search:use"])
-    assert tokens.known(secret) is not None
-    until(lambda: bool(access._database().replica_rows("SELECT 1 FROM tokens WHERE used_at > 0")))
-    take, primary, asked = Pool.take, access._database()._pool, []
-
-    def gone(pool: Pool, *, fresh: bool = False) -> Connection:
-        if pool is primary:
-            asked.append(fresh)
-            away(pool)
-        return take(pool, fresh=fresh)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(shared, "AGAIN_S", 60.0)
-        patch.setattr(Pool, "take", gone)
-        for _ in range(3):
-            assert tokens.known(secret) == (tokens.every()[0], "live")
-        assert len(asked) == 1  # and is not waited for by each request
-        with pytest.raises(StoreError, match="cannot be reached"):
-            tokens.revoke(token.id)
-        access._asked_at -= place.max_staleness_s
-        with pytest.raises(StoreError, match="cannot be reached"):
-            tokens.known(secret)
     access.close()

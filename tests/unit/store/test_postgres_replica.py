@@ -4,6 +4,7 @@ that answers, one's own writes included, and for a while without it."""
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,12 @@ import pytest
 from patience import until
 from postgres_server import as_superuser
 from recollect import Recollect
+from recollect.auth.token_store import TokenStore
 from recollect.errors import StoreError
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
+from recollect.store.postgres import access as access_in_postgres
 from recollect.store.postgres import replica as replicas
+from recollect.store.postgres.access import PostgresAccess
 from recollect.store.postgres.pool import Connection, Pool
 
 
@@ -88,7 +92,8 @@ def test_without_the_primary_a_replica_answers_for_a_while_and_says_so(
 
     def away(pool: Pool, *, fresh: bool = False) -> Connection:
         if pool is primary:
-            asked.append(fresh)
+            if threading.current_thread() is threading.main_thread():
+                asked.append(fresh)  # the log of reads is written beside it
             raise psycopg.OperationalError("server closed the connection unexpectedly")
         return take(pool, fresh=fresh)
 
@@ -122,3 +127,34 @@ def test_a_replica_that_is_away_leaves_searches_to_the_primary(
         engine.save(title="Deploys need a ticket")
         assert engine.search("deploys").results
         assert "cannot be reached" in str(engine.dependencies()["replica"])
+
+
+def test_a_replica_lets_callers_in_while_the_primary_is_away_and_no_longer(
+    postgres_url: str, postgres_vault: str, replica: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = StoreSettings(url=postgres_url, vault=postgres_vault, read_url=replica, retry_s=0.01)
+    access = PostgresAccess(place)
+    tokens = TokenStore(access)
+    secret, token = tokens.create(["search:use"])
+    assert tokens.known(secret) is not None
+    until(lambda: bool(access._database().replica_rows("SELECT 1 FROM tokens WHERE used_at > 0")))
+    take, primary, asked = Pool.take, access._database()._pool, []
+
+    def gone(pool: Pool, *, fresh: bool = False) -> Connection:
+        if pool is primary:
+            asked.append(fresh)
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+        return take(pool, fresh=fresh)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(access_in_postgres, "AGAIN_S", 60.0)
+        patch.setattr(Pool, "take", gone)
+        for _ in range(3):
+            assert tokens.known(secret) == (tokens.every()[0], "live")
+        assert len(asked) == 1  # and is not waited for by each request
+        with pytest.raises(StoreError, match="cannot be reached"):
+            tokens.revoke(token.id)
+        access._asked_at -= place.max_staleness_s
+        with pytest.raises(StoreError, match="cannot be reached"):
+            tokens.known(secret)
+    access.close()
