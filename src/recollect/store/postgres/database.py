@@ -27,6 +27,7 @@ from recollect.store.postgres.transactions import (
     CHANGES,
     CLOCKS_DIFFER_S,
     DONE,
+    FACTS,
     FIND,
     HISTORY,
     LOCK,
@@ -42,9 +43,11 @@ from recollect.store.postgres.transactions import (
     WRITES,
     WRONG_CLOCK,
     AfterWrites,
+    Facts,
     OwnTransaction,
     VaultLock,
     WordLookup,
+    each_row,
     last_row,
 )
 from recollect.types import Degraded
@@ -103,7 +106,7 @@ class PostgresDatabase:
         """All rows of a statement."""
         if getattr(self._local, "block", None) is not None:
             with self._reading("") as connection:
-                return connection.execute(sql, values or None).fetchall()
+                return connection.execute(sql, values or None, binary=True).fetchall()
         with as_store_errors(self.place):
             connection, rows = self._reached(partial(self._alone, sql, values))
             self._pool.give(connection)
@@ -125,7 +128,7 @@ class PostgresDatabase:
         with connection.pipeline():
             connection.execute("BEGIN READ ONLY")
             connection.execute(SET_LOCAL, (str(self._key), f"{SEARCH_SECONDS * 1000:.0f}ms"))
-            found = connection.execute(sql, values or None)
+            found = connection.execute(sql, values or None, binary=True)
             connection.execute("COMMIT")
         return found.fetchall()
 
@@ -173,7 +176,8 @@ class PostgresDatabase:
             with as_store_errors(self._replica.pool.place):
                 found = self._replica.begun(begin, self.changes_now)
         if found is None or self._replica is None:
-            with self.reading():
+            begun = getattr(self._local, "block", None) is not None
+            with self.reading() if begun else self._transaction(SNAPSHOT, READS, facts=True):
                 yield self._local.block.notes
             return
         try:
@@ -197,19 +201,23 @@ class PostgresDatabase:
         """Whether the search before this was left to a replica for that reason."""
         return self._replica is not None and self._replica.primary_is_away
 
+    def facts(self, connection: Connection) -> Facts:
+        """What the vault holds at the moment of this thread's transaction."""
+        block: OwnTransaction = self._local.block
+        if block.facts is not None:
+            return block.facts
+        facts = Facts(*connection.execute(FACTS, binary=True).fetchall()[0])
+        if block.snapshot:
+            block.facts = facts
+        return facts
+
+    def facts_changed(self) -> None:
+        """This thread's write has changed what the vault holds."""
+        self._local.block.facts = None
+
     def note(self, channel: str, reason: str) -> None:
         """Let the answer that is read now tell this."""
         self._local.block.notes.append(Degraded(channel, reason))
-
-    def once(self, name: str, read: Callable[[], Read]) -> Read:
-        """What `read` returns; asked once in a block that reads one moment."""
-        block: OwnTransaction | None = getattr(self._local, "block", None)
-        if block is None or block.known is None:
-            return read()
-        if name not in block.known:
-            block.known[name] = read()
-        found: Read = block.known[name]
-        return found
 
     @contextmanager
     def _reading(self, mode: str) -> Iterator[Connection]:
@@ -223,12 +231,13 @@ class PostgresDatabase:
                 yield block.connection
 
     @contextmanager
-    def writing(self, *, patient: bool = True) -> Iterator[Connection]:
+    def writing(self, *, patient: bool = True, facts: bool = False) -> Iterator[Connection]:
         """A transaction that is the vault's only one that writes, and is durable at its end. Who
-        is not patient gets StoreError while another one writes."""
+        is not patient gets StoreError while another one writes. `facts`: read what it will ask of
+        the vault, and tell `facts_changed`."""
         lock = LOCK if patient else f"{LOCK} NOWAIT"
         token = os.urandom(16).hex()
-        with self._transaction("", f"{WRITES}; {lock}", token) as connection:
+        with self._transaction("", f"{WRITES}; {lock}", token, facts=facts) as connection:
             yield connection
 
     @property
@@ -249,15 +258,19 @@ class PostgresDatabase:
         self._local.block.flush = flush
 
     @contextmanager
-    def _transaction(self, mode: str, first: str, token: str = "") -> Iterator[Connection]:
+    def _transaction(
+        self, mode: str, first: str, token: str = "", *, facts: bool = False
+    ) -> Iterator[Connection]:
         """A transaction of this thread, about this vault; `first` is sent together with its
         beginning. One that writes has a token, by which its outcome can be learned."""
         with as_store_errors(self.place):
+            first = f"{first}; {FACTS}" if facts else first
             begin = BEGIN.format(mode=mode, vault=self._key, first=first)
-            connection, found = self._reached(lambda connection: last_row(connection, begin))
-            with self._block(self._pool, connection, snapshot=mode == SNAPSHOT):
+            connection, found = self._reached(lambda connection: each_row(connection, begin))
+            known = Facts(*found.pop()) if facts and found else None
+            with self._block(self._pool, connection, snapshot=mode == SNAPSHOT, facts=known):
                 if token:
-                    self._local.lock = self._lock_of(*found)
+                    self._local.lock = self._lock_of(*found[0])
                 yield connection
                 if token:
                     self._commit(connection, token)
@@ -266,22 +279,24 @@ class PostgresDatabase:
 
     @contextmanager
     def _block(
-        self, pool: Pool, connection: Connection, *, snapshot: bool
+        self, pool: Pool, connection: Connection, *, snapshot: bool, facts: Facts | None = None
     ) -> Iterator[OwnTransaction]:
         """Make this transaction the thread's; the connection goes back at the end."""
         before = getattr(self._local, "block", None)
-        self._local.block = OwnTransaction(connection, snapshot=snapshot)
+        self._local.block = OwnTransaction(connection, snapshot=snapshot, facts=facts)
         try:
             yield self._local.block
         finally:
             self._local.block = before
             pool.give(connection)
 
-    def _lock_of(self, last_key: int, last_write: int, now: float, version: int) -> VaultLock:
+    def _lock_of(
+        self, last_key: int, last_write: int, documents: int, now: float, version: int
+    ) -> VaultLock:
         refuse_other_version(version, self.place)
         if (apart := abs(now - time.time())) > CLOCKS_DIFFER_S:
             raise StoreError(WRONG_CLOCK.format(place=self.place, seconds=apart))
-        return VaultLock(last_key, last_write)
+        return VaultLock(last_key, last_write, documents)
 
     @contextmanager
     def aside(self, first: str = NO_LIMITS) -> Iterator[Connection]:

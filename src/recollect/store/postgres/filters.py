@@ -13,6 +13,7 @@ from recollect.types import Filter
 
 if TYPE_CHECKING:
     from recollect.store.postgres.database import PostgresDatabase
+    from recollect.store.postgres.pool import Connection
 
 TAGGED = (
     "EXISTS (SELECT 1 FROM topics t WHERE t.vault = vault() AND t.memory = m.key AND t.topic = %s)"
@@ -26,9 +27,6 @@ UNCHANGED = (
 # The keys of those that have.
 CHANGED = "SELECT DISTINCT memory FROM versions WHERE vault = vault() AND write > %s"
 ANYWHERE: tuple[KeywordIndexName, ...] = ("stemmed", "details")  # together they hold every field
-ANY_ARCHIVED = """
-SELECT 1 FROM memories
- WHERE vault = vault() AND archived_at IS NOT NULL AND forgotten_at IS NULL LIMIT 1"""
 
 
 class SqlCondition(NamedTuple):
@@ -36,16 +34,12 @@ class SqlCondition(NamedTuple):
     values: list[Any]
 
 
-def settled(filter: Filter, database: PostgresDatabase) -> Filter:
+def settled(filter: Filter, database: PostgresDatabase, connection: Connection) -> Filter:
     """The filter, with `archived` False where the vault has archived memories that it leaves out:
     where there are none, no search pays for them."""
-    if filter.archived is None and database.once("any archived", lambda: _any_archived(database)):
+    if filter == Filter() and database.facts(connection).any_archived:
         return replace(filter, archived=False)
     return filter
-
-
-def _any_archived(database: PostgresDatabase) -> bool:
-    return bool(database.rows(ANY_ARCHIVED))
 
 
 def where(filter: Filter, database: PostgresDatabase, *, forgotten: bool = False) -> SqlCondition:

@@ -20,7 +20,7 @@ from recollect.store.postgres.filters import SqlCondition, settled, where
 from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.segments import WordSegments
 from recollect.store.postgres.small import TOKENIZING
-from recollect.store.sqlite.packed.ranking import FIRST_READ, Keys
+from recollect.store.sqlite.packed.ranking import Keys
 from recollect.store.sqlite.snippets import snippets
 from recollect.types import Memory
 
@@ -41,8 +41,8 @@ class PostgresKeyword:
             found = self._words.search(connection, query.index, query.expression, since)
             if isinstance(found, int):
                 return KeywordMatches([])
-            rest = settled(query.filter, self._database)
-            rest = msgspec.structs.replace(rest, unchanged_since=None)  # the segments know it
+            rest = msgspec.structs.replace(query.filter, unchanged_since=None)  # they know it
+            rest = settled(rest, self._database, connection)
             condition = where(rest, self._database) if rest.narrows() else None
             matches, _ = found.best(query, PassingMemories(connection, condition))
         return KeywordMatches(matches)
@@ -83,12 +83,16 @@ class PassingMemories:
         self._condition, self._values = condition or EVERY
         self.narrows = condition is not None
 
+        self._tried = False
         self._few: dict[int, str] | None = None  # all that pass, where these are few
 
     def ids(self, keys: Keys) -> dict[int, str]:
-        if self.narrows and self._few is None and len(keys) > FIRST_READ:
+        if not len(keys):
+            return {}
+        if self.narrows and self._few is None and self._tried:
             # The best that there are did not pass: it may be that hardly any does.
             self._look_for_few()
+        self._tried = True
         if self._few is not None:
             return {key: self._few[key] for key in keys.tolist() if key in self._few}
         sql = f"SELECT m.key, m.id FROM memories m WHERE m.key = ANY(%s) AND {self._condition}"

@@ -54,6 +54,7 @@ DAYS = """
 SELECT floor(m.{column} / 86400000000.0)::bigint, count(*) FROM memories m
  WHERE {condition} AND m.{column} IS NOT NULL GROUP BY 1 ORDER BY 1"""
 FIRST_DAY = date(1970, 1, 1)
+MOST_KEYS = 10_000  # in memory: those of a hundred searches
 LAST = "\U0010ffff"  # no text that begins as another does comes behind that one and this
 
 
@@ -62,6 +63,7 @@ class PostgresMemories:
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
+        self.keys: dict[str, int] = {}  # of those that were read last
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         found = self.find(ids).values()
@@ -69,7 +71,10 @@ class PostgresMemories:
 
     def find(self, ids: Sequence[str]) -> dict[str, Stored]:
         with self._database.reading() as connection:
-            return find_stored(connection, ids)
+            found = find_stored(connection, ids)
+        self.keys = self.keys if len(self.keys) < MOST_KEYS else {}
+        self.keys.update((id, stored.key) for id, stored in found.items())
+        return found
 
     def keyed(self, keys: Collection[int]) -> dict[int, Stored]:
         sql = f"{READ} WHERE m.vault = vault() AND m.key = ANY(%s)"
@@ -135,6 +140,8 @@ class PostgresMemories:
         return self._listed(filter, order, limit, beside, to_micros(at))
 
     def replaced(self, ids: Sequence[str]) -> list[Memory]:
+        if not ids:
+            return []
         linked = " AND m.superseded_by <> '' AND m.superseded_by = ANY(%s)"
         return self._listed(Filter(archived=True), NEWEST, None, linked, [*ids])
 
@@ -187,7 +194,7 @@ class PostgresMemories:
 
 
 def find_stored(connection: Connection, ids: Iterable[str]) -> dict[str, Stored]:
-    found = map(from_row, connection.execute(BY_IDS, ([*ids],)))
+    found = map(from_row, connection.execute(BY_IDS, ([*ids],), binary=True))
     return {stored.memory.id: stored for stored in found}
 
 

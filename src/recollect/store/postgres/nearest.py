@@ -64,7 +64,7 @@ def nearest(
         if model.dimensions != len(vector):
             raise DimensionMismatch(model.dimensions, len(vector))
         query = shaped(vector[None, :], dimensions)[0]
-        filter = settled(filter, database)
+        filter = settled(filter, database, connection)
         condition = where(filter, database) if filter.narrows() else None
         indexed = model.indexed and len(query) == model.dimensions
         if indexed and condition is not None:

@@ -41,12 +41,6 @@ if TYPE_CHECKING:
     from recollect.store.postgres.database import PostgresDatabase
     from recollect.store.postgres.pool import Connection
 
-# With the content of the small ones that are not in memory.
-STATE = """
-SELECT s.number,
-       (SELECT coalesce(max(c.seq), 0) FROM segment_changes c WHERE c.vault = vault()),
-       CASE WHEN s.number <> ALL(%s::bigint[]) THEN s.content END
-  FROM segments s WHERE s.vault = vault() AND s.ready ORDER BY s.number"""
 CHANGES = "SELECT memory, segment FROM segment_changes WHERE vault = vault() AND seq > %s"
 CONTENTS = "SELECT number, content FROM segments WHERE vault = vault() AND number = ANY(%s)"
 DOCUMENTS = """
@@ -95,11 +89,11 @@ class WordSegments:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
         self._cache = SegmentCache()
-        self._small: Small = {}
+        self._held: tuple[Sequence[int], Small] = (), {}  # all segments, and the small ones
 
     def forget(self) -> None:
         """Drop what is in memory."""
-        self._cache, self._small = SegmentCache(), {}
+        self._cache, self._held = SegmentCache(), ((), {})
 
     def current(self, connection: Connection, index: KeywordIndexName) -> SegmentedIndex | None:
         """The segments of an index; None where there are none."""
@@ -110,28 +104,31 @@ class WordSegments:
         self, connection: Connection, index: KeywordIndexName
     ) -> tuple[SegmentedIndex, Small] | None:
         """With the small ones of the same moment: other threads may have come further."""
-        numbers, seq, known = self._database.once("segments", lambda: self._state(connection))
-        if not numbers:
+        facts = self._database.facts(connection)
+        if not facts.segments:
             return None
-        source = _Source(connection, known)
-        found = self._cache.index(source, WORDS[index], self._cache.changes(source, numbers, seq))
-        return (found, known) if found.rows else None
+        small = self._small(connection, facts.segments)
+        source = _Source(connection, small)
+        changes = self._cache.changes(source, tuple(facts.segments), facts.seq)
+        found = self._cache.index(source, WORDS[index], changes)
+        return (found, small) if found.rows else None
 
-    def _state(self, connection: Connection) -> tuple[tuple[int, ...], int, Small]:
-        """The numbers of the segments, the last change, and the small ones among them. Those that
-        are in memory are not read again; other threads may replace these meanwhile."""
-        known = self._small
-        rows = connection.execute(STATE, ([*known],), binary=True).fetchall()
+    def _small(self, connection: Connection, numbers: Sequence[int]) -> Small:
+        """The small ones among these segments. Those that are in memory are not read again; other
+        threads may replace these meanwhile."""
+        held, small = self._held
+        if held == numbers:
+            return small
+        new = sorted(set(numbers).difference(held))
+        rows = connection.execute(CONTENTS, (new,), binary=True).fetchall() if new else ()
         read = {
             number: [SmallIndex(one) for one in read_contents(content)]
-            for number, _, content in rows
+            for number, content in rows
             if content is not None
         }
-        numbers = tuple(row[0] for row in rows)
-        small = {n: known[n] for n in numbers if n in known} | read
-        if read or len(small) < len(known):
-            self._small = small
-        return numbers, rows[0][1] if rows else 0, small
+        small = {n: small[n] for n in numbers if n in small} | read
+        self._held = numbers, small
+        return small
 
     def segments(
         self, connection: Connection, index: KeywordIndexName, unchanged_since: int | None = None

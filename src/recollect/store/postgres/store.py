@@ -62,7 +62,7 @@ class PostgresStore:
         self.topics = PostgresTopics(self.database)
         self.vocabulary = PostgresVocabulary(self.database)
         self.feedback = PostgresFeedback(self.database)
-        self.usage = PostgresUsage(self.database)
+        self.usage = PostgresUsage(self.database, self.memories)
         self.folders = PostgresFolders(self.database)
         self.history = PostgresHistory(self.database)
         self.reviews = PostgresReviews(self.database)
@@ -75,7 +75,7 @@ class PostgresStore:
     def writing(
         self, change: Change, *, bulk: bool = False, prepared: PreparedMemories | None = None
     ) -> Iterator[Writing]:
-        with self.database.writing() as connection:
+        with self.database.writing(facts=True) as connection:
             writing = PostgresWriting(self.database, connection, change)
             self.database.before_reads(writing.flush)
             yield writing
@@ -84,6 +84,9 @@ class PostgresStore:
                 self.usage.add_to(connection)
         writing.versions.committed()
         self.database.merging.wrote()
+        if writing.grew:
+            with self.database.aside() as connection:
+                connection.execute("ANALYZE memories")
 
     def searching(self) -> AbstractContextManager[Sequence[Degraded]]:
         return self.database.searching()

@@ -25,13 +25,22 @@ READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_onl
 FIND = "SELECT key, secret FROM vaults WHERE name = %s"
 MAKE = "INSERT INTO vaults (name, secret) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 LOCK = """
-SELECT last_key, last_write, extract(epoch FROM clock_timestamp())::float8,
+SELECT last_key, last_write, documents, extract(epoch FROM clock_timestamp())::float8,
        (SELECT max(number) FROM migrations)
   FROM vaults WHERE key = vault() FOR UPDATE"""
 DONE = """
 INSERT INTO outcomes VALUES (vault(), '{token}');
 UPDATE vaults SET changes = changes + 1 WHERE key = vault()
 RETURNING changes, history_bytes, last_write; COMMIT"""
+# What nearly every search and save asks, sent with the beginning of its transaction. Archived ones
+# are looked for by their index, whatever PostgreSQL expects of how many there are.
+FACTS = """
+SELECT documents,
+       ARRAY(SELECT number FROM segments WHERE vault = vault() AND ready ORDER BY number),
+       (SELECT coalesce(max(seq), 0) FROM segment_changes WHERE vault = vault()),
+       (SELECT archived_at FROM memories WHERE vault = vault() AND archived_at IS NOT NULL
+           AND forgotten_at IS NULL ORDER BY archived_at LIMIT 1) IS NOT NULL
+  FROM vaults WHERE key = vault()"""
 HISTORY = "SELECT history_bytes, last_write FROM vaults WHERE key = vault()"
 CHANGES = "SELECT changes FROM vaults WHERE key = vault()"
 # Whoever had the lock has it no longer, so the write that was cut off is there or will never be.
@@ -52,10 +61,21 @@ WRONG_CLOCK = (
 
 class VaultLock(NamedTuple):
     """What a write finds when it is the only one: the numbers given last to a memory and to a
-    write."""
+    write, and how many memories are live."""
 
     last_key: int
     last_write: int
+    documents: int
+
+
+class Facts(NamedTuple):
+    """What a vault holds at one moment: live memories, the numbers of its segments, the last change
+    that is logged for them, and whether any live memory is archived."""
+
+    documents: int
+    segments: Sequence[int]
+    seq: int
+    any_archived: bool
 
 
 class WordLookup(Protocol):
@@ -78,21 +98,31 @@ class AfterWrites(Protocol):
 
 
 class OwnTransaction:
-    """A thread's running transaction. `flush` writes what was put off, so that it is seen. `known`:
-    what was read once and cannot change in it; None where it can. `notes`: what an answer that is
-    read in it has to tell."""
+    """A thread's running transaction. `flush` writes what was put off, so that it is seen.
+    `snapshot`: what is read in it cannot change. `facts`: those that still hold, where they were
+    read. `notes`: what an answer that is read in it has to tell."""
 
-    def __init__(self, connection: Connection, *, snapshot: bool) -> None:
+    def __init__(
+        self, connection: Connection, *, snapshot: bool, facts: Facts | None = None
+    ) -> None:
         self.connection = connection
+        self.facts = facts
         self.notes: list[Degraded] = []
         self.flush: Callable[[], None] = lambda: None
-        self.known: dict[str, Any] | None = {} if snapshot else None
+        self.snapshot = snapshot
 
 
 def last_row(connection: Connection, sql: str) -> Any:
     """The first row of the last of these statements that gave any."""
-    cursor, row = connection.execute(sql), None
+    rows = each_row(connection, sql)
+    return rows[-1] if rows else None
+
+
+def each_row(connection: Connection, sql: str) -> list[Any]:
+    """The first row of each of these statements that gave any."""
+    cursor, rows = connection.execute(sql), []
     while True:
-        row = cursor.fetchone() if cursor.description else row
+        if cursor.description and (row := cursor.fetchone()) is not None:
+            rows.append(row)
         if not cursor.nextset():
-            return row
+            return rows

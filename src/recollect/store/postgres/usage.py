@@ -16,6 +16,7 @@ from datetime import datetime
 from recollect.errors import StoreError
 from recollect.store.base import UseKind
 from recollect.store.postgres.database import PostgresDatabase
+from recollect.store.postgres.memories import PostgresMemories
 from recollect.store.postgres.pool import Connection
 from recollect.store.use_counts import KINDS, SECONDS, numbered, summed, used
 from recollect.types import Use
@@ -51,8 +52,9 @@ SELECT count(*) FROM memories m WHERE m.vault = vault() AND m.key = ANY(%s)
 
 
 class PostgresUsage:
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: PostgresDatabase, memories: PostgresMemories) -> None:
         self._database = database
+        self._memories = memories
         self._guard = threading.Lock()
         self._pending: list[tuple[int, int]] = []
         self._added = -SECONDS
@@ -60,8 +62,11 @@ class PostgresUsage:
     def count(self, kind: UseKind, ids: Sequence[str], at: datetime) -> list[int]:
         if self._database.primary_is_away:
             return []  # no answer of a replica waits for that
-        with self._database.without_waiting():
-            keys = [key for (key,) in self._database.rows(KEYS, [*ids])]
+        known = self._memories.keys  # a search has just read them
+        keys = [known[id] for id in ids if id in known]
+        if len(keys) < len(ids):
+            with self._database.without_waiting():
+                keys = [key for (key,) in self._database.rows(KEYS, [*ids])]
         with self._guard:
             self._pending += numbered(kind, keys, at)
         return keys

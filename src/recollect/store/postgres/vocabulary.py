@@ -8,8 +8,7 @@ from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.pool import Connection
 from recollect.store.sqlite.connection import LAST
 
-DOCUMENTS = "SELECT documents FROM vaults WHERE key = vault()"
-LOOK_UP = "SELECT token, documents FROM vocabulary WHERE vault = vault() AND token = ANY(%s)"
+LOOK_UP = "SELECT token, documents FROM vocabulary WHERE vault = vault() AND token = ANY(%b)"
 BEGINNING = """
 SELECT token, documents FROM vocabulary
  WHERE vault = vault() AND token >= %s AND token < %s AND length(token) BETWEEN %s AND %s"""
@@ -26,8 +25,8 @@ class PostgresVocabulary:
         self._database = database
 
     def documents(self) -> int:
-        [(count,)] = self._database.rows(DOCUMENTS)
-        return int(count)
+        with self._database.reading() as connection:
+            return self._database.facts(connection).documents
 
     def frequencies(self, tokens: Iterable[str]) -> dict[str, int]:
         wanted = sorted({token for token in tokens if "\0" not in token})

@@ -41,6 +41,7 @@ UPDATE = (
 )
 # Without a version: that would keep the id of what was purged.
 UNLINK = "UPDATE memories SET superseded_by = '' WHERE vault = vault() AND superseded_by = ANY(%s)"
+GROWN, MANY = 2, 1_000  # reading fewer takes a millisecond
 COUNT = """
 UPDATE vaults SET last_key = %s, documents = documents + %s, forgotten = forgotten + %s
  WHERE key = vault()"""
@@ -59,6 +60,14 @@ class PostgresWriting:
         self._after: dict[int, Stored | None] = {}
         self._purged: dict[int, str] = {}  # ids, by key
         self._documents = self._forgotten = 0
+
+    @property
+    def grew(self) -> bool:
+        """Whether the vault has become so much larger that PostgreSQL, which looks at its tables by
+        itself once in a while, may expect far too few memories there: it would read all of them to
+        find one."""
+        before = self._database.lock.documents
+        return before + self._documents > max(GROWN * before, MANY)
 
     def find(self, ids: Iterable[str]) -> dict[str, Stored]:
         if not (asked := [*ids]):
@@ -104,6 +113,7 @@ class PostgresWriting:
         if not after:
             return
         self._before, self._after = {}, {}
+        self._database.facts_changed()
         with self._connection.pipeline():
             self._write(before, after, prepared)
 
