@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from recollect.store.postgres import nearest
+from recollect.store.postgres import followed, nearest
 from recollect.store.postgres.hnsw import index_many
 from recollect.store.postgres.store import PostgresStore
-from recollect.testing.stores.helpers import put, save
+from recollect.store.sqlite import vector_rows
+from recollect.testing.stores.helpers import forget, put, save
 from recollect.testing.stores.samples import (
     EVERYTHING,
     MODEL,
@@ -17,6 +20,9 @@ from recollect.testing.stores.samples import (
     random_vectors,
 )
 from recollect.types import Filter
+
+if TYPE_CHECKING:  # exists for type checkers only
+    from recollect.store.base import Vector
 
 
 def test_an_indexed_model_finds_the_nearest_that_pass(
@@ -76,3 +82,51 @@ def test_servers_share_what_waits_and_embed_each_text_once(
     assert len(stores[0].vectors.waiting(MODEL, 10, among=["own"])) == 1
     for store in stores:
         store.close()
+
+
+@pytest.mark.parametrize("most_exact", [20, 10_000])
+def test_what_a_server_has_in_memory_follows_every_write(
+    postgres_url: str, postgres_vault: str, monkeypatch: pytest.MonkeyPatch, most_exact: int
+) -> None:
+    """Few as they are, more as codes; by the writes of another process, too."""
+    monkeypatch.setattr(followed, "FEW", 0)
+    for module in (followed, vector_rows):
+        monkeypatch.setattr(module, "EXACT_ROWS", most_exact)
+    store, other = (PostgresStore(postgres_url, postgres_vault) for _ in range(2))
+    ids = [f"m{number:03}" for number in range(150)]
+    vectors = random_vectors(ids)
+    save(
+        store, *(memory(id, kind="note" if number % 3 else "fact") for number, id in enumerate(ids))
+    )
+    query = random_vectors("q")["q"]
+
+    def check(expected: dict[str, Vector]) -> None:
+        notes = {id: one for id, one in expected.items() if int(id[1:]) % 3}
+        for filter, passing in ((EVERYTHING, expected), (Filter(kind="note"), notes)):
+            near = store.vectors.nearest(MODEL, query, 10, filter)
+            wanted = by_cosine(passing, query)[:10]
+            assert [one.memory_id for one in near] == [id for id, _ in wanted]
+            assert [one.score for one in near] == pytest.approx([cosine for _, cosine in wanted])
+
+    first = dict(list(vectors.items())[:100])
+    put(store, MODEL, first)
+    check(first)  # by PostgreSQL
+    store.vectors.load()
+
+    def refuse(*arguments: object, **more: object) -> None:
+        raise AssertionError("PostgreSQL compares them.")
+
+    monkeypatch.setattr(nearest, "_best", refuse)
+    check(first)
+    put(other, MODEL, vectors)  # some are replaced by the same
+    check(vectors)
+    best = [id for id, _ in by_cosine(vectors, query)]
+    forget(other, *best[:12])
+    left = {id: vectors[id] for id in best[12:]}
+    check(left)
+    moved = random_vectors([f"{id}-" for id in best[12:20]])
+    again = {id[:-1]: one for id, one in moved.items()}
+    put(other, MODEL, again)
+    check(left | again)
+    for one in (store, other):
+        one.close()

@@ -1,14 +1,19 @@
-"""The nearest vectors: PostgreSQL proposes, by comparing all that pass the filter or, of many, by
-an HNSW index; float64 products of what it proposes decide, as they do everywhere."""
+"""The nearest vectors: what a server has in memory proposes them, else PostgreSQL, by comparing all
+that pass the filter or, of many, by an HNSW index. float64 products of what is proposed decide, as
+they do everywhere."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from recollect.errors import DimensionMismatch
 from recollect.store.base import VectorMatch
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.filters import SqlCondition, settled, where
+from recollect.store.postgres.followed import FollowedVectors
 from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.vector_values import VectorValue, as_rows, as_value
 from recollect.store.sqlite.vector_rows import exact, shaped
@@ -16,10 +21,13 @@ from recollect.types import Filter, Span
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
+    from recollect.store.sqlite.vector_rows import Keys
 
-# The model, and whether it has an index that is ready.
+# The model, the largest number of its vectors, and whether it has an index that is ready.
 MODEL = """
-SELECT o.key, o.dimensions, coalesce((SELECT i.indisvalid FROM pg_index i
+SELECT o.key, o.dimensions, (SELECT coalesce(max(v.seq), 0) FROM vectors v
+                              WHERE v.vault = vault() AND v.model = o.key),
+       coalesce((SELECT i.indisvalid FROM pg_index i
     WHERE i.indexrelid = to_regclass('hnsw_' || o.key)), false)
   FROM models o WHERE o.vault = vault() AND o.identity = %s"""
 PROPOSED = """
@@ -44,20 +52,23 @@ APPROXIMATE = (
 class _Model(NamedTuple):
     key: int
     dimensions: int
+    seq: int
     indexed: bool
 
 
 def nearest(
     database: PostgresDatabase,
+    followed: Callable[[int, int], FollowedVectors] | None,
     identity: str,
     vector: Vector,
     limit: int,
     filter: Filter,
     dimensions: int,
 ) -> list[VectorMatch]:
-    """The `limit` live memories nearest by cosine among those that pass the filter."""
+    """The `limit` live memories nearest by cosine among those that pass the filter. `followed`:
+    gives what is in memory of a model, of this width."""
     with database.reading() as connection:
-        found = connection.execute(MODEL, (identity,)).fetchall()
+        found = connection.execute(MODEL, (identity,), binary=True).fetchall()
         if not found or limit < 1:
             return []
         model = _Model(*found[0])
@@ -66,6 +77,11 @@ def nearest(
         query = shaped(vector[None, :], dimensions)[0]
         filter = settled(filter, database, connection)
         condition = where(filter, database) if filter.narrows() else None
+        if followed is not None and not model.indexed:
+            held = followed(model.key, len(query))
+            if held.follow(connection, model.seq):
+                among = None if condition is None else _keys(connection, condition)
+                return held.nearest(connection, query, limit, among)
         indexed = model.indexed and len(query) == model.dimensions
         if indexed and condition is not None:
             indexed = _passing(connection, condition) > FEW_PASSING
@@ -81,6 +97,13 @@ def _passing(connection: Connection, condition: SqlCondition) -> int:
     sql = PASSING.format(condition=condition.sql, most=FEW_PASSING + 1)
     [(count,)] = connection.execute(sql, condition.values).fetchall()
     return int(count)
+
+
+def _keys(connection: Connection, condition: SqlCondition) -> Keys:
+    """The keys of all that pass, which come as one value: each as a row takes ten times as long."""
+    sql = f"SELECT string_agg(int8send(m.key), '') FROM memories m WHERE {condition.sql}"
+    [(keys,)] = connection.execute(sql, condition.values, binary=True).fetchall()
+    return np.frombuffer(keys or b"", ">i8").astype(np.int64)
 
 
 def _best(

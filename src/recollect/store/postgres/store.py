@@ -58,7 +58,7 @@ class PostgresStore:
         self._words = WordSegments(self.database)
         self.database.attach(self._words, Merging(self.database, self._words, brief=brief))
         self.keyword = PostgresKeyword(self.database, self._words)
-        self.vectors = PostgresVectors(self.database)
+        self.vectors = PostgresVectors(self.database, brief=brief)
         self.topics = PostgresTopics(self.database)
         self.vocabulary = PostgresVocabulary(self.database)
         self.feedback = PostgresFeedback(self.database)
@@ -142,5 +142,6 @@ class PostgresStore:
 
     def close(self) -> None:
         self.usage.close()
+        self.vectors.close()
         self.database.merging.close()
         self.database.close()

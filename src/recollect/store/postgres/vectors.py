@@ -11,7 +11,9 @@ from recollect.errors import DimensionMismatch
 from recollect.store.base import Coverage, StoredVector, VectorMatch
 from recollect.store.postgres import nearest
 from recollect.store.postgres.changes import IndexChange
+from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.filters import CHANGED, UNCHANGED
+from recollect.store.postgres.followed import FollowedVectors
 from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.vector_values import VectorValue, as_rows, as_value
 from recollect.store.postgres.waiting import MODEL, WaitingMemories, own_mark, texts_of
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from recollect.store.base import Vector
 
 OWN = 8
+MOST_FOLLOWED = 4  # a vault has one model, or two while another one is made
 STORED = """
 SELECT m.id, v.start, v.stop, v.vector
   FROM memories m JOIN models o ON o.vault = vault() AND o.identity = %s
@@ -62,10 +65,38 @@ INSERT INTO waiting (vault, model, memory) SELECT vault(), %s, key FROM memories
 
 
 class PostgresVectors(WaitingMemories):
+    """`brief`: this process searches only once or twice, so it has no vectors in memory."""
+
+    def __init__(self, database: PostgresDatabase, *, brief: bool = False) -> None:
+        super().__init__(database)
+        self._brief = brief
+        self._followed: dict[tuple[int, int], FollowedVectors] = {}
+
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
-        return nearest.nearest(self._database, identity, vector, limit, filter, dimensions)
+        followed = None if self._brief else self._following
+        return nearest.nearest(
+            self._database, followed, identity, vector, limit, filter, dimensions
+        )
+
+    def _following(self, model: int, width: int) -> FollowedVectors:
+        found = self._followed.get((model, width))
+        if found is None:
+            if len(self._followed) >= MOST_FOLLOWED:
+                self._followed = {}
+            found = FollowedVectors(self._database, model, width)
+            found = self._followed.setdefault((model, width), found)
+        return found
+
+    def load(self) -> None:
+        """Read into memory what searches have begun to read, for whoever measures them."""
+        for one in self._followed.values():
+            one.load()
+
+    def close(self) -> None:
+        for one in self._followed.values():
+            one.close()
 
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0

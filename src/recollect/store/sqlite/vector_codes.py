@@ -80,7 +80,7 @@ def load(
     sql = "SELECT coalesce(sum(length(codes)), 0) FROM vector_codes WHERE model = ?"
     [(size,)] = connection.execute(sql, (model.key,)).fetchall()
     assert isinstance(size, int)
-    slots = size // _row_size(model.width)
+    slots = size // row_size(model.width)
     stored = vector_rows.with_room(slots, model.width, codes)._replace(size=slots)
     ends: list[tuple[int, int]] = []
 
@@ -90,7 +90,7 @@ def load(
             ends.append((last, removed))
             seqs, memories, packed = _checked(blobs, model.width)
             end = first + len(seqs)
-            filled = first + len(packed) // _row_size(model.width)
+            filled = first + len(packed) // row_size(model.width)
             stored.seqs[first:end], stored.seqs[end:filled] = seqs, seqs[-1]
             stored.keys[first:end], stored.keys[end:filled] = memories, 0
             stored.alive[first:end] = True
@@ -195,13 +195,13 @@ def _checked(blobs: list[apsw.SQLiteValue], width: int) -> tuple[Keys, Keys, byt
     assert isinstance(memories, bytes)
     assert isinstance(codes, bytes)
     rows, odd = divmod(len(seqs), 8)
-    packed = -(-rows // BLOCK) * BLOCK * _row_size(width)
+    packed = -(-rows // BLOCK) * BLOCK * row_size(width)
     if odd or not rows or len(memories) != len(seqs) or len(codes) != packed:
         raise apsw.CorruptError("a chunk of the vector index has a wrong size")
     return np.frombuffer(seqs, "<i8"), np.frombuffer(memories, "<i8"), codes
 
 
-def _row_size(width: int) -> int:
+def row_size(width: int) -> int:
     """The bytes of one vector's code: half a byte a pair of dimensions."""
     return -(-(width // 2) // 2)
 
