@@ -4,7 +4,7 @@ folders, vectors; checked at the end. It can be interrupted, and goes on where i
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +35,14 @@ if TYPE_CHECKING:
 
 BATCH = 1_000  # memories of one write
 SAMPLES = 200
+COUNTED = ("memories", "forgotten", "archived", "kinds", "tiers", "projects", "tags")
 NOTE = "copy"  # in the target, until all is checked: where it comes from
 MODELS = "SELECT identity, dimensions FROM models WHERE {vault} ORDER BY identity"
-WHERE_FOLDERS = "SELECT key, path FROM folders WHERE {vault}"
-WHERE_FILES = "SELECT key, folder, path FROM files WHERE {vault}"
+FOLDER_KEYS = "SELECT key, path FROM folders WHERE {vault}"
+FILE_KEYS = (
+    "SELECT key, (SELECT path FROM folders WHERE {vault} AND key = folder), path FROM files "
+    "WHERE {vault}"
+)
 NOT_EMPTY = (
     "{target} is not empty, and not a copy of {source} that was interrupted; copy into another "
     "vault, or remove what is there."
@@ -86,13 +90,9 @@ def copy_vault(
     return found
 
 
-def secret_of(store: VaultStore) -> bytes:
-    return VaultTables(store).secret()
-
-
-def take_secret(store: VaultStore, secret: bytes) -> None:
+def take_secret(source: VaultStore, target: VaultStore) -> None:
     """Give an empty vault the key of the one that is copied; it must be opened again."""
-    tables = VaultTables(store)
+    secret, tables = VaultTables(source).secret(), VaultTables(target)
     if tables.secret() != secret and not tables.keys():
         tables.set_secret(secret)
 
@@ -149,25 +149,22 @@ def _copy_tables(source: VaultTables, target: VaultTables) -> None:
             target.insert(connection, table, source.rows(table))
         for table in (VERSIONS, USAGE):
             target.insert(connection, table, map(moved, source.about(table, [*keys.values()])))
-        folders = _paired(source.ask(WHERE_FOLDERS), target.ask(WHERE_FOLDERS))
-        files = [row | {"folder": folders[row["folder"]]} for row in source.rows(FILES)]
-        target.insert(connection, FILES, files)
-        before = [(key, (folders[folder], path)) for key, folder, path in source.ask(WHERE_FILES)]
-        after = [(key, (folder, path)) for key, folder, path in target.ask(WHERE_FILES)]
-        file_keys = _paired(before, after)
+        folders = _paired(source, target, FOLDER_KEYS)
+        rows = (row | {"folder": folders[row["folder"]]} for row in source.rows(FILES))
+        target.insert(connection, FILES, rows)
+        files = _paired(source, target, FILE_KEYS)
         chunks = map(moved, source.about(CHUNKS, [*keys.values()]))
-        placed = (row | {"file": file_keys[row["file"]]} for row in chunks)
-        target.insert(connection, CHUNKS, placed)
+        target.insert(connection, CHUNKS, (row | {"file": files[row["file"]]} for row in chunks))
         target.set_history(connection, *source.history())
         target.set_notes(connection, source.notes())
         if until := _learned_until(source, target):
             target.set_notes(connection, {"learned_until": until})
 
 
-def _paired(before: Sequence[Any], after: Sequence[Any]) -> dict[int, int]:
+def _paired(source: VaultTables, target: VaultTables, sql: str) -> dict[int, int]:
     """The keys of the one as those of the other, by what they are keys of."""
-    keys = {what: key for key, what in after}
-    return {key: keys[what] for key, what in before}
+    keys = {(*what,): key for key, *what in target.ask(sql)}
+    return {key: keys[*what,] for key, *what in source.ask(sql)}
 
 
 def _learned_until(source: VaultTables, target: VaultTables) -> str:
@@ -202,64 +199,52 @@ def _copy_vectors(source: VaultStore, target: VaultStore) -> int:
 
 
 def _compared(source: Session, target: Session, vectors: int) -> Copied:
-    """Counts, every memory, its versions, and the answers to a sample of questions."""
-    compared: dict[str, Callable[[VaultStore], object]] = {
-        "counts": _counts, "memories": _digest, "vectors": _vector_digest,
-    }  # fmt: skip
-    differs = [name for name, of in compared.items() if of(source.store) != of(target.store)]
+    """Counts, memories, vectors, the rows beside them, and the answers to a sample of questions."""
+    there, here = _content(source.store), _content(target.store)
+    differs = [name for name, found in there.items() if here[name] != found]
     queries = _queries(source.store)
-    recipe = source.recipe()
-    for query in [] if differs else queries:
-        # The pages of one moment: what is newer weighs the same for both.
-        answers = [
-            run_recipe(each, recipe, query, now=source.clock(), limit=10)
-            for each in (source, target)
-        ]
-        scores = [{result.id: result.score for result in answer.results} for answer in answers]
-        if [*scores[0]] != [*scores[1]] or any(
-            abs(score - scores[1][id]) > 1e-9 for id, score in scores[0].items()
-        ):
-            differs.append("answers")
-            break
+    if not differs and not all(_same_answer(source, target, query) for query in queries):
+        differs = ["answers"]
     if differs:
         raise StoreError(
             f"The copy is not what {source.store.database.place} is: other {', '.join(differs)}. "
             "Remove it, and copy again while nobody writes."
         )
-    counts = _counts(source.store)
+    counts, rows = there["counts"], VaultTables(source.store).count
     return Copied(
-        counts["memories"], counts["forgotten"], counts["versions"], counts["feedback"], vectors,
+        counts["memories"], counts["forgotten"], rows(VERSIONS), rows(FEEDBACK), vectors,
         len(queries),
     )  # fmt: skip
 
 
-def _counts(store: VaultStore) -> dict[str, Any]:
-    counted, tables = store.counts(), VaultTables(store)
-    names = ("memories", "forgotten", "archived", "kinds", "tiers", "projects", "tags")
-    return {name: counted[name] for name in names} | {
-        table.name: tables.count(table) for table in EVERY
+def _content(store: VaultStore) -> dict[str, Any]:
+    """What both must have alike: counts, and a hash of each kind of thing."""
+    tables, counted = VaultTables(store), store.counts()
+    hashes = {name: sha256() for name in ("memories", "vectors")}
+    for ids in parts(sorted(tables.keys()), BATCH):
+        found = store.memories.find(ids)
+        held = [(found[id].memory, found[id].forgotten_at) for id in ids]
+        hashes["memories"].update(msgspec.json.encode(held))
+        for identity, _ in tables.ask(MODELS):
+            for id, each in sorted(store.vectors.stored(identity, ids).items()):
+                hashes["vectors"].update(id.encode(errors="surrogatepass"))
+                hashes["vectors"].update(b"".join(one.vector.tobytes() for one in each))
+    return {
+        "counts": {name: counted[name] for name in COUNTED},
+        **{name: hashed.hexdigest() for name, hashed in hashes.items()},
+        **{table.name: tables.digest(table) for table in EVERY},
     }
 
 
-def _digest(store: VaultStore) -> str:
-    """A hash of all memories, live and forgotten, and of the last versions of some."""
-    hashed = sha256()
-    for ids in parts(sorted(VaultTables(store).keys()), BATCH):
-        found = store.memories.find(ids)
-        for id in ids:
-            hashed.update(msgspec.json.encode((found[id].memory, found[id].forgotten_at)))
-        hashed.update(msgspec.json.encode(store.history.of(ids[0])))
-    return hashed.hexdigest()
-
-
-def _vector_digest(store: VaultStore) -> str:
-    hashed, tables = sha256(), VaultTables(store)
-    for identity, _ in tables.ask(MODELS):
-        for ids in parts(sorted(tables.keys()), BATCH):
-            for id, each in sorted(store.vectors.stored(identity, ids).items()):
-                hashed.update(id.encode(errors="surrogatepass"))
-                hashed.update(b"".join(one.vector.tobytes() for one in each))
-    return hashed.hexdigest()
+def _same_answer(source: Session, target: Session, query: str) -> bool:
+    # The pages of one moment: what is newer weighs the same for both.
+    recipe, now = source.recipe(), source.clock()
+    answers = [run_recipe(each, recipe, query, now=now, limit=10) for each in (source, target)]
+    first, second = ([(one.id, one.score) for one in answer.results] for answer in answers)
+    return len(first) == len(second) and all(
+        one[0] == other[0] and abs(one[1] - other[1]) <= 1e-9
+        for one, other in zip(first, second, strict=True)
+    )
 
 
 def _queries(store: VaultStore) -> list[str]:

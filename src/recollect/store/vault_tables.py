@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from recollect.named_tuples import NamedTuple
 from recollect.parts import parts
@@ -60,6 +63,7 @@ OTHERS = (
     Table("feedback_vectors", ("model", "words", "vector"), "key"),
 )
 EVERY = (WRITES, VERSIONS, FEEDBACK, FOLDERS, FILES, CHUNKS, USAGE, *OTHERS)
+KEYS = ("memory", "folder", "file")  # columns whose numbers a copy has of its own
 # What a file calls otherwise.
 NAMES = {"chunks": "cuts", "author": "user"}
 # Of `meta`: what was learned, and how far a look through the vault came. The rest is the store's.
@@ -101,6 +105,15 @@ class VaultTables:
         sql = f"SELECT {columns} FROM {self._name(table.name)} WHERE {{vault}} AND {within}"
         found = self.ask(f"{sql} ORDER BY {table.order}", *values)
         return [dict(zip(table.columns, row, strict=True)) for row in found]
+
+    def digest(self, table: Table) -> str:
+        """A hash of all rows, but for the numbers by which they refer to each other."""
+        hashed = sha256()
+        for row in self.rows(table):
+            alike = {name: bool(row[name]) for name in table.flags}
+            values = {name: value for name, value in row.items() if name not in KEYS}
+            hashed.update(msgspec.json.encode(values | alike))
+        return hashed.hexdigest()
 
     def keys(self) -> dict[str, int]:
         """The key of each memory, live or forgotten, in their order."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from recollect.engine import Recollect
-from recollect.engine.copying import Copied, copy_vault, secret_of, take_secret
+from recollect.engine.copying import Copied, copy_vault, take_secret
 from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import add_json
 from recollect.interfaces.cli.output import progress, say
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     _check(source, target)
     with source.opened(settings, home) as old:
         with target.opened(settings, home) as new:
-            take_secret(new.session.store, secret_of(old.session.store))
+            take_secret(old.session.store, new.session.store)
         with ExitStack() as opened:
             new = opened.enter_context(target.opened(settings, home))
             new.models = old.models
