@@ -4,7 +4,7 @@ refused is not there."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -16,7 +16,7 @@ from recollect.ingest.jsonl import RawLine
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
 from recollect.store.postgres.pool import Connection, Pool
 from recollect.store.postgres.store import PostgresStore
-from recollect.store.postgres.transactions import DONE
+from recollect.store.postgres.transactions import commit
 from recollect.testing.stores.helpers import save
 from recollect.testing.stores.samples import CHANGE, memory
 
@@ -24,15 +24,24 @@ CUT = "SELECT pg_terminate_backend(pg_backend_pid())"
 LOST = "server closed the connection unexpectedly"
 
 
-class Ends:
-    """What is sent to end writes, in turn; the last of them again and again."""
+def cut(connection: Connection) -> None:
+    connection.execute(CUT)
 
-    def __init__(self, *ends: str) -> None:
+
+def commit_and_cut(connection: Connection) -> None:
+    commit(connection)
+    cut(connection)
+
+
+class Ends:
+    """What is done to end writes, in turn; the last of them again and again."""
+
+    def __init__(self, *ends: Callable[[Connection], None]) -> None:
         self._ends = [*ends]
 
-    def format(self, *, token: str) -> str:
+    def __call__(self, connection: Connection) -> None:
         end = self._ends.pop(0) if len(self._ends) > 1 else self._ends[0]
-        return end.format(token=token)
+        end(connection)
 
 
 @pytest.fixture
@@ -58,12 +67,12 @@ def away(monkeypatch: pytest.MonkeyPatch, times: int, after: int = 0) -> None:
     monkeypatch.setattr(Pool, "take", fails)
 
 
-@pytest.mark.parametrize("ends", [(f"{DONE}; {CUT}",), (CUT, DONE)])
+@pytest.mark.parametrize("ends", [commit_and_cut, cut])
 def test_a_write_whose_answer_is_lost_is_there_once(
-    engine: Recollect, monkeypatch: pytest.MonkeyPatch, ends: tuple[str, ...]
+    engine: Recollect, monkeypatch: pytest.MonkeyPatch, ends: Callable[[Connection], None]
 ) -> None:
     """The connection is cut behind the commit, and just before it."""
-    monkeypatch.setattr("recollect.store.postgres.database.DONE", Ends(*ends, DONE))
+    monkeypatch.setattr("recollect.store.postgres.database.commit", Ends(ends, commit))
     saved = engine.save(title="Deploys need a ticket")
     assert [one.id for one in engine.list()] == [saved.id]
     engine.feedback("deploys", saved.id, accept=True)
@@ -94,7 +103,7 @@ def test_a_write_is_refused_once_the_deadline_is_over(
             save(store, memory("refused"))
     with monkeypatch.context() as patch:
         away(patch, 1000, after=1)
-        patch.setattr("recollect.store.postgres.database.DONE", f"{DONE}; {CUT}")
+        patch.setattr("recollect.store.postgres.database.commit", commit_and_cut)
         with pytest.raises(StoreError, match="may have been written or not"):
             save(store, memory("unknown"))
     assert store.memories.ids() == ["unknown"]

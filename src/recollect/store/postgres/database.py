@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from recollect.errors import Interrupted, StoreError
+from recollect.store.base import Stored
 from recollect.store.postgres.errors import (
     SEARCH_SECONDS,
     SOON,
@@ -41,12 +42,15 @@ from recollect.store.postgres.transactions import (
     SNAPSHOT,
     UNKNOWN,
     WRITES,
+    WRITTEN,
     WRONG_CLOCK,
     AfterWrites,
     Facts,
+    Growth,
     OwnTransaction,
     VaultLock,
     WordLookup,
+    commit,
     each_row,
     last_row,
 )
@@ -214,6 +218,12 @@ class PostgresDatabase:
     def facts_changed(self) -> None:
         """This thread's write has changed what the vault holds."""
         self._local.block.facts = None
+        self._local.block.found = {}
+
+    def found(self) -> dict[str, Stored | None]:
+        """What is known, in this thread's transaction, of memories by their ids."""
+        block: OwnTransaction = self._local.block
+        return {} if block.facts is None else block.found
 
     def note(self, channel: str, reason: str) -> None:
         """Let the answer that is read now tell this."""
@@ -253,9 +263,9 @@ class PostgresDatabase:
         size, last = noted or self.rows(HISTORY)[0]
         return size, last
 
-    def before_reads(self, flush: Callable[[], None]) -> None:
-        """Call this before anything is read in this thread's write."""
-        self._local.block.flush = flush
+    def put_off(self, flush: Callable[[], None], finish: Callable[[], Growth]) -> None:
+        """Call the one before anything is read in this thread's write, the other at its end."""
+        self._local.block.flush, self._local.block.finish = flush, finish
 
     @contextmanager
     def _transaction(
@@ -268,12 +278,14 @@ class PostgresDatabase:
             begin = BEGIN.format(mode=mode, vault=self._key, first=first)
             connection, found = self._reached(lambda connection: each_row(connection, begin))
             known = Facts(*found.pop()) if facts and found else None
-            with self._block(self._pool, connection, snapshot=mode == SNAPSHOT, facts=known):
+            with self._block(
+                self._pool, connection, snapshot=mode == SNAPSHOT, facts=known
+            ) as block:
                 if token:
                     self._local.lock = self._lock_of(*found[0])
                 yield connection
                 if token:
-                    self._commit(connection, token)
+                    self._commit(connection, token, block.finish)
                 else:
                     connection.execute("COMMIT")
 
@@ -317,9 +329,14 @@ class PostgresDatabase:
             finally:
                 self._pool.give(connection)
 
-    def _commit(self, connection: Connection, token: str) -> None:
+    def _commit(self, connection: Connection, token: str, finish: Callable[[], Growth]) -> None:
         try:
-            changes, *self._local.history = last_row(connection, DONE.format(token=token))
+            with connection.pipeline():
+                growth = finish()
+                connection.execute(WRITTEN, (token,))
+                done = connection.execute(DONE, growth)
+                commit(connection)
+            changes, *self._local.history = done.fetchall()[0]
             if self._replica is not None:
                 self._replica.wrote(changes)
         except psycopg.Error as error:

@@ -11,7 +11,7 @@ from recollect.parts import parts
 from recollect.store.postgres import vectors, vocabulary
 from recollect.store.postgres.changes import IndexChange
 from recollect.store.postgres.pool import Connection
-from recollect.store.postgres.segments import SegmentContent
+from recollect.store.postgres.segments import MadeSegment, SegmentContent
 from recollect.store.postgres.small import pack_few
 from recollect.store.prepared import Packed, PreparedMemories, Row
 from recollect.store.sqlite.segments.packing import FIELDS, fields_of, prepared
@@ -28,7 +28,8 @@ CHANGED = """
 INSERT INTO segment_changes
 SELECT vault(), nextval('word_numbers'), key, %s FROM unnest(%s::bigint[]) AS key"""
 SEGMENT = "INSERT INTO segments VALUES (vault(), %s, true, %s, NULL)"
-SMALL_SEGMENT = "INSERT INTO segments VALUES (vault(), nextval('word_numbers'), true, %s, %b)"
+SMALL_SEGMENT = """
+INSERT INTO segments VALUES (vault(), nextval('word_numbers'), true, %s, %b) RETURNING number"""
 DOCUMENTS = "INSERT INTO segment_documents VALUES (vault(), %s, %s, %b, %b)"
 # An INSERT of arrays: PostgreSQL has no COPY into tables with row-level security.
 POSTINGS = """
@@ -45,9 +46,10 @@ def index(
     connection: Connection,
     changes: Sequence[IndexChange],
     ready: PreparedMemories | None = None,
-) -> None:
-    """Follow these changes of memories, which are written already. `ready`: what was prepared of
-    them, which is used where they are all new and the same."""
+) -> list[MadeSegment]:
+    """Follow these changes of memories, which are written already; returns the small segments that
+    were made. `ready`: what was prepared of them, which is used where they are all new and the
+    same."""
     changed = [change for change in changes if _words(change.before) != _words(change.after)]
     gone = [change.key for change in changed if change.before is not None]
     added = {change.key: change.after for change in changed if change.after is not None}
@@ -58,46 +60,54 @@ def index(
     for change in changed:
         if change.before is not None:
             counts.subtract(memory_tokens(change.before))
+    made: list[MadeSegment | None] = []
     if ready is not None and ready.ids == [memory.id for memory in added.values()]:
         counts.update(ready.vocabulary)
-        write_segment(connection, ready.indexes, [*added])
+        made.append(write_segment(connection, ready.indexes, [*added]))
     else:
         for some in parts(sorted(added.items()), AT_ONCE):
-            counts.update(_index(connection, dict(some)))
+            tokens, segment = _index(connection, dict(some))
+            counts.update(tokens)
+            made.append(segment)
     vocabulary.add_counts(connection, counts)
     vectors.follow(connection, changes)
+    return [one for one in made if one is not None]
 
 
 def _words(memory: Memory | None) -> list[str] | None:
     return None if memory is None else fields_of(memory)
 
 
-def _index(connection: Connection, memories: dict[int, Memory]) -> Counter[str]:
-    """Make a segment of new memories; returns how many hold each TF-IDF token."""
+def _index(
+    connection: Connection, memories: dict[int, Memory]
+) -> tuple[Counter[str], MadeSegment | None]:
+    """Make a segment of new memories; returns how many hold each TF-IDF token, and a small one."""
     fields = [fields_of(memory) for memory in memories.values()]
     if len(fields) <= FEW:
-        write_segment(connection, pack_few(fields), [*memories])
-        return Counter(token for one in memories.values() for token in memory_tokens(one))
+        tokens = Counter(token for one in memories.values() for token in memory_tokens(one))
+        return tokens, write_segment(connection, pack_few(fields), [*memories])
     made = prepared(fields)
-    write_segment(connection, made.indexes, [*memories])
-    return Counter(made.vocabulary)
+    return Counter(made.vocabulary), write_segment(connection, made.indexes, [*memories])
 
 
-def write_segment(connection: Connection, packed: Packed, keys: Sequence[int]) -> None:
-    """Write a segment of memories with these keys, ascending."""
+def write_segment(
+    connection: Connection, packed: Packed, keys: Sequence[int]
+) -> MadeSegment | None:
+    """Write a segment of memories with these keys, ascending; returns a small one."""
     documents = {name: documents_of(packed[name], keys) for name in WORDS}
     if len(keys) <= MOST_SMALL:
         content = [
             SegmentContent(own.tobytes(), lengths.tobytes(), packed[name].rows)
             for name, (own, lengths) in documents.items()
         ]
-        connection.execute(SMALL_SEGMENT, (len(keys), msgspec.msgpack.encode(content)))
-        return
+        encoded = msgspec.msgpack.encode(content)
+        return MadeSegment(connection.execute(SMALL_SEGMENT, (len(keys), encoded)), content)
     [(number,)] = connection.execute(NUMBER).fetchall()
     connection.execute(SEGMENT, (number, len(keys)))
     for name, words in WORDS.items():
         write_documents(connection, number, words, documents[name])
         write_rows(connection, number, words, packed[name].rows)
+    return None
 
 
 def write_documents(connection: Connection, number: int, words: int, documents: Documents) -> None:

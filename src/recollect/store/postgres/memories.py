@@ -72,6 +72,7 @@ class PostgresMemories:
     def find(self, ids: Sequence[str]) -> dict[str, Stored]:
         with self._database.reading() as connection:
             found = find_stored(connection, ids)
+            self._database.found().update({id: found.get(id) for id in ids})
         self.keys = self.keys if len(self.keys) < MOST_KEYS else {}
         self.keys.update((id, stored.key) for id, stored in found.items())
         return found

@@ -18,9 +18,6 @@ SELECT vault(), memory, %s, before FROM unnest(%s::bigint[], %s::bytea[]) AS t (
 LAST = """
 SELECT DISTINCT ON (memory) memory, before FROM versions
  WHERE vault = vault() AND memory = ANY(%s) ORDER BY memory, write DESC"""
-GROW = """
-UPDATE vaults SET history_bytes = history_bytes + %s, last_write = greatest(last_write, %s)
- WHERE key = vault()"""
 PURGE = """
 WITH removed AS (
     DELETE FROM versions WHERE vault = vault() AND memory = ANY(%(keys)s) RETURNING write, before
@@ -61,8 +58,8 @@ class VersionsRecord:
         self._connection.execute(PURGE, {"keys": keys, **sizes})
         self._connection.execute(NO_TARGET, (ids,))
 
-    def apply(self) -> None:
-        """Write the versions; nothing where nothing was changed."""
+    def apply(self) -> int:
+        """Write the versions, none where nothing was changed; returns how many bytes they take."""
         rows = {key: MADE for key, (before, _) in sorted(self._changed.items()) if before is None}
         changed = sorted(key for key in self._changed if key not in rows)
         last = dict[int, bytes](self._connection.execute(LAST, (changed,)) if changed else ())
@@ -72,7 +69,7 @@ class VersionsRecord:
             if made := difference(before, after, number_of(last.get(key, MADE)) + 1):
                 rows[key] = made
         if not rows:
-            return
+            return 0
         action, author, clock, reason, target, operation, undoes = self._change
         self.write = seq = self._last_write + 1
         first = operation.number if operation and operation.number is not None else seq
@@ -81,8 +78,7 @@ class VersionsRecord:
             (seq, first, to_micros(clock()), action, *author, reason, target, undoes),
         )
         self._connection.execute(INSERT, (seq, [*rows], [*rows.values()]))
-        size = WRITE_BYTES + sum(VERSION_BYTES + len(before) for before in rows.values())
-        self._connection.execute(GROW, (size, seq))
+        return WRITE_BYTES + sum(VERSION_BYTES + len(before) for before in rows.values())
 
     def committed(self) -> None:
         """Tell the operation its number, now that the write cannot be undone any more."""

@@ -38,6 +38,8 @@ from recollect.store.sqlite.segments.reader import (
 )
 
 if TYPE_CHECKING:
+    import psycopg
+
     from recollect.store.postgres.database import PostgresDatabase
     from recollect.store.postgres.pool import Connection
 
@@ -62,6 +64,13 @@ class SegmentContent(NamedTuple):
 
     def documents(self) -> Documents:
         return Documents(np.frombuffer(self.keys, KEY), np.frombuffer(self.lengths, DOCUMENT))
+
+
+class MadeSegment(NamedTuple):
+    """A small segment that this process has written: what will give its number, and its indexes."""
+
+    number: psycopg.Cursor[tuple[int]]
+    content: list[SegmentContent]
 
 
 class SmallIndex:
@@ -95,6 +104,13 @@ class WordSegments:
         """Drop what is in memory."""
         self._cache, self._held = SegmentCache(), ((), {})
 
+    def hold(self, made: Iterable[MadeSegment]) -> None:
+        """Have in memory what this process has written, so that it need not read it."""
+        held, small = self._held
+        new = {number: one.content for one in made for (number,) in one.number.fetchall()}
+        read = {number: [*map(SmallIndex, content)] for number, content in new.items()}
+        self._held = [*held, *new], {**small, **read}
+
     def current(self, connection: Connection, index: KeywordIndexName) -> SegmentedIndex | None:
         """The segments of an index; None where there are none."""
         found = self._current(connection, index)
@@ -122,7 +138,7 @@ class WordSegments:
         new = sorted(set(numbers).difference(held))
         rows = connection.execute(CONTENTS, (new,), binary=True).fetchall() if new else ()
         read = {
-            number: [SmallIndex(one) for one in read_contents(content)]
+            number: [*map(SmallIndex, read_contents(content))]
             for number, content in rows
             if content is not None
         }

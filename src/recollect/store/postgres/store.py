@@ -24,7 +24,7 @@ from recollect.store.postgres.merging import Merging
 from recollect.store.postgres.reviews import PostgresReviews
 from recollect.store.postgres.segments import WordSegments
 from recollect.store.postgres.topics import PostgresTopics
-from recollect.store.postgres.transactions import CHANGES
+from recollect.store.postgres.transactions import CHANGES, Growth
 from recollect.store.postgres.trash import PostgresTrash
 from recollect.store.postgres.usage import PostgresUsage
 from recollect.store.postgres.vectors import PostgresVectors
@@ -77,12 +77,16 @@ class PostgresStore:
     ) -> Iterator[Writing]:
         with self.database.writing(facts=True) as connection:
             writing = PostgresWriting(self.database, connection, change)
-            self.database.before_reads(writing.flush)
+
+            def finish() -> Growth:
+                if self.usage.due:
+                    self.usage.add_to(connection)
+                return writing.finish()
+
+            self.database.put_off(writing.flush, finish)
             yield writing
-            writing.finish()
-            if self.usage.due:
-                self.usage.add_to(connection)
         writing.versions.committed()
+        self._words.hold(writing.made)
         self.database.merging.wrote()
         if writing.grew:
             with self.database.aside() as connection:

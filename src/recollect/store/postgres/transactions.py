@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from recollect.store.base import KeywordIndexName
+from recollect.store.base import KeywordIndexName, Stored
 from recollect.store.postgres.errors import BUSY_SECONDS, SEARCH_SECONDS
 from recollect.store.postgres.migration import SCHEMA
 from recollect.store.postgres.pool import Connection
@@ -28,10 +28,12 @@ LOCK = """
 SELECT last_key, last_write, documents, extract(epoch FROM clock_timestamp())::float8,
        (SELECT max(number) FROM migrations)
   FROM vaults WHERE key = vault() FOR UPDATE"""
+WRITTEN = "INSERT INTO outcomes VALUES (vault(), %s)"
 DONE = """
-INSERT INTO outcomes VALUES (vault(), '{token}');
-UPDATE vaults SET changes = changes + 1 WHERE key = vault()
-RETURNING changes, history_bytes, last_write; COMMIT"""
+UPDATE vaults SET changes = changes + 1, last_key = greatest(last_key, %s),
+       last_write = greatest(last_write, %s), documents = documents + %s,
+       forgotten = forgotten + %s, history_bytes = history_bytes + %s
+ WHERE key = vault() RETURNING changes, history_bytes, last_write"""
 # What nearly every search and save asks, sent with the beginning of its transaction. Archived ones
 # are looked for by their index, whatever PostgreSQL expects of how many there are.
 FACTS = """
@@ -68,6 +70,16 @@ class VaultLock(NamedTuple):
     documents: int
 
 
+class Growth(NamedTuple):
+    """What a write adds to its vault: the numbers that it gave last, memories, bytes of history."""
+
+    last_key: int = 0
+    last_write: int = 0
+    documents: int = 0
+    forgotten: int = 0
+    history_bytes: int = 0
+
+
 class Facts(NamedTuple):
     """What a vault holds at one moment: live memories, the numbers of its segments, the last change
     that is logged for them, and whether any live memory is archived."""
@@ -100,7 +112,8 @@ class AfterWrites(Protocol):
 class OwnTransaction:
     """A thread's running transaction. `flush` writes what was put off, so that it is seen.
     `snapshot`: what is read in it cannot change. `facts`: those that still hold, where they were
-    read. `notes`: what an answer that is read in it has to tell."""
+    read; `found`: the memories that were read meanwhile. `finish` writes what is written once.
+    `notes`: what an answer that is read in it has to tell."""
 
     def __init__(
         self, connection: Connection, *, snapshot: bool, facts: Facts | None = None
@@ -109,7 +122,13 @@ class OwnTransaction:
         self.facts = facts
         self.notes: list[Degraded] = []
         self.flush: Callable[[], None] = lambda: None
+        self.finish: Callable[[], Growth] = Growth
+        self.found: dict[str, Stored | None] = {}
         self.snapshot = snapshot
+
+
+def commit(connection: Connection) -> None:
+    connection.execute("COMMIT")
 
 
 def last_row(connection: Connection, sql: str) -> Any:

@@ -22,6 +22,8 @@ from recollect.store.postgres.indexing import index
 from recollect.store.postgres.memories import find_stored
 from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.recording import VersionsRecord
+from recollect.store.postgres.segments import MadeSegment
+from recollect.store.postgres.transactions import Growth
 from recollect.store.prepared import PreparedMemories
 from recollect.times import to_micros
 from recollect.types import Memory
@@ -42,9 +44,6 @@ UPDATE = (
 # Without a version: that would keep the id of what was purged.
 UNLINK = "UPDATE memories SET superseded_by = '' WHERE vault = vault() AND superseded_by = ANY(%s)"
 GROWN, MANY = 2, 1_000  # reading fewer takes a millisecond
-COUNT = """
-UPDATE vaults SET last_key = %s, documents = documents + %s, forgotten = forgotten + %s
- WHERE key = vault()"""
 
 
 class PostgresWriting:
@@ -60,6 +59,7 @@ class PostgresWriting:
         self._after: dict[int, Stored | None] = {}
         self._purged: dict[int, str] = {}  # ids, by key
         self._documents = self._forgotten = 0
+        self.made: list[MadeSegment] = []
 
     @property
     def grew(self) -> bool:
@@ -72,6 +72,9 @@ class PostgresWriting:
     def find(self, ids: Iterable[str]) -> dict[str, Stored]:
         if not (asked := [*ids]):
             return {}
+        known = {} if self._after else self._database.found()
+        if known.keys() >= set(asked):
+            return {id: stored for id in asked if (stored := known[id]) is not None}
         self.flush()
         return find_stored(self._connection, asked)
 
@@ -168,18 +171,14 @@ class PostgresWriting:
         self._documents += sum((one.after is not None) - (one.before is not None) for one in live)
         self._forgotten += _forgotten(after.values()) - _forgotten(before.values())
         if live:
-            index(self._connection, live, prepared)
+            self.made += index(self._connection, live, prepared)
 
-    def finish(self) -> None:
+    def finish(self) -> Growth:
         """Write what is written once per transaction."""
-        with self._connection.pipeline():
-            self._finish()
-
-    def _finish(self) -> None:
         self.flush()
-        self.versions.apply()
-        if self._last_key != self._database.lock.last_key or self._documents or self._forgotten:
-            self._connection.execute(COUNT, (self._last_key, self._documents, self._forgotten))
+        size = self.versions.apply()
+        write = self.versions.write or 0
+        return Growth(self._last_key, write, self._documents, self._forgotten, size)
 
 
 def _values(stored: Stored) -> tuple[object, ...]:
