@@ -7,7 +7,8 @@ of the article for xquad: what remains is near); questions that a set marks as h
 `marked`. `--fit` fits the rules of `blend` on half of the questions, chosen by their ids, a
 translation with its original; results/evidence.json, which docs/quality.md shows, has the other
 half. Of the sets in HELD_OUT nothing is fitted, neither on their documents nor on their questions.
-Asked without a reranker: the verdict does not depend on it.
+Asked without a reranker: the verdict does not depend on it. `--model multilingual` does the same
+for the model for many languages and its rule `many`, on xquad and xquad-cross.
 """
 
 from __future__ import annotations
@@ -32,20 +33,21 @@ from recollect.evals.evaluation import Evaluation, opened
 from recollect.maths import logit
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
-from recollect.settings import Rerank, Settings
+from recollect.settings import Embedding, Rerank, Settings
 from recollect.stages.evidence import EvidenceRule, JudgeEvidence, Signs
 from recollect.types import Filter
 
 RECIPE = BUILT_IN["blend"]
 [RULE] = [stage for stage in RECIPE.stages if isinstance(stage, JudgeEvidence)]
-RESULTS = Path(__file__).parent / "results" / "evidence.json"
+RESULTS = Path(__file__).parent / "results"
 SETS = (
     "qed-nq", "xquad", "locomo", "chroma-chunking", "cranfield", "longmemeval-oracle-turns",
     "hotpotqa-1k", "cacm", "beam-100k",
 )  # fmt: skip
+MANY = ("xquad", "xquad-cross")  # the sets of many languages
 HELD_OUT = ("hotpotqa-1k", "cacm", "beam-100k")
 # Of the others' questions many documents of the set tell something, not only the judged ones.
-ONE_ANSWERS = ("qed-nq", "xquad", "locomo", "hotpotqa-1k")
+ONE_ANSWERS = ("qed-nq", *MANY, "locomo", "hotpotqa-1k")
 # Each question of xquad is there in every language, of which these have the Latin script.
 LATIN = ("de", "es", "ro", "tr", "vi")
 KINDS = ("answerable", "elsewhere", "taken out", "marked")
@@ -61,13 +63,14 @@ RIDGE = 0.01
 # Fewer questions of a set and kind do not count as much as those of the others.
 FEW = 20
 # Without vectors fewer would leave too many strong verdicts wrong.
-NONE_WRONG = {"seen": 0.025, "foreign": 0.025, "words": 0.05, "unread": 0.025}
+NONE_WRONG = {"seen": 0.025, "foreign": 0.025, "words": 0.05, "unread": 0.025, "many": 0.025}
 # What each rule weighs; the coverage as far as it stands out.
 WEIGHED = {
     "seen": ("coverage", "held", "cosine", "lead"),
     "foreign": ("coverage", "near", "known", "lead"),
     "words": ("coverage",),
     "unread": ("coverage",),
+    "many": ("coverage", "cosine", "lead"),
 }
 SIGN = {"coverage": "distinct"}
 
@@ -84,7 +87,7 @@ class Asked(NamedTuple):
 
     @property
     def held_out(self) -> bool:
-        original = self.id.partition("/")[2] if self.own_set == "xquad" else self.id
+        original = self.id.partition("/")[2] if self.own_set in MANY else self.id
         whole = not {self.set, self.own_set}.isdisjoint(HELD_OUT)
         return whole or _hash("half", original) % 2 == 1
 
@@ -97,6 +100,8 @@ class Asked(NamedTuple):
     def fits(self, rule: str) -> bool:
         """Whether the rule judges it, if only where there are no vectors."""
         first = self.signs[0]
+        if first.reads == "any" or rule == "many":
+            return first.reads == "any" and rule == "many"
         if first.reads == "nothing" or rule == "unread":
             return first.reads == "nothing" and rule == "unread"
         return rule == "words" or (
@@ -119,17 +124,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     parser.add_argument("--questions", type=int, default=300, help="of each set, at most")
-    parser.add_argument("--sets", nargs="*", default=SETS, help="only these sets")
+    parser.add_argument("--sets", nargs="*", help="only these sets")
+    parser.add_argument("--model", default="", help="the embedding model, if not the default")
     parser.add_argument("--kept", type=Path, help="a folder for what was asked, to fit again")
     parser.add_argument("--fit", action="store_true", help="print rules fitted on the other half")
     args = parser.parse_args()
     asked: list[Asked] = []
-    for name in args.sets:
+    for name in args.sets or (MANY if args.model else SETS):
         kept = args.kept and args.kept / f"{name}.json"
         if kept and kept.is_file():
             asked += msgspec.json.decode(kept.read_bytes(), type=list[Asked])
         elif (args.data / name).is_dir():
-            found = list(ask_all(args.data, name, args.questions))
+            found = list(ask_all(args.data, name, args.questions, args.model))
             print(f"{name}: {len(found)} asked", flush=True)
             if kept:
                 kept.parent.mkdir(parents=True, exist_ok=True)
@@ -141,13 +147,14 @@ def main() -> None:
         fit(asked)
         return
     found_json = msgspec.json.encode(report([one for one in asked if one.held_out]))
-    RESULTS.write_bytes(msgspec.json.format(found_json, indent=1) + b"\n")
+    file = RESULTS / f"evidence{args.model and '-'}{args.model}.json"
+    file.write_bytes(msgspec.json.format(found_json, indent=1) + b"\n")
 
 
 # Asking
 
 
-def ask_all(data: Path, name: str, count: int) -> Iterator[Asked]:
+def ask_all(data: Path, name: str, count: int, model: str) -> Iterator[Asked]:
     """Every kind of question of one set."""
     folder = data / name
     count *= 2 if name == "xquad" else 1  # in twelve languages
@@ -157,7 +164,7 @@ def ask_all(data: Path, name: str, count: int) -> Iterator[Asked]:
     chosen = sorted(scored, key=lambda question: _hash("choice", question.id))[:count]
     places = [one for one in chosen if name != "xquad" or one.group == "en"]
     recipe = msgspec.structs.replace(RECIPE, stages=tuple(map(_recording, RECIPE.stages)))
-    with _vault(folder, dataset, frozenset()) as bench:
+    with _vault(folder, dataset, frozenset(), model) as bench:
         yield from (_asked(bench, recipe, one, "answerable") for one in chosen)
         for other, question in _of_others(data, name, count):
             where = bench.filter(places[_hash("where", question.id) % len(places)])
@@ -170,7 +177,7 @@ def ask_all(data: Path, name: str, count: int) -> Iterator[Asked]:
         )
     for part in (0, 1) if name in ONE_ANSWERS else ():
         gone = _taken_out(dataset, chosen, part)
-        with _vault(folder, dataset, gone) as bench:
+        with _vault(folder, dataset, gone, model) as bench:
             for question in chosen:
                 if gone.issuperset(_answers(dataset, question)):
                     yield _asked(bench, recipe, question, "taken out")
@@ -183,10 +190,13 @@ def _recording(stage: Any) -> Any:
 
 
 @contextmanager
-def _vault(folder: Path, dataset: Dataset, gone: frozenset[str]) -> Iterator[Evaluation]:
+def _vault(
+    folder: Path, dataset: Dataset, gone: frozenset[str], model: str
+) -> Iterator[Evaluation]:
     """The set's documents in a vault, without some; what asks no reranker asks no deadline."""
     cache = Cache(cache_folder(os.environ) / "eval.db")
-    with opened(folder, Settings(rerank=Rerank(provider="none")), os.environ, cache) as bench:
+    settings = Settings(embedding=Embedding(model=model), rerank=Rerank(provider="none"))
+    with opened(folder, settings, os.environ, cache) as bench:
         for id in gone:
             del bench.dataset.documents[id]
         bench.prepare(_quiet, vectors=True)
@@ -211,7 +221,8 @@ def _asked(
 
 def _of_others(data: Path, name: str, count: int) -> Iterator[tuple[str, Question]]:
     """Questions in English of the other sets, as many of each."""
-    others = [other for other in SETS if other != name and (data / other).is_dir()]
+    own = MANY if name in MANY else (name,)  # the same passages
+    others = [other for other in SETS if other not in own and (data / other).is_dir()]
     for other in others:
         questions = load(data / other).scored
         if other == "xquad":
@@ -223,7 +234,7 @@ def _of_others(data: Path, name: str, count: int) -> Iterator[tuple[str, Questio
 
 def _taken_out(dataset: Dataset, chosen: Sequence[Question], part: int) -> frozenset[str]:
     """The documents that answer half of the questions; of xquad, whole articles."""
-    if dataset.name == "xquad":  # five paragraphs of an article follow each other
+    if dataset.name in MANY:  # five paragraphs of an article follow each other
         articles = {id: str(int(id.partition("/")[2]) // 5) for id in dataset.documents}
         return frozenset(id for id, name in articles.items() if _hash("part", name) % 2 == part)
     gone = [one for one in chosen if _hash("part", one.id) % 2 == part]
@@ -265,6 +276,8 @@ def fit(asked: Sequence[Asked]) -> None:
     for name, weighed in WEIGHED.items():
         way = WAYS[name in ("words", "unread")]
         rows = [one for one in known if one.fits(name)]
+        if not rows:
+            continue  # the rules of another model
         cells = [(one.set, one.kind) for one in rows]
         kinds = Counter((set, kind == "answerable") for set, kind in {*cells})
         sizes = Counter(cells)

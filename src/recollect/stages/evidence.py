@@ -32,8 +32,9 @@ SUPPORT = 0.5
 DIGITS = 4
 
 
-# What an English model can read of a query: its language, its letters, nothing.
-Reads = Literal["language", "letters", "nothing"]
+# What an English model can read of a query: its language, its letters, nothing. A model for many
+# languages reads any.
+Reads = Literal["language", "letters", "nothing", "any"]
 
 
 class Signs(NamedTuple):
@@ -42,7 +43,7 @@ class Signs(NamedTuple):
     Of the query's words, by rarity: the share that it holds (`coverage`), how far that stands out
     from the other candidates (`distinct`), the share that it holds close together (`near`), how
     many of the rarest they are worth (`held`), the share that anything holds (`known`). Then the
-    cosine, where one counts, how far it stands out, and how well an English model reads the query.
+    cosine, where one counts, how far it stands out, and how well the model reads the query.
     """
 
     coverage: float
@@ -77,7 +78,8 @@ class EvidenceRule(Struct, frozen=True, forbid_unknown_fields=True):
 class JudgeEvidence(Stage, frozen=True, tag="evidence"):
     """Judges the best candidates of fusion, and the best counts. The rule is `seen` for a query in
     English and a candidate with a cosine that counts, `foreign` for one in another language,
-    `words` without such a cosine, and `unread` for a query in other letters than Latin. A candidate
+    `words` without such a cosine, and `unread` for a query in other letters than Latin; for a query
+    in any language it is `many` where the cosine is of a model in `many_with`. A candidate
     that holds every word of the query has at least the confidence `complete`. From `strong` on the
     evidence is strong, under `weak` there is none; nothing is dropped for it.
 
@@ -94,11 +96,13 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
     foreign: EvidenceRule
     words: EvidenceRule
     unread: EvidenceRule
+    many: EvidenceRule
     complete: Share = 0.95
     opinion: Weight = 0.0
     strong: Share = 0.9
     weak: Share = 0.2
     fitted_with: tuple[str, ...] = ()
+    many_with: tuple[str, ...] = ()
     name: str = "evidence"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
@@ -127,7 +131,10 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
             context.understanding, whole_words(context.understanding.timeless), texts
         )
         reads = reading(context.search.query)
-        cosines = context.cosines(ids) if reads != "nothing" and self._sees(context) else {}
+        if context.vectors_answered and _is_of(context.embedder, self.many_with):
+            reads = "any"
+        sees = reads == "any" or (reads != "nothing" and self._sees(context))
+        cosines = context.cosines(ids) if sees else {}
         usual = background(held.shares)
         usual_cosine = background([hit.score for hit in context.by_vectors()][:NEAREST])
         known = held.known
@@ -158,7 +165,7 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
         elif signs.cosine is None:
             rule = self.words
         else:
-            rule = self.seen if signs.reads == "language" else self.foreign
+            rule = {"language": self.seen, "any": self.many}.get(signs.reads, self.foreign)
         found = rule.confidence(signs)
         return max(found, self.complete) if signs.coverage >= 1 else found
 
@@ -174,7 +181,11 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
         return context.vectors_answered and self._knows(context.embedder)
 
     def _knows(self, model: Embedder | Reranker) -> bool:
-        return any(name in model.identity for name in self.fitted_with)
+        return _is_of(model, self.fitted_with)
+
+
+def _is_of(model: Embedder | Reranker, names: Sequence[str]) -> bool:
+    return any(name in model.identity for name in names)
 
 
 def background(shares: Sequence[float]) -> float:

@@ -14,6 +14,7 @@ from recollect.context import SearchContext
 from recollect.errors import ProviderError
 from recollect.ingest.draft import complete, draft
 from recollect.pipeline import run
+from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
 from recollect.stages.evidence import EvidenceRule, JudgeEvidence, Signs, background, reading
 from recollect.stages.rerank_interpolation import RerankInterpolation
@@ -72,7 +73,11 @@ class StopsAfter:
 
 
 def answered(
-    folder: Path, query: str, cosine: float, rerankers: Sequence[StopsAfter | None]
+    folder: Path,
+    query: str,
+    cosine: float,
+    rerankers: Sequence[StopsAfter | None],
+    recipe: Recipe = RECIPE,
 ) -> Iterator[Response]:
     """The query asked of the harbour's vault with each reranker: of its memories the third has this
     cosine, the others have 0.3."""
@@ -87,7 +92,7 @@ def answered(
     store.vectors.put(IDENTITY, 2, list(zip(keys, rows, strict=True)))
     for reranker in rerankers:
         models = PlannedModels([1.0, 0.0], reranker, budget_ms=60_000)
-        yield run(RECIPE, Search(query=query, now=NOW), store=store, models=models)
+        yield run(recipe, Search(query=query, now=NOW), store=store, models=models)
     store.close()
 
 
@@ -110,6 +115,18 @@ def test_the_verdict_is_the_same_however_far_the_reranker_came(
     }[verdict]  # fmt: skip
     assert all(least <= (one.confidence or 0.0) <= most for one in (off, *others))
     assert len({one.confidence for one in others}) > 1  # it is sharpened
+
+
+@pytest.mark.parametrize("query", ["クレーンを修理したのは誰ですか", "wer hat den Kran repariert"])
+@pytest.mark.parametrize(("cosine", "verdict"), [(0.9, "strong"), (0.32, "none")])
+def test_a_model_for_many_languages_is_believed_in_any_of_them(
+    tmp_path: Path, query: str, cosine: float, verdict: str
+) -> None:
+    """The question shares no word with what answers it."""
+    many = structs.replace(RULE, many_with=("toy",))
+    recipe = structs.replace(BLEND, stages=(*BLEND.stages[:-1], many))
+    [found] = answered(tmp_path, query, cosine, [None], recipe)
+    assert found.evidence == verdict
 
 
 def test_an_order_that_the_reranker_turned_round_has_the_same_verdict(search_at: At) -> None:
