@@ -67,7 +67,7 @@ def joined_documents(sources: Sequence[Segment]) -> tuple[Documents, list[Number
 def joined_rows(read: ReadBehind, numbers: Sequence[Numbers]) -> Iterator[list[Row]]:
     """The rows of the joined index, some at a time, where documents have these new numbers."""
     for names, found in occurrences(read, numbers):
-        yield list(encoded(names, in_order(found)))
+        yield encoded(names, in_order(found))
 
 
 def occurrences(

@@ -79,6 +79,16 @@ def sums(numbers: Numbers, sizes: Numbers) -> Numbers:
     return found
 
 
+def ordered(numbers: Numbers, below: int) -> Numbers:
+    """The order of numbers that are all below another, equal ones as they stand. Numpy counts where
+    there are 16 bits, which takes a sixth of the time of comparing."""
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    if below > 1 << 16:
+        above = (numbers >> 16).astype(np.uint16)
+        order = order[np.argsort(above[order], kind="stable")]
+    return order
+
+
 def in_pieces(texts: Sequence[str]) -> tuple[list[str], TokenizedTexts]:
     """The different pieces, and the texts as their numbers."""
     numbers: dict[str, int] = {}
@@ -117,19 +127,30 @@ def _distinct(raw: bytes, first: Numbers, lengths: Numbers) -> tuple[Numbers, Nu
     for at, those in _by_word(lengths):
         mixed = (hashes[those] ^ _masked(words[first[those] + at], lengths[those] - at)) * MIXING
         hashes[those] = mixed ^ mixed >> np.uint64(29)
-    # The hash above and the place below: sorting is far quicker than finding the order.
-    low = np.uint64(len(first).bit_length())
-    ordered = np.sort(hashes >> low << low | np.arange(len(first), dtype=np.uint64))
-    order = (ordered & ((np.uint64(1) << low) - np.uint64(1))).astype(np.int64)
-    ordered >>= low
-    new = np.ones(len(first), np.bool_)
-    new[1:] = ordered[1:] != ordered[:-1]
-    number = np.empty(len(first), np.int64)
-    number[order] = np.cumsum(new) - 1
-    example = order[new]
+    number, example = _numbered(hashes)
     if _same(words, first, lengths, example[number]):
         return number, example
     return _looked_up(raw, first, lengths)
+
+
+def _numbered(hashes: Words) -> tuple[Numbers, Numbers]:
+    """A number for each hash, the same for the same one, and for each number a place where it is.
+    All are put into a table by some of their bits: who finds its own hash there is done, the others
+    try again with other bits. That takes a fraction of the time of sorting them."""
+    places = left = np.arange(len(hashes))
+    found = np.empty_like(places)  # for all that have one hash, the same place
+    mixed = hashes
+    while len(left):
+        bits = len(left).bit_length() + 1
+        slots = (mixed >> np.uint64(64 - bits)).astype(np.int64)
+        table = np.empty(1 << bits, np.int64)
+        table[slots] = left
+        there = table[slots]
+        other = hashes[there] != hashes[left]
+        found[left] = there
+        left, mixed = left[other], mixed[other] * MIXING
+    first = found == places
+    return (np.cumsum(first) - 1)[found], np.flatnonzero(first)
 
 
 def _same(words: Words, first: Numbers, lengths: Numbers, other: Numbers) -> bool:

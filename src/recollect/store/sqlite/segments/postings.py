@@ -10,8 +10,9 @@ then column. Numbers are little-endian and take as many bytes as the largest of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,11 +134,11 @@ def read_places(count: int, bits: int, postings: bytes, places: bytes) -> Places
     return Places(documents, of_column, np.frombuffer(places, UNSIGNED[layout(bits).places]))
 
 
-def encoded(tokens: Sequence[str], occurrences: Occurrences) -> Iterator[Row]:
+def encoded(tokens: Sequence[str], occurrences: Occurrences) -> list[Row]:
     """The row of each token that occurs; a token's number is its place in `tokens`."""
     numbers, (documents, columns, positions) = occurrences
     if not len(numbers):
-        return
+        return []
     # A cell is what a document has of a token in one column.
     cells = _begins(numbers, documents, columns)
     times = np.diff(cells, append=len(numbers))
@@ -159,27 +160,35 @@ def encoded(tokens: Sequence[str], occurrences: Occurrences) -> Iterator[Row]:
     first = cells[first_cell]
     gaps = np.diff(documents[cells[postings]], prepend=0)
     gaps[first_posting] = documents[first]
-    by_gap, by_times, by_position = map(_in_widths, (gaps, wide, positions))
-    for token, count, column_bits, posting, start, size, begin, end, gap, width, place_width in zip(
-        cell_tokens[first_cell].tolist(), counts.tolist(), bits.tolist(), first_posting.tolist(),
-        starts.tolist(), sizes.tolist(), first.tolist(), [*first[1:].tolist(), len(numbers)],
-        _widths(np.maximum.reduceat(gaps, first_posting)),
-        _widths(np.maximum.reduceat(times, first_cell)),
-        _widths(np.maximum.reduceat(positions, first)), strict=True,
-    ):  # fmt: skip
-        widths = gap | width << WIDTH_BITS | place_width << 2 * WIDTH_BITS
-        yield (
-            tokens[token],
-            count,
-            column_bits | widths << COLUMN_BITS,
-            by_gap[gap][gap * posting : gap * (posting + count)]
-            + by_times[width][width * start : width * (start + size)],
-            by_position[place_width][place_width * begin : place_width * end],
+    by_gap, gaps_of = _parts(gaps, first_posting)
+    by_times, times_of = _parts(wide, starts)
+    by_position, positions_of = _parts(positions, first)
+    widths = by_gap | by_times << WIDTH_BITS | by_position << 2 * WIDTH_BITS
+    return [
+        *zip(
+            map(tokens.__getitem__, cell_tokens[first_cell].tolist()),
+            counts.tolist(),
+            (bits | widths << COLUMN_BITS).tolist(),
+            map(add, gaps_of, times_of),
+            positions_of,
+            strict=True,
         )
+    ]
 
 
-def _in_widths(numbers: Numbers) -> dict[int, bytes]:
-    return {width: numbers.astype(UNSIGNED[width]).tobytes() for width in WIDTHS}
+def _parts(numbers: Numbers, begins: Numbers) -> tuple[Numbers, list[bytes]]:
+    """How many bytes each number takes in the part that begins at each of these places, and the
+    parts in so many bytes."""
+    largest = np.maximum.reduceat(numbers, begins)
+    widths = np.array(WIDTHS)[np.searchsorted([1 << 8, 1 << 16], largest, "right")]
+    known = {width: numbers.astype(UNSIGNED[width]).tobytes() for width in WIDTHS}
+    ends = np.append(begins[1:], len(numbers))
+    return widths, [
+        known[width][begin:end]
+        for width, begin, end in zip(
+            widths.tolist(), (begins * widths).tolist(), (ends * widths).tolist(), strict=True
+        )
+    ]
 
 
 def _begins(*sorted_by: Numbers) -> NDArray[np.intp]:
@@ -189,9 +198,3 @@ def _begins(*sorted_by: Numbers) -> NDArray[np.intp]:
     for values in sorted_by:
         new[1:] |= values[1:] != values[:-1]
     return np.flatnonzero(new)
-
-
-def _widths(largest: Numbers) -> list[int]:
-    """How many bytes numbers up to these take."""
-    which = np.searchsorted([1 << 8, 1 << 16], largest, "right")
-    return [WIDTHS[number] for number in which.tolist()]

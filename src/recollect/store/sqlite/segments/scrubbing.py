@@ -63,7 +63,7 @@ def _scrub(database: Database, segment: Segment, *, patient: bool) -> None:
                 for row in connection.execute(TOKEN, (number, words, names[token]))
             ]
             remove_tokens(connection, number, words, before)
-            write_rows(connection, number, words, [*encoded(names, in_order(rest))])
+            write_rows(connection, number, words, encoded(names, in_order(rest)))
     # A dead document without a word needs no second look.
     lengths = np.where(dead, 0, segment.lengths).astype(np.uint32)
     with database.writing(patient=patient) as connection:
