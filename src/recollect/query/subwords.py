@@ -85,20 +85,23 @@ def subwords(text: str) -> list[str]:
     """
     found: list[str] = []
     for stretch in _stretches(_normal(text)):
-        known = _tokens_of if len(stretch) <= LONGEST_KNOWN else _tokens_of.__wrapped__
-        found += known(stretch)
+        found += _known_tokens(stretch)
     return found
 
 
 def subwords_by_piece(pieces: Sequence[str]) -> tuple[list[Sequence[str]], list[int]]:
     """The extra tokens of each of many pieces, which have no blank in them. And the numbers of
     those whose texts have to be read as a whole: of scripts that put no space between words."""
-    telling = {*_stretches(" ".join([piece for piece in pieces if piece.isascii()]))}
+    plain = [piece for piece in pieces if piece.isascii()]
+    # Accents alone change nothing, but other patterns read them.
+    accented = [piece for piece in pieces if not piece.isascii() and _is_accented(piece)]
+    telling = {*_stretches(" ".join(plain)), *_stretches(" ".join(accented))}
+    joined = {*plain, *accented}
     found: list[Sequence[str]] = []
     unspaced: list[int] = []
     for number, piece in enumerate(pieces):
-        if piece.isascii():
-            found.append(_tokens_of.__wrapped__(piece) if piece in telling else ())
+        if piece in joined:
+            found.append(_known_tokens(piece) if piece in telling else ())
             continue
         found.append(subwords(piece))
         if found[-1] and unspaced_runs(piece):
@@ -225,6 +228,12 @@ def _normal(text: str) -> str:
     return _blank().sub("", normal) if _letters(normal) == "all" else normal
 
 
+def _is_accented(piece: str) -> bool:
+    """Whether a piece is of letters that are read like ASCII, as they are."""
+    normal = "\u200b" not in piece and unicodedata.is_normalized("NFKC", piece)
+    return normal and _letters(piece) == "spaced"
+
+
 def _stretches(text: str) -> list[str]:
     """What stands between blanks, where there is something to see in it."""
     hint = _hint(_letters(text))
@@ -272,6 +281,10 @@ def _inner_words(word: str) -> tuple[str, ...]:
     if len(found) > 1 and found[0] == "v" and "." in found[1]:
         del found[0]
     return tuple(found)
+
+
+def _known_tokens(stretch: str) -> tuple[str, ...]:
+    return (_tokens_of if len(stretch) <= LONGEST_KNOWN else _tokens_of.__wrapped__)(stretch)
 
 
 @lru_cache(MOST_KNOWN)
