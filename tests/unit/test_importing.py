@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ import pytest
 from recollect import Recollect, worker_processes
 from recollect.engine import import_batches
 from recollect.engine.importing import Imported
+from recollect.engine.redaction import Redaction
 from recollect.ingest.jsonl import RawLine, raw_lines
-from recollect.settings import Embedding, Rerank, Settings
+from recollect.settings import Embedding, Rerank, Secrets, Settings
 from recollect.store.sqlite.segments import buffer
 from recollect.store.sqlite.segments.background import BackgroundMerging
 from worker_calls import CallsHere
@@ -89,6 +91,37 @@ def test_a_large_import_does_what_a_small_one_does(
     assert large == imported(tmp_path / "small.db", raw, **options)
     assert again == imported(tmp_path / "small.db", raw, **options)
     assert large[1]["problems"] == []
+
+
+ODD = (
+    f"ghp_{'aB3dE5fG7hI9' * 3}|plain words|password = hunter2hunter2X|FileSyncService|İstanbul KEY|"
+    f"<redact>mine</redact>|-----BEGIN it|docker login here|{'w' * 30} cio|ΟΔΥΣΣΕΥΣ token|東京"
+).split("|")
+
+
+@pytest.mark.parametrize("patterns", [{}, {"mine": "plain"}])
+def test_lines_made_ready_together_are_those_made_ready_one_by_one(
+    patterns: dict[str, str],
+) -> None:
+    """Suspects are found among the pieces of all; what the indexes hold is without secrets, too."""
+    chance = Random(5)
+    redaction = Redaction(Secrets(patterns=patterns))
+    names = ("title", "text", "context", "details", "project", "path", "domain", "id")
+    drafts = [
+        {"text": f"note {number}", "tags": chance.choices(ODD, k=number % 3)}
+        | {name: chance.choice(ODD) for name in chance.choices(names, k=2)}
+        for number in range(300)
+    ]
+    feedback = {"query": ODD[0], "id": "x", "accepted": True, "at": "2026-01-01T00:00:00Z"}
+    raw = [json.dumps(line).encode() for line in [*drafts, {"feedback": feedback}, {"odd": 1}]]
+    some = [RawLine(number, text) for number, text in enumerate(raw, start=1)]
+    together = import_batches.ready_made(redaction, True, some)
+    alone = import_batches.cleaned(redaction, True, some).lines
+    assert together.lines == alone
+    assert any(found for _, found in alone)
+    assert any("secret" in line.reason for line, _ in alone)
+    again = import_batches.ready_made(redaction, False, [line for line, _ in alone])
+    assert together.prepared == again.prepared
 
 
 def test_workers_make_an_import_ready(tmp_path: Path) -> None:

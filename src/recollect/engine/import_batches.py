@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 
-from recollect.engine.redaction import Redaction
+from recollect.engine.redaction import TEXTS, Redaction
 from recollect.errors import UserError
 from recollect.ingest.draft import Draft, complete
 from recollect.ingest.ids import made_id
@@ -16,7 +16,6 @@ from recollect.ingest.jsonl import Line, RawLine, parsed
 from recollect.parts import parts
 from recollect.store.base import SEGMENTS_FROM
 from recollect.store.prepared import PreparedMemories
-from recollect.types import Memory
 
 # Long enough to be quick, short enough that other writers wait little.
 IMPORT_BATCH = 2000
@@ -70,16 +69,32 @@ def cleaned(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line])
 
 
 def ready_made(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line]) -> Batch:
-    """The lines, and what a store needs of their memories: most of the work of an import."""
+    """The lines, and what a store needs of their memories: most of the work of an import. A
+    memory is looked at by itself only where one of its pieces may be of a secret."""
     from recollect.store.sqlite.segments import packing  # noqa: PLC0415  start-up time: numpy
 
-    found = cleaned(redaction, redact, lines).lines
-    live = (line.draft for line, _ in found if line.draft and line.forgotten_at is None)
-    return Batch(found, packing.prepared(packing.fields_of(_memory(draft)) for draft in live))
+    def row_of(draft: Draft) -> Sequence[str]:
+        return packing.fields_of(complete(draft, draft.id or made_id(draft.fields), None, ANY_TIME))
 
-
-def _memory(draft: Draft) -> Memory:
-    return complete(draft, draft.id or made_id(draft.fields), None, ANY_TIME)
+    read = [parsed(line) for line in lines]
+    live = [line.draft for line in read if line.draft and line.forgotten_at is None]
+    memories = packing.split(map(row_of, live))
+    suspect = memories.having(redaction.suspect_pieces(memories.pieces)) if redact else set()
+    unseen = {*TEXTS} - {*packing.FIELDS}
+    changes: dict[int, Sequence[str] | None] = {}
+    found: list[Cleaned] = []
+    row = -1
+    for line in read:
+        is_live = line.draft is not None and line.forgotten_at is None
+        row += is_live
+        if is_live and row not in suspect and not any(map(live[row].fields.get, unseen)):
+            found.append((line, {}))
+            continue
+        found.append(_cleaned(redaction, line, redact=redact))
+        draft = found[-1][0].draft
+        if is_live and draft is not line.draft:
+            changes[row] = None if draft is None else row_of(draft)
+    return Batch(found, packing.prepared(memories.changed(changes) if changes else memories))
 
 
 def _cleaned(redaction: Redaction, line: Line, *, redact: bool) -> Cleaned:

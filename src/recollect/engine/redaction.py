@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,11 @@ class Redaction:
         from recollect.secrets.redaction import redact_draft  # noqa: PLC0415  start-up time
 
         return redact_draft(draft, self._patterns)
+
+    def suspect_pieces(self, pieces: Sequence[str]) -> Collection[int]:
+        """The numbers of those pieces, which have no blank in them, that may be of a secret. Where
+        a draft has none of them, `of_draft` changes nothing."""
+        return self._patterns.suspect_pieces(pieces) if self._settings.redact else ()
 
     def of_memory(self, memory: Memory) -> tuple[Mapping[str, Any], Mapping[str, int]]:
         """The fields of a memory that hold secrets, without them, and how many of each kind there

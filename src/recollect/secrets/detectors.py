@@ -12,7 +12,7 @@ import re
 import string
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
 from recollect.types import Span
 
@@ -99,12 +99,12 @@ def spans(detector: Detector, text: str, low: str) -> Iterator[Span]:
 
 def _places(detector: Detector, text: str, low: str) -> list[int]:
     """The places where a pattern is worth trying."""
-    found = [at for needle in detector.needles for at in _all(text, needle)]
-    found += (at for word in detector.words for at in _all(low, word))
+    found = [at for needle in detector.needles for at in all_places(text, needle)]
+    found += (at for word in detector.words for at in all_places(low, word))
     return sorted(found)
 
 
-def _all(text: str, needle: str) -> Iterator[int]:
+def all_places(text: AnyStr, needle: AnyStr) -> Iterator[int]:
     at = text.find(needle)
     while at >= 0:
         yield at

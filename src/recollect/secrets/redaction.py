@@ -9,13 +9,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
 from recollect.errors import UserError
 from recollect.ingest.draft import CHOICES, Draft
 from recollect.secrets.assignments import ASSIGNMENTS
-from recollect.secrets.detectors import Detector, compiled, has_long_word, lowered, of_group, spans
+from recollect.secrets.detectors import (
+    LONG_WORD,
+    Detector,
+    all_places,
+    compiled,
+    has_long_word,
+    lowered,
+    of_group,
+    spans,
+)
 from recollect.secrets.encoded import DECODED
 from recollect.secrets.formats import BLOCKS, TOKENS
 from recollect.secrets.prefixes import PREFIXED
@@ -86,6 +96,20 @@ class SecretPatterns:
                 return True
         return False
 
+    def suspect_pieces(self, pieces: Sequence[str]) -> set[int]:
+        """The numbers of those pieces, which have no blank in them, that make a text deserve a
+        closer look. In many texts the same pieces come again and again, so this takes a fraction
+        of the time of looking at each text."""
+        if self._custom:
+            return {*range(len(pieces))}
+        joined = " ".join(pieces)
+        long = (at for at, piece in enumerate(pieces) if len(piece) >= len(LONG_WORD))
+        return {
+            *(at for at in long if has_long_word(pieces[at])),
+            *_holding(joined, chain.from_iterable(SUSPECT.values())),
+            *_holding(joined.lower(), SUSPECT_WORDS),
+        }
+
     def worth_trying(self, text: str) -> list[Detector | CustomPattern]:
         """The patterns that may match the text, in order."""
         low = text.lower()
@@ -105,6 +129,18 @@ class SecretPatterns:
         one."""
         names = dict.fromkeys([MARKED, UNCLOSED, *(pattern.name for pattern in self.every)])
         return re.compile(rf"(\[redacted: (?:{'|'.join(map(re.escape, names))})\])")
+
+
+def _holding(pieces: str, needles: Iterable[str]) -> Iterator[int]:
+    """The numbers of those pieces, which stand between blanks, that hold the first word of a
+    needle."""
+    raw = pieces.encode(errors="replace")
+    starts = (needle.split()[0].encode() for needle in needles)
+    at = number = 0
+    for place in sorted(chain.from_iterable(all_places(raw, start) for start in starts)):
+        number += raw.count(b" ", at, place)
+        at = place
+        yield number
 
 
 def _places_by(needles: Sequence[Sequence[str]]) -> dict[str, set[int]]:
@@ -183,7 +219,7 @@ def redact_draft(draft: Draft, patterns: SecretPatterns = BUILT_IN) -> tuple[Dra
     tags = fields.get("tags", ())
     if not suspects and not any(map(patterns.suspect, tags)):
         return draft, {}
-    if redacted(suspects.get("id", ""), patterns)[1]:
+    if "id" in suspects and redacted(suspects["id"], patterns)[1]:
         raise UserError("The id holds what looks like a secret; give another one.")
     counts: Counter[str] = Counter()
     changed: dict[str, object] = {}

@@ -6,8 +6,10 @@ It needs no vault: an import packs in processes beside its own, and sends what `
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
+from typing import NamedTuple
 
 import apsw
 import numpy as np
@@ -33,12 +35,51 @@ from recollect.types import Memory
 FIELDS = (*COLUMNS["stemmed"], "details")  # of a memory, as the view `indexed` has them
 SEMANTIC_FIELDS = [FIELDS.index(name) for name in ("title", "text", "context", "tags")]
 SUBWORD_FIELDS = [FIELDS.index(name) for name in subwords.FIELDS]
+TAGS = FIELDS.index("tags")
+_fields = attrgetter(*FIELDS)
 # A token for every tokenizer, and hardly in any text. It stands between texts that are cut
 # together: a call takes longer than most texts.
 BETWEEN = "\U000fdcba"
 TOGETHER = 4096  # texts: their tokens take some megabytes
 
 Mask = NDArray[np.bool_]
+
+
+class SplitMemories(NamedTuple):
+    """Memories, each given by its FIELDS in order; every piece of them, and their fields as numbers
+    of pieces."""
+
+    rows: list[Sequence[str]]
+    pieces: list[str]
+    texts: TokenizedTexts
+
+    def having(self, pieces: Collection[int]) -> set[int]:
+        """The memories that have one of these pieces."""
+        marked = np.zeros(len(self.pieces), np.bool_)
+        marked[[*pieces]] = True
+        return {*(np.flatnonzero(self.texts.having(marked)) // len(FIELDS)).tolist()}
+
+    def changed(self, changes: Mapping[int, Sequence[str] | None]) -> SplitMemories:
+        """These memories, some of them otherwise, and some left out, of which there is None."""
+        new = split(row for row in changes.values() if row is not None)
+        rows = [*self.rows, *new.rows]
+        moved = iter(range(len(self.rows), len(rows)))
+        at_end = {at: next(moved) for at, row in changes.items() if row is not None}
+        which = [
+            at_end.get(at, at) for at in range(len(self.rows)) if changes.get(at, "") is not None
+        ]
+        pieces = (self.texts.tokens, new.texts.tokens + len(self.pieces))
+        counts = (self.texts.counts, new.texts.counts)
+        texts = TokenizedTexts(np.concatenate(pieces), np.concatenate(counts))
+        fields = np.array(which, np.int64)[:, None] * len(FIELDS) + np.arange(len(FIELDS))
+        return SplitMemories(
+            [rows[at] for at in which], self.pieces + new.pieces, texts.taken(fields.ravel())
+        )
+
+
+def split(memories: Iterable[Sequence[str]]) -> SplitMemories:
+    rows = list(memories)
+    return SplitMemories(rows, *in_pieces([*chain.from_iterable(rows)]))
 
 
 def pack(memories: Iterable[Sequence[str]]) -> Packed:
@@ -48,18 +89,21 @@ def pack(memories: Iterable[Sequence[str]]) -> Packed:
 
 def fields_of(memory: Memory) -> list[str]:
     """The FIELDS of a memory."""
-    return [" ".join(memory.tags) if name == "tags" else getattr(memory, name) for name in FIELDS]
+    fields = [*_fields(memory)]
+    fields[TAGS] = " ".join(memory.tags)
+    return fields
 
 
-def prepared(memories: Iterable[Sequence[str]], *, counting: bool = True) -> PreparedMemories:
+def prepared(
+    memories: Iterable[Sequence[str]] | SplitMemories, *, counting: bool = True
+) -> PreparedMemories:
     """What a write of these memories needs, each given by its FIELDS in order: every index over
     them, and how many hold each TF-IDF token, unless that is not counted."""
     connection = apsw.Connection(":memory:")  # the tokens depend on no vault
     words, stems, parts = (
         Numbering(connection, index) for index in ("plain", "stemmed", "subwords")
     )
-    rows = list(memories)
-    pieces, texts = in_pieces([*chain.from_iterable(rows)])
+    rows, pieces, texts = memories if isinstance(memories, SplitMemories) else split(memories)
     plain = words.cut(pieces)
     stemmed = texts.spelled(by_stem(plain, pieces, words, stems))
     every = np.ones(len(rows), np.bool_)
