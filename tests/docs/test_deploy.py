@@ -21,6 +21,7 @@ from http_server import API, Server, serving
 
 from recollect.interfaces.cli.commands import COMMANDS
 from recollect.settings_reading import load_settings, setting_keys, variable_of
+from recollect.store.postgres.migration import migrations
 
 DEPLOY = ROOT / "deploy"
 FILES = sorted(file for file in DEPLOY.rglob("*") if file.is_file())
@@ -157,3 +158,10 @@ def test_dashboard_and_alerts_ask_for_what_the_server_counts(server: Server) -> 
             wanted = set(label.split(", ")) - {"le"}
             assert wanted <= set(re.findall(r"[{,](\w+)=", text)) | {"part"}, query
     assert 'stage="total"' in text
+
+
+def test_the_guide_for_teams_lists_the_migrations_that_there_are() -> None:
+    listed = re.findall(r"^(\d{4}) (\w+)$", (DOCS / "teams.md").read_text("utf-8"), re.MULTILINE)
+    assert [(int(number), name) for number, name in listed] == [
+        (one.number, one.name) for one in migrations()
+    ]

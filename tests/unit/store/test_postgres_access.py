@@ -83,7 +83,7 @@ def test_lines_that_cannot_be_written_when_it_is_closed_are_told_to_be_lost(
     access.audit.append(b"first")
     with caplog.at_level(logging.WARNING, "recollect.auth.audit"):
         access.close()
-    assert "1 lines of the log `audit` are lost: recollect at" in caplog.text
+    assert "Lines of the log `audit` that are lost: 1. recollect at" in caplog.text
 
 
 def test_a_log_keeps_its_last_lines(postgres_url: str, postgres_vault: str) -> None:

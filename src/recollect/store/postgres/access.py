@@ -201,5 +201,5 @@ class PostgresLog:
                     self._waiting = deque([*lines, *self._waiting], maxlen=MOST_WAITING)
                 return True
             log = logging.getLogger("recollect.auth.audit")
-            log.warning("%d lines of the log `%s` are lost: %s", count, name, error)
+            log.warning("Lines of the log `%s` that are lost: %d. %s", name, count, error)
             return False

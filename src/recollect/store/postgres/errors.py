@@ -108,5 +108,6 @@ def sentence(place: str, error: psycopg.Error) -> str:
     return f"PostgreSQL could not answer ({place}): {reason}."
 
 
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".")[:200]
+def _reason(error: psycopg.Error) -> str:
+    """What the server said, without the statement that it was about."""
+    return " ".join((error.diag.message_primary or str(error)).split()).rstrip(".")[:200]

@@ -96,8 +96,8 @@ def _migrated(connection: Connection, place: str, told: Callable[[Migration], No
             connection.execute(MADE)
             if connection.execute(LAST).fetchall()[0][0] >= migration.number:
                 continue
-            told(migration)
             _require_vectors(connection, place)
+            told(migration)
             connection.execute(SCHEMA)
             connection.execute(migration.sql)
             connection.execute(
