@@ -114,7 +114,7 @@ BLEND = Recipe(
             foreign=EvidenceRule(bias=-4.7, coverage=3.4, near=4.0, known=2.5, lead=23.1),
             words=EvidenceRule(bias=-2.8, coverage=6.7),
             unread=EvidenceRule(bias=-2.6, coverage=8.8),
-            many=EvidenceRule(bias=-7.6, coverage=3.0, cosine=5.7, lead=62.0),
+            many=EvidenceRule(bias=-11.9, coverage=3.1, cosine=12.0, lead=40.0),
             complete=0.95,
             opinion=0.5,
             strong=0.85,
