@@ -122,6 +122,16 @@ def test_the_same_meaning_is_found_in_other_words_and_a_contradiction_is_none(
         assert found.contradictions == (comparison.Contradiction("c", "d"),)
 
 
+def test_texts_in_letters_that_the_model_does_not_know_do_not_mean_the_same(tmp_path: Path) -> None:
+    """To the bundled English model they look alike."""
+    with opened(tmp_path, Settings(rerank=OFF.rerank)) as memory:
+        save(memory, "backup", "สำรองฐานข้อมูลทุกคืนเวลาตีสองและเก็บไว้สามสิบวัน")
+        save(memory, "meeting", "ประชุมทุกวันจันทร์ที่ห้องประชุมใหญ่")
+        memory.embed_now()
+        assert comparison.compared(memory.session).duplicates == ()
+        assert memory.similar(memory.store.memories.get(["meeting"])["meeting"]) == []
+
+
 def test_no_pair_that_says_different_things_has_the_same_facts_and_words() -> None:
     """The pairs that the least cosine was measured on: every one above it that is apart is told
     apart by its facts; benchmarks/duplicates.py has the cosines."""

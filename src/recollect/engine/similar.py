@@ -12,6 +12,7 @@ from recollect.deadline import NO_DEADLINE
 from recollect.engine.comparison import (
     SAME_MEANING,
     is_compared,
+    is_seen,
     plain_words,
     whole_text,
     wording_of,
@@ -68,10 +69,13 @@ def _found(session: Session, memory: Memory) -> list[SimilarMemory]:
 
 
 def _nearest(session: Session, memory: Memory, place: Filter) -> dict[str, float]:
-    """The cosines of the nearest memories; none where its own vector is not made yet."""
+    """The cosines of the nearest memories; none where its own vector is not made yet, or says
+    nothing of the text."""
     if not session.models.embeds():
         return {}
     vectors, identity = session.store.vectors, session.models.embedder().identity
+    if not is_seen(identity, memory):
+        return {}
     own = vectors.stored(identity, [memory.id]).get(memory.id)
     found = vectors.nearest(identity, own[0].vector, MOST_READ, place) if own else []
     scale = scale_of(identity)

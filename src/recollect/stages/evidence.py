@@ -196,14 +196,18 @@ def background(shares: Sequence[float]) -> float:
     return sum(lower) / len(lower) if lower else 0.0
 
 
+def has_plain_letters(text: str) -> bool:
+    """Whether half of its words have letters that an English model knows."""
+    return 2 * len(readable(text)) >= len(words(text))
+
+
 def reading(text: str) -> Reads:
     """What an English model can read of a text: the letters where half of the words have plain
     ones, and the language, unless few words are English and some are of another language: names and
     identifiers are of none."""
-    found = words(text)
-    if 2 * len(readable(text)) < len(found):
+    if not has_plain_letters(text):
         return "nothing"
-    lowered = [word.lower() for word in found]
+    lowered = [word.lower() for word in words(text)]
     if text.isascii() and is_english(lowered):
         return "language"
     return "language" if sum(map(is_word, lowered)) >= ENGLISH * len(lowered) else "letters"
