@@ -18,7 +18,6 @@ import apsw
 import numpy as np
 
 from recollect.files import exclusive
-from recollect.parts import parts
 from recollect.store.base import KeywordIndexName
 from recollect.store.prepared import Packed, PreparedMemories, Row
 from recollect.store.sqlite.connection import Database, as_json_list
@@ -121,7 +120,8 @@ class Merger:
             with self._database.writing(giving_way=True) as connection:
                 number = begin(connection)
             for index, one in packed.items():
-                for some in parts(one.rows, STAGED_ROWS):
+                for start in range(0, len(one.rows), STAGED_ROWS):
+                    some = one.rows[start : start + STAGED_ROWS]
                     with self._database.writing(giving_way=True) as connection:
                         write_rows(connection, number, WORDS[index], some)
         finally:

@@ -148,10 +148,10 @@ def _vocabulary(
     once = found[(np.diff(found, prepend=-1) != 0) | (np.diff(numbers, prepend=-1) != 0)]
     holding = np.bincount(once, minlength=len(words)).tolist()
     counts = Counter(
-        {
+        {  # by alphabet, as they are written
             word: count
-            for word, count in zip(words, holding, strict=True)
-            if count and len(word) > 1 and word not in STOP_WORDS
+            for word in sorted(words)
+            if (count := holding[words[word]]) and len(word) > 1 and word not in STOP_WORDS
         }
     )
     for at in np.flatnonzero(whole).tolist():
