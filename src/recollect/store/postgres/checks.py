@@ -62,10 +62,9 @@ def _differs(
     rows: dict[str, Counter[str]],
 ) -> bool:
     """Whether the documents of an index, their lengths, or how many hold each token, are others."""
-    found = words.segments(connection, index)  # type: ignore[arg-type]
-    if found is None:
+    search = words.segments(connection, index)  # type: ignore[arg-type]
+    if search is None:
         return bool(lengths[index])
-    search, _ = found
     live = np.ones(len(search.keys), np.bool_) if search.live is None else search.live
     keys, sizes = search.keys[live].tolist(), search.lengths[live].tolist()
     held: Counter[str] = Counter()

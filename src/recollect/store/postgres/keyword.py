@@ -67,7 +67,7 @@ class PostgresKeyword:
     ) -> list[str]:
         with self._database.reading() as connection:
             found = self._words.segments(connection, index, unchanged_since)
-            return [] if found is None else found[0].beginning(start)
+            return [] if found is None else found.beginning(start)
 
     def snippets(
         self, index: KeywordIndexName, expression: str, memories: Sequence[Memory]

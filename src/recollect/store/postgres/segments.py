@@ -24,7 +24,7 @@ from recollect.store.postgres.small import TOKENIZING
 from recollect.store.prepared import Row
 from recollect.store.sqlite.connection import LAST
 from recollect.store.sqlite.fts5_index import understood
-from recollect.store.sqlite.packed.phrases import Node, leaves
+from recollect.store.sqlite.packed.phrases import Node, asked_tokens, leaves
 from recollect.store.sqlite.packed.search import PackedSearch
 from recollect.store.sqlite.packed.segmented import PlacesRow, PostingsRow, SegmentedSearch
 from recollect.store.sqlite.segments.postings import DOCUMENT
@@ -148,7 +148,7 @@ class WordSegments:
 
     def segments(
         self, connection: Connection, index: KeywordIndexName, unchanged_since: int | None = None
-    ) -> tuple[SegmentedSearch, FetchedRows] | None:
+    ) -> SegmentedSearch | None:
         """A search in an index; with the number of a write, without the memories that have changed
         since."""
         current = self._current(connection, index)
@@ -159,7 +159,7 @@ class WordSegments:
         if unchanged_since is not None:
             changed = connection.execute(CHANGED, (unchanged_since,)).fetchall()
             found = without(found, np.array([key for (key,) in changed], np.int64))
-        return SegmentedSearch(rows, found), rows
+        return SegmentedSearch(rows, found)
 
     def search(
         self,
@@ -174,10 +174,9 @@ class WordSegments:
         found = self.segments(connection, index, unchanged_since)
         if found is None:
             return phrases
-        search, rows = found
-        rows.prefetch(node)
+        found.prefetch(node)
         nothing = KeywordStatistics(0, 0, (0,) * phrases)
-        return PackedSearch(search, nothing, nothing, index, node)
+        return PackedSearch(found, nothing, nothing, index, node)
 
     def holding(self, indexes: Sequence[KeywordIndexName], words: Sequence[str]) -> list[int]:
         """The keys of the memories of which one of these indexes holds all the words."""
@@ -219,13 +218,8 @@ class FetchedRows:
 
     def prefetch(self, node: Node) -> None:
         """Read the rows of an expression's words; those that only a prefix finds come later."""
-        alone, placed = set[str](), set[str]()
-        for leaf in leaves(node):
-            for phrase in leaf.phrases:
-                together = len(leaf.phrases) > 1 or not phrase.single
-                words = placed if together else alone
-                words.update(token.text for token in phrase.tokens if not token.prefix)
-        self._read(POSTINGS, alone - placed, self._postings)  # type: ignore[arg-type]
+        alone, placed = asked_tokens(node)
+        self._read(POSTINGS, alone, self._postings)  # type: ignore[arg-type]
         self._read(PLACES, placed, self._places)  # type: ignore[arg-type]
 
     def _read(

@@ -211,8 +211,11 @@ class SqliteStore:
         Asking for it is not a use of the vault, which the idle lock would wait for."""
         return (self.database.openings << 32) + self.database.data_version()
 
-    def searching(self) -> AbstractContextManager[Sequence[Degraded]]:
-        return nullcontext(())  # no transaction: a search may write codes of vectors
+    @contextmanager
+    def searching(self) -> Iterator[Sequence[Degraded]]:
+        self.vectors.catch_up()
+        with self.database.reading():
+            yield ()
 
     @contextmanager
     def moment(self) -> Iterator[object]:

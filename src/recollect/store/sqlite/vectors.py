@@ -80,19 +80,22 @@ class SqliteVectors:
         self._matrices: dict[tuple[str, int], Matrix] = {}
         self._filtered: dict[tuple[object, ...], PassingRows] = {}
         self._guard = threading.Lock()
+        self._caught_up = brief or damaged
+
+    def catch_up(self) -> None:
+        """Write codes into a vault from before there were any; a search itself only reads."""
+        if not self._caught_up and (identity := self.model()) is not None:
+            self._caught_up = True
+            self._extend(identity)
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
-        if not (self._brief or self._damaged or (identity, dimensions) in self._matrices):
-            self._extend(identity)  # the vault may be from before there were codes
-        with self._database.translated():
-            connection = self._database.connection()
-            with connection:  # what is found is read at the moment at which it was looked for
-                matrix = self._following(connection, identity, dimensions)
-                passing = self._passing(connection, matrix, filter)
-                # More than asked for where equal cosines straddle the cut: there ids decide.
-                best = matrix.nearest(connection, vector, limit, passing)
+        with self._database.reading() as connection:  # looked for and read at one moment
+            matrix = self._following(connection, identity, dimensions)
+            passing = self._passing(connection, matrix, filter)
+            # More than asked for where equal cosines straddle the cut: there ids decide.
+            best = matrix.nearest(connection, vector, limit, passing)
         best.sort(key=lambda near: (-near.score, near.memory_id))
         return best[:limit]
 

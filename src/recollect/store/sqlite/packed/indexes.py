@@ -64,21 +64,21 @@ class PackedIndexes:
         segments = self.segments(index, unchanged_since)
         if segments is None:
             return None
-        from recollect.store.sqlite.packed.search import (  # noqa: PLC0415  start-up time
-            PackedSearch,
-        )
+        from recollect.store.sqlite.packed.phrases import leaves  # noqa: PLC0415  as above
+        from recollect.store.sqlite.packed.search import PackedSearch  # noqa: PLC0415  as above
 
         connection = self._database.connection()
         node = understood(connection, index, expression)
-        asked = phrases(index, node)
-        buffered = counted(connection, TABLES[index], ())
+        segments.prefetch(node)
+        counting = buffered = counted(connection, TABLES[index], ())
         if buffered.rows:
-            buffered = counted(connection, TABLES[index], asked)
+            asked = phrases(index, node)
+            counting = buffered = counted(connection, TABLES[index], asked)
+            if unchanged_since is not None:
+                counting = self.changed.left(TABLES[index], asked, unchanged_since)
         else:
-            buffered = buffered._replace(holding=(0,) * len(asked))
-        counting = buffered
-        if buffered.rows and unchanged_since is not None:
-            counting = self.changed.left(TABLES[index], asked, unchanged_since)
+            none = (0,) * sum(len(leaf.phrases) for leaf in leaves(node))
+            counting = buffered = buffered._replace(holding=none)
         return PackedSearch(segments, buffered, counting, index, node)
 
     def best(

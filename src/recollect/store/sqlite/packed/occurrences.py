@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.store.sqlite.packed.base import NO_HITS, Hits
+from recollect.store.sqlite.packed.base import NO_HITS, Documents, Hits
 from recollect.store.sqlite.packed.phrases import Phrase, PhraseToken
 from recollect.store.sqlite.packed.segmented import SegmentedSearch
 from recollect.store.sqlite.segments.postings import Postings
@@ -27,6 +27,7 @@ class Occurring:
         self._weights = np.array(weights, np.float64)
         self._hits: dict[tuple[tuple[PhraseToken, ...], bool, Columns], Hits] = {}
         self._read: dict[tuple[PhraseToken, Columns], Occurrences] = {}
+        self._standing: dict[str, Documents] = {}
 
     def hits(self, phrase: Phrase, columns: Columns) -> Hits:
         """The live documents that hold the phrase, and how often."""
@@ -49,19 +50,33 @@ class Occurring:
         return Hits(documents[starts], (1.0, np.add.reduceat(weights, starts)))
 
     def phrase(self, phrase: Phrase, columns: Columns) -> Occurrences:
-        """Where the phrase begins. Most words of a question stand nowhere in an index of parts:
-        then the others are not read."""
-        every: list[Occurrences] = []
-        for token in phrase.tokens:
-            every.append(self._places(token, columns))
-            if not len(every[-1]):
-                return every[-1]
+        """Where the phrase begins. Most words of a question stand nowhere in an index of parts, or
+        in no document together: then their places are not read."""
+        if not self._together(phrase.tokens):
+            return np.zeros(0, np.int64)
+        every = [self._places(token, columns) for token in phrase.tokens]
         rarest = min(range(len(every)), key=lambda number: len(every[number]))
         found = every[rarest] - rarest
         for number in sorted(range(len(every)), key=lambda number: len(every[number])):
             if number != rarest:
                 found = found[_held(every[number], found + number)]
         return found[found & 0xFFFFFFFF == 0] if phrase.first else found
+
+    def _together(self, tokens: Sequence[PhraseToken]) -> bool:
+        """Whether a document may hold all of these tokens."""
+        common: Documents | None = None
+        for text in dict.fromkeys(token.text for token in tokens if not token.prefix):
+            documents = self._documents(text)
+            common = documents if common is None else common[_held(documents, common)]
+            if not len(common):
+                return False
+        return True
+
+    def _documents(self, text: str) -> Documents:
+        if text not in self._standing:
+            found = self._segments.postings(text)
+            self._standing[text] = np.zeros(0, np.int64) if found is None else found.documents
+        return self._standing[text]
 
     def _counted(self, token: PhraseToken, columns: Columns) -> Hits:
         """The documents that hold a token, and how often."""

@@ -23,11 +23,16 @@ class PhraseToken(NamedTuple):
 
 class Phrase(NamedTuple):
     """Tokens one behind the other; `first`: they begin their column. Without tokens it matches
-    nothing. `written` is its FTS5 text."""
+    nothing. `texts`: what they were cut from."""
 
     tokens: tuple[PhraseToken, ...]
     first: bool
-    written: str
+    texts: tuple[Text, ...]
+
+    @property
+    def written(self) -> str:
+        """As FTS5 reads it."""
+        return str(Near((self.texts,), first=self.first))
 
     @property
     def single(self) -> bool:
@@ -71,6 +76,17 @@ def leaves(node: Node) -> list[Leaf]:
     return [leaf for side in node.sides for leaf in leaves(side)]
 
 
+def asked_tokens(node: Node) -> tuple[set[str], set[str]]:
+    """The tokens that are looked for: those that count wherever they stand, and those whose places
+    count. What only a prefix finds is in neither."""
+    alone, placed = set[str](), set[str]()
+    for leaf in leaves(node):
+        for phrase in leaf.phrases:
+            words = alone if phrase.single and len(leaf.phrases) == 1 else placed
+            words.update(token.text for token in phrase.tokens if not token.prefix)
+    return alone - placed, placed
+
+
 class _Resolver:
     def __init__(self, columns: Sequence[str], tokenize: Tokenize) -> None:
         self.columns = columns
@@ -104,7 +120,7 @@ class _Resolver:
             tokens += (PhraseToken(token) for token in self.tokenize(text.text))
             if tokens:
                 tokens[-1] = PhraseToken(tokens[-1].text, text.prefix)
-        return Phrase(tuple(tokens), first, str(Near((tuple(texts),), first=first)))
+        return Phrase(tuple(tokens), first, tuple(texts))
 
     def narrow(self, node: Node, within: Within) -> None:
         """Let these columns alone match; those of a filter inside another count in both."""

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import apsw
 import numpy as np
 
-from recollect.store.sqlite.connection import LAST
+from recollect.store.sqlite.connection import LAST, as_json_list
 from recollect.store.sqlite.packed.base import Documents, Places
+from recollect.store.sqlite.packed.phrases import Node, asked_tokens
 from recollect.store.sqlite.segments.postings import (
     Numbers,
     Postings,
@@ -29,6 +30,9 @@ class TokenRows(Protocol):
     """The rows of tokens in all segments of an index, each with the number of its segment, then its
     documents, bits and postings: at one moment, in order of the segments."""
 
+    def prefetch(self, node: Node) -> None:
+        """Read at once what an expression needs; what only a prefix finds comes later."""
+
     def postings(self, token: str) -> Sequence[PostingsRow]: ...
 
     def places(self, token: str) -> Sequence[PlacesRow]:
@@ -42,19 +46,34 @@ class TokenRows(Protocol):
 
 
 class StoredTokenRows:
-    """The rows in a vault in SQLite. One statement asks all segments."""
+    """The rows in a vault in SQLite. One statement asks all segments for the postings that an
+    expression needs; the places of phrases are read where a document has all their tokens."""
 
     def __init__(self, connection: apsw.Connection, index: SegmentedIndex) -> None:
         self._connection = connection
         numbers = ", ".join(map(str, index.numbers))
-        within = f"FROM {STORED} WHERE p.segment IN ({numbers}) AND p.words = {index.words}"
-        self._of_token = f"{within} AND p.token = ? ORDER BY p.segment"
-        self._beginning = f"{within} AND p.token >= ? AND p.token < ?"
+        within = f"p.segment IN ({numbers}) AND p.words = {index.words}"
+        self._of_tokens = (
+            f"SELECT p.token, p.segment, {POSTINGS} FROM json_each(?) j CROSS JOIN {STORED} "
+            f"WHERE {within} AND p.token = j.value ORDER BY p.segment"
+        )
+        self._of_token = f"FROM {STORED} WHERE {within} AND p.token = ? ORDER BY p.segment"
+        self._beginning = f"FROM {STORED} WHERE {within} AND p.token >= ? AND p.token < ?"
+        self._postings: dict[str, list[PostingsRow]] = {}
+
+    def prefetch(self, node: Node) -> None:
+        tokens = set[str]().union(*asked_tokens(node))
+        self._postings = {token: [] for token in tokens}
+        rows = self._connection.execute(self._of_tokens, (as_json_list(tokens),))
+        for token, *row in rows:
+            self._postings[str(token)].append(tuple(row))
 
     def _rows(self, sql: str, *values: str) -> Any:
         return self._connection.execute(sql, values).fetchall()
 
     def postings(self, token: str) -> Sequence[PostingsRow]:
+        if token in self._postings:
+            return self._postings[token]
         rows: Sequence[PostingsRow]
         rows = self._rows(f"SELECT p.segment, {POSTINGS} {self._of_token}", token)
         return rows
@@ -87,6 +106,7 @@ class SegmentedSearch:
         self._bounds = dict(zip(index.numbers, bounds, strict=True))
         self.keys, self.lengths = index.keys, index.lengths
         self.live, self.rows, self.tokens = index.live, index.rows, index.tokens
+        self.prefetch = rows.prefetch
 
     def postings(self, token: str) -> Postings | None:
         """The token's documents, the dead included, and its frequencies."""
