@@ -1,6 +1,7 @@
 """In one process, at 10,000 and 100,000 memories: what each step of `blend` costs by words alone,
 and beside the keyword match; with vectors, end to end, against its three parts alone (the keyword
-statement, the query's embedding, the vector scan), and with rerank."""
+match, the query's embedding, the vector scan), and with rerank. More passages than `--real`
+have copies of the real embeddings with noise."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data import data_argument, median, passages, questions
-from embeddings import cache_argument, embedded, missing
+from embeddings import cache_argument, copied, embedded, missing
 from recollect import Recollect
 from recollect.ingest.draft import draft
 from recollect.query.fts5 import any_of
@@ -22,10 +23,14 @@ from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.blend import BLEND, DEPTH
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.store.base import COLUMNS
+from recollect.store.base import KeywordQuery
+from recollect.store.sqlite.segments.merging import Merger
 from recollect.types import Filter
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from recollect.store.base import KeywordMatches
 
 WARM_UP = 20
@@ -39,20 +44,23 @@ def main() -> None:
     cache_argument(parser)
     parser.add_argument("--passages", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--real", type=int, default=100_000, help="so many are embedded")
     args = parser.parse_args()
     asked = questions(args.data, args.queries + WARM_UP)
     for count in args.passages:
         with tempfile.TemporaryDirectory() as home:
-            left_out = missing(args.cache, count)
+            real = min(count, args.real)
+            left_out = missing(args.cache, real)
             if left_out:
                 save(Path(home), passages(args.data, count))
             else:
-                fill(Path(home), args.data, args.cache, count)
+                vectors = copied(embedded(args.data, args.cache, real)[0], count)
+                fill(Path(home), passages(args.data, count), vectors)
             with Recollect(home=home, settings=WORDS) as memory:
                 report_words(memory, asked)
             if left_out:
-                print(f"with vectors: left out, {left_out:,} of {count:,} embeddings are missing;")
-                print(f"make them with `benchmarks/embeddings.py --passages {count}`")
+                print(f"with vectors: left out, {left_out:,} of {real:,} embeddings are missing;")
+                print(f"make them with `benchmarks/embeddings.py --passages {real}`")
                 continue
             with Recollect(home=home, settings=Settings(rerank=Rerank(provider="none"))) as memory:
                 report(memory, asked)
@@ -61,16 +69,15 @@ def main() -> None:
 
 
 def save(home: Path, rows: list[dict[str, str]]) -> None:
-    """A vault of real passages without vectors."""
+    """A vault of real passages without vectors, its segments joined as a server joins them."""
     with Recollect(home=home, settings=WORDS) as memory:
         for first in range(0, len(rows), 5000):
             memory.save_all([draft(row) for row in rows[first : first + 5000]])
+        Merger(memory.store.database).run()
 
 
-def fill(home: Path, data: Path, cache: Path, count: int) -> None:
-    """A vault of real passages with real vectors, those kept by embeddings.py."""
-    rows = passages(data, count)
-    vectors, _ = embedded(data, cache, count)
+def fill(home: Path, rows: list[dict[str, str]], vectors: NDArray[np.float32]) -> None:
+    """The same with vectors."""
     save(home, rows)
     with Recollect(home=home) as memory:
         identity = memory.models.embedder().identity
@@ -131,21 +138,17 @@ def report(memory: Recollect, asked: list[str]) -> None:
 
 
 def timed_parts(memory: Recollect, text: str) -> float:
-    """The statement that the keyword channel stands on, the model, the scan; one after another."""
+    """The match that the keyword channel stands on, the model, the scan; one after another."""
     keyword, vector = (
         next(one for one in BLEND.recall if isinstance(one, kind)) for kind in (Keyword, Vector)
     )
     assert isinstance(keyword, Keyword)
     assert isinstance(vector, Vector)
-    weights = ", ".join(str(keyword.columns.get(name, 0.0)) for name in COLUMNS["stemmed"])
-    sql = f"""
-        SELECT rowid, bm25(stemmed, {weights}) AS score FROM stemmed
-         WHERE stemmed MATCH ? ORDER BY score LIMIT ?"""
     embedder = memory.models.embedder()
-    connection = memory.store.database.connection()
     depth = DEPTH.at(10)
+    asked = KeywordQuery("stemmed", any_of(keywords(text)), keyword.columns, depth, Filter())
     start = time.perf_counter()
-    connection.execute(sql, (any_of(keywords(text)), depth)).fetchall()
+    memory.store.keyword.match(asked)
     [query] = embedder.queries([text])
     memory.store.vectors.nearest(embedder.identity, query, depth, Filter())
     return (time.perf_counter() - start) * 1000

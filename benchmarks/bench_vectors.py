@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from data import data_argument
-from embeddings import cache_argument, embedded, embedder
+from embeddings import BATCH, cache_argument, copied, embedded, embedder
 from recollect.ingest.draft import Draft
 from recollect.ingest.saving import save_drafts
 from recollect.store.sqlite.store import SqliteStore
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 NEAREST = 64
-BATCH = 20_000
-NOISE = 0.6  # a copy's cosine with its original is about 0.86
 FILTERS = {
     "every memory": (Filter(), slice(0, None, 1)),
     "10 % pass": (Filter(project="some"), slice(1, None, 10)),
@@ -95,19 +93,6 @@ def main() -> None:
         if args.memory:
             del vectors
             report_memory(home)
-
-
-def copied(real: Floats, count: int) -> Floats:
-    """`count` vectors: the real ones, then copies of them with noise, all of length 1."""
-    vectors = np.empty((count, real.shape[1]), np.float32)
-    vectors[: len(real)] = real
-    random = np.random.default_rng(1)
-    for first in range(len(real), count, BATCH):
-        rows = vectors[first : first + BATCH]
-        rows[:] = random.standard_normal(rows.shape, np.float32) * NOISE / real.shape[1] ** 0.5
-        rows += real[random.integers(0, len(real), len(rows))]
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return vectors
 
 
 def filled(path: Path, vectors: Floats) -> SqliteStore:
