@@ -28,9 +28,6 @@ from recollect.store.sqlite.segments.merging import Merger
 from recollect.types import Filter
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from recollect.store.base import KeywordMatches
 
 WARM_UP = 20
@@ -54,8 +51,7 @@ def main() -> None:
             if left_out:
                 save(Path(home), passages(args.data, count))
             else:
-                vectors = copied(embedded(args.data, args.cache, real)[0], count)
-                fill(Path(home), passages(args.data, count), vectors)
+                fill(Path(home), args.data, args.cache, count, real)
             with Recollect(home=home, settings=WORDS) as memory:
                 report_words(memory, asked)
             if left_out:
@@ -76,8 +72,10 @@ def save(home: Path, rows: list[dict[str, str]]) -> None:
         Merger(memory.store.database).run()
 
 
-def fill(home: Path, rows: list[dict[str, str]], vectors: NDArray[np.float32]) -> None:
-    """The same with vectors."""
+def fill(home: Path, data: Path, cache: Path, count: int, real: int | None = None) -> None:
+    """The same with vectors, those kept by embeddings.py; beyond `real` copies of them."""
+    rows = passages(data, count)
+    vectors = copied(embedded(data, cache, real or count)[0], count)
     save(home, rows)
     with Recollect(home=home) as memory:
         identity = memory.models.embedder().identity

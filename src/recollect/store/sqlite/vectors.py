@@ -82,15 +82,19 @@ class SqliteVectors:
         self._guard = threading.Lock()
         self._caught_up = brief or damaged
 
-    def catch_up(self) -> None:
-        """Write codes into a vault from before there were any; a search itself only reads."""
-        if not self._caught_up and (identity := self.model()) is not None:
+    def catch_up(self, identity: str | None = None) -> None:
+        """Write codes into a vault from before there were any, before a search, which only reads:
+        those of this model, or of the vault's."""
+        if self._caught_up or self._database.connection().in_transaction:
+            return
+        if (model := identity or self.model()) is not None:
             self._caught_up = True
-            self._extend(identity)
+            self._extend(model)
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
+        self.catch_up(identity)
         with self._database.reading() as connection:  # looked for and read at one moment
             matrix = self._following(connection, identity, dimensions)
             passing = self._passing(connection, matrix, filter)
