@@ -165,9 +165,9 @@ def nearest(passing: PassingRows, query: Vector, limit: int, read: Read) -> list
         else:
             proposed = _proposed(stored.codes, query, wanted, passing)
             rows, cosines = _read(stored, proposed, query, read)
-        best = by_memory(stored.keys[rows], rows, cosines)
+        best = by_memory(stored.keys[rows], rows, cosines, limit)
         if len(best) >= limit or wanted >= stored.size:
-            return _cut(best, limit)
+            return best
         wanted *= 4  # several passages of one memory stood among the best
 
 
@@ -232,23 +232,20 @@ def exact(rows: Vector, query: Vector) -> NDArray[np.float64]:
     return products
 
 
-def by_memory(keys: Keys, rows: Rows, cosines: NDArray[np.float64]) -> list[NearRow]:
-    """Each memory once, by its best row, best first."""
+def by_memory(keys: Keys, rows: Rows, cosines: NDArray[np.float64], limit: int) -> list[NearRow]:
+    """Each memory once, by its best row, best first: `limit` of them, and those as good as the last
+    of these."""
     best: dict[int, NearRow] = {}
     order = np.argsort(-cosines, kind="stable")
     columns = keys[order].tolist(), rows[order].tolist(), cosines[order].tolist()
+    least = 0.0
     for key, row, cosine in zip(*columns, strict=True):
+        if len(best) >= limit and not cosine >= least:
+            break
         if key not in best:
             best[key] = NearRow(key, row, cosine)
+            least = cosine
     return list(best.values())
-
-
-def _cut(best: list[NearRow], limit: int) -> list[NearRow]:
-    """The first `limit`, and those as good as the last of them."""
-    if len(best) <= limit:
-        return best
-    least = best[limit - 1].cosine
-    return [near for near in best if near.cosine >= least]
 
 
 def best_cosines(

@@ -85,11 +85,14 @@ class SqliteVectors:
     def catch_up(self, identity: str | None = None) -> None:
         """Write codes into a vault from before there were any, before a search, which only reads:
         those of this model, or of the vault's."""
-        if self._caught_up or self._database.connection().in_transaction:
+        if self._caught_up:
             return
-        if (model := identity or self.model()) is not None:
+        with self._database.translated():
+            if self._database.connection().in_transaction:
+                return
             self._caught_up = True
-            self._extend(model)
+            if (model := identity or self.model()) is not None:
+                self._extend(model)
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
