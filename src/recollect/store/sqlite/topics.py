@@ -59,6 +59,8 @@ class SqliteTopics:
             return None if packed is None else packed.keys()
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
+        if not self._database.rows("SELECT 1 FROM tags LIMIT 1"):
+            return []  # and nothing is hashed, which takes a process milliseconds to begin with
         hashes = as_json_list(self.hashed(word).hex() for word in dict.fromkeys(words))
         condition, values = where(filter, self)
         rows = self._database.rows(
