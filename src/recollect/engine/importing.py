@@ -12,8 +12,10 @@ from typing import NamedTuple
 from recollect.auth.capabilities import DELETE
 from recollect.engine.import_batches import Batch, batches
 from recollect.engine.session import Session
+from recollect.errors import StoreError
 from recollect.ingest.jsonl import Line, RawLine
 from recollect.ingest.saving import Saved, save_drafts, save_forgotten
+from recollect.present.words import counted
 from recollect.store.base import FeedbackEvent, Writing
 from recollect.store.history import WriteOperation
 
@@ -81,7 +83,13 @@ def import_lines(
         return counts
 
     for several in writes:
-        done = session.store.database.retrying(partial(saved, several))
+        try:
+            done = session.store.database.retrying(partial(saved, several))
+        except StoreError as error:
+            if not (before := counts.added + counts.updated):
+                raise
+            told = f"Imported before that: {counted(before, 'memory')}. Import again for the rest."
+            raise type(error)(f"{error} {told}") from error
         counts = counts.plus(done)
         if done.changed and not dry_run:
             session.wrote("import", count=done.changed)

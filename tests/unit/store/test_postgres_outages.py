@@ -93,6 +93,21 @@ def test_writes_and_searches_wait_until_the_primary_is_back(
     assert engine.import_lines(lines).added == 1
 
 
+def test_an_import_that_is_cut_off_says_what_is_there_and_goes_on_when_it_is_called_again(
+    engine: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [RawLine(number, b'{"title": "Note %d"}' % number) for number in range(1, 6)]
+    with monkeypatch.context() as patch:
+        patch.setattr("recollect.engine.import_batches.IMPORT_BATCH", 2)
+        patch.setattr(engine.store.database, "_retry_s", 0.01)
+        patch.setattr("recollect.store.postgres.database.commit", Ends(commit, cut))
+        told = r"nothing was written\. Imported before that: 2 memories\. Import again"
+        with pytest.raises(StoreError, match=told):
+            engine.import_lines(lines)
+    again = engine.import_lines(lines)
+    assert (again.added, again.unchanged) == (3, 2)
+
+
 def test_a_write_is_refused_once_the_deadline_is_over(
     postgres_url: str, postgres_vault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

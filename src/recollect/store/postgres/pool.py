@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -13,6 +14,9 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from recollect.store.postgres.errors import as_store_errors, is_passing, place_of
+
+# It warns of each connection that is lost; who asked is told so by an error.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Made = TypeVar("Made")
