@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from recollect import Recollect
-from recollect.errors import StoreError
+from recollect.errors import Interrupted, StoreError
 from recollect.ingest.jsonl import RawLine
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
 from recollect.store.postgres.pool import Connection, Pool
@@ -106,6 +106,18 @@ def test_an_import_that_is_cut_off_says_what_is_there_and_goes_on_when_it_is_cal
             engine.import_lines(lines)
     again = engine.import_lines(lines)
     assert (again.added, again.unchanged) == (3, 2)
+
+
+def test_a_write_is_acknowledged_whatever_becomes_of_what_follows_it(
+    engine: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost() -> Connection:
+        raise Interrupted("The connection was lost; nothing was written.")
+
+    lines = [RawLine(number, b'{"title": "Note %d"}' % number) for number in range(1, 2001)]
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.store.database, "aside", lost)
+        assert engine.import_lines(lines).added == 2000
 
 
 def test_a_write_is_refused_once_the_deadline_is_over(

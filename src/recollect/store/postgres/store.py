@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
+from recollect.errors import StoreError
 from recollect.store.base import Writing
 from recollect.store.history import Change
 from recollect.store.postgres import indexing
@@ -89,7 +90,8 @@ class PostgresStore:
         self._words.hold(writing.made)
         self.database.merging.wrote()
         if writing.grew:
-            with self.database.aside() as connection:
+            # The write is done, whatever becomes of the connection.
+            with suppress(StoreError), self.database.aside() as connection:
                 connection.execute("ANALYZE memories")
 
     def searching(self) -> AbstractContextManager[Sequence[Degraded]]:
