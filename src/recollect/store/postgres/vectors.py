@@ -89,10 +89,10 @@ class PostgresVectors(WaitingMemories):
             found = self._followed.setdefault((model, width), found)
         return found
 
-    def load(self) -> None:
-        """Read into memory what searches have begun to read, for whoever measures them."""
+    def settle(self) -> None:
+        """Wait until that is in memory which searches have begun to read."""
         for one in self._followed.values():
-            one.load()
+            one.settle()
 
     def close(self) -> None:
         for one in self._followed.values():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any, Protocol
 
 import apsw
@@ -21,7 +22,8 @@ from recollect.store.sqlite.segments.postings import (
 )
 from recollect.store.sqlite.segments.reader import PLACES, POSTINGS, STORED, SegmentedIndex
 
-FEW_ROWS = 8  # of one token: each by itself takes as long as all of more together
+# Of one token: each row by itself takes as long as all of more together, if it has few documents.
+FEW_ROWS, FEW_DOCUMENTS = 8, 64
 PostingsRow = tuple[int, int, int, bytes]
 PlacesRow = tuple[int, int, int, bytes, bytes]
 
@@ -114,11 +116,18 @@ class SegmentedSearch:
         if not rows:
             return None
         with _damage_told():
-            if len(rows) > FEW_ROWS:
-                return _of_cells(self._cells(rows))
-            found = [read_postings(*row[1:]) for row in rows]
-            moved = self._moved([row[0] for row in rows], [one.documents for one in found])
-            return _together(moved, found)
+            found: list[Postings] = []
+            for few, group in groupby(rows, lambda row: row[1] <= FEW_DOCUMENTS):
+                some = [*group]
+                if few and len(some) > FEW_ROWS:
+                    found.append(_of_cells(self._cells(some)))
+                else:
+                    found += (self._postings(*row) for row in some)
+            return _together(found)
+
+    def _postings(self, segment: int, *row: Any) -> Postings:
+        found = read_postings(*row)
+        return found._replace(documents=self._moved(segment, found.documents))
 
     def places(self, token: str) -> Places | None:
         """Every occurrence of the token, those in dead documents included."""
@@ -127,7 +136,7 @@ class SegmentedSearch:
             return None
         with _damage_told():
             found = [read_places(*row[1:]) for row in rows]
-            moved = self._moved([row[0] for row in rows], [one.documents for one in found])
+            moved = [self._moved(r[0], one.documents) for r, one in zip(rows, found, strict=True)]
         if len(found) == 1:
             return moved[0], found[0].columns, found[0].positions
         columns = np.concatenate([one.columns for one in found])
@@ -160,14 +169,12 @@ class SegmentedSearch:
         found = self.postings(token)
         return found is not None and (self.live is None or bool(self.live[found.documents].any()))
 
-    def _moved(self, segments: Iterable[int], every: Iterable[Numbers]) -> list[Documents]:
-        """The documents of rows of these segments by their numbers among those of all."""
-        moved: list[Documents] = []
-        for segment, documents in zip(segments, every, strict=True):
-            start, end = self._bounds[segment]
-            if int(documents.max()) >= end - start:
-                raise ValueError("it has no such document")
-            moved.append(documents.astype(np.int64, copy=False) + start)
+    def _moved(self, segment: int, documents: Numbers) -> Documents:
+        """The documents of a row of this segment by their numbers among those of all."""
+        start, end = self._bounds[segment]
+        if int(documents.max()) >= end - start:
+            raise ValueError("it has no such document")
+        moved: Documents = documents.astype(np.int64, copy=False) + start
         return moved
 
 
@@ -180,20 +187,21 @@ def _of_cells(cells: Places) -> Postings:
     return Postings(documents.astype(np.int64, copy=False), tuple(columns.tolist()), frequencies)
 
 
-def _together(documents: Sequence[Documents], found: Sequence[Postings]) -> Postings:
-    """Postings as one, where their documents have these numbers."""
+def _together(found: Sequence[Postings]) -> Postings:
+    """Postings of segments one behind the other as one."""
     if len(found) == 1:
-        return found[0]._replace(documents=documents[0])
+        return found[0]
     columns = sorted({column for one in found for column in one.columns})
     kind = np.result_type(*(one.frequencies.dtype for one in found))
-    frequencies = np.zeros((len(columns), sum(map(len, documents))), kind)
+    frequencies = np.zeros((len(columns), sum(len(one.documents) for one in found)), kind)
     start = 0
     for one in found:
         end = start + len(one.documents)
         for column, times in zip(one.columns, one.frequencies, strict=True):
             frequencies[columns.index(column), start:end] = times
         start = end
-    return Postings(np.concatenate(documents), tuple(columns), frequencies)
+    documents = np.concatenate([one.documents for one in found])
+    return Postings(documents, tuple(columns), frequencies)
 
 
 @contextmanager
