@@ -247,6 +247,7 @@ def test_equal_candidates_are_cut_by_id(tmp_path: Path) -> None:
         assert ids(memory.search("twins", recipe="vault")) == sorted(names)[:30]
 
 
+@pytest.mark.own_segments
 @pytest.mark.sqlite
 def test_without_bm25_the_rank_orders_and_the_response_says_so(tmp_path: Path) -> None:
     with vault(tmp_path, [{"id": "a", "title": "otter"}]) as memory:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -239,7 +238,7 @@ def counted_merging(
     return BackgroundMerging(store.database, brief=False), runs
 
 
-@pytest.mark.skipif(os.environ.get("SEGMENTS") == "all", reason="each write merges there")
+@pytest.mark.own_segments
 def test_segments_are_joined_after_the_next_write_that_makes_none(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,8 @@ VOCABULARY = (
     "the İstanbul ſtraße v1.4.2 ΑΣ is_ready 1990s"
 ).split()
 
+pytestmark = pytest.mark.own_segments  # it merges when it says so
+
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:

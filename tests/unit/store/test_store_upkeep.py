@@ -150,6 +150,7 @@ def test_a_new_vault_and_one_with_nothing_left_pass(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.own_segments
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named_and_a_rebuild_fixes_it(store: SqliteStore, damage: str) -> None:
     sql, check = DAMAGE[damage]
@@ -175,6 +176,7 @@ QUICKLY = {
 }
 
 
+@pytest.mark.own_segments
 @pytest.mark.parametrize("damage", QUICKLY)
 def test_a_quick_check_finds_what_sums_and_a_sample_show(store: SqliteStore, damage: str) -> None:
     assert not any(finding.problem for finding in store.glance())
@@ -323,6 +325,7 @@ def test_an_idle_vault_is_examined_as_others_left_it(store: SqliteStore) -> None
     assert problems(store) == []
 
 
+@pytest.mark.own_segments
 def test_prose_has_no_row_in_the_parts_index(store: SqliteStore) -> None:
     save(store, memory("prose", title="Nothing but words", text="They went home by boat."))
     rows = "SELECT m.id FROM parts_docsize p JOIN memories m ON m.key = p.id ORDER BY m.id"
