@@ -16,6 +16,8 @@ from itertools import takewhile
 from types import ModuleType
 from typing import Any
 
+from recollect.errors import UserError
+
 STEMMED = frozenset(("russian", "romanian", "greek", "arabic"))
 FEWEST_LETTERS = 3  # that all forms of a word begin with
 LONGEST_ENDING = 6
@@ -48,7 +50,8 @@ def _stemmer(language: str) -> Callable[[], Any]:
     package itself imports all of its languages, which takes a fifth of a second: this imports one,
     by a package of the same folder."""
     spec = find_spec("snowballstemmer")
-    assert spec is not None
+    if spec is None:
+        raise UserError("The package snowballstemmer is missing; install Recollect again.")
     package = ModuleType("recollect_stemmers")
     package.__path__ = list(spec.submodule_search_locations or ())
     sys.modules.setdefault(package.__name__, package)
