@@ -7,6 +7,7 @@ import shutil
 import stat
 from pathlib import Path
 
+import apsw
 import pytest
 
 from damaged_vaults import (
@@ -26,7 +27,7 @@ from recollect.store.base import FeedbackEvent, KeywordQuery, Stored
 from recollect.store.sqlite.checksums import FIELDS, differing
 from recollect.store.sqlite.cipher import Sealed, header_at
 from recollect.store.sqlite.damage import NOTE
-from recollect.store.sqlite.pages import SIZE
+from recollect.store.sqlite.pages import SIZE, TABLE_LEAF, Pages
 from recollect.store.sqlite.rekey import change_key
 from recollect.store.sqlite.store import SqliteStore
 from recollect.testing.stores.samples import CHANGE, MODEL, memory
@@ -402,3 +403,26 @@ def test_an_export_carries_forgotten_memories_and_feedback(vault: Path) -> None:
     forgotten = [one.memory.id for one in every if isinstance(one, Stored) and one.forgotten]
     assert forgotten == [FORGOTTEN]
     assert [one.query for one in every if isinstance(one, FeedbackEvent)] == ["anchor?"]
+
+
+@pytest.mark.parametrize(
+    ("place", "cell", "read"),
+    [
+        (100, b"\x02\x07\x02\x09", (7, (1,))),  # rowid 7: one value, the number 1
+        (SIZE - 1, b"\xff", (0, None)),  # its size goes on behind the page
+        (100, b"\xff\x7f\x07\x02\x09", (7, None)),  # longer than the whole file
+        (SIZE - 3, b"\x03\x07\x02", (7, None)),  # cut short by the end of the page
+        (100, b"\x03\x07\x02\x09\x09", (7, None)),  # more bytes than values
+    ],
+)
+def test_a_row_that_is_none_is_not_read_from_a_damaged_page(
+    tmp_path: Path, place: int, cell: bytes, read: object
+) -> None:
+    page = bytearray(SIZE)
+    page[0], page[3:5], page[8:10] = TABLE_LEAF, (1).to_bytes(2), place.to_bytes(2)
+    page[place : place + len(cell)] = cell
+    file = tmp_path / "pages.db"
+    file.write_bytes(bytes(SIZE) + page)
+    connection = apsw.Connection(str(file))
+    assert [*Pages(connection).records(2)] == [read]
+    connection.close()
