@@ -27,7 +27,8 @@ _numbers = count(1)
 
 def pytest_configure(config: pytest.Config) -> None:
     if FOLDER not in os.environ:
-        folder = Path(tempfile.gettempdir()) / f"recollect-postgres-{os.getpid()}"
+        # Not named by the process: one with the same number may have been killed, and left its own.
+        folder = Path(tempfile.mkdtemp(prefix="recollect-postgres-"))
         os.environ[FOLDER] = str(folder)
         config.add_cleanup(lambda: _stop(folder))
 
@@ -52,9 +53,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _stop(folder: Path) -> None:
-    if folder.exists():
+    if (folder / "data").exists():
         _run("pg_ctl", "-D", str(folder / "data"), "-m", "immediate", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     del os.environ[FOLDER]
 
 
@@ -77,7 +78,10 @@ def _run(program: str, *arguments: str) -> str:
     return ""
 
 
-def _start(folder: Path) -> str:
+def _start(folder: Path, url: str) -> str:
+    """Start the server and make its database, with all tables; returns what went wrong."""
+    from recollect.store.postgres.migration import migrate
+
     folder.chmod(0o755)
     data = folder / "data"
     data.mkdir()
@@ -93,10 +97,21 @@ def _start(folder: Path) -> str:
         return problem
     rules = data / "pg_hba.conf"
     rules.write_text("local all guarded scram-sha-256\n" + rules.read_text())
-    return _run(
+    if problem := _run(
         "pg_ctl", "-D", str(data), "-w", "-o", f"-h '' -k {folder}", "-l", str(folder / "log"),
         "start",
-    )  # fmt: skip
+    ):  # fmt: skip
+        return problem
+    # Its owner is no superuser: row-level security holds for it as well.
+    as_superuser(
+        "postgres",
+        "CREATE ROLE recollect LOGIN",
+        "CREATE ROLE guarded LOGIN PASSWORD 'of somebody else'",
+        "CREATE DATABASE recollect OWNER recollect",
+    )
+    as_superuser("recollect", "CREATE EXTENSION vector")
+    migrate(url)
+    return ""
 
 
 def as_superuser(database: str, *commands: str, host: str | None = None) -> None:
@@ -114,30 +129,20 @@ def postgres_url() -> Iterator[str]:
     """The database of this run, with all tables."""
     import fcntl
 
-    from recollect.store.postgres.migration import migrate
     from recollect.store.postgres.pool import pool_of
 
     folder = Path(os.environ[FOLDER])
-    folder.mkdir(exist_ok=True)
     url = f"postgresql://recollect@/recollect?host={folder}"
     with (folder / "started").open("a+") as started:
         fcntl.flock(started, fcntl.LOCK_EX)
-        if not started.tell():
-            problem = _start(folder)
-            started.write(problem or "yes")
-            started.flush()
-            if not problem:
-                # Its owner is no superuser: row-level security holds for it as well.
-                as_superuser(
-                    "postgres",
-                    "CREATE ROLE recollect LOGIN",
-                    "CREATE ROLE guarded LOGIN PASSWORD 'of somebody else'",
-                    "CREATE DATABASE recollect OWNER recollect",
-                )
-                as_superuser("recollect", "CREATE EXTENSION vector")
-                migrate(url)
-        started.seek(0)
+        started.seek(0)  # whoever had the lock may have written since the file was opened
         problem = started.read()
+        if not problem:
+            problem = "the first process that tried to has failed"
+            try:
+                problem = _start(folder, url) or "yes"
+            finally:
+                started.write(problem)
     if problem != "yes":
         pytest.skip(f"No PostgreSQL server could be started here: {problem}")
     pool = pool_of(url)  # its connections stay open from one test to the next
