@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import time
 from collections.abc import Iterator
 
 import pytest
-from http_server import API, Server, problem, serving
+from http_server import API, LONGEST_S, Server, problem, serving
 
 SEARCH = f"{API}/search"
 JSON = {"Content-Type": "application/json"}
@@ -158,6 +161,21 @@ def test_an_address_that_is_too_long_is_a_414(server: Server) -> None:
     problem(server.get(f"{API}/memories/{'x' * 20_000}"), 414)
 
 
+@pytest.mark.parametrize("size", [70_000, 2_000_000])
+def test_an_address_that_is_too_long_for_the_parser_is_a_414_too(server: Server, size: int) -> None:
+    """It comes in pieces, of which the server has read several before there is a request."""
+    with socket.create_connection((server.host, server.port), LONGEST_S) as connection:
+        connection.sendall(b"GET /api/v1/trash?q=")
+        for _ in range(size // 10_000):
+            connection.sendall(b"x" * 10_000)
+            time.sleep(0.001)
+        connection.sendall(b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        head, _, body = connection.makefile("rb").read().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 414 ")
+    assert b"application/problem+json" in head
+    assert "use POST" in json.loads(body)["detail"]
+
+
 @pytest.mark.parametrize("path", ["/nothing", "/memory/nobody"])
 def test_a_browser_gets_a_page_that_says_the_same(server: Server, path: str) -> None:
     answer = server.get(path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
@@ -183,6 +201,7 @@ def test_a_problem_page_shows_what_was_asked_for_as_text(server: Server) -> None
 def test_what_is_not_http_is_refused_and_the_server_goes_on(
     server: Server, request_line: bytes
 ) -> None:
-    status, _ = server.raw(request_line + b"\nHost: localhost\n\n")
+    status, answer = server.raw(request_line + b"\nHost: localhost\n\n")
     assert 400 <= status < 500
+    assert b"application/problem+json" in answer
     assert server.get("/healthz").status_code == 200

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import socket
 import threading
 from collections.abc import Callable
+from http import HTTPStatus
 
 import h11
 import msgspec
@@ -14,6 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from recollect.interfaces.http.guard import LONG_ADDRESS, LONGEST_ADDRESS
 from recollect.interfaces.http.problems import MEDIA_TYPE, Problem
 
 LOG = logging.getLogger("recollect.serve")
@@ -26,6 +29,8 @@ HEADERS_S = 10.0
 BODY_S = 20.0
 SLOWEST = 16 << 10  # bytes a second
 LATE = "The request did not arrive in time: its {part} came too slowly, and the server gave up."
+INVALID = "This is not a valid HTTP request, or its headers are too long."
+LONG_REQUEST_LINE = re.compile(rb"[A-Z]+ [^ \r\n]{%d}" % LONGEST_ADDRESS)
 # What the log says of a client that left before its answer. Source: nginx, which coined it.
 LEFT = 499
 
@@ -47,6 +52,8 @@ class TimedProtocol(H11Protocol):
         self._expect()
 
     def data_received(self, data: bytes) -> None:
+        if self.conn.their_state is h11.ERROR:
+            return  # what the client still sends of a request that was refused
         super().data_received(data)
         self._received += len(data)
         self._expect()
@@ -60,6 +67,16 @@ class TimedProtocol(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.scope.setdefault("left", LEFT)  # type: ignore[typeddict-item]
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what h11 cannot read. A long address that comes in pieces is too much for h11
+        before the guard sees it; the answer is the guard's. Closed at once, the connection would
+        be reset while the client is still sending, and the answer lost."""
+        long = LONG_REQUEST_LINE.match(self.conn.trailing_data[0])
+        self._answer(*((414, LONG_ADDRESS) if long else (400, INVALID)))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(GRACE_S, self.transport.close)
 
     def _expect(self) -> None:
         """Begin to wait for the next part, unless it is the one that is waited for already."""
@@ -104,20 +121,20 @@ class TimedProtocol(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if begun and not answered:
-            self._answer_late()
+            asked = self.scope.get("request_id", "") if self._part == "body" else ""
+            self._answer(408, LATE.format(part=self._part), str(asked))
         self.transport.close()
 
-    def _answer_late(self) -> None:
-        detail = LATE.format(part=self._part)
-        asked = self.scope.get("request_id", "") if self._part == "body" else ""
-        body = msgspec.json.encode(Problem("Request Timeout", 408, detail, str(asked)))
+    def _answer(self, status: int, detail: str, request_id: str = "") -> None:
+        title = HTTPStatus(status).phrase
+        body = msgspec.json.encode(Problem(title, status, detail, request_id))
         headers = [
             (b"content-type", MEDIA_TYPE.encode()),
             (b"content-length", str(len(body)).encode()),
             (b"connection", b"close"),
         ]
         for event in (
-            h11.Response(status_code=408, headers=headers, reason=b"Request Timeout"),
+            h11.Response(status_code=status, headers=headers, reason=title.encode()),
             h11.Data(data=body),
             h11.EndOfMessage(),
         ):

@@ -30,6 +30,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # percent-encoding, other signs. What does not match as a whole names no host at all.
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?(?::[0-9]{1,5})?")
 LONGEST_ADDRESS = 16_384
+LONG_ADDRESS = f"An address may be {LONGEST_ADDRESS:,} characters long; use POST for more."
 LONGEST_NEXT = 2000  # the address of a page that a login leads back to
 LARGEST_BODY = 16 << 20
 # Refusals that the audit log records; an invalid token is recorded with its owner.
@@ -196,7 +197,7 @@ def _same(origin: str, host: str) -> bool:
 
 def _size(scope: Scope, headers: Headers) -> Refusal | None:
     if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_ADDRESS:
-        return 414, f"An address may be {LONGEST_ADDRESS:,} characters long; use POST for more.", {}
+        return 414, LONG_ADDRESS, {}
     size = headers.get("content-length", "")
     if size.isdecimal() and int(size) > LARGEST_BODY:
         return 413, f"A request may be {LARGEST_BODY >> 20} MiB large; send it in parts.", {}
