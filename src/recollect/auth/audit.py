@@ -17,15 +17,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from recollect.auth.access import Access
 from recollect.auth.capabilities import Caller
 from recollect.named_tuples import NamedTuple
 from recollect.times import iso
+
+if TYPE_CHECKING:
+    from recollect.auth.access import Access
 
 # Above this, the number of ids says enough: an import may have any number.
 MOST_MARKS = 20

@@ -11,14 +11,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from recollect.auth.access import AttemptCounts, LineLog, Statement, Value
 from recollect.auth.file_log import AUDIT, READS, FileLog
 from recollect.errors import StoreError, UserError
 from recollect.retry import patiently
+
+if TYPE_CHECKING:
+    from recollect.auth.access import AttemptCounts, LineLog, Statement, Value
 
 NAME = "access.db"
 VERSION = 2

@@ -72,6 +72,10 @@ class Understanding:
         """The times that the query's words name, unless the caller does not want them read so."""
         if self._literal:
             return ()
+        from recollect.query.time.hints import may_name_a_time  # noqa: PLC0415  start-up time
+
+        if not may_name_a_time(self._text, languages=self._reads_languages):
+            return ()
         from recollect.query.time.anchors import anchored  # noqa: PLC0415  start-up time
         from recollect.query.time.periods import periods  # noqa: PLC0415  start-up time
 

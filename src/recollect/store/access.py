@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from recollect.auth.access import Access
 from recollect.auth.home_access import HomeAccess
 from recollect.settings import StoreSettings
+
+if TYPE_CHECKING:
+    from recollect.auth.access import Access
 
 
 def opened_access(home: Path, place: StoreSettings) -> Access:

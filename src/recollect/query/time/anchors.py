@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from recollect.query.terms import keywords
+from recollect.query.time.hints import LEADS
 from recollect.query.time.values import Period
 from recollect.types import Span
 
@@ -18,7 +19,6 @@ EVENTS = (
     "end|incident|launch|meeting|migration|move|outage|release|retro|retrospective|start|switch"
     "|upgrade"
 )
-LEADS = frozenset(("before", "after", "since", "until"))
 ANCHOR = (
     rf"\b(?P<lead>before|after|since|until)\s+(?:the\s+|we\s+)?(?P<event>(?:{EVENTS})\b[^,;?!]*)"
 )

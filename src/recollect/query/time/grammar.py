@@ -160,14 +160,6 @@ BEFORE_NUMBERS = (
 AFTER_SEASON = r"\s*(?:$|[,.;:!?)])|\s+(?:about|for|on|and|or|with|regarding|at|by|from)\b"
 AFTER_QUARTER = r":|\s+(?:quant\w*|gguf|ggml|weights|model)\b"
 
-# Most queries name no time: this finds it out at once.
-HINT = re.compile(
-    r"\b(?:(?:19|20|21)[0-9][0-9]|q[1-4]|today|tonight|tomorrow|yesterday|recently|lately|these|this|last"
-    r"|past|previous|current|next|ago|quarter|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-    r"|mon|tue|wed|thu|fri|sat|sun|spring|summer|autumn|fall|winter)",
-    re.IGNORECASE | re.ASCII,
-)
-
 
 @cache
 def pattern(source: str, flags: int = 0) -> re.Pattern[str]:

@@ -26,7 +26,6 @@ from recollect.query.time.calendar import DAY, WEEK, midnight_of, monday_of
 from recollect.query.time.grammar import (
     COMMA,
     FAR_LEAD,
-    HINT,
     JOIN,
     LEAD,
     LEAD_LENGTH,
@@ -35,6 +34,7 @@ from recollect.query.time.grammar import (
     names,
     pattern,
 )
+from recollect.query.time.hints import HINT
 from recollect.query.time.readers import interval_of
 from recollect.query.time.translation import Translation, translated
 from recollect.query.time.values import Interval, Lead, Period, TimeName
