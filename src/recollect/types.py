@@ -146,8 +146,8 @@ class Filter(Struct, frozen=True, kw_only=True):
         for name in ANY_OF:
             if isinstance(several := getattr(self, name), list | tuple):
                 values = tuple(dict.fromkeys(several))
-                one = values[0] if values else None
-                structs.force_setattr(self, name, values if len(values) > 1 else one)
+                first = values[0] if values else None
+                structs.force_setattr(self, name, values if len(values) > 1 else first)
 
     def narrows(self) -> bool:
         """Whether anything is asked for at all."""

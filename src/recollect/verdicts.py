@@ -45,23 +45,25 @@ def opinions(
     nearest = sorted(
         alike, key=lambda other: (other != words, -alike[other], -(near.get(other) or 0), other)
     )
-    said: dict[str, list[Verdict]] = {}
+    by_memory: dict[str, list[Verdict]] = {}
     for verdict in log.on(nearest[:MOST_QUERIES]):
-        said.setdefault(verdict.memory_id, []).append(verdict)
+        by_memory.setdefault(verdict.memory_id, []).append(verdict)
     order = {other: place for place, other in enumerate(nearest)}
     return {
-        id: _opinion(sorted(given, key=lambda one: order[one.words]), alike)
-        for id, given in said.items()
+        id: _opinion(sorted(verdicts, key=lambda verdict: order[verdict.words]), alike)
+        for id, verdicts in by_memory.items()
     }
 
 
-def _opinion(given: list[Verdict], alike: Mapping[str, float]) -> Opinion:
+def _opinion(verdicts: list[Verdict], alike: Mapping[str, float]) -> Opinion:
     """Of one memory; the feedback on the nearest query comes first."""
-    first = given[0]
+    first = verdicts[0]
     if alike[first.words] == 1.0:
         return Opinion(1.0 if first.accepted else -1.0, True, _words(first))
-    total = sum(alike[one.words] if one.accepted else -alike[one.words] for one in given)
-    leading = next((one for one in given if one.accepted == (total > 0)), first)
+    total = sum(
+        alike[verdict.words] if verdict.accepted else -alike[verdict.words] for verdict in verdicts
+    )
+    leading = next((verdict for verdict in verdicts if verdict.accepted == (total > 0)), first)
     how = f"{_words(leading)}, a similar question"
     return Opinion(max(-1.0, min(1.0, total)), False, how)
 

@@ -228,14 +228,14 @@ def remarks(turn: str) -> list[Remark]:
 
 def _remarks(turn: str, forms: Sequence[Form]) -> Iterator[Remark]:
     before = ""  # a sentence that says no more than that the next one is a correction
-    for said, masked in sentences(turn):
+    for sentence, masked in sentences(turn):
         plain = before + masked.casefold().replace("’", "'")
         bare = plain[_aside(plain) :]
         before = f"{bare} " if _compiled(WRONG).fullmatch(bare.rstrip(".!")) else ""
         if len(bare.split()) >= FEWEST_WORDS and not _compiled(*REFUSED).match(bare):
             form = next((form for form in forms if _compiled(*form.patterns).match(bare)), None)
             if form is not None:
-                yield Remark(form.kind, title_of(said), said, form.name)
+                yield Remark(form.kind, title_of(sentence), sentence, form.name)
 
 
 def _aside(text: str) -> int:
@@ -244,9 +244,9 @@ def _aside(text: str) -> int:
     return start.end() if start else 0
 
 
-def title_of(said: str) -> str:
+def title_of(sentence: str) -> str:
     """The sentence without what precedes it, "no" included, as a heading."""
-    title = said[_aside(said) :]
+    title = sentence[_aside(sentence) :]
     if no := _compiled(rf"{WRONG}[,.:;!–-]\s+(?=\S)").match(title.casefold()):
         title = title[no.end() :]
     return cut_title((title[:1].upper() + title[1:]).rstrip(" .!"), LONGEST_TITLE)

@@ -32,7 +32,7 @@ ENDS = re.compile(r"(?<=[.!?…])[)\"”]*\s+(?=\S)|\n")
 class Sentence(NamedTuple):
     """A sentence as it was said, and with masks in the place of quotations and code."""
 
-    said: str
+    text: str
     masked: str
 
 
@@ -45,10 +45,10 @@ def sentences(turn: str) -> Iterator[Sentence]:
     start = 0
     for end in [*ENDS.finditer(masked), None]:
         stop = len(text) if end is None else end.start()
-        said = text[start:stop]
-        shift = len(said) - len(said.lstrip())
-        if len(said) <= MOST_CHARACTERS:
-            yield Sentence(said.strip(), masked[start + shift : stop].rstrip())
+        sentence = text[start:stop]
+        shift = len(sentence) - len(sentence.lstrip())
+        if len(sentence) <= MOST_CHARACTERS:
+            yield Sentence(sentence.strip(), masked[start + shift : stop].rstrip())
         start = len(text) if end is None else end.end()
 
 

@@ -146,11 +146,11 @@ def _who(one: NumberedRead) -> tuple[str, str, str, str]:
 def _runs(reads: Sequence[NumberedRead]) -> Iterator[list[NumberedRead]]:
     """Reads of one kind by the same one that follow each other closely."""
     run: list[NumberedRead] = []
-    for one in reads:
-        if run and (_who(one) != _who(run[-1]) or run[-1].read.at - one.read.at > SAME_MICROS):
+    for entry in reads:
+        if run and (_who(entry) != _who(run[-1]) or run[-1].read.at - entry.read.at > SAME_MICROS):
             yield run
             run = []
-        run.append(one)
+        run.append(entry)
     if run:
         yield run
 

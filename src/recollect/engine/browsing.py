@@ -85,8 +85,8 @@ def unknown_project(session: Session, project: str) -> str:
     wanted = project.casefold()
     like = [name for name in known if wanted in name.casefold()]
     like += get_close_matches(project, known) if not like else []
-    said = f"did you mean {' or '.join(like[:3])}?" if like else f"there are: {', '.join(known)}."
-    return f"There is no project {project!r}; {said if known else 'no memory has one.'}"
+    hint = f"did you mean {' or '.join(like[:3])}?" if like else f"there are: {', '.join(known)}."
+    return f"There is no project {project!r}; {hint if known else 'no memory has one.'}"
 
 
 def dates(session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | None = None) -> Dates:

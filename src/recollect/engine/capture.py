@@ -108,7 +108,7 @@ def _wording(session: Session, candidate: CapturedRemark) -> Wording:
     return Wording.of((), session.store.keyword.tokens(candidate.fields["title"]))
 
 
-def _is_stored(session: Session, candidate: CapturedRemark, said: Wording) -> bool:
+def _is_stored(session: Session, candidate: CapturedRemark, wording: Wording) -> bool:
     """Whether a memory of the project, or of none, says the same: its title, its text or both."""
     tokens = session.store.keyword.tokens
     for project in {candidate.fields["project"], ""}:
@@ -116,7 +116,7 @@ def _is_stored(session: Session, candidate: CapturedRemark, said: Wording) -> bo
         for memory in session.store.memories.get(ids).values():
             stored = Wording.of(tokens(memory.title), tokens(memory.text))
             parts = (stored.title, stored.text, stored.whole)
-            if any(same(said.whole, part, ALIKE) for part in parts):
+            if any(same(wording.whole, part, ALIKE) for part in parts):
                 return True
     return False
 
@@ -135,7 +135,7 @@ def accept(session: Session, mark: bytes, changes: Mapping[str, Any]) -> Memory:
     changed = {name: value for name, value in changes.items() if name != "id"}
     if changed.get("text"):
         changed.setdefault("title", title_of(changed["text"]))
-    said = {"created_at": found.at, "updated_at": found.at}
-    [saved] = save_all(session, [draft({**candidate_draft(found).fields, **said, **changed})])
+    dates = {"created_at": found.at, "updated_at": found.at}
+    [saved] = save_all(session, [draft({**candidate_draft(found).fields, **dates, **changed})])
     session.store.candidates.settle(mark, session.clock())
     return saved.memory

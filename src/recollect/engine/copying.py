@@ -223,8 +223,8 @@ def _content(store: VaultStore) -> dict[str, Any]:
     hashes = {name: sha256() for name in ("memories", "vectors")}
     for ids in parts(sorted(tables.keys()), BATCH):
         found = store.memories.find(ids)
-        held = [(found[id].memory, found[id].forgotten_at) for id in ids]
-        hashes["memories"].update(msgspec.json.encode(held))
+        memories = [(found[id].memory, found[id].forgotten_at) for id in ids]
+        hashes["memories"].update(msgspec.json.encode(memories))
         for identity, _ in tables.ask(MODELS):
             for id, each in sorted(store.vectors.stored(identity, ids).items()):
                 hashes["vectors"].update(id.encode(errors="surrogatepass"))

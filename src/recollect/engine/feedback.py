@@ -30,7 +30,10 @@ def feedback(
     if not words:
         raise UserError("Feedback needs the query that the result answered, in words.")
     named_ids([id])
-    was = any(said.memory_id == id and said.accepted for said in session.store.feedback.on([words]))
+    was = any(
+        verdict.memory_id == id and verdict.accepted
+        for verdict in session.store.feedback.on([words])
+    )
     if undo:
         if not session.store.feedback.take_back(words, id, accept):
             what = {None: "feedback", True: "acceptance", False: "dismissal"}[accept]
@@ -74,9 +77,11 @@ def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
     left out."""
     if not session.store.feedback.state().given:
         return {}
-    said = session.store.feedback.on([normalised(session.redaction.of_query(query))])
+    verdicts = session.store.feedback.on([normalised(session.redaction.of_query(query))])
     wanted = set(named_ids(ids))
-    return {one.memory_id: one.accepted for one in said if one.memory_id in wanted}
+    return {
+        verdict.memory_id: verdict.accepted for verdict in verdicts if verdict.memory_id in wanted
+    }
 
 
 def judgements(session: Session) -> dict[str, dict[str, bool]]:
@@ -84,9 +89,9 @@ def judgements(session: Session) -> dict[str, dict[str, bool]]:
     log = session.store.feedback
     asked = {normalised(event.query): event.query for event in reversed(log.every())}
     found: dict[str, dict[str, bool]] = {words: {} for words in asked}
-    for said in log.on([*asked]):
-        found[said.words][said.memory_id] = said.accepted
-    return {asked[words]: said for words, said in found.items() if any(said.values())}
+    for verdict in log.on([*asked]):
+        found[verdict.words][verdict.memory_id] = verdict.accepted
+    return {asked[words]: verdicts for words, verdicts in found.items() if any(verdicts.values())}
 
 
 def learned(session: Session, recipe: str | None = None) -> Learned:

@@ -72,14 +72,14 @@ def import_lines(
     writing = partial(session.writing, "import", operation=WriteOperation(), bulk=True)
 
     def saved(several: Sequence[Batch]) -> Imported:
-        counts, said = Imported(0, 0, 0, [], Counter()), feedback.copy()
+        counts, events = Imported(0, 0, 0, [], Counter()), feedback.copy()
         prepared = None if strict or dry_run else several[0].prepared
         with suppress(_Undone), writing(prepared=prepared) as write:
             for batch in several:
-                counts = counts.plus(_save_lines(session, write, batch, said, progress))
+                counts = counts.plus(_save_lines(session, write, batch, events, progress))
             if dry_run:
                 raise _Undone
-        feedback.update(said - feedback)
+        feedback.update(events - feedback)
         return counts
 
     for several in writes:
@@ -88,8 +88,8 @@ def import_lines(
         except StoreError as error:
             if not (before := counts.added + counts.updated):
                 raise
-            told = f"Imported before that: {counted(before, 'memory')}. Import again for the rest."
-            raise type(error)(f"{error} {told}") from error
+            hint = f"Imported before that: {counted(before, 'memory')}. Import again for the rest."
+            raise type(error)(f"{error} {hint}") from error
         counts = counts.plus(done)
         if done.changed and not dry_run:
             session.wrote("import", count=done.changed)

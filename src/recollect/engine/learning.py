@@ -29,9 +29,9 @@ class ReplayedQuestion:
     name, and which of them are accepted."""
 
     def __init__(self, session: Session, recipe: Recipe, query: str) -> None:
-        said = session.store.feedback.on([normalised(query)])
+        verdicts = session.store.feedback.on([normalised(query)])
         found = in_vault(session, recipe, completed(session, query, limit=REPLAYED))
-        self._accepted = {one.memory_id for one in said if one.accepted}
+        self._accepted = {verdict.memory_id for verdict in verdicts if verdict.accepted}
         self._parts = {
             result.id: {part.name: part.value for part in result.explain.leaves()}
             for result in found

@@ -62,9 +62,11 @@ def open_session(
     file = sayable_path(Path(path) if path is not None else folder / "vault.db")
     if path is None:
         make_home(folder)
-    given = passphrase is not None or (path is None and _configured(settings.vault, environment))
+    has_passphrase = passphrase is not None or (
+        path is None and _configured(settings.vault, environment)
+    )
     useless = UserError(NOT_LOCKED.format(path=file))
-    if given and not file.exists():
+    if has_passphrase and not file.exists():
         raise useless
     store = opened_store(
         file,
@@ -73,7 +75,7 @@ def open_session(
         keys=_keys(settings.vault, environment, passphrase, asked=at_rest),
         at_rest=at_rest or damaged,
     )
-    if given and not store.database.at_rest and not store.database.locked:
+    if has_passphrase and not store.database.at_rest and not store.database.locked:
         store.close()
         raise useless
     models.vault_model = partial(_vault_model, store)

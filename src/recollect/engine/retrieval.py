@@ -62,8 +62,8 @@ def retrieve(session: Session, ids: Sequence[str], *, as_of: datetime | None = N
             missing.append(_missing(session, id))
     if found:
         return Retrieved(found, missing)
-    told = [each.sentence for each in missing if each.forgotten or each.nearest]
-    raise NotFound(" ".join(told)) if told else refusal
+    sentences = [each.sentence for each in missing if each.forgotten or each.nearest]
+    raise NotFound(" ".join(sentences)) if sentences else refusal
 
 
 def _missing(session: Session, id: str) -> MissingMemory:

@@ -211,13 +211,13 @@ def _kind_of(name: str) -> str:
 
 
 def _stamp(memories: Sequence[Memory], found: Found) -> str:
-    said = "".join(map(revision, memories)) or found.why
-    return content_digest(said, 6).hex()
+    content = "".join(map(revision, memories)) or found.why
+    return content_digest(content, 6).hex()
 
 
 def _proposed(decision: ReviewDecision | None) -> str:
-    said = "" if decision is None else decision.decision
-    return said.removeprefix(PROPOSED) if said.startswith(PROPOSED) else ""
+    choice = "" if decision is None else decision.decision
+    return choice.removeprefix(PROPOSED) if choice.startswith(PROPOSED) else ""
 
 
 def item_json(item: ReviewItem) -> dict[str, object]:

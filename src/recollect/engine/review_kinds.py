@@ -54,8 +54,8 @@ def candidates(session: Session) -> Iterator[Found]:
     for each in session.store.candidates.waiting():
         why = f'Said in {each.client}, in the form "{each.form}": {each.place or each.session}.'
         found = Found("candidate", (), why, "keep", choices, SAID_SURE, each.mark.hex())
-        said = candidate_draft(each)
-        yield found._replace(memories=(complete(said, found.id, None, each.at),))
+        proposal = candidate_draft(each)
+        yield found._replace(memories=(complete(proposal, found.id, None, each.at),))
 
 
 def secrets(session: Session) -> Iterator[Found]:

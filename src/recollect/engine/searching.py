@@ -144,11 +144,11 @@ def in_vault(
     deadline = Deadline(search.deadline_ms)
     session.background.settle(deadline)
     try:
-        with session.store.searching() as told:
+        with session.store.searching() as degraded:
             found = session.steadily(
                 lambda: _searched(session, recipe, search, session.held(deadline), pool, deadline)
             )
-        return replace(found, degraded=(*found.degraded, *told)) if told else found
+        return replace(found, degraded=(*found.degraded, *degraded)) if degraded else found
     except Damaged:
         store = readable(session)
         found = _searched(session, recipe, search, store, pool, deadline)

@@ -127,16 +127,16 @@ def repair_notes(mended: Mended) -> list[str]:
 
 def salvage_notes(report: SalvageReport) -> list[str]:
     """What damage cost, in sentences."""
-    told = (
+    losses = (
         (report.lost, "could not be read and {are} lost"),
         (report.altered, "{are} not what was saved, so {are} forgotten; to look at one: "
          "recollect forget --undo ID"),
         (report.untagged, "lost tags"),
     )  # fmt: skip
     return [
-        f"{counted(len(ids), 'memory')} {said.format(are='is' if len(ids) == 1 else 'are')} "
+        f"{counted(len(ids), 'memory')} {outcome.format(are='is' if len(ids) == 1 else 'are')} "
         f"({', '.join(ids)})."
-        for ids, said in told
+        for ids, outcome in losses
         if ids
     ] + report.others
 

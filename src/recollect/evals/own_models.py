@@ -38,7 +38,7 @@ def own_dataset(engine: Recollect) -> Dataset:
             "There are no questions of your own yet: `recollect feedback QUERY ID --accept` or "
             "`recollect eval add QUERY ID` adds one."
         )
-    judged = {id for said in questions.values() for id in said}
+    judged = {id for grades in questions.values() for id in grades}
     newest = sorted(engine.export(), key=lambda one: one.updated_at, reverse=True)
     every = sorted(newest, key=lambda one: one.id not in judged)
     documents = {one.id: draft(memory_json(one)) for one in every[:MOST_MEMORIES]}
@@ -80,10 +80,10 @@ def compared_models(
             contestant = Contestant(Path(name).name, bench.memory.recipe())
             asked = bench.questions(queries, seed)
 
-            def told(what: str, count: int, name: str = name) -> Any:
+            def labelled(what: str, count: int, name: str = name) -> Any:
                 return progress(f"{name}: {what}", count)
 
-            refused |= bench.prepare(told, vectors=True)
+            refused |= bench.prepare(labelled, vectors=True)
             answers = bench.quality(contestant, asked, progress)
             timing = bench.latency(contestant, asked, seed, progress)
             outcomes.append(bench.outcome(contestant, answers, timing))

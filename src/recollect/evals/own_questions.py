@@ -46,8 +46,8 @@ class OwnScores(NamedTuple):
 def own_questions(engine: Recollect) -> Grades:
     """The questions, and which memories answer them; where both judge one, the gold set counts."""
     found: Grades = {
-        query: {id: int(accepted) for id, accepted in said.items()}
-        for query, said in engine.judgements().items()
+        query: {id: int(accepted) for id, accepted in verdicts.items()}
+        for query, verdicts in engine.judgements().items()
     }
     folder = gold_folder(engine.home)
     if is_gold(folder):
@@ -55,7 +55,7 @@ def own_questions(engine: Recollect) -> Grades:
         for _, (query, id, grade) in table(folder / QRELS[0], ("query", "memory", "grade")):
             with suppress(KeyError, ValueError):  # `recollect eval` tells of those
                 found.setdefault(texts[query], {})[id] = int(grade)
-    return {query: said for query, said in found.items() if any(g > 0 for g in said.values())}
+    return {query: grades for query, grades in found.items() if any(g > 0 for g in grades.values())}
 
 
 def own_scores(

@@ -98,9 +98,9 @@ class ZScoreFusion(Struct, frozen=True, tag="zscore", forbid_unknown_fields=True
             if name in context.channels
         }
         totals = dict.fromkeys(ids, 0.0)
-        for name, one in measured.items():
-            weight, share = self.weights[name], one.spread.share
-            for id, score in one.scores.items():
+        for name, channel in measured.items():
+            weight, share = self.weights[name], channel.spread.share
+            for id, score in channel.scores.items():
                 totals[id] += weight * share(score)
         chosen = self._pool(context, totals)
         notes = {name: self._notes(context, name) for name in measured}

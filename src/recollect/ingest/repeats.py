@@ -57,8 +57,8 @@ def repeats(memory: Memory, fields: dict[str, Any]) -> bool:
     Each text that both have must be nearly the same, in the same order. If only one of them has a
     title or a text, they are two memories.
     """
-    said = _is_place(fields.get("path", "")) and _is_place(memory.path or ":0")
-    if contradicts(memory, fields, SAID if said else DISTINGUISHING):
+    both_places = _is_place(fields.get("path", "")) and _is_place(memory.path or ":0")
+    if contradicts(memory, fields, SAID if both_places else DISTINGUISHING):
         return False
     if any(bool(getattr(memory, name)) != bool(fields.get(name)) for name in ("title", "text")):
         return False

@@ -93,8 +93,8 @@ def in_words(term: Term, about: Callable[[str], str]) -> list[tuple[float, str]]
     name is about, for reasons that say nothing themselves, or one word such as `critical`."""
     every = sorted(steps(term), key=lambda step: -abs(step.value))
     found = [step for step in every if abs(step.value) > LEAST_SHARE * abs(every[0].value)]
-    said = ["" if step.how.startswith("(") else step.how.partition(" (")[0] for step in found]
+    reasons = ["" if step.how.startswith("(") else step.how.partition(" (")[0] for step in found]
     return [
         (step.value, words if " " in words else ": ".join(filter(None, (about(step.name), words))))
-        for step, words in zip(found, said, strict=True)
+        for step, words in zip(found, reasons, strict=True)
     ]

@@ -58,9 +58,9 @@ def exclusions(text: str) -> tuple[Exclusion, ...]:
     for match in _pattern().finditer(text):
         named = match["sign"] or match["operator"] or match["phrase"] or match["bare"]
         if named and _meant(text, match):
-            held = tuple(words(named))
-            if held:
-                found.append(Exclusion(held, Span(*match.span())))
+            excluded = tuple(words(named))
+            if excluded:
+                found.append(Exclusion(excluded, Span(*match.span())))
     return tuple(found) if found and keywords(without(text, found)) else ()
 
 

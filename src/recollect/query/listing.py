@@ -91,10 +91,10 @@ def asked(
     """What is asked for. `kinds`, `projects`, `sources` and `tags` are those in use, all but the
     first among some names; `stem` is how the index knows a word. What is `ignored` is not read."""
     bounded = any(period.exact for period in periods)
-    said = re.sub(
+    unquoted = re.sub(
         r"[\"`][^\"`]*[\"`]", " quoted quoted ", outside(text, (period.span for period in periods))
     )
-    left = lowered(said)
+    left = lowered(unquoted)
     if len(left) > MOST_WORDS or not re.search(r"[^\W\d]", text):
         return NOTHING  # a date alone may stand in a text
 
@@ -105,7 +105,7 @@ def asked(
     if ordered and f"{ORDERS[ordered]} first" in ignored:
         ordered = None
     kind = read("kind", _kinds(left, kinds, stem))
-    tag = read("tag", tags(_people(said, left)))
+    tag = read("tag", tags(_people(unquoted, left)))
     # Beside one of these a word of topic may stand; beside a time alone, it is what is asked about.
     topical = bool(kind or tag) or ordered is not None or bool(EVERYTHING & set(left))
     if not (bounded or topical):
@@ -142,10 +142,10 @@ def asked(
     )
 
 
-def _people(said: str, left: Sequence[str]) -> list[str]:
+def _people(text: str, left: Sequence[str]) -> list[str]:
     """The tags that may name a person who is asked about: `anna` in `what did Anna decide`, and
     `@anna` for any word."""
-    named = (match[1] or match[2] for match in re.finditer(PERSON, said, re.IGNORECASE))
+    named = (match[1] or match[2] for match in re.finditer(PERSON, text, re.IGNORECASE))
     return [*dict.fromkeys((*(f"@{word}" for word in left), *(name.lower() for name in named)))]
 
 

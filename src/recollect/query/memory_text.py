@@ -38,8 +38,8 @@ class MemoryText:
         self.subwords: Sequence[str] = subwords(self._text) if has_subwords else ()
         rest = " ".join((*memory.tags, details, *self.subwords))
         self.stems = self.title + self.body + (tokens(rest) if rest else [])
-        held = map(sought.__contains__, self.stems)
-        self.places = list(compress(enumerate(self.stems), held))
+        is_sought = map(sought.__contains__, self.stems)
+        self.places = list(compress(enumerate(self.stems), is_sought))
 
     @cached_property
     def wording(self) -> Wording:

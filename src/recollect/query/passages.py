@@ -53,9 +53,9 @@ def best_field(
     memory: Memory, words: Sequence[str], size: int, fields: Sequence[str] = FIELDS
 ) -> tuple[str, Densest]:
     """The field that holds the window with the most different words, and that window."""
-    held = [field for field in fields if getattr(memory, field)] or [fields[0]]
-    found = {field: densest(getattr(memory, field), words, size) for field in held}
-    field = max(held, key=lambda field: found[field].different)
+    filled = [field for field in fields if getattr(memory, field)] or [fields[0]]
+    found = {field: densest(getattr(memory, field), words, size) for field in filled}
+    field = max(filled, key=lambda field: found[field].different)
     return field, found[field]
 
 

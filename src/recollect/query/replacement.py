@@ -151,8 +151,8 @@ class Statement:
         if self.title:
             return True
         text = self.memory.text
-        told = 2 * len(self.head) >= len(text) and len(self.head_words) <= MOST
-        return told and "?" not in text and not found(ADDRESS, text)
+        brief = 2 * len(self.head) >= len(text) and len(self.head_words) <= MOST
+        return brief and "?" not in text and not found(ADDRESS, text)
 
     @cached_property
     def is_fact(self) -> bool:
@@ -226,19 +226,19 @@ def replaces(older: Statement, newer: Statement, cosine: float) -> bool:
     """Whether the newer seems to state now what the older stated before."""
     if cosine < LEAST or not _comparable(older.memory, newer.memory):
         return False
-    told = set(older.head_words)
-    if not told & (newer.words | newer.tags) or not older.states or not newer.states:
+    head = set(older.head_words)
+    if not head & (newer.words | newer.tags) or not older.states or not newer.states:
         return False
     # Few pairs come so far that the words which speak against it need to be looked for.
-    return _seems_to_replace(older, newer, told, cosine) and newer.is_fact
+    return _seems_to_replace(older, newer, head, cosine) and newer.is_fact
 
 
-def _seems_to_replace(older: Statement, newer: Statement, told: set[str], cosine: float) -> bool:
+def _seems_to_replace(older: Statement, newer: Statement, head: set[str], cosine: float) -> bool:
     anywhere, in_head = newer.ended
     if in_head and not in_head & (older.words | older.tags):
         return False  # it says what it replaces, and that is something else
     events = not NO_STATEMENTS.isdisjoint((older.memory.kind, newer.memory.kind))
-    if named := told & (in_head if events else anywhere):
+    if named := head & (in_head if events else anywhere):
         return not _only_qualifies(older, named)
     if events or older.memory.updated_at.date() == newer.memory.updated_at.date():
         return False
@@ -302,8 +302,8 @@ def _changed(older: Statement, newer: Statement, cosine: float) -> bool:
     shared, _ = _compared(older.head_words, newer.head_words)
     subject = older.head_words[0]
     # The text of the newer tells what there was before, as in `Neovim broke once too often`.
-    told = set(older.head_words) & (newer.words - set(newer.head_words))
-    mentioned = bool(told) and cosine >= (ABOUT_ALIKE if older.tags & newer.tags else ALIKE)
+    former = set(older.head_words) & (newer.words - set(newer.head_words))
+    mentioned = bool(former) and cosine >= (ABOUT_ALIKE if older.tags & newer.tags else ALIKE)
     if not newer.verb:
         return mentioned or (
             _enough(shared, older, newer) and subject in newer.head_words and cosine >= ALIKE

@@ -20,7 +20,9 @@ class Accepted(Channel, frozen=True, tag="accepted"):
 
     def recall(self, context: SearchContext) -> Ranking | None:
         right = {
-            id: said.how for id, said in context.opinions.items() if said.same and said.raw > 0
+            id: opinion.how
+            for id, opinion in context.opinions.items()
+            if opinion.same and opinion.raw > 0
         }
         if not right:
             return None

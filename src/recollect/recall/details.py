@@ -61,8 +61,8 @@ class Details(Channel, frozen=True, tag="details"):
         query = context.understanding
         passage = window(context.memory(id).details, query.sought, self.characters)
         stems = frozenset((*context.store.keyword.tokens(passage), *subwords(passage)))
-        held = [word for word in rarity if query.stems_of(word) <= stems]
-        total = self.weight * sum(rarity[word] for word in held)
-        how = f"details hold {', '.join(held)}" if held else ""
+        matched = [word for word in rarity if query.stems_of(word) <= stems]
+        total = self.weight * sum(rarity[word] for word in matched)
+        how = f"details hold {', '.join(matched)}" if matched else ""
         why = Term(self.name, total, f"{self.weight:.6g} × rarity of its words", how=how)
         return Hit(id, why, Findings(passage=passage))

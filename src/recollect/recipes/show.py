@@ -71,12 +71,12 @@ def _evidence(found: Learned) -> str:
         which = " with an accepted result" if found.feedback else ""
         more = "" if found.events >= found.after else f"; learning begins with {found.after}"
         return f"{events}{which}{more}."
-    held = lesson.held_out
+    test = lesson.held_out
     outcome = "Learned" if lesson.applied else "Tried"
     return (
         f"{outcome} on {lesson.at:%Y-%m-%d} from {lesson.fit.questions} questions with an accepted "
-        f"result. Of {held.questions} older ones, searched again, {held.better} rank it higher and "
-        f"{held.worse} lower (mean reciprocal rank {held.after:.3f}, declared {held.before:.3f})"
+        f"result. Of {test.questions} older ones, searched again, {test.better} rank it higher and "
+        f"{test.worse} lower (mean reciprocal rank {test.after:.3f}, declared {test.before:.3f})"
         + ("." if lesson.applied else ": not used, since nothing is better or the older are worse.")
     )
 

@@ -26,10 +26,10 @@ class AskedMatch(Signal, frozen=True, tag="asked_match", kw_only=True):
         found = {}
         for id in ids if wanted else ():
             memory = context.memory(id)
-            held = [name for name, value in wanted.items() if _is(memory, name, value)]
-            if held:
-                how = ", ".join(f"{name} {wanted[name]}" for name in held)
-                found[id] = SignalValue(len(held) / len(wanted), how)
+            matched = [name for name, value in wanted.items() if _is(memory, name, value)]
+            if matched:
+                how = ", ".join(f"{name} {wanted[name]}" for name in matched)
+                found[id] = SignalValue(len(matched) / len(wanted), how)
         return found
 
 

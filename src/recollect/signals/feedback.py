@@ -16,5 +16,5 @@ class Feedback(Signal, frozen=True, tag="feedback", kw_only=True):
     family = "rarity"
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
-        said = context.opinions
-        return {id: SignalValue(said[id].raw, said[id].how) for id in ids if id in said}
+        opinions = context.opinions
+        return {id: SignalValue(opinions[id].raw, opinions[id].how) for id in ids if id in opinions}

@@ -34,7 +34,7 @@ class WordCoverage:
         asked = content_words(words)
         self._texts = texts
         self._weights = [query.rarity(word) * max(1, len(_grams(word)) / 2) for word in asked]
-        self._held = [_shares(word, query, texts) for word in asked]
+        self._shares = [_shares(word, query, texts) for word in asked]
         self._known = [word in query.frequencies for word in asked]
         self._stems = [query.stems_of(word) for word in asked]
         self._total = sum(self._weights)
@@ -43,13 +43,13 @@ class WordCoverage:
     @property
     def shares(self) -> list[float]:
         """For each text the share of the words that it holds."""
-        return [self._share(row[at] for row in self._held) for at in range(len(self._texts))]
+        return [self._share(row[at] for row in self._shares) for at in range(len(self._texts))]
 
     @property
     def known(self) -> float:
         """The share of the words that stand anywhere."""
         return self._share(
-            max([known, *held]) for known, held in zip(self._known, self._held, strict=True)
+            max([known, *shares]) for known, shares in zip(self._known, self._shares, strict=True)
         )
 
     @property
@@ -68,15 +68,15 @@ class WordCoverage:
 
     def _together(self, stems: Sequence[str], words_of: Mapping[str, Sequence[int]]) -> float:
         last = [-WINDOW] * len(self._weights)
-        held = set()
+        windows = set()
         for place, stem in compress(enumerate(stems), map(words_of.__contains__, stems)):
             for number in words_of[stem]:
                 last[number] = place
-            held.add(tuple([place - at < WINDOW for at in last]))
-        return max(map(self._share, held), default=0.0)
+            windows.add(tuple([place - at < WINDOW for at in last]))
+        return max(map(self._share, windows), default=0.0)
 
-    def _share(self, held: Iterable[float]) -> float:
-        return sum(map(mul, self._weights, held)) / self._total if self._total else 0.0
+    def _share(self, shares: Iterable[float]) -> float:
+        return sum(map(mul, self._weights, shares)) / self._total if self._total else 0.0
 
 
 def whole_words(text: str) -> list[str]:
@@ -109,9 +109,9 @@ def _shares(word: str, query: Understanding, texts: Sequence[MemoryText]) -> lis
     if not grams or all(whole):
         return whole
     stems = [text.every_stem.union(text.subwords) for text in texts]
-    held = [[text.issuperset(gram) for text in stems] for gram in grams]
-    weights = [inverse_frequency(len(texts), sum(row)) for row in held]
+    rows = [[text.issuperset(gram) for text in stems] for gram in grams]
+    weights = [inverse_frequency(len(texts), sum(row)) for row in rows]
     return [
-        max(share, sum(w for w, row in zip(weights, held, strict=True) if row[at]) / sum(weights))
+        max(share, sum(w for w, row in zip(weights, rows, strict=True) if row[at]) / sum(weights))
         for at, share in enumerate(whole)
     ]

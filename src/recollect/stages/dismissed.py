@@ -22,8 +22,8 @@ class Dismissed(Stage, frozen=True, tag="dismissed"):
     name: str = "dismissed"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        said = {id: one for id, one in context.opinions.items() if one.same}
-        wrong = [hit for hit in ranking if hit.memory_id in said and said[hit.memory_id].raw < 0]
+        same = {id: opinion for id, opinion in context.opinions.items() if opinion.same}
+        wrong = [hit for hit in ranking if hit.memory_id in same and same[hit.memory_id].raw < 0]
         dismissed = {hit.memory_id for hit in wrong}
         others = [hit for hit in ranking if hit.memory_id not in dismissed]
         placed: dict[str, Hit] = {}
@@ -32,12 +32,12 @@ class Dismissed(Stage, frozen=True, tag="dismissed"):
             above = [
                 other.score
                 for other in others
-                if other.memory_id in said or other.score >= self.share * hit.score
+                if other.memory_id in same or other.score >= self.share * hit.score
             ]
             lowest = min((lowest, *above)) if above else lowest
             if lowest <= hit.score:
                 lowest = nextafter(lowest, -inf)
-                how = f"{said[hit.memory_id].how}: below what you did not dismiss"
+                how = f"{same[hit.memory_id].how}: below what you did not dismiss"
                 place = leaf(self.name, lowest, how)
                 why = combine(hit.why.name, "min", (hit.why, place))
                 placed[hit.memory_id] = hit.rescored(why)

@@ -117,9 +117,9 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
         if level == "strong" and not supported(context):
             level = "weak"
         least, most = self._bounds(level)
-        said = ranking.best_logit
-        if said is not None and 0 < confidence < 1 and self._knows(context.models.reranker()):
-            confidence = logistic(logit(confidence) + self.opinion * said)
+        best = ranking.best_logit
+        if best is not None and 0 < confidence < 1 and self._knows(context.models.reranker()):
+            confidence = logistic(logit(confidence) + self.opinion * best)
         return Judgement(round(min(max(confidence, least), most), DIGITS), level)
 
     def signs(self, context: SearchContext) -> list[Signs]:
@@ -127,7 +127,7 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
         results is the reranker's, who may not have come far."""
         ids = context.fused.ids[:READ]
         texts = [context.text(id) for id in ids]
-        held = WordCoverage(
+        coverage = WordCoverage(
             context.understanding, whole_words(context.understanding.timeless), texts
         )
         reads = reading(context.search.query)
@@ -135,21 +135,21 @@ class JudgeEvidence(Stage, frozen=True, tag="evidence"):
             reads = "any"
         sees = reads == "any" or (reads != "nothing" and self._sees(context))
         cosines = context.cosines(ids) if sees else {}
-        usual = background(held.shares)
+        usual = background(coverage.shares)
         usual_cosine = background([hit.score for hit in context.by_vectors()][:NEAREST])
-        known = held.known
+        known = coverage.known
         return [
             Signs(
                 share,
                 (share - usual) / (1 - usual) if usual < 1 else 1.0,
                 near,
-                share * held.size,
+                share * coverage.size,
                 known,
                 cosines.get(id),
                 cosines.get(id, usual_cosine) - usual_cosine,
                 reads,
             )
-            for id, share, near in zip(ids, held.shares, held.near, strict=True)
+            for id, share, near in zip(ids, coverage.shares, coverage.near, strict=True)
         ]
 
     def verdict(self, signs: Sequence[Signs]) -> Judgement:

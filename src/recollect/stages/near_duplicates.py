@@ -25,12 +25,12 @@ class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
         together: dict[tuple[str, str], list[tuple[Wording, list[Hit]]]] = {}
         top = max(self.top, context.limit) if self.top else 0
         for hit in ranking.hits[:top]:
-            memory, said = context.memory(hit.memory_id), context.text(hit.memory_id).wording
+            memory, wording = context.memory(hit.memory_id), context.text(hit.memory_id).wording
             others = together.setdefault((memory.project, memory.space), [])
-            group = next((hits for known, hits in others if said.says(known, self.alike)), None)
+            group = next((hits for known, hits in others if wording.says(known, self.alike)), None)
             if group is None:
                 groups.append([hit])
-                others.append((said, groups[-1]))
+                others.append((wording, groups[-1]))
             else:
                 group.append(hit)
         hidden = {hit.memory_id for hits in groups for hit in hits[1:]}

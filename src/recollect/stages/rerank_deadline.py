@@ -79,6 +79,6 @@ def rerank_scores(
         context.degrade(stage, run.failure)
     elif len(scores) < len(candidates):
         which = f" of {context.deadline.milliseconds} ms" if context.deadline.over else ""
-        told = f"reranked {len(scores)} of {len(candidates)} within the deadline{which}"
-        context.degrade(stage, told)
+        reason = f"reranked {len(scores)} of {len(candidates)} within the deadline{which}"
+        context.degrade(stage, reason)
     return scores

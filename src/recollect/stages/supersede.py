@@ -74,9 +74,9 @@ class Supersede(Stage, frozen=True, tag="supersede"):
                 hits[memory.id] = hits[memory.id].finding(superseded_by=newer)
             if older:
                 hits[newer.id] = hits[newer.id].finding(replaces=tuple(older))
-            said = [memory for memory in order[:place] if _repeats(newer, memory, context)]
+            repeated = [memory for memory in order[:place] if _repeats(newer, memory, context)]
             if not context.search.include_expired:
-                both = older + said
+                both = older + repeated
                 wanted = [m for m in both if context.understanding.wants_before(newer, m)]
                 self._place(hits, newer, both, wanted, context)
         if hits == before:

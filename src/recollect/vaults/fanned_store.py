@@ -196,7 +196,7 @@ class FannedFeedback(FannedPart):
         """What was learned is one's own."""
         own = self._fan_out.first.feedback.state()
         every = self._fan_out.ask(lambda one: not one.mark and one.store.feedback.state().given)
-        return own._replace(given=any(given for _, given in every))
+        return own._replace(given=any(exists for _, exists in every))
 
     def near(
         self, identity: str | None, vector: Vector | None, least: float

@@ -280,14 +280,14 @@ def _believable(sent: Candidates) -> bool:
     of one width and of length 1, of memories that were sent."""
     ids = {memory.id for memory in sent.memories}
     counts = [sent.documents, sent.embedded, *sent.frequencies.values()]
-    for one in sent.statistics:
+    for statistics in sent.statistics:
         try:
-            asked = phrases_of(one.index, one.expression)
+            asked = phrases_of(statistics.index, statistics.expression)
         except (KeyError, NotFts5):
             return False
-        if len(one.counts.holding) != len(asked):
+        if len(statistics.counts.holding) != len(asked):
             return False
-        counts += (one.counts.rows, one.counts.tokens, *one.counts.holding)
+        counts += (statistics.counts.rows, statistics.counts.tokens, *statistics.counts.holding)
     return (
         len(ids) == len(sent.memories)
         and all(0 <= count <= LARGEST_COUNT for count in counts)

@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
             total = old.stats()["memories"] + old.stats()["forgotten"]
             advance = opened.enter_context(progress("Copying", total))
             done = copy_vault(old.session, new.session, advance)
-        said = f"{counted(done.memories, 'memory')} copied to {new.store.database.place}"
-    say(args.json, f"{said}; {_verified(done)}.", target=new.store.database.place, **done._asdict())
+        line = f"{counted(done.memories, 'memory')} copied to {new.store.database.place}"
+    say(args.json, f"{line}; {_verified(done)}.", target=new.store.database.place, **done._asdict())
     return 0
 
 

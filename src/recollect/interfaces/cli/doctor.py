@@ -53,5 +53,5 @@ def print_findings(findings: Sequence[Finding], args: argparse.Namespace) -> Non
         print_rows(args, [one | note for one, note in zip(plain, notes, strict=True)])
         return
     for finding in findings:
-        told = styled(visible(finding.problem or finding.note), YELLOW)
-        print(f"{finding.check:<16} {told or styled('OK', GREEN)}")
+        remark = styled(visible(finding.problem or finding.note), YELLOW)
+        print(f"{finding.check:<16} {remark or styled('OK', GREEN)}")

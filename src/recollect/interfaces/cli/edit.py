@@ -110,13 +110,13 @@ def _in_editor(args: argparse.Namespace) -> int:
 
 
 def _tell(memory: Recollect, args: argparse.Namespace, done: list[Saved]) -> None:
-    one = done[0].memory if len(args.ids) == 1 else None
-    if one is None:
+    edited = done[0].memory if len(args.ids) == 1 else None
+    if edited is None:
         changed = [saved.memory.id for saved in done if saved.outcome == "updated"]
         say(args.json, f"{counted(len(changed), 'memory')} changed.", changed=changed)
     elif args.json:
-        print_json(memory_json(one))
+        print_json(memory_json(edited))
     else:
-        print(one.id)
+        print(edited.id)
     tell_redacted(sum((Counter(saved.redacted) for saved in done), Counter()))
     tell_later(memory, *(saved.memory for saved in done))

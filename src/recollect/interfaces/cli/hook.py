@@ -25,7 +25,7 @@ from recollect.interfaces.hooks.protocols import (
     HookEvent,
     HookProtocol,
     client_of,
-    said,
+    hook_output,
 )
 from recollect.interfaces.hooks.sessions import HookSession
 from recollect.present.visible import visible
@@ -94,7 +94,7 @@ def _replayed(
     asked = AgentEvent(protocol, event, project_of(here), values)
     session = HookSession(turns=max(0, memory.settings.hooks.ask_every - 1))
     text = answered_in(session, memory, asked)
-    printed = said(event, text)
+    printed = hook_output(event, text)
     said_outright = [each.text for each in remarks(asked.text("prompt"))]
     return {
         "event": event.name,
@@ -125,7 +125,7 @@ def answer(memory: Recollect, args: argparse.Namespace) -> str:
 
     asked = AgentEvent(PROTOCOLS[client], event, project, values)
     known = memory.acting_as(memory.caller, "hook", client)
-    printed = said(event, answered(known, asked, failed))
+    printed = hook_output(event, answered(known, asked, failed))
     return printed if isinstance(printed, str) else msgspec.json.encode(printed).decode()
 
 

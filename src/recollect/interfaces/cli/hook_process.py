@@ -58,9 +58,9 @@ def _answer(argv: list[str], text: str, answer_here: Callable[[list[str]], str])
     folder = folder_of(event)
     if folder and os.path.isdir(folder):
         os.chdir(folder)
-    told = [*argv, "--input", text]
-    answer = answer_of("hook", told)
-    return answer_here(told) if answer is None else answer
+    args = [*argv, "--input", text]
+    answer = answer_of("hook", args)
+    return answer_here(args) if answer is None else answer
 
 
 def _read() -> str:

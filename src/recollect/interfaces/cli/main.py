@@ -78,7 +78,7 @@ def _plain_signs(error: "Any") -> "tuple[bytes, int]":
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command; returns the exit code."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
-    told = failed if {"--json", "--jsonl", "--fields"}.isdisjoint(argv) else _failed_json
+    report = failed if {"--json", "--jsonl", "--fields"}.isdisjoint(argv) else _failed_json
     try:
         code = _dispatch(argv)
         sys.stdout.flush()
@@ -87,9 +87,9 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
         return 0
     except OSError as error:
         what = f"{error.filename} cannot be used" if error.filename else "Cannot print"
-        return told(f"{what}: {error.strerror}.", FAILED, "os_error")
+        return report(f"{what}: {error.strerror}.", FAILED, "os_error")
     except KeyboardInterrupt:
-        return told(KEPT, INTERRUPTED, "interrupted")
+        return report(KEPT, INTERRUPTED, "interrupted")
     except Exception as error:
         from recollect.errors import RecollectError  # noqa: PLC0415  start-up time
 
@@ -98,7 +98,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
         name = "".join(
             f"_{sign.lower()}" if sign.isupper() else sign for sign in type(error).__name__
         )
-        return told(str(error), getattr(error, "exit_code", FAILED), name.lstrip("_"))
+        return report(str(error), getattr(error, "exit_code", FAILED), name.lstrip("_"))
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -158,11 +158,11 @@ def _run(name: str, argv: list[str]) -> int:
     if _for_an_agent([name, *argv]):
         from recollect.interfaces.cli.hook_process import run  # noqa: PLC0415  start-up time
 
-        def here(told: list[str]) -> str:
+        def here(args: list[str]) -> str:
             from importlib import import_module  # noqa: PLC0415  start-up time
 
             _import_libraries()
-            answer: str = import_module("recollect.interfaces.cli.hook").answer_here(told)
+            answer: str = import_module("recollect.interfaces.cli.hook").answer_here(args)
             return answer
 
         return run(argv, here)

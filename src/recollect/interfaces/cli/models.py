@@ -138,9 +138,9 @@ def _use(home: Path, args: argparse.Namespace) -> int:
     settings = load_settings(home)
     wanted = _wanted(settings.embedding, name)
     keys = [f"embedding.{key}" for key in OWN_KEYS]
-    if held := [key for key in keys if sources(home)[key] == "environment"]:
+    if fixed := [key for key in keys if sources(home)[key] == "environment"]:
         raise UserError(
-            f"{variable_of(held[0])} is set in the environment, and wins over the settings file; "
+            f"{variable_of(fixed[0])} is set in the environment, and wins over the settings file; "
             "remove it first."
         )
 
@@ -155,9 +155,9 @@ def _use(home: Path, args: argparse.Namespace) -> int:
         waiting = memory.waiting(models)
         more = round(waiting * models.chosen().documents(["dimension"]).shape[1] * BYTES)
         if waiting and not args.json:
-            told = f"about {more / 1e6:,.1f} MB more"
+            size = f"about {more / 1e6:,.1f} MB more"
             print(
-                f"Until all are made, the vault holds vectors of both models: {told}.", flush=True
+                f"Until all are made, the vault holds vectors of both models: {size}.", flush=True
             )
         with progress("Embedding", waiting) as advance:
             made = memory.switch_model(models, switched=write, progress=advance)

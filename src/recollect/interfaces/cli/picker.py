@@ -88,7 +88,7 @@ class Picker:
         self._place = 0  # of the chosen item, from 0
         self._why = False
         self._scrolled = 0  # lines of the preview
-        self._said = ""  # instead of what the search did, until something else is typed
+        self._message = ""  # instead of what the search did, until something else is typed
         self._undo: list[tuple[Work, str]] = []
         self._threads = ThreadPoolExecutor(1, "recollect-picker")
         self._words = Buffer(
@@ -141,7 +141,7 @@ class Picker:
             self._answers.ask(self._words.text)
 
     def _typed(self, words: Buffer) -> None:
-        self._place, self._scrolled, self._said = 0, 0, ""
+        self._place, self._scrolled, self._message = 0, 0, ""
         self._ask()
         if self._answers is not None:
             self.app.hold()
@@ -220,7 +220,7 @@ class Picker:
         return [fragment for line in shown for fragment in (*line, ("", "\n"))]
 
     def _status(self) -> str:
-        return self._said or status_line(self.answer)
+        return self._message or status_line(self.answer)
 
     # The keys
 
@@ -257,7 +257,7 @@ class Picker:
 
     def _move(self, step: int) -> None:
         self._place = max(0, min(self._place + step, len(self.answer.items) - 1))
-        self._scrolled, self._said = 0, ""
+        self._scrolled, self._message = 0, ""
 
     def _scroll(self, pages: int) -> None:
         self._scrolled += pages * max(1, self._rooms()[3] - 1)
@@ -269,19 +269,19 @@ class Picker:
         """Let a command have the terminal, and show the picker again when it has ended."""
 
         async def away() -> None:
-            told = io.StringIO()
+            output = io.StringIO()
 
             def run() -> None:
-                with redirect_stdout(told), redirect_stderr(told):
+                with redirect_stdout(output), redirect_stderr(output):
                     self._command([*command, "--", item.memory.id])
 
             await run_in_terminal(run)
-            self._said = "".join(told.getvalue().splitlines()[-1:]).removeprefix("recollect: ")
+            self._message = "".join(output.getvalue().splitlines()[-1:]).removeprefix("recollect: ")
             self._ask()
 
         self._begin(away())
 
-    def _do(self, work: Work, said: str, undo: tuple[Work, str] | None = None) -> None:
+    def _do(self, work: Work, message: str, undo: tuple[Work, str] | None = None) -> None:
         """Change something in a thread, say so, and keep what takes it back."""
 
         async def doing() -> None:
@@ -290,9 +290,9 @@ class Picker:
             try:
                 await self._aside(lambda: work(memory))
             except RecollectError as error:
-                self._said = str(error)
+                self._message = str(error)
             else:
-                self._said = said
+                self._message = message
                 self._undo += [undo] if undo else []
             self._ask()
             self.app.invalidate()
@@ -303,7 +303,7 @@ class Picker:
         if self._undo:
             self._do(*self._undo.pop())
         else:
-            self._said = "There is nothing to undo."
+            self._message = "There is nothing to undo."
 
     def _copy(self, item: Item) -> None:
         text, terminal = text_of(item.memory), self._output
@@ -327,7 +327,7 @@ class Picker:
     def _accept(self, item: Item) -> None:
         id, query = item.memory.id, self._words.text
         if not query.strip():
-            self._said = "Accepting says that a result was right: type what you look for first."
+            self._message = "Accepting says that a result was right: type what you look for first."
             return
         self._do(
             lambda memory: memory.feedback(query, id, accept=True),

@@ -93,8 +93,8 @@ def _memory(item: Item, now: datetime, columns: int) -> Iterator[str]:
     yield styled(about(memory, now, partial(age, now=now)), DIM)
     words: set[str] = set()
     if result is not None:
-        said = [place_in_file(result.file)] if result.file else []
-        for each in (*said, *sentences.others(result)):
+        notes = [place_in_file(result.file)] if result.file else []
+        for each in (*notes, *sentences.others(result)):
             yield styled(shortened(each, columns), DIM)
         passage = MarkedText.of(result.marked)
         words = {passage.text[start:end].casefold() for start, end in passage.matches}

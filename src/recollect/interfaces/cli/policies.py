@@ -38,12 +38,12 @@ def run(args: argparse.Namespace) -> int:
 
 def sentence(policy: PolicySettings) -> str:
     """What a policy does, as a person would say it."""
-    given = {name: getattr(policy, name) for name in FILTERS if getattr(policy, name)}
+    filters = {name: getattr(policy, name) for name in FILTERS if getattr(policy, name)}
     texts = (
         f"{name} {', '.join(value) if isinstance(value, tuple) else value}"
-        for name, value in given.items()
+        for name, value in filters.items()
     )
-    which = f"captures ({', '.join(texts)})" if given else "captures"
+    which = f"captures ({', '.join(texts)})" if filters else "captures"
     spared = ", unless somebody opened or accepted it" if policy.unless_useful else ""
     return {
         "expire": f"forget {which} not changed for {policy.after}{spared}",

@@ -117,16 +117,16 @@ def _field(result: Result) -> str:
 
 def _below(result: Result) -> Iterator[str]:
     """Where it stands and what other memories say of it, in one line."""
-    said = " · ".join(sentences.others(result))
+    others = " · ".join(sentences.others(result))
     if result.file is None:
-        if said:
-            yield styled(shortened(said, room()), DIM)
+        if others:
+            yield styled(shortened(others, room()), DIM)
         return
     where = place_in_file(result.file)
     if cells(visible(where)) > room():  # the end of a path says more than its beginning
         where = place_in_file(replace(result.file, heading=""))
         where = where if len(where) <= room() else "…" + where[1 - room() :]
-    shown = shortened(f"{where} · {said}" if said else where, room())
+    shown = shortened(f"{where} · {others}" if others else where, room())
     yield linked(styled(shown, DIM), result.file.path if result.vault == HOME else "")
 
 
@@ -238,14 +238,14 @@ def _footer(response: Response) -> Iterator[str]:
     parts.append(f"{response.timings_ms['total']:.1f} ms")
     if evidence := sentences.evidence(response):
         yield flowing(evidence, GREEN if response.evidence == "strong" else YELLOW)
-    said = [" · ".join(parts)]
+    lines = [" · ".join(parts)]
     for sentence in sentences.understood(response):
-        said.append(f"{sentence} (--literal ignores it, --ignore a part of it)")
+        lines.append(f"{sentence} (--literal ignores it, --ignore a part of it)")
     if response.view == "preview":
-        said.append(summary(response))
+        lines.append(summary(response))
     if more := sentences.not_shown(response):
-        said.append(more)
-    yield from (flowing(visible(sentence), DIM) for sentence in (*said, *response.notes))
+        lines.append(more)
+    yield from (flowing(visible(sentence), DIM) for sentence in (*lines, *response.notes))
     for part in response.degraded:
         style = DIM if sentences.by_deadline(part) else YELLOW
         yield flowing(visible(sentences.degraded(part, response)), style)

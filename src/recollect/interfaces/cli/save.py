@@ -56,16 +56,16 @@ def arguments(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    given = fields_of(args) | {"tags": args.tag, "id": args.id}
-    fields = {name: value for name, value in given.items() if value is not None}
-    said: str = args.words
+    options = fields_of(args) | {"tags": args.tag, "id": args.id}
+    fields = {name: value for name, value in options.items() if value is not None}
+    words: str = args.words
     named = fields.keys() & {"title", "text"}
-    if said and len(named) == 2:
+    if words and len(named) == 2:
         raise WrongUsage("Words are the title or the text; leave out --title, --text or the words.")
-    if not (said or named or args.edit or on_terminal()):
-        said = read_text("-")
-    fields |= {"title": said} if said and "text" in named else thought(said, "title" in named)
-    if args.edit or not (said or named or not on_terminal()):
+    if not (words or named or args.edit or on_terminal()):
+        words = read_text("-")
+    fields |= {"title": words} if words and "text" in named else thought(words, "title" in named)
+    if args.edit or not (words or named or not on_terminal()):
         from recollect.interfaces.cli.editor import fill_in, form_of  # noqa: PLC0415  start-up time
 
         as_is = "title" in fields or "text" in fields
@@ -76,16 +76,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def thought(said: str, titled: bool) -> dict[str, Any]:
+def thought(words: str, titled: bool) -> dict[str, Any]:
     """A thought as a memory's fields: a short one is a title; of a longer one the first line, or
     its beginning, is the title. `titled`: it has a title already."""
-    said = said.strip()
-    if not said or titled:
-        return {"text": said} if said else {}
-    first, _, rest = said.partition("\n")
+    words = words.strip()
+    if not words or titled:
+        return {"text": words} if words else {}
+    first, _, rest = words.partition("\n")
     title = first.lstrip("#").strip()
     if len(title) > LONGEST_TITLE:
-        return {"title": cut_title(title, LONGEST_TITLE), "text": said}
+        return {"title": cut_title(title, LONGEST_TITLE), "text": words}
     return {"title": title, "text": rest.strip()} if rest.strip() else {"title": title}
 
 

@@ -250,5 +250,5 @@ def schema_of(name: str) -> dict[str, Any]:
     """The JSON schema of that name."""
     kinds = types_of(name)
     schemas, components = json.schema_components(kinds, ref_template="#/$defs/{name}")
-    one = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **one, "$defs": components}
+    root = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "$defs": components}

@@ -56,14 +56,14 @@ def own_screen() -> Screen:
 
 def _links() -> bool:
     """Whether the terminal shows OSC 8 as links. FORCE_HYPERLINK decides, as for other programs."""
-    said = os.environ.get
-    if forced := said("FORCE_HYPERLINK"):
+    variable = os.environ.get
+    if forced := variable("FORCE_HYPERLINK"):
         return forced != "0"
-    vte = said("VTE_VERSION", "")
+    vte = variable("VTE_VERSION", "")
     return (
-        said("TERM_PROGRAM") in LINKING_PROGRAMS
-        or any(name in said("TERM", "") for name in LINKING)
-        or any(map(said, LINKING_VARIABLES))
+        variable("TERM_PROGRAM") in LINKING_PROGRAMS
+        or any(name in variable("TERM", "") for name in LINKING)
+        or any(map(variable, LINKING_VARIABLES))
         or (vte.isdecimal() and int(vte) >= LINKING_VTE)
     )
 
@@ -83,6 +83,6 @@ def _width(terminal: bool) -> int:
     except (OSError, ValueError):
         columns = 0
     if columns <= 0:
-        told = os.environ.get("COLUMNS", "")
-        columns = int(told) if told.isdecimal() and int(told) else NO_SIZE
+        declared = os.environ.get("COLUMNS", "")
+        columns = int(declared) if declared.isdecimal() and int(declared) else NO_SIZE
     return min(columns, WIDEST)

@@ -57,5 +57,5 @@ def _lines(found: Timeline, when: When) -> Iterator[str]:
 def _line(entry: TimelineEntry, when: When, longest: int) -> str:
     memory = entry.memory
     begin = f"{when(entry.at):<{longest}}  {entry.what:<7}  "
-    said = f"{memory.id}: {title_of(memory) or memory.text}"
-    return begin + shortened(said, max(20, width() - len(begin)))
+    text = f"{memory.id}: {title_of(memory) or memory.text}"
+    return begin + shortened(text, max(20, width() - len(begin)))

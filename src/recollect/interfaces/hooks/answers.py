@@ -64,9 +64,9 @@ def _start(memory: Recollect, asked: AgentEvent, session: HookSession) -> str:
         session.shown.clear()  # the summary may have lost them
     heading = texts.START.format(project=asked.project)
     found = memory.context(limit=START_MEMORIES, filter=Filter(project=asked.project))
-    told = tuple(each for each in found.memories if not _read_by(asked.protocol, each))
+    kept = tuple(each for each in found.memories if not _read_by(asked.protocol, each))
     text = _fitted(
-        memory, session, heading, found._replace(memories=told), memory.settings.hooks.start_tokens
+        memory, session, heading, found._replace(memories=kept), memory.settings.hooks.start_tokens
     )
     parts = (text, _asking(memory, asked, session) if session.compacted else "")
     return "\n\n".join(part for part in parts if part)

@@ -197,7 +197,7 @@ def client_of(event: str) -> str:
     return next((each.client for each in _ALL if each.event(event)), "")
 
 
-def said(event: HookEvent, text: str) -> str | dict[str, Any]:
+def hook_output(event: HookEvent, text: str) -> str | dict[str, Any]:
     """What the hook prints so that the agent sees the text; nothing where it cannot."""
     shapes: dict[Channel, str | dict[str, Any]] = {
         "context": {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}},

@@ -211,8 +211,8 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
 
 def _undone(served: Served, id: str) -> ToolAnswer:
     done = served.engine.undo(id)
-    said = undone_text(done.action, done.at, [id], done.forgotten)
-    return ToolAnswer({"id": id, "changed": [], "undone": done.action}, said)
+    text = undone_text(done.action, done.at, [id], done.forgotten)
+    return ToolAnswer({"id": id, "changed": [], "undone": done.action}, text)
 
 
 def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
@@ -222,8 +222,8 @@ def forget(served: Served, args: arguments.ForgetArguments) -> ToolAnswer:
             raise UserError("Give either undo or merge_into.")
         kept = served.engine.merge(ids, into=args.merge_into).id
         gone = [id for id in ids if id != kept]
-        said = f"Merged into {kept}: {', '.join(gone)}."
-        return ToolAnswer({"ids": gone, "outcome": "merged"}, said)
+        text = f"Merged into {kept}: {', '.join(gone)}."
+        return ToolAnswer({"ids": gone, "outcome": "merged"}, text)
     served.engine.forget(ids, undo=args.undo)
     outcome = "restored" if args.undo else "forgotten"
     hint = "" if args.undo else " The same call with undo=true brings them back."
@@ -244,12 +244,12 @@ def feedback(served: Served, args: arguments.FeedbackArguments) -> ToolAnswer:
 def review(served: Served, args: arguments.ReviewArguments) -> ToolAnswer:
     from recollect.engine.review import review_json  # noqa: PLC0415  start-up time
 
-    given = args.given()
-    if ("item" in given) != ("decision" in given):
+    values = args.given()
+    if ("item" in values) != ("decision" in values):
         raise UserError("Give an item and a decision, or neither to list what wants one.")
-    if "item" in given:
-        changes = {"text": given["text"]} if "text" in given else None
-        done = served.engine.decide_or_propose(given["item"], given["decision"], changes=changes)
+    if "item" in values:
+        changes = {"text": values["text"]} if "text" in values else None
+        done = served.engine.decide_or_propose(values["item"], values["decision"], changes=changes)
         return ToolAnswer({"done": done}, done)
     found = served.engine.review(limit=args.limit)
     return ToolAnswer(review_json(found), review_text(found))

@@ -137,8 +137,8 @@ def review_text(found: Review) -> str:
     """Each item, what it is about and what can be decided."""
     lines = [OWN] if found.items else ["Nothing wants a decision."]
     for item in found.items:
-        said = f"; proposed: {item.proposed}" if item.proposed else ""
-        lines.append(f"{item.id}: {item.why} Choices: {', '.join(item.choices)}{said}")
+        proposal = f"; proposed: {item.proposed}" if item.proposed else ""
+        lines.append(f"{item.id}: {item.why} Choices: {', '.join(item.choices)}{proposal}")
         lines += map(two_lines, item.memories)
     more = sum(found.counts.values()) - len(found.items)
     return "\n".join([*lines, *([f"{more} more not shown"] if more else [])])
@@ -165,9 +165,9 @@ REPEATED = {
 def saved_text(saved: Saved, similar: Sequence[SimilarMemory] = ()) -> str:
     """What became of the memory, then what it is similar to."""
     sentence = (REPEATED if saved.repeated else SAVED)[saved.outcome]
-    said = sentence.format(named=_named(saved.memory, HOME)) + redacted_text(saved)
+    outcome = sentence.format(named=_named(saved.memory, HOME)) + redacted_text(saved)
     replaced = [f"It replaces {one_line(id)}." for id in saved.superseded]
-    lines = [said, f"> {heading_line(saved.memory)}", *replaced, *map(_similar, similar)]
+    lines = [outcome, f"> {heading_line(saved.memory)}", *replaced, *map(_similar, similar)]
     if similar and similar[0].why == REPLACES:
         old, new = one_line(similar[0].memory.id), one_line(saved.memory.id)
         lines.append(f"If it does: memory_update id={old} superseded_by={new}")

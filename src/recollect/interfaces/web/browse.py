@@ -74,18 +74,18 @@ async def browse(service: Service, request: Request) -> Response:
     then, now = asked.then(service.engine), service.engine.now()
     try:
         found = await service.ask(service.engine.list, narrowed, PER_PAGE + 1, place, as_of=then)
-        told = sentences.as_of(then)
+        as_of = sentences.as_of(then)
     except UserError as error:
         if then is None:
             raise
-        found, told = [], str(error).rstrip(".")  # history does not go back as far as that
+        found, as_of = [], str(error).rstrip(".")  # history does not go back as far as that
     shown, more = found[:PER_PAGE], len(found) > PER_PAGE
     values = {
         "groups": grouped(shown),
         "tiers": TIERS,
         "continued": place.tier if place else None,
         "now": then or now,
-        "as_of": told,
+        "as_of": as_of,
         **dated(asked.as_of or "", now),
         "older": _older(asked, shown[-1]) if more else None,
         "newer": _newer(asked) if asked.after else None,

@@ -121,9 +121,9 @@ def _group(
         )
         for value in values.values()
     )
-    held = {chip.key for chip in chips[ROWS:] if chip.on or chip.out}
-    rest = tuple(chip for chip in chips[ROWS:] if chip.key not in held)
-    return ChipGroup(name, label, (*chips[:ROWS], *(c for c in chips if c.key in held)), rest)
+    chosen = {chip.key for chip in chips[ROWS:] if chip.on or chip.out}
+    rest = tuple(chip for chip in chips[ROWS:] if chip.key not in chosen)
+    return ChipGroup(name, label, (*chips[:ROWS], *(c for c in chips if c.key in chosen)), rest)
 
 
 def _ages(address: Address, counts: Mapping[str, int]) -> ChipGroup:
@@ -166,16 +166,16 @@ def reading_chips(address: Address, response: Response) -> list[Chip]:
     """What was read in the query's words, each with the link that takes it back, and what was taken
     back, each with the link that reads it again."""
     corrected = {word: f"{word} → {', '.join(w)}" for word, w in response.corrected.items()}
-    read = {said.partition(" = ")[0]: said for said in response.understood} | corrected
-    ignored = [said for said in dict.fromkeys(address.values("ignore")) if said not in read]
+    read = {part.partition(" = ")[0]: part for part in response.understood} | corrected
+    ignored = [part for part in dict.fromkeys(address.values("ignore")) if part not in read]
     return [
         *(
-            Chip(label, address.adding("ignore", said).link(), on=True, key=f"reading:{said}")
-            for said, label in read.items()
+            Chip(label, address.adding("ignore", part).link(), on=True, key=f"reading:{part}")
+            for part, label in read.items()
         ),
         *(
-            Chip(said, address.toggled("ignore", said).link(), on=False, key=f"reading:{said}")
-            for said in ignored
+            Chip(part, address.toggled("ignore", part).link(), on=False, key=f"reading:{part}")
+            for part in ignored
         ),
     ]
 

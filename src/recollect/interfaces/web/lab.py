@@ -93,9 +93,9 @@ async def _pieces(service: Service, request: Request) -> Response:
 async def _feedback(service: Service, request: Request) -> Response:
     form = await _form(request)
     bench = await service.ask(read, service.engine, form)
-    for name, said in VERDICTS.items():
+    for name, verdict in VERDICTS.items():
         if id := form.get(name):
-            await service.ask(service.engine.feedback, bench.query, id, **said)
+            await service.ask(service.engine.feedback, bench.query, id, **verdict)
     return _redirect(bench)
 
 

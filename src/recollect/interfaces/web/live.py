@@ -104,8 +104,8 @@ async def _stream(
                 if resting and place is not None:  # locked meanwhile
                     return
             else:
-                told, place = await _news(service, engine, asked, place)
-                for event in told:
+                news, place = await _news(service, engine, asked, place)
+                for event in news:
                     yield event
             if asked.once:
                 return
@@ -124,8 +124,8 @@ async def _news(
     if place is None:
         return [_event("ready", {})], found.newest
     now = engine.now()
-    told = [_described(entry, now, rows=asked.rows) for entry in reversed(found.entries)]
-    return [_event("activity", one) for one in told], found.newest
+    activities = [_described(entry, now, rows=asked.rows) for entry in reversed(found.entries)]
+    return [_event("activity", activity) for activity in activities], found.newest
 
 
 def _event(name: str, data: dict[str, Any]) -> str:

@@ -101,8 +101,8 @@ async def show(service: Service, request: Request) -> Response:
     now = service.engine.now()
     then = as_of(request.query_params, now)
     [memory] = await service.ask(service.engine.show, [memory_id(request)], as_of=then)
-    one = await service.ask(view_of, service.engine, memory, past=then is not None)
-    values = described(one, then or now)
+    view = await service.ask(view_of, service.engine, memory, past=then is not None)
+    values = described(view, then or now)
     values["as_of"] = sentences.as_of(then)
     values["asked"] = memory_id(request) if memory.id != memory_id(request) else ""
     values["done"] = DONE.get(request.query_params.get("done", ""), "")
@@ -120,10 +120,10 @@ async def preview(service: Service, request: Request) -> Response:
     """The memory beside a list: nobody has opened it."""
     try:
         then = as_of(request.query_params, service.engine.now())
-        one = await service.ask(_previewed, service.engine, memory_id(request), then)
+        view = await service.ask(_previewed, service.engine, memory_id(request), then)
     except RecollectError as error:
         return problem_piece(request, error)
-    values = described(one, then or service.engine.now())
+    values = described(view, then or service.engine.now())
     values["memory_query"] = f"?{request.query_params}" if then else ""
     return page("_preview.html", request, values)
 
@@ -148,9 +148,9 @@ async def related(service: Service, request: Request) -> Response:
     return page("related.html" if alone else "_related.html", request, values)
 
 
-def described(one: MemoryView, now: datetime) -> dict[str, Any]:
+def described(view: MemoryView, now: datetime) -> dict[str, Any]:
     """Everything the page of a memory shows."""
-    memory = one.memory
+    memory = view.memory
     facts = [
         Fact(
             editing.FIELDS[name].label,
@@ -164,7 +164,7 @@ def described(one: MemoryView, now: datetime) -> dict[str, Any]:
         for name in (*NARROWS, "path")
         if (value := getattr(memory, name))
     ]
-    return {"one": one, "memory": memory, "title": one.title, "facts": facts, "now": now}
+    return {"one": view, "memory": memory, "title": view.title, "facts": facts, "now": now}
 
 
 # Forgetting

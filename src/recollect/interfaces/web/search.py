@@ -66,9 +66,9 @@ def routes(service: Service) -> list[BaseRoute]:
 
     async def feedback(request: Request) -> Response:
         form = QueryParams((await request.body()).decode("utf-8", "replace"))
-        for name, said in VERDICTS.items():
+        for name, verdict in VERDICTS.items():
             if id := form.get(name):
-                await service.ask(service.engine.feedback, form.get("query", ""), id, **said)
+                await service.ask(service.engine.feedback, form.get("query", ""), id, **verdict)
         back = urlencode(parse_qsl(form.get("back", "")))
         return RedirectResponse(f"/?{back}", 303)
 

@@ -102,13 +102,13 @@ def routes(credentials: Credentials, audit: Audit) -> list[BaseRoute]:
     ]
 
 
-def browser_name(said: str) -> str:
+def browser_name(user_agent: str) -> str:
     """`Firefox on Linux`, from what a browser says of itself; its first word where it says neither
     in a known way."""
     found = [
-        next((SHOWN.get(name, name) for name in names if name in said), "")
+        next((SHOWN.get(name, name) for name in names if name in user_agent), "")
         for names in (BROWSERS, SYSTEMS)
     ]
     if not found[0]:
-        return (re.split(r"[/ ]", said)[0] or "Unknown browser")[:40]
+        return (re.split(r"[/ ]", user_agent)[0] or "Unknown browser")[:40]
     return " on ".join(filter(None, found))

@@ -43,8 +43,8 @@ def _sync(engine: Recollect, form: Form, progress: Progress) -> str:
         raise UserError("Name the folder by its whole path, such as /home/me/notes.")
     follow = True if "follow" in form else None
     done = engine.add_folder(path, project=project or None, follow=follow, progress=progress)
-    said = [f"{count:,} {what}" for what, count in done.files.items()]
-    return f"{path}: {', '.join(said) or 'no file changed'}."
+    changes = [f"{count:,} {what}" for what, count in done.files.items()]
+    return f"{path}: {', '.join(changes) or 'no file changed'}."
 
 
 def _remove(engine: Recollect, form: Form, progress: Progress) -> str:

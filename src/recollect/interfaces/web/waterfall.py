@@ -166,4 +166,4 @@ def strength(result: Result, scale: Scale) -> str:
     """How good a match is, compared with the best of the same search, in words: the scores of
     recipes have no common scale."""
     share = result.score / scale.most if scale.most > 0 else 0.0
-    return next((said for least, said in STRENGTHS if share >= least), WEAKEST)
+    return next((words for least, words in STRENGTHS if share >= least), WEAKEST)

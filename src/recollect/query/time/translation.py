@@ -84,11 +84,11 @@ class Translation(NamedTuple):
     def span(self, first: int, last: int) -> tuple[int, int]:
         """Where in the query a stretch of the English comes from."""
         start, end = first, last
-        for one in self.segments:
-            if one.first <= first:
-                start = one.start if first < one.last else first - one.last + one.end
-            if one.first < last:
-                end = one.end if last <= one.last else last - one.last + one.end
+        for part in self.segments:
+            if part.first <= first:
+                start = part.start if first < part.last else first - part.last + part.end
+            if part.first < last:
+                end = part.end if last <= part.last else last - part.last + part.end
         return start, end
 
 
@@ -117,8 +117,8 @@ def _languages(words: Sequence[str]) -> list[str]:
     counts = {}
     for name in OTHERS:
         forms, own = _forms(name) if name in TIME_WORDS else {}, words_of(name)
-        told = sum(word in own or (word in forms and forms[word].telling) for word in words)
-        counts[name] = told if told > len(english - own - forms.keys()) else 0
+        matching = sum(word in own or (word in forms and forms[word].telling) for word in words)
+        counts[name] = matching if matching > len(english - own - forms.keys()) else 0
     most = max(counts.values())
     found = [name for name, count in counts.items() if count == most > 0]
     return found if TIME_WORDS.keys() >= {*found} else []
@@ -142,10 +142,10 @@ def _phrases(text: str, forms: Mapping[str, TimeWord]) -> Iterator[tuple[Span, s
 
 def _english(core: Sequence[TimeWord]) -> str:
     """One time in English; empty for what cannot be one."""
-    said = {
+    by_letter = {
         letter: [form.english for form in core if form.letter == letter] for letter in "npstuwy"
     }
-    numbers, units, which, year = (said[letter] for letter in "nuwy")
+    numbers, units, which, year = (by_letter[letter] for letter in "nuwy")
     name = [form.english for form in core if form.letter in "mds"][-1:]
     if units and any(form.letter == "g" for form in core):
         return f"{numbers[0]} {units[0]}s ago"
@@ -156,11 +156,11 @@ def _english(core: Sequence[TimeWord]) -> str:
     ):
         return ""
     if not name:
-        return " ".join([*said["p"], *which, *(() if year else units), *year, *said["t"]])
+        return " ".join([*by_letter["p"], *which, *(() if year else units), *year, *by_letter["t"]])
     which = ["last" if word == "past" else word for word in which]  # a month does not end today
     own, of_year = which[: len(which) - len(units)], [*which[len(which) - len(units) :], *units]
     days = ["–".join(numbers)] if numbers else []
-    return " ".join([*said["p"], *own, *name, *days, *(year or of_year)])
+    return " ".join([*by_letter["p"], *own, *name, *days, *(year or of_year)])
 
 
 def _tokens(text: str, forms: Mapping[str, TimeWord]) -> Iterator[PlacedWord]:

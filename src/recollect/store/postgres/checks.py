@@ -67,12 +67,12 @@ def _differs(
         return bool(lengths[index])
     live = np.ones(len(search.keys), np.bool_) if search.live is None else search.live
     keys, sizes = search.keys[live].tolist(), search.lengths[live].tolist()
-    held: Counter[str] = Counter()
+    frequencies: Counter[str] = Counter()
     for token in search.beginning(""):
         postings = search.postings(token)
-        held[token] = 0 if postings is None else int(live[postings.documents].sum())
+        frequencies[token] = 0 if postings is None else int(live[postings.documents].sum())
     return (
         len(keys) != len(lengths[index])
         or dict(zip(keys, sizes, strict=True)) != lengths[index]
-        or held != rows[index]
+        or frequencies != rows[index]
     )

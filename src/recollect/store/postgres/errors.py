@@ -101,7 +101,7 @@ def sentence(place: str, error: psycopg.Error) -> str:
         case errors.DiskFull():
             return f"The disk of {place} is full; nothing of this write was kept."
         case psycopg.OperationalError():
-            known = next((said for words, said in REFUSED.items() if words in str(error)), None)
+            known = next((text for words, text in REFUSED.items() if words in str(error)), None)
             return (known or "{place} cannot be reached ({reason}); nothing was written.").format(
                 place=place, reason=reason
             )

@@ -64,10 +64,10 @@ class PostgresFeedback(StoredFeedback):
 
     def take_back(self, words: str, memory_id: str, accepted: bool | None = None) -> bool:
         with self._database.writing() as connection:
-            said = [row for row in self._standing([words]) if row.of == memory_id]
-            if not said or accepted not in (None, said[-1].accepted):
+            rows = [row for row in self._standing([words]) if row.of == memory_id]
+            if not rows or accepted not in (None, rows[-1].accepted):
                 return False
-            connection.execute(TAKE_BACK, (words, [row.memory_id for row in said]))
+            connection.execute(TAKE_BACK, (words, [row.memory_id for row in rows]))
             connection.execute(UNUSED, (words, words))
         return True
 
@@ -87,12 +87,12 @@ class PostgresFeedback(StoredFeedback):
     # What was learned
 
     def state(self) -> FeedbackState:
-        [(given, lesson)] = self._database.rows(
+        [(exists, lesson)] = self._database.rows(
             "SELECT EXISTS (SELECT 1 FROM feedback WHERE vault = vault()), "
             "(SELECT value FROM meta WHERE vault = vault() AND key = %s)",
             LESSON,
         )
-        return FeedbackState(given, lesson or "")
+        return FeedbackState(exists, lesson or "")
 
     def learn(self, lesson: str) -> None:
         with self._database.writing() as connection:

@@ -188,9 +188,9 @@ class PostgresMemories:
     def _listed(
         self, filter: Filter, order: str, limit: int | None, more: str = "", *values: object
     ) -> list[Memory]:
-        condition, given = where(filter, self._database)
+        condition, parameters = where(filter, self._database)
         sql = f"{READ} WHERE {condition}{more} ORDER BY {order} LIMIT %s"
-        rows = self._database.rows(sql, *given, *values, limit)
+        rows = self._database.rows(sql, *parameters, *values, limit)
         return [from_row(row).memory for row in rows]
 
 

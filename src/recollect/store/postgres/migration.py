@@ -70,7 +70,7 @@ def refuse_other_version(found: int, place: str) -> None:
         )
 
 
-def migrate(url: str, told: Callable[[Migration], None] = lambda migration: None) -> int:
+def migrate(url: str, announce: Callable[[Migration], None] = lambda migration: None) -> int:
     """Bring a database's tables up to date; returns how many migrations that took. Each one is a
     transaction of its own: what was made stays made when a later one fails."""
     pool = pool_of(url)
@@ -78,14 +78,14 @@ def migrate(url: str, told: Callable[[Migration], None] = lambda migration: None
         with as_store_errors(pool.place):
             connection = pool.take()
             try:
-                return _migrated(connection, pool.place, told)
+                return _migrated(connection, pool.place, announce)
             finally:
                 pool.give(connection)
     finally:
         pool.leave()
 
 
-def _migrated(connection: Connection, place: str, told: Callable[[Migration], None]) -> int:
+def _migrated(connection: Connection, place: str, announce: Callable[[Migration], None]) -> int:
     done = 0
     for migration in migrations():
         with connection.transaction():
@@ -97,7 +97,7 @@ def _migrated(connection: Connection, place: str, told: Callable[[Migration], No
             if connection.execute(LAST).fetchall()[0][0] >= migration.number:
                 continue
             _require_vectors(connection, place)
-            told(migration)
+            announce(migration)
             connection.execute(SCHEMA)
             connection.execute(migration.sql)
             connection.execute(

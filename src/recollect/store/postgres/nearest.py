@@ -78,10 +78,10 @@ def nearest(
         filter = settled(filter, database, connection)
         condition = where(filter, database) if filter.narrows() else None
         if followed is not None and not model.indexed:
-            held = followed(model.key, len(query))
-            if held.follow(connection, model.seq):
+            vectors = followed(model.key, len(query))
+            if vectors.follow(connection, model.seq):
                 among = None if condition is None else _keys(connection, condition)
-                return held.nearest(connection, query, limit, among)
+                return vectors.nearest(connection, query, limit, among)
         indexed = model.indexed and len(query) == model.dimensions
         if indexed and condition is not None:
             indexed = _passing(connection, condition) > FEW_PASSING

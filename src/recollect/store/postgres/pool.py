@@ -49,8 +49,8 @@ class Pool:
                 return self._idle.pop()
         # Autocommit: transactions are begun by statements, together with their settings. Nothing
         # is prepared: a pooler between us and the database may give each one another connection.
-        given: dict[str, Any] = LIBPQ | conninfo_to_dict(self._url)
-        return psycopg.connect(autocommit=True, prepare_threshold=None, **given)
+        options: dict[str, Any] = LIBPQ | conninfo_to_dict(self._url)
+        return psycopg.connect(autocommit=True, prepare_threshold=None, **options)
 
     def reached(
         self, use: Callable[[Connection], Made], retry: Callable[[psycopg.Error], bool]

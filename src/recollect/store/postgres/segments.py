@@ -106,10 +106,10 @@ class WordSegments:
 
     def hold(self, made: Iterable[MadeSegment]) -> None:
         """Have in memory what this process has written, so that it need not read it."""
-        held, small = self._held
+        known, small = self._held
         new = {number: one.content for one in made for (number,) in one.number.fetchall()}
         read = {number: [*map(SmallIndex, content)] for number, content in new.items()}
-        self._held = [*held, *new], {**small, **read}
+        self._held = [*known, *new], {**small, **read}
 
     def current(self, connection: Connection, index: KeywordIndexName) -> SegmentedIndex | None:
         """The segments of an index; None where there are none."""
@@ -132,10 +132,10 @@ class WordSegments:
     def _small(self, connection: Connection, numbers: Sequence[int]) -> Small:
         """The small ones among these segments. Those that are in memory are not read again; other
         threads may replace these meanwhile."""
-        held, small = self._held
-        if held == numbers:
+        known, small = self._held
+        if known == numbers:
             return small
-        new = sorted(set(numbers).difference(held))
+        new = sorted(set(numbers).difference(known))
         rows = connection.execute(CONTENTS, (new,), binary=True).fetchall() if new else ()
         read = {
             number: [*map(SmallIndex, read_contents(content))]

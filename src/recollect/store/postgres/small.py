@@ -42,7 +42,7 @@ def pack_few(memories: Sequence[Sequence[str]]) -> dict[KeywordIndexName, Packed
 def _packed(
     memories: Sequence[Sequence[str]], index: KeywordIndexName, cut: Callable[[str], list[str]]
 ) -> PackedIndex:
-    held: list[int] = []
+    places: list[int] = []
     lengths: list[int] = []
     found: dict[str, list[Occurrence]] = {}
     for place, memory in enumerate(memories):
@@ -54,11 +54,11 @@ def _packed(
             tokens = cut(text) if text else ()
             length += len(tokens)
             for position, token in enumerate(tokens):
-                found.setdefault(token, []).append((len(held), column, position))
-        held.append(place)
+                found.setdefault(token, []).append((len(places), column, position))
+        places.append(place)
         lengths.append(length)
     rows = [_row(token, found[token]) for token in sorted(found)]
-    return PackedIndex(_bytes(held, DOCUMENT.itemsize), _bytes(lengths, DOCUMENT.itemsize), rows)
+    return PackedIndex(_bytes(places, DOCUMENT.itemsize), _bytes(lengths, DOCUMENT.itemsize), rows)
 
 
 def _texts(memory: Sequence[str], index: KeywordIndexName) -> Sequence[str] | None:

@@ -43,16 +43,16 @@ def own_mark() -> str:
 class Lease:
     """Who embeds, and what it has taken; `held`: what it keeps until its end."""
 
-    def __init__(self, held: ExitStack) -> None:
+    def __init__(self, resources: ExitStack) -> None:
         self.owner = os.urandom(16).hex()
         self.keys: list[int] = []
-        self._held = held
+        self._resources = resources
         self._first = False
 
     def first(self, database: PostgresDatabase) -> bool:
         """Whether no other one embeds for a model that has no vectors yet."""
         if not self._first:
-            connection = self._held.enter_context(database.aside())
+            connection = self._resources.enter_context(database.aside())
             self._first = bool(connection.execute(LEASE).fetchall()[0][0])
         return self._first
 
@@ -95,14 +95,14 @@ class WaitingMemories:
         found = connection.execute(MODEL, (identity,)).fetchall()
         if not found and not lease.first(self._database):
             return []  # another one makes the first vectors of a model; then there is a queue
-        given = _within(
+        batch = _within(
             connection, _smallest(connection, identity, limit, None, without, lease.owner), size
         )
         if found:
-            keys = [one.key for one in given]
+            keys = [one.key for one in batch]
             lease.keys.extend(keys)
             connection.execute(TAKE, (lease.owner, keys, found[0][0]))
-        return given
+        return batch
 
     @contextmanager
     def lease(self) -> Iterator[bool]:
@@ -113,9 +113,9 @@ class WaitingMemories:
             yield False
             return
         before = getattr(self._local, "lease", None)
-        with ExitStack() as held:
-            held.callback(self._turn.release)
-            self._local.lease = lease = Lease(held)
+        with ExitStack() as resources:
+            resources.callback(self._turn.release)
+            self._local.lease = lease = Lease(resources)
             try:
                 yield True
             finally:

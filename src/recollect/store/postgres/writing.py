@@ -190,9 +190,9 @@ def _values(stored: Stored) -> tuple[object, ...]:
 
 def _as_json(memories: Sequence[Stored]) -> str:
     rows = []
-    for one in memories:
-        row = dict(zip(COLUMNS, _values(one), strict=True), key=one.key)
-        row["content_hash"] = "\\x" + content_hash_of(one.memory).hex()
+    for stored in memories:
+        row = dict(zip(COLUMNS, _values(stored), strict=True), key=stored.key)
+        row["content_hash"] = "\\x" + content_hash_of(stored.memory).hex()
         rows.append(row)
     return msgspec.json.encode(rows).decode()
 

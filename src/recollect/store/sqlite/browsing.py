@@ -93,14 +93,14 @@ class ListRanges:
 def narrowest(database: Database, filter: Filter) -> str | None:
     """The column whose index a filter goes along: the one that lets the fewest pass. Memories of
     several values stand in no order there, so that only few of them are worth it."""
-    given = {column: values for column in INDEXED if (values := any_of(getattr(filter, column)))}
-    if sum(map(len, given.values())) <= 1:
-        return next(iter(given), None)
+    wanted = {column: values for column in INDEXED if (values := any_of(getattr(filter, column)))}
+    if sum(map(len, wanted.values())) <= 1:
+        return next(iter(wanted), None)
     counts = {
         column: sum(_counted(database, column, value) for value in values)
-        for column, values in given.items()
+        for column, values in wanted.items()
     }
-    worth = [column for column in given if len(given[column]) == 1 or counts[column] < FEW]
+    worth = [column for column in wanted if len(wanted[column]) == 1 or counts[column] < FEW]
     return min(worth, key=counts.__getitem__, default=None)
 
 

@@ -100,13 +100,13 @@ def _by_memory(connection: apsw.Connection, advance: Advance) -> Advance:
     except apsw.Error:  # damaged: the checks say so
         return advance
     share = int(memories) / max(int(rows), 1)  # type: ignore[arg-type]
-    seen = told = 0
+    seen = reported = 0
 
     def step(done: int) -> None:
-        nonlocal seen, told
+        nonlocal seen, reported
         seen += done
-        due = int(seen * share) - told
-        told += due
+        due = int(seen * share) - reported
+        reported += due
         advance(due)
 
     return step

@@ -45,12 +45,12 @@ class SqliteFeedback(StoredFeedback):
 
     def take_back(self, words: str, memory_id: str, accepted: bool | None = None) -> bool:
         with self._database.writing() as connection:
-            said = [row for row in self._standing([words]) if row.of == memory_id]
-            if not said or accepted not in (None, said[-1].accepted):
+            rows = [row for row in self._standing([words]) if row.of == memory_id]
+            if not rows or accepted not in (None, rows[-1].accepted):
                 return False
             connection.executemany(
                 "DELETE FROM feedback WHERE words = ? AND memory_id = ?",
-                [(words, row.memory_id) for row in said],
+                [(words, row.memory_id) for row in rows],
             )
             connection.execute(
                 "DELETE FROM feedback_vectors WHERE words = ?1 "
@@ -84,10 +84,10 @@ class SqliteFeedback(StoredFeedback):
     # What was learned
 
     def state(self) -> FeedbackState:
-        [(given, lesson)] = self._database.rows(
+        [(exists, lesson)] = self._database.rows(
             "SELECT EXISTS (SELECT 1 FROM feedback), (SELECT value FROM meta WHERE key = ?)", LESSON
         )
-        return FeedbackState(bool(given), str(lesson or ""))
+        return FeedbackState(bool(exists), str(lesson or ""))
 
     def learn(self, lesson: str) -> None:
         with self._database.writing() as connection:

@@ -309,13 +309,13 @@ class MemoriesContract(Contract):
     def test_feedback_is_completed_and_never_doubled(self) -> None:
         store = self.store()
         store.feedback.add("anchor", "a", True, NOON)
-        given = FeedbackEvent("anchor", "a", True, NOON)
-        others = [given._replace(at=NOON + DAY), given._replace(accepted=False)]
-        events = [(given, 1), (others[0], 1), (given, 2), (others[1], 1)]
+        event = FeedbackEvent("anchor", "a", True, NOON)
+        others = [event._replace(at=NOON + DAY), event._replace(accepted=False)]
+        events = [(event, 1), (others[0], 1), (event, 2), (others[1], 1)]
         for added in (3, 0):
             with store.writing(CHANGE) as write:
                 assert write.complete_feedback(events) == added
-            assert store.feedback.every() == [given, others[0], given, others[1]]
+            assert store.feedback.every() == [event, others[0], event, others[1]]
 
 
 def _place(one: Memory) -> Place:

@@ -86,10 +86,10 @@ class VectorContract(Contract):
         spans = [Span(0, 5), Span(5, 9), Span(0, 5), Span(0, 5)]
         store.vectors.put(MODEL, WIDTH, rows, spans=spans)
         assert store.vectors.between(MODEL, ["long", "a", "b"]) == {("a", "b"): 0.0}
-        held = store.vectors.stored(MODEL, ["b", "nowhere", "long"])
-        assert list(held) == ["b", "long"]
-        assert [one.span for one in held["long"]] == spans[:2]
-        assert [one.vector.tolist() for one in held["long"]] == [
+        found = store.vectors.stored(MODEL, ["b", "nowhere", "long"])
+        assert list(found) == ["b", "long"]
+        assert [one.span for one in found["long"]] == spans[:2]
+        assert [one.vector.tolist() for one in found["long"]] == [
             axis(0).tolist(),
             axis(1).tolist(),
         ]

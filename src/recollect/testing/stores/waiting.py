@@ -74,8 +74,8 @@ class WaitingContract(Contract):
         names = {one.key: id for id, one in stored.items()}
 
         def waiting(identity: str, **narrowed: Any) -> list[str]:
-            given = store.vectors.waiting(identity, PLENTY, **narrowed)
-            return [names[one.key] for one in given]
+            found = store.vectors.waiting(identity, PLENTY, **narrowed)
+            return [names[one.key] for one in found]
 
         save(store, memory("other"))
         put(store, OTHER, {"other": axis(0)})
@@ -95,9 +95,9 @@ class WaitingContract(Contract):
         tiers: dict[str, Tier] = {"a": "capture", "b": "core", "c": "core"}
         stored = save(store, *(memory(id, text=texts[id], tier=tiers[id]) for id in texts))
         for identity in (MODEL, OTHER):
-            given = store.vectors.waiting(identity, PLENTY)
-            assert [one.key for one in given] == [stored["c"].key, stored["b"].key]
-            core = {one.key for one in given}
+            found = store.vectors.waiting(identity, PLENTY)
+            assert [one.key for one in found] == [stored["c"].key, stored["b"].key]
+            core = {one.key for one in found}
             [last] = store.vectors.waiting(identity, PLENTY, without=core)
             assert last.key == stored["a"].key
         put(store, MODEL, {"b": axis(0), "c": axis(1)})

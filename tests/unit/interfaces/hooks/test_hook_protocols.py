@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.interfaces.cli.hook_process import HURRIED
-from recollect.interfaces.hooks.protocols import PROTOCOLS, HookProtocol, client_of, said
+from recollect.interfaces.hooks.protocols import PROTOCOLS, HookProtocol, client_of, hook_output
 from recollect.interfaces.hooks.recorded import recorded_event
 from recollect.interfaces.setup.clients import CLIENTS
 
@@ -59,8 +59,8 @@ def test_a_hook_prints_what_the_client_reads(place: tuple[str, str], printed: ob
     client, name = place
     event = PROTOCOLS[client].event(name)
     assert event is not None
-    assert said(event, "x") == printed
-    assert said(event, "") == ""
+    assert hook_output(event, "x") == printed
+    assert hook_output(event, "") == ""
 
 
 def test_an_event_without_a_client_is_of_the_first_that_has_it() -> None:

@@ -96,8 +96,8 @@ class Occurring:
             documents, inside, times = documents[kept], inside[kept], times[kept]
         size = len(self._segments.keys)
         total = np.bincount(documents, times * self._weights[inside], minlength=size)
-        held = np.flatnonzero(mask(documents, size))
-        return Hits(held, (1.0, total[held]))
+        matching = np.flatnonzero(mask(documents, size))
+        return Hits(matching, (1.0, total[matching]))
 
     def _weighted(self, postings: Postings, columns: Columns) -> Hits:
         every = zip(postings.columns, postings.frequencies, strict=True)
@@ -106,10 +106,10 @@ class Occurring:
         hits = Hits(postings.documents, *counts)
         if len(counting) == len(postings.columns):
             return hits
-        held = np.zeros(len(hits.documents), bool)
+        matching = np.zeros(len(hits.documents), bool)
         for _, times in counting:
-            held |= times > 0
-        return hits.at(held)
+            matching |= times > 0
+        return hits.at(matching)
 
     def _texts(self, token: PhraseToken) -> list[str]:
         return self._segments.beginning(token.text) if token.prefix else [token.text]

@@ -97,9 +97,9 @@ def _some(
     for phrase, hits in enumerate(matches.hits):
         if len(hits.documents):
             places = np.searchsorted(hits.documents, documents)
-            held = np.flatnonzero(hits.documents.take(places, mode="clip") == documents)
-            frequencies = hits.frequencies(places[held])
-            scores[held] += bm25.part(phrase, frequencies, norm[held])
+            matching = np.flatnonzero(hits.documents.take(places, mode="clip") == documents)
+            frequencies = hits.frequencies(places[matching])
+            scores[matching] += bm25.part(phrase, frequencies, norm[matching])
     return segments.keys[documents], scores
 
 

@@ -191,16 +191,16 @@ def _together(found: Sequence[Postings]) -> Postings:
     """Postings of segments one behind the other as one."""
     if len(found) == 1:
         return found[0]
-    columns = sorted({column for one in found for column in one.columns})
-    kind = np.result_type(*(one.frequencies.dtype for one in found))
-    frequencies = np.zeros((len(columns), sum(len(one.documents) for one in found)), kind)
+    columns = sorted({column for postings in found for column in postings.columns})
+    kind = np.result_type(*(postings.frequencies.dtype for postings in found))
+    frequencies = np.zeros((len(columns), sum(len(postings.documents) for postings in found)), kind)
     start = 0
-    for one in found:
-        end = start + len(one.documents)
-        for column, times in zip(one.columns, one.frequencies, strict=True):
+    for postings in found:
+        end = start + len(postings.documents)
+        for column, times in zip(postings.columns, postings.frequencies, strict=True):
             frequencies[columns.index(column), start:end] = times
         start = end
-    documents = np.concatenate([one.documents for one in found])
+    documents = np.concatenate([postings.documents for postings in found])
     return Postings(documents, tuple(columns), frequencies)
 
 

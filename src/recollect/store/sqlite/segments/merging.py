@@ -119,14 +119,14 @@ class Merger:
         try:
             with self._database.writing(giving_way=True) as connection:
                 number = begin(connection)
-            for index, one in packed.items():
-                for start in range(0, len(one.rows), STAGED_ROWS):
-                    some = one.rows[start : start + STAGED_ROWS]
+            for index, content in packed.items():
+                for start in range(0, len(content.rows), STAGED_ROWS):
+                    some = content.rows[start : start + STAGED_ROWS]
                     with self._database.writing(giving_way=True) as connection:
                         write_rows(connection, number, WORDS[index], some)
         finally:
             connection.pragma("synchronous", "FULL")
-        checksums = {index: RowsChecksum().added(one.rows) for index, one in packed.items()}
+        checksums = {index: RowsChecksum().added(content.rows) for index, content in packed.items()}
         return StagedSegment(number, packed, checksums)
 
     def _step(self, *, briefly: bool) -> bool:
@@ -161,8 +161,8 @@ class Merger:
             rows = connection.execute(TEXTS, (as_json_list(waiting),)).fetchall()
         keys = [int(row[0]) for row in rows]  # type: ignore[arg-type]
         packed = pack([row[1:] for row in rows])  # type: ignore[misc]
-        for index, one in packed.items():
-            self._write(number, index, documents_of(one, keys), [one.rows])
+        for index, content in packed.items():
+            self._write(number, index, documents_of(content, keys), [content.rows])
         self._publish(number, keys, taken=waiting)
 
     def _join(self, group: Sequence[int]) -> None:

@@ -139,10 +139,10 @@ def _vocabulary(
     dotted = np.array([DOTTED_I in piece for piece in pieces], np.bool_)
     whole = texts.having(dotted).reshape(semantic.shape)[:, SEMANTIC_FIELDS].any(axis=1)
     semantic[whole] = False
-    held = texts.spelled(by_piece)
-    counted = np.repeat(semantic.ravel(), held.counts)
-    found = held.tokens[counted]
-    numbers = np.repeat(np.arange(semantic.size) // len(FIELDS), held.counts)[counted]
+    spelled = texts.spelled(by_piece)
+    counted = np.repeat(semantic.ravel(), spelled.counts)
+    found = spelled.tokens[counted]
+    numbers = np.repeat(np.arange(semantic.size) // len(FIELDS), spelled.counts)[counted]
     order = ordered(found, len(words))
     found, numbers = found[order], numbers[order]
     once = found[(np.diff(found, prepend=-1) != 0) | (np.diff(numbers, prepend=-1) != 0)]
@@ -170,10 +170,10 @@ def _subwords(
     parts: Numbering,
 ) -> TokenizedTexts:
     """The subwords of the memories by the columns of their index, as `subwords.row` has them."""
-    held = np.zeros((len(rows), len(FIELDS)), np.bool_)
-    held[:, SUBWORD_FIELDS] = True
-    held[:, 0] = [subwords.is_split(row[0]) for row in rows]
-    used = np.flatnonzero(texts.tokens_of(held.ravel(), len(pieces)))
+    included = np.zeros((len(rows), len(FIELDS)), np.bool_)
+    included[:, SUBWORD_FIELDS] = True
+    included[:, 0] = [subwords.is_split(row[0]) for row in rows]
+    used = np.flatnonzero(texts.tokens_of(included.ravel(), len(pieces)))
     found, unspaced = subwords_by_piece([pieces[at] for at in used.tolist()])
     by_piece, marked = np.zeros(len(pieces), np.int64), np.zeros(len(pieces), np.bool_)
     cut = parts.cut([" ".join(one) for one in found])
@@ -186,8 +186,8 @@ def _subwords(
         for at in np.flatnonzero(whole).tolist()
     ]
     spelled = spelled.replaced(whole, parts.cut(each))
-    kept = np.repeat(held.ravel(), spelled.counts)
-    ordered = TokenizedTexts(spelled.tokens[kept], spelled.counts * held.ravel()).taken(
+    kept = np.repeat(included.ravel(), spelled.counts)
+    ordered = TokenizedTexts(spelled.tokens[kept], spelled.counts * included.ravel()).taken(
         (np.arange(len(rows))[:, None] * len(FIELDS) + SUBWORD_FIELDS).ravel()
     )
     cells = ordered.counts.reshape(-1, len(SUBWORD_FIELDS))
@@ -238,9 +238,9 @@ def by_stem(
     names = list(words)[1:]
     alone, again = stems.cut(names), words.cut(names)
     like, stem = np.zeros(len(names) + 1, np.bool_), np.zeros(len(names) + 1, np.int32)
-    one = np.flatnonzero((alone.counts == 1) & (again.counts == 1))
-    like[one + 1] = again.tokens[starts(again.counts)[one]] == one + 1
-    stem[one + 1] = alone.tokens[starts(alone.counts)[one]]
+    single = np.flatnonzero((alone.counts == 1) & (again.counts == 1))
+    like[single + 1] = again.tokens[starts(again.counts)[single]] == single + 1
+    stem[single + 1] = alone.tokens[starts(alone.counts)[single]]
     odd = plain.having(~like)
     anew = stems.cut([text for text, is_odd in zip(texts, odd.tolist(), strict=True) if is_odd])
     return TokenizedTexts(stem[plain.tokens], plain.counts).replaced(odd, anew)
@@ -256,9 +256,9 @@ def packed(
     """The index of those documents that are marked, given the tokens of all their fields."""
     if not documents.any():
         return PackedIndex(b"", b"", [])
-    held = np.outer(documents, np.isin(fields, COLUMNS[index]))
-    tokens = cut.tokens[np.repeat(held.ravel(), cut.counts)]
-    cells = cut.counts[held.ravel()].reshape(-1, len(COLUMNS[index]))
+    included = np.outer(documents, np.isin(fields, COLUMNS[index]))
+    tokens = cut.tokens[np.repeat(included.ravel(), cut.counts)]
+    cells = cut.counts[included.ravel()].reshape(-1, len(COLUMNS[index]))
     names = sorted(numbering)
     rank = np.empty(len(names), np.int64)
     rank[[*map(numbering.__getitem__, names)]] = np.arange(len(names))

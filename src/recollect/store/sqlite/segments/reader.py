@@ -208,10 +208,10 @@ class StoredSegments:
 def _living(index: SegmentedIndex, changes: Changes) -> SegmentedIndex:
     """The index by these changes."""
     live: Mask | None = None
-    for one, start in zip(
+    for segment, start in zip(
         index.each() if len(changes.memories) else (), index.starts, strict=False
     ):
-        dead = changed_places(one.keys, changes.memories[changes.segments >= one.number])
+        dead = changed_places(segment.keys, changes.memories[changes.segments >= segment.number])
         if len(dead):
             live = np.ones(len(index.keys), np.bool_) if live is None else live
             live[start + dead] = False

@@ -44,11 +44,11 @@ def write(
     memories, ascending. `staged`: used if it is of these and still there."""
     if not (staged and staged.packed is packed and is_segment(connection, staged.number)):
         staged = StagedSegment(begin(connection), packed, {})
-        for index, one in packed.items():
-            write_rows(connection, staged.number, WORDS[index], one.rows)
-    for index, one in packed.items():
-        rows = staged.checksums.get(index) or RowsChecksum().added(one.rows)
-        write_documents(connection, staged.number, WORDS[index], documents_of(one, keys), rows)
+        for index, content in packed.items():
+            write_rows(connection, staged.number, WORDS[index], content.rows)
+    for index, content in packed.items():
+        rows = staged.checksums.get(index) or RowsChecksum().added(content.rows)
+        write_documents(connection, staged.number, WORDS[index], documents_of(content, keys), rows)
     make_ready(connection, staged.number, keys[-1])
 
 
