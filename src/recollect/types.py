@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from math import prod
 from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, field, structs
 
@@ -382,11 +382,19 @@ def order(score: float, id: str, updated_at: float = 0.0) -> tuple[float, float,
     return (-score, -updated_at, id)
 
 
+Scored = TypeVar("Scored")  # has a `memory_id`
+
+
+def best_first(matches: Iterable[Scored], score: str = "score") -> list[Scored]:
+    """Matches or hits as `order` says: by id, and what is equal stays in that order when they are
+    sorted by the attribute `score`."""
+    by_id = sorted(matches, key=attrgetter("memory_id"))
+    return sorted(by_id, key=attrgetter(score), reverse=True)
+
+
 def ranked(hits: Iterable[Hit], dropped: dict[str, int] | None = None) -> Ranking:
-    """The one place that sorts hits, as `order` says: by id, and what is equal stays in that order
-    when they are sorted by score."""
-    by_id = sorted(hits, key=attrgetter("memory_id"))
-    return Ranking(tuple(sorted(by_id, key=attrgetter("why.value"), reverse=True)), dropped or {})
+    """The one place that sorts hits."""
+    return Ranking(tuple(best_first(hits, "why.value")), dropped or {})
 
 
 class Degraded(Struct, frozen=True):

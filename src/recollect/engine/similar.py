@@ -26,7 +26,7 @@ from recollect.query.replacement import VERY_ALIKE, Statement, Tokens, replaces
 from recollect.query.sameness import ALIKE, same_facts
 from recollect.stages.supersede import Supersede
 from recollect.times import moved
-from recollect.types import Filter, Memory
+from recollect.types import Filter, Memory, order
 
 MOST = 3  # whoever saves reads them: the best few
 A_DAY = timedelta(days=1)
@@ -59,7 +59,7 @@ def _found(session: Session, memory: Memory) -> list[SimilarMemory]:
         cosines = dict.fromkeys(sharing_words(store, whole_text(memory), place), 0.0)
     others = store.memories.get([id for id in cosines if id != memory.id])
     compared = _Compared(memory, store.keyword.tokens)
-    ranked = sorted(others.values(), key=lambda each: (-cosines[each.id], each.id))
+    ranked = sorted(others.values(), key=lambda each: order(cosines[each.id], each.id))
     reasons = (
         (other, compared.reason(other, cosines[other.id]))
         for other in ranked

@@ -50,6 +50,10 @@ class Channel(Struct, frozen=True, forbid_unknown_fields=True):
         """Whether it asks the embedding model, whatever the other channels find."""
         return False
 
+    def asking_vectors(self, when: str) -> Channel:
+        """The same channel, its vectors asked for `when`; itself where it asks for none."""
+        return self
+
     def recall(self, context: SearchContext) -> Ranking | None:
         """Its candidates, best first; None where it could not take part."""
         raise NotImplementedError

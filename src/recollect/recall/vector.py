@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec import structs
+
 from recollect.context import ChannelRole, SearchContext
 from recollect.errors import Interrupted, RecollectError
 from recollect.recall.base import Channel
@@ -41,6 +43,9 @@ class Vector(Channel, frozen=True, tag="vector"):
     @property
     def channels(self) -> tuple[str, ...]:
         return (self.sparse_after,) if self.when == "sparse" else ()
+
+    def asking_vectors(self, when: str) -> Vector:
+        return structs.replace(self, when=when)
 
     def embeds(self, context: SearchContext) -> bool:
         return self.when == "always" and self.wanted(context)

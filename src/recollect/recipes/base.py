@@ -101,10 +101,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def asking_vectors(self, when: str) -> Recipe:
         """The same recipe, its vector channel asked `when` (see `recall.vector`)."""
-        recall = tuple(
-            msgspec.structs.replace(channel, when=when) if channel.role == "vector" else channel
-            for channel in self.recall
-        )
+        recall = tuple(channel.asking_vectors(when) for channel in self.recall)
         return msgspec.structs.replace(self, recall=recall)
 
 

@@ -50,7 +50,10 @@ class MeaningFloor(Stage, frozen=True, tag="meaning_floor"):
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         worded = {
-            id for name, found in context.channels.items() if name != "vector" for id in found.ids
+            id
+            for name, found in context.channels.items()
+            if not context.is_vector_channel(name)
+            for id in found.ids
         }
         kept = (hit for hit in ranking if hit.score >= self.floor or hit.memory_id in worded)
         return ranking.keeping(kept, self.name)

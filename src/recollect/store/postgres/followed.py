@@ -25,7 +25,7 @@ from recollect.store.sqlite import scan, vector_rows
 from recollect.store.sqlite.segments.background import ENDING_S
 from recollect.store.sqlite.vector_codes import row_size
 from recollect.store.sqlite.vector_rows import EXACT_ROWS, READ_ROWS, VectorRows
-from recollect.types import Span
+from recollect.types import Span, best_first
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -137,7 +137,7 @@ class FollowedVectors:
             for near, name in zip(best, names.tolist(), strict=True)
             for id, start, stop in (known[name],)
         ]
-        return sorted(matches, key=lambda near: (-near.score, near.memory_id))[:limit]
+        return best_first(matches)[:limit]
 
     def _load_beside(self) -> None:
         """Begin to read all, unless this process does so already."""

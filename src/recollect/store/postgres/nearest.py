@@ -17,7 +17,7 @@ from recollect.store.postgres.followed import FollowedVectors
 from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.vector_values import VectorValue, as_rows, as_value
 from recollect.store.sqlite.vector_rows import exact, shaped
-from recollect.types import Filter, Span
+from recollect.types import Filter, Span, best_first
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -169,4 +169,4 @@ def _matches(rows: list[tuple[Any, ...]], query: Vector) -> list[VectorMatch]:
         known = best.get(id)
         if known is None or (cosine, -passage) > (known.score, -known.passage):
             best[id] = VectorMatch(id, cosine, passage, Span(start, stop), key)
-    return sorted(best.values(), key=lambda near: (-near.score, near.memory_id))
+    return best_first(best.values())

@@ -36,7 +36,7 @@ from recollect.store.sqlite.packed.indexes import PackedIndexes
 from recollect.store.sqlite.schema import UNCHANGED
 from recollect.store.sqlite.snippets import snippets
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.types import AnyOf, Filter, Memory, any_of
+from recollect.types import AnyOf, Filter, Memory, any_of, best_first
 
 ALMOST = 1 - 1e-9  # what rounding may take away
 NO_BM25 = "bm25() is not available in this SQLite, so FTS5's own rank ordered the matches"
@@ -68,8 +68,7 @@ class SqliteKeyword:
                 condition = where(rest, self._topics) if rest.narrows() else None
                 found, common = self._packed.best(query, packed, condition)
                 found += self._buffered(query, packed.buffered, common, found)
-                found.sort(key=lambda match: (-match.score, match.memory_id))
-                return KeywordMatches(found[: query.limit])
+                return KeywordMatches(best_first(found)[: query.limit])
             score = self._score(query)
             try:
                 best = self._best(query, score)

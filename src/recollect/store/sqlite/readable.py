@@ -37,7 +37,7 @@ from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.memories import READ_UNTAGGED, from_row
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.vectors import SqliteVectors
-from recollect.types import Filter, Memory, Place
+from recollect.types import Filter, Memory, Place, best_first
 
 LIMITLESS = 1 << 30
 NOTHING = Facets({}, {}, {}, {}, {})
@@ -103,8 +103,7 @@ class ReadableStore:
                 found = self._store.keyword.scores(query)
         passing = self._passing(query.filter)
         matches = (Match(id, score) for key, score in found if (id := passing(key)) is not None)
-        best = sorted(matches, key=lambda match: (-match.score, match.memory_id))
-        return KeywordMatches(best[: query.limit])
+        return KeywordMatches(best_first(matches)[: query.limit])
 
     def _nearest(
         self, identity: str, vector: Any, limit: int, filter: Filter, dimensions: int = 0

@@ -24,7 +24,7 @@ from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.schema import CHANGED, UNCHANGED
 from recollect.store.sqlite.topics import SqliteTopics
-from recollect.types import Filter, Span
+from recollect.types import Filter, Span, best_first
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
@@ -103,8 +103,7 @@ class SqliteVectors:
             passing = self._passing(connection, matrix, filter)
             # More than asked for where equal cosines straddle the cut: there ids decide.
             best = matrix.nearest(connection, vector, limit, passing)
-        best.sort(key=lambda near: (-near.score, near.memory_id))
-        return best[:limit]
+        return best_first(best)[:limit]
 
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0

@@ -12,6 +12,7 @@ from recollect.store.base import KeywordStatistics, Match
 from recollect.store.sqlite.bm25 import K1, B, inverse_frequencies
 from recollect.store.sqlite.packed.evaluation import SegmentMatches
 from recollect.store.sqlite.packed.segmented import SegmentedSearch
+from recollect.types import best_first
 
 Keys = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -191,5 +192,4 @@ def _highest(keys: Keys, scores: Scores, most: int) -> tuple[Keys, Scores]:
 def _ordered(keys: Keys, scores: Scores, passing: Passing) -> list[Match]:
     ids = passing.ids(keys)
     pairs = zip(keys.tolist(), scores.tolist(), strict=True)
-    found = [Match(ids[key], score) for key, score in pairs if key in ids]
-    return sorted(found, key=lambda match: (-match.score, match.memory_id))
+    return best_first(Match(ids[key], score) for key, score in pairs if key in ids)
