@@ -112,6 +112,7 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
         literal: bool = False,
         filter: Filter | None = None,
         include_expired: bool = False,
+        vector_channel: str = "vector",
     ) -> SearchContext:
         fields = {
             id: {"text": held} if isinstance(held, str) else dict(held)
@@ -139,7 +140,7 @@ def search_at(tmp_path: Path) -> Iterator[Callable[..., SearchContext]]:
             now=now,
             store=store,
             models=PlannedModels(asked, reads, budget_ms),
-            roles={"vector": "vector", "subwords": "subwords"},
+            roles={"vector": vector_channel, "subwords": "subwords"},
         )
         at.channels |= {name: ranking(name, held) for name, held in (channels or {}).items()}
         at.load(fields)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from planned_search import ranking
 
 from recollect.context import SearchContext
@@ -11,12 +12,15 @@ from recollect.recipes.related import RELATED
 from recollect.stages.floors import MeaningFloor
 
 
+@pytest.mark.parametrize("name", ["vector", "meaning"])
 def test_what_shares_no_word_and_hardly_stands_out_is_dropped_and_counted(
-    search_at: Callable[..., SearchContext],
+    search_at: Callable[..., SearchContext], name: str
 ) -> None:
     scores = {"near": 3.0, "worded": 0.5, "just": 2.0, "arabic": 1.9}
-    channels = {"keyword": {"worded": 1.0}, "vector": dict.fromkeys(scores, 0.5)}
-    context = search_at("tides", dict.fromkeys(scores, "Tides"), channels=channels)
+    channels = {"keyword": {"worded": 1.0}, name: dict.fromkeys(scores, 0.5)}
+    context = search_at(
+        "tides", dict.fromkeys(scores, "Tides"), channels=channels, vector_channel=name
+    )
     kept = MeaningFloor(floor=2.0).apply(ranking("fused", scores), context)
     assert kept.ids == ("near", "worded", "just")
     assert kept.dropped == {"meaning_floor": 1}
