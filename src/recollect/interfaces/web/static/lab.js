@@ -458,11 +458,11 @@ function tab(name) {
 
 // What was dismissed may leave both lists: the message can take it back as well.
 async function vote(about, verdict) {
-  const said = verdict === "undo" ? { undo: true } : { accepted: verdict === "accept" };
+  const feedback = verdict === "undo" ? { undo: true } : { accepted: verdict === "accept" };
   try {
-    const reply = await ask("/api/v1/feedback", { method: "POST", body: { ...about, ...said } });
-    const done = said.undo ? "Taken back" : said.accepted ? "Accepted" : "Dismissed";
-    const action = said.undo ? undefined : { label: "Undo", run: () => vote(about, "undo") };
+    const reply = await ask("/api/v1/feedback", { method: "POST", body: { ...about, ...feedback } });
+    const done = feedback.undo ? "Taken back" : feedback.accepted ? "Accepted" : "Dismissed";
+    const action = feedback.undo ? undefined : { label: "Undo", run: () => vote(about, "undo") };
     toast(`${done}. ${reply.accepted} accepted and ${reply.dismissed} dismissed so far.`, { action });
     for (const one of NAMES) {
       sideOf(one).querySelector("[data-feedback]")?.setAttribute("open", "");

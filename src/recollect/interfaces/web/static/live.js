@@ -75,7 +75,7 @@ const pause = document.querySelector("[data-feed-pause]");
 const shown = document.querySelector("[data-feed-state]");
 const MOST_ROWS = 200;
 let waiting = [];
-let held = false;
+let pressed = false;
 
 function arrived(entry) {
   if (entry.html) {
@@ -88,7 +88,7 @@ function arrived(entry) {
   }
 }
 
-const paused = () => held || feed.matches(":hover, :focus-within");
+const paused = () => pressed || feed.matches(":hover, :focus-within");
 
 function state() {
   if (!feed) return;
@@ -116,8 +116,8 @@ if (feed) {
   for (const event of ["mouseenter", "focusin"]) feed.addEventListener(event, state);
   for (const event of ["mouseleave", "focusout"]) feed.addEventListener(event, () => setTimeout(flow));
   pause.addEventListener("click", () => {
-    held = !held;
-    pause.setAttribute("aria-pressed", String(held));
+    pressed = !pressed;
+    pause.setAttribute("aria-pressed", String(pressed));
     flow();
   });
   for (const field of document.querySelectorAll(".live-filters select")) field.addEventListener("change", () => field.form.submit());

@@ -278,12 +278,12 @@ found.addEventListener("submit", (event) => {
 });
 
 async function decide(form, pressed) {
-  const said = pressed.name === "undo" ? { undo: true } : { accepted: pressed.name === "right" };
-  const body = { query: form.elements.query.value, id: pressed.value, recipe: recipe.value, ...said };
+  const feedback = pressed.name === "undo" ? { undo: true } : { accepted: pressed.name === "right" };
+  const body = { query: form.elements.query.value, id: pressed.value, recipe: recipe.value, ...feedback };
   try {
     const answer = await ask("/api/v1/feedback", { method: "POST", body });
     for (const button of pressed.parentElement.querySelectorAll("[form=judge]")) {
-      if (button.name === "undo") button.hidden = Boolean(said.undo);
+      if (button.name === "undo") button.hidden = Boolean(feedback.undo);
       else button.setAttribute("aria-pressed", String(button === pressed));
     }
     toast(outcome(answer, pressed.name));
