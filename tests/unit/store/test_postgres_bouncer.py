@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -52,10 +53,16 @@ def bouncer(postgres_url: str) -> Iterator[str]:
         [program, str(folder / "pgbouncer.ini")], user=user, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    until((folder / ".s.PGSQL.6432").exists)
+    until(lambda: _listens(folder / ".s.PGSQL.6432"))
     yield f"postgresql://recollect@/recollect?host={folder}&port=6432"
     running.terminate()
     running.wait()
+
+
+def _listens(place: Path) -> bool:
+    """The file is there a moment before anybody listens."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(place)) == 0
 
 
 def test_two_engines_share_three_connections_from_transaction_to_transaction(
