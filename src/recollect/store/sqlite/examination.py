@@ -8,11 +8,12 @@ times as long. What is in the buffer is made anew and compared whole.
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cached_property, partial
+from itertools import chain
 
 import apsw
 
@@ -53,8 +54,9 @@ STEPS = """
     SELECT documents, documents + (SELECT coalesce(sum(length(lengths) / 4), 0)
                                      FROM segment_documents) FROM corpus"""
 
-# About half of the work.
-BY_SQLITE = ("file", "stemmed index", "subwords index", "details index")
+# What SQLite spends its time in. How long the others take differs from vault to vault.
+BESIDE = ("file",)
+EITHER = ("stemmed index", "subwords index", "plain index", "details index")
 
 Check = Callable[[], str | None]
 Part = Callable[[apsw.Connection], "dict[str, Finding]"]
@@ -69,21 +71,29 @@ def examine(
     advance: Advance = lambda done: None,
 ) -> list[Finding]:
     """The finding of every check. `beside` runs a part of them in another thread, by a connection
-    of its own: those that SQLite spends their time in."""
+    of its own. Whichever thread is done with its part takes the next index."""
     step = _by_memory(connection, advance)
+    every = [*FullChecks(connection, hashed, step).checks()]
+    either = deque(EITHER)
 
-    def part(connection: apsw.Connection, *, by_sqlite: bool) -> dict[str, Finding]:
+    def part(connection: apsw.Connection, own: Iterable[str]) -> dict[str, Finding]:
         checks = FullChecks(connection, hashed, step).checks()
         return {
-            check: _finding(connection, check, look)
-            for check, look in checks.items()
-            if (check in BY_SQLITE) is by_sqlite
+            check: _finding(connection, check, checks[check])
+            for check in chain(own, _taken(either))
         }
 
-    first = beside(partial(part, by_sqlite=True)) if beside else None
-    rest = part(connection, by_sqlite=False)
-    found = rest | (first.result() if first else part(connection, by_sqlite=True))
-    return [found[check] for check in FullChecks(connection, hashed, step).checks()]
+    other = beside(partial(part, own=BESIDE)) if beside else None
+    here = (check for check in every if check not in EITHER and not (other and check in BESIDE))
+    found = part(connection, here) | (other.result() if other else {})
+    return [found[check] for check in every]
+
+
+def _taken(left: deque[str]) -> Iterator[str]:
+    """What is left, one at a time: another thread may take the next."""
+    with suppress(IndexError):
+        while True:
+            yield left.popleft()
 
 
 def glance(connection: apsw.Connection, hashed: TopicHash) -> list[Finding]:
