@@ -32,6 +32,7 @@ RAW = f"SELECT {', '.join(_READ)} FROM memories m"
 MASK = (1 << 62) - 1  # sums of checksums stay within SQLite's integers
 _CONTENT = [FIELDS.index(field) for field in SAME_CONTENT]
 _content = itemgetter(*_CONTENT)
+_ordinary = itemgetter(*(at for at in range(WIDTH) if at not in (SUPERSEDED, ARCHIVED)))
 
 
 RawMemory = tuple[Any, ...]  # a row of RAW
@@ -58,11 +59,10 @@ def row_half(fields: Sequence[apsw.SQLiteValue]) -> bytes:
 
 
 def _digest(raw: Sequence[Any]) -> bytes:
-    """The digest of the columns. Those of version 8 count where they are set: all others have the
-    checksum that they had before."""
-    if not raw[SUPERSEDED] and raw[ARCHIVED] is None:
-        raw = (*raw[:SUPERSEDED], *raw[SUPERSEDED + 1 : ARCHIVED], *raw[ARCHIVED + 1 :])
-    return bytes_digest(msgspec.msgpack.encode(raw), HALF)
+    """The digest of the columns, which a row begins with. Those of version 8 count where they are
+    set: all others have the checksum that they had before."""
+    counted = raw[:WIDTH] if raw[SUPERSEDED] or raw[ARCHIVED] is not None else _ordinary(raw)
+    return bytes_digest(msgspec.msgpack.encode(counted), HALF)
 
 
 def tags_half(tags: Sequence[str]) -> bytes:
@@ -107,7 +107,7 @@ def differing(
         for row in rows:
             stored = row[CHECKSUM]
             what: Literal["fields", "tags", "hash"] = "hash"
-            if _digest(row[:WIDTH]) != stored[:HALF]:
+            if _digest(row) != stored[:HALF]:
                 what = "fields"
             elif half_of(row[RAW_TAGS]) != stored[HALF:]:
                 what = "tags"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import islice
+from itertools import chain, islice, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -131,8 +131,8 @@ class Tally:
 
     def __init__(self, hashed: TopicHash) -> None:
         known = cache(hashed)
-        # The tags of other memories come again and again.
-        self._topics = cache(lambda tags: frozenset(map(known, tags)))
+        # The tags of other memories come again and again, as JSON or as words.
+        self._topics = cache(lambda tags: frozenset(map(known, _tags(tags))))
         self._fixed: Counter[tuple[str, ...]] = Counter()
         self._pairs: defaultdict[tuple[str, str], Counter[tuple[str, Any]]] = defaultdict(Counter)
         self._changed: Counter[int] = Counter()
@@ -150,16 +150,17 @@ class Tally:
         if live:
             columns = [*zip(*map(COUNTED, live), strict=True)]
             texts = [[*map(_text, column)] for column in columns[:4]]
-            self._add(*texts, *map(_days, columns[4:-1]), [*map(_tags, columns[-1])])
+            self._add(*texts, *map(_days, columns[4:-1]), columns[-1])
 
     def _add(self, *columns: Sequence[Any]) -> None:
         projects, kinds, sources, tiers, made, changed, expiring, tags = columns
         self._fixed.update(zip(projects, kinds, sources, tiers, strict=True))
         self._changed.update(changed)
         tagged = [*map(self._topics, tags)]
+        topics, sizes = [*chain.from_iterable(tagged)], [*map(len, tagged)]
         for scope, within in (("project", projects), ("kind", kinds)):
-            topics = ((w, topic) for w, some in zip(within, tagged, strict=True) for topic in some)
-            self._pairs[scope, "tags"].update(topics)
+            of_each = chain.from_iterable(map(repeat, within, sizes))
+            self._pairs[scope, "tags"].update(zip(of_each, topics, strict=True))
             self._pairs[scope, "made"].update(zip(within, made, strict=True))
             self._pairs[scope, "expiring"].update(zip(within, expiring, strict=True))
 
@@ -191,8 +192,9 @@ def _days(moments: Sequence[object]) -> list[int | None]:
     return [at // DAY if isinstance(at, int) else None for at in moments]
 
 
-@lru_cache(4096)  # most memories have the tags of others
-def _tags(raw: bytes | str) -> tuple[str, ...]:
+def _tags(raw: bytes | str | tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(raw, tuple):
+        return raw
     try:
         return msgspec.json.decode(raw, type=tuple[str, ...])
     except ValueError:  # damaged
