@@ -159,6 +159,7 @@ def reads_a_whole_table(line: str) -> bool:
     return not harmless and "USING INDEX" not in how and "USING COVERING INDEX" not in how
 
 
+@pytest.mark.own_segments  # a write here has no merge in it
 @pytest.mark.parametrize("name", HOT)
 def test_no_hot_query_reads_a_whole_table(store: SqliteStore, name: str) -> None:
     found = plans(store, HOT[name])
@@ -186,6 +187,7 @@ def test_the_check_itself_knows_a_bad_plan(store: SqliteStore) -> None:
         assert any(map(reads_a_whole_table, plan(connection, sql))), sql
 
 
+@pytest.mark.own_segments
 def test_the_plans_are_the_committed_ones(store: SqliteStore) -> None:
     found = ""
     for name, ask in HOT.items():

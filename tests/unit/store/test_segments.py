@@ -37,7 +37,7 @@ VOCABULARY = (
     "the İstanbul ſtraße v1.4.2 ΑΣ is_ready 1990s"
 ).split()
 
-pytestmark = pytest.mark.own_segments  # it merges when it says so
+merges_itself = pytest.mark.own_segments  # what is merged, and when, is what it is about
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +67,7 @@ def filled(path: Path, count: int) -> SqliteStore:
     return store
 
 
+@merges_itself
 def test_a_command_that_ends_makes_no_segment_beside_a_buffer_that_stays_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +194,7 @@ def test_joining_everything_leaves_one_segment(tmp_path: Path) -> None:
     store.close()
 
 
+@merges_itself
 def test_what_is_changed_while_it_is_merged_stays_in_the_buffer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +224,7 @@ def test_what_is_changed_while_it_is_merged_stays_in_the_buffer(
     other.close()
 
 
+@merges_itself
 def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +247,7 @@ def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
     other.close()
 
 
+@merges_itself
 def test_a_large_buffer_beside_segments_is_left_to_fts5(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +276,7 @@ def test_a_large_buffer_beside_segments_is_left_to_fts5(
     store.close()
 
 
+@merges_itself
 def test_only_one_of_two_processes_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = filled(tmp_path / "vault.db", 7)
     other = SqliteStore(tmp_path / "vault.db", brief=True)
@@ -353,6 +358,7 @@ def test_few_segments_stay_and_a_memory_is_written_again_a_few_times() -> None:
     assert written / 300_000 < 15
 
 
+@merges_itself
 def test_a_process_that_stays_merges_beside_its_saves(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "vault.db")
     chance = random.Random(3)
@@ -366,6 +372,7 @@ def test_a_process_that_stays_merges_beside_its_saves(tmp_path: Path) -> None:
     store.close()
 
 
+@merges_itself
 def test_a_command_that_fills_the_buffer_merges_when_it_closes_the_vault(tmp_path: Path) -> None:
     store = filled(tmp_path / "vault.db", 8)
     assert numbers(store) == []
@@ -520,6 +527,7 @@ DAMAGE = {
 }
 
 
+@merges_itself
 @pytest.mark.parametrize("what", DAMAGE)
 def test_the_doctor_finds_damage_and_reindex_mends_it(what: str, tmp_path: Path) -> None:
     store = filled(tmp_path / "vault.db", 9)

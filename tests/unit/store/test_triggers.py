@@ -28,6 +28,8 @@ MEMORIES = (
     memory("fourth", text="forgotten words", tags=("deep", "harbor")),
 )
 
+pytestmark = pytest.mark.own_segments  # what triggers change are the FTS5 tables
+
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[apsw.Connection]:
