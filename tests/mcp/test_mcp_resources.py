@@ -33,7 +33,7 @@ def test_both_kinds_of_resources_have_a_template(door: Door) -> None:
 def test_a_memory_is_read_as_json(door: Door) -> None:
     id = door.answer("memory_list", limit=1)["memories"][0]["id"]
     [memory] = door.answer("memory_retrieve", ids=[id])["memories"]
-    content = read(door, f"recollect://memory/{id}")
+    content = read(door, f"recollect://memory/{quote(id, safe='')}")
     assert content.mime_type == "application/json"
     assert json.loads(content.text) == memory
 
