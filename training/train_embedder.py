@@ -152,7 +152,8 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
     mined = torch.load(args.mined, weights_only=False)
     network = Network(12, scores=False, rounding="weights").fill(read(args.begin))
-    begun_as = {name: one.clone() for name, one in network.state_dict().items()}
+    toward = Network(12, scores=False, rounding="weights").fill(read(args.toward or args.begin))
+    begun_as = toward.state_dict()
     teacher = compiled(
         loaded(args.teacher, depth(read(args.teacher)), scores=True, rounding="none")
     )
@@ -181,7 +182,7 @@ def chosen(
     judge = Judge(args.judged, args.tokenizer)
     figures = {}
     kept = (-1.0, 0.0)
-    for share in (1.0, 0.6):
+    for share in (1.0, 0.8, 0.6):
         network.load_state_dict(schedule.between(begun_as, share))
         draft = args.out.with_suffix(f".{share}.onnx")
         write(network.named(), args.begin, draft, 12)
@@ -204,6 +205,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("mined", "teacher", "begin", "judged", "tokenizer", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--toward", type=Path, help="mix with these weights, not with the first")
     parser.add_argument("--blocks", type=int, default=6, help=f"of {BLOCK} queries, in a step")
     parser.add_argument("--others", type=int, default=4, help="texts that are no answer, a query")
     parser.add_argument("--opinion", type=float, default=1.0, help="weight of the reranker's")

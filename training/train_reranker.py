@@ -103,16 +103,23 @@ def loss_of(made: Tensor, taught: Tensor, share: float, margin: float) -> Tensor
     return (1 - share) * own + share * teacher + margin * functional.mse_loss(read, taught)
 
 
+def filled(weights: dict[str, Tensor], layers: int) -> Network:
+    """A network of so many layers, evenly chosen from these weights."""
+    every = depth(weights) // layers
+    chosen = [every * (layer + 1) - 1 for layer in range(layers)]
+    return Network(layers, scores=True, rounding="weights").fill(weights, chosen)
+
+
 def main() -> None:
     args = arguments()
     torch.manual_seed(args.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
     mined = torch.load(args.mined, weights_only=False)
     begin = read(args.begin)
-    network = Network(args.layers, scores=True, rounding="weights")
-    every = depth(begin) // args.layers
-    network.fill(begin, [every * (layer + 1) - 1 for layer in range(args.layers)])
-    begun_as = {name: one.clone() for name, one in network.state_dict().items()}
+    network = filled(begin, args.layers)
+    begun_as = filled(read(args.toward), args.layers).state_dict() if args.toward else {
+        name: one.clone() for name, one in network.state_dict().items()
+    }  # fmt: skip
     teacher = compiled(
         loaded(args.teacher, depth(read(args.teacher)), scores=True, rounding="none")
     )
@@ -143,7 +150,7 @@ def chosen(
     found, _ = judge.search(loaded(args.embedder, 12, scores=False, rounding="none"))
     figures = {}
     kept = (-1.0, 0.0)
-    for share in (1.0, 0.75, 0.5) if args.layers == 12 else (1.0,):
+    for share in (1.0, 0.8, 0.6) if args.layers == 12 else (1.0,):
         network.load_state_dict(schedule.between(begun_as, share))
         draft = args.out.with_suffix(f".{share}.onnx")
         write(network.named(), args.begin, draft, args.layers)
@@ -167,6 +174,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("mined", "teacher", "begin", "judged", "tokenizer", "embedder", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--toward", type=Path, help="mix with these weights, not with the first")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--lists", type=int, default=64, help="of a step")
     parser.add_argument("--texts", type=int, default=25, help="of a list")
