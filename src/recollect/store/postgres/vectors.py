@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
 OWN = 8
 MOST_FOLLOWED = 4  # a vault has one model, or two while another one is made
+# Memory by memory, as `PROPOSED` of followed.py, and why.
 STORED = """
 SELECT m.id, v.start, v.stop, v.vector
   FROM memories m JOIN models o ON o.vault = vault() AND o.identity = %s
-  JOIN vectors v ON v.vault = vault() AND v.memory = m.key AND v.model = o.key
+ CROSS JOIN LATERAL (SELECT * FROM vectors v WHERE v.vault = vault() AND v.memory = m.key
+                        AND v.model = o.key OFFSET 0) v
  WHERE m.vault = vault() AND m.id = ANY(%s) ORDER BY v.passage"""
 WHOLE = """
 SELECT v.memory, v.vector FROM models o JOIN vectors v ON v.vault = vault() AND v.model = o.key
