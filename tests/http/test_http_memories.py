@@ -350,6 +350,7 @@ def test_related_memories_are_others_about_the_same_thing(server: Server) -> Non
 def test_facets_count_what_the_filtered_memories_have_in_common(server: Server) -> None:
     for n in range(3):
         server.save(title=f"Facet {n}", project="facets", kind=("bug", "idea")[n % 2], tags=["f"])
+    server.save(title="No facet", project="elsewhere")
     answer = server.get(f"{API}/facets", params={"project": "facets"})
     assert answer.json()["project"] == {"facets": 3}
     assert answer.json()["kind"] == {"bug": 2, "idea": 1}
