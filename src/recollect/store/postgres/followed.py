@@ -46,14 +46,15 @@ SAMPLE = f"SELECT v.vector {OF_MODEL} AND v.memory = ANY(%s)"
 ADDED = f"""
 SELECT v.memory, v.passage, v.vector, v.seq {OF_MODEL} AND v.seq > %s
  ORDER BY v.seq LIMIT {MOST_BEHIND + 1}"""
-# Memory by memory (OFFSET 0 keeps it so): before PostgreSQL has looked at the table once, it would
-# rather read all vectors of the model to find these few.
-PROPOSED = """
+# The vectors of memories, one memory after the other (OFFSET 0 keeps it so): before PostgreSQL has
+# looked at the table once, it would rather read all vectors of the model to find a few.
+OF_EACH = """
+ CROSS JOIN LATERAL (SELECT * FROM vectors v WHERE v.vault = vault() AND v.memory = m.key
+                        AND v.model = {model} OFFSET 0) v"""
+PROPOSED = f"""
 SELECT v.memory, v.passage, v.vector, m.id, v.start, v.stop
-  FROM unnest(%s::bigint[]) AS asked (key)
-  JOIN memories m ON m.vault = vault() AND m.key = asked.key
- CROSS JOIN LATERAL (SELECT * FROM vectors v WHERE v.vault = vault() AND v.model = %s
-                        AND v.memory = asked.key OFFSET 0) v"""
+  FROM memories m{OF_EACH.format(model="%s")}
+ WHERE m.vault = vault() AND m.key = ANY(%s)"""
 
 _every: WeakSet[FollowedVectors] = WeakSet()
 
@@ -115,7 +116,7 @@ class FollowedVectors:
         def read(names: bytes) -> tuple[Keys, Vector]:
             asked = np.frombuffer(names, np.int64)
             keys = np.unique(asked >> PASSAGE_BITS).tolist()
-            rows = connection.execute(PROPOSED, (keys, self._model), binary=True).fetchall()
+            rows = connection.execute(PROPOSED, (self._model, keys), binary=True).fetchall()
             if not rows:
                 return asked[:0], np.empty((0, len(query)), np.float32)
             there, vectors = self._read(rows)

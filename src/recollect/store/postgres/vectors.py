@@ -13,7 +13,7 @@ from recollect.store.postgres import nearest
 from recollect.store.postgres.changes import IndexChange
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.filters import CHANGED, UNCHANGED
-from recollect.store.postgres.followed import FollowedVectors
+from recollect.store.postgres.followed import OF_EACH, FollowedVectors
 from recollect.store.postgres.pool import Connection
 from recollect.store.postgres.vector_values import VectorValue, as_rows, as_value
 from recollect.store.postgres.waiting import MODEL, WaitingMemories, own_mark, texts_of
@@ -25,12 +25,10 @@ if TYPE_CHECKING:
 
 OWN = 8
 MOST_FOLLOWED = 4  # a vault has one model, or two while another one is made
-# Memory by memory, as `PROPOSED` of followed.py, and why.
-STORED = """
+STORED = f"""
 SELECT m.id, v.start, v.stop, v.vector
-  FROM memories m JOIN models o ON o.vault = vault() AND o.identity = %s
- CROSS JOIN LATERAL (SELECT * FROM vectors v WHERE v.vault = vault() AND v.memory = m.key
-                        AND v.model = o.key OFFSET 0) v
+  FROM memories m
+  JOIN models o ON o.vault = vault() AND o.identity = %s{OF_EACH.format(model="o.key")}
  WHERE m.vault = vault() AND m.id = ANY(%s) ORDER BY v.passage"""
 WHOLE = """
 SELECT v.memory, v.vector FROM models o JOIN vectors v ON v.vault = vault() AND v.model = o.key
