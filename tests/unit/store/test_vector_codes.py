@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ KEY = bytes(range(32))
 def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, limits in (
         (vector_rows, {"EXACT_ROWS": 40, "FEW_ROWS": 8}),
-        (vector_codes, {"CHUNK_ROWS": 40, "MOST_REMOVALS": 15}),
+        (vector_codes, {"CHUNK_ROWS": 40, "MOST_DUE": 160, "MOST_REMOVALS": 15}),
     ):
         for name, value in limits.items():
             monkeypatch.setattr(module, name, value)
@@ -246,6 +248,33 @@ def test_while_another_process_writes_a_save_does_not_wait_for_codes(vault: Vaul
     vault.check(vault.stores[0])
     vault.add(1)
     assert len(vault.chunks()) == 2
+
+
+def test_many_vectors_get_their_codes_though_words_are_being_merged(vault: Vault) -> None:
+    """Puts, while another connection begins one short write after the other: whoever opens the
+    vault finds codes of all but a few vectors."""
+    other, ended, plain = vault.open(), threading.Event(), vector_codes._due
+
+    def merging() -> None:
+        while not ended.wait(0.002):
+            with other.database.writing(giving_way=True):
+                time.sleep(0.05)
+
+    def busy(connection: apsw.Connection, identity: str) -> Any:
+        due = plain(connection, identity)
+        time.sleep(0.06)  # the other one has begun by now
+        return due
+
+    thread = threading.Thread(target=merging)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector_codes, "_due", busy)
+        thread.start()
+        for _ in range(5):
+            vault.add(100)
+        ended.set()
+        thread.join()
+    assert sum(rows for _, _, rows in vault.chunks()) >= 500 - vector_codes.MOST_DUE - 40
+    vault.check(vault.open())
 
 
 def test_an_open_index_sees_that_another_process_has_made_the_codes_anew(vault: Vault) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # An index that opens encodes fewer than these by itself: twenty milliseconds.
 CHUNK_ROWS = 2048
+# So many may be left to be encoded by whoever opens the index before a chunk waits its turn.
+MOST_DUE = 4 * CHUNK_ROWS
 # An index that opens reads about so many removals: a chunk that was made before them is made anew.
 MOST_REMOVALS = 20_000
 SAMPLED = 16  # of each chunk, by the doctor
@@ -36,6 +38,10 @@ SELECT o.key, o.dimensions, b.key, b.points
 STRETCH = """
 SELECT seq, memory, vector FROM vectors
  WHERE model = ? AND seq > ? AND seq <= ? AND length(vector) = ? ORDER BY seq"""
+BEHIND = """
+SELECT 1 FROM models o CROSS JOIN vectors v ON v.model = o.key WHERE o.identity = ?
+   AND v.seq > coalesce((SELECT max(last) FROM vector_codes WHERE model = o.key), 0)
+ LIMIT 1 OFFSET ?"""
 CHUNKS = """
 SELECT last, removed, seqs, memories, codes FROM vector_codes WHERE model = ? ORDER BY last"""
 
@@ -126,12 +132,14 @@ def vectors_of(
     return np.array([seq for seq, _ in rows], np.int64), _floats([row[1] for row in rows], width)
 
 
-def extend(database: Database, identity: str) -> None:
-    """Write what is due, each chunk in a short transaction. While another process writes, it is
-    left to the next time."""
+def extend(database: Database, identity: str, *, patient: bool) -> None:
+    """Write what is due, each chunk in a short transaction. While another one writes, it is left
+    to the next time; who is `patient` waits where much is due: words may be merged for long."""
     with suppress(StoreError), database.translated():
+        connection = database.connection()
+        waits = patient and connection.execute(BEHIND, (identity, MOST_DUE)).get is not None
         while not database.frozen and (due := _due(database.connection(), identity)) is not None:
-            with database.writing(patient=False) as connection:
+            with database.writing(patient=waits) as connection:
                 _write(connection, due)
 
 

@@ -92,7 +92,7 @@ class SqliteVectors:
                 return
             self._caught_up = True
             if (model := identity or self.model()) is not None:
-                self._extend(model)
+                self._extend(model, patient=False)
 
     def nearest(
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
@@ -167,7 +167,7 @@ class SqliteVectors:
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 [(model, key, *passage) for key in current for passage in passages[key]],
             )
-        self._extend(identity)
+        self._extend(identity, patient=patient)
 
     def waiting(
         self,
@@ -257,11 +257,11 @@ class SqliteVectors:
             matrix.follow(connection)
             return matrix
 
-    def _extend(self, identity: str) -> None:
+    def _extend(self, identity: str, *, patient: bool) -> None:
         """Write the codes that are due of vectors that are there."""
         from recollect.store.sqlite.vector_codes import extend  # noqa: PLC0415  as above
 
-        extend(self._database, identity)
+        extend(self._database, identity, patient=patient)
 
     def _passing(
         self, connection: apsw.Connection, matrix: Matrix, filter: Filter
