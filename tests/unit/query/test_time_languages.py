@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from recollect.query.time.languages import TIME_WORDS
+from recollect.query.time.languages import time_words
 from recollect.query.time.periods import periods, understood, without
 from recollect.query.time.translation import translated
 from recollect.query.time.values import Period
@@ -98,7 +98,7 @@ def test_a_time_is_read_in_each_language(text: str, first: str, last: str) -> No
 
 
 def test_every_time_is_there_in_every_language() -> None:
-    assert {text.count("|") + 1 for text in SAID.values()} == {len(TIME_WORDS)}
+    assert {text.count("|") + 1 for text in SAID.values()} == {len(time_words())}
 
 
 @pytest.mark.parametrize(
@@ -170,11 +170,11 @@ def test_other_languages_are_read_only_where_that_is_asked_for() -> None:
 
 WORDS = sorted({
     word
-    for table in TIME_WORDS.values()
+    for table in time_words().values()
     for listed in (
-        table.months, table.weekdays, table.numbers, table.fillers, table.ago, table.no_time,
-        *table.units.values(), *table.near.values(), *table.which.values(),
-        *table.parts.values(), *table.leads.values(),
+        table.months, table.weekdays, table.numbers, table.units, table.parts, table.fillers,
+        table.ago, table.no_time, *table.near.values(), *table.which.values(),
+        *table.leads.values(),
     )
     for word in (*listed.replace("/", " ").replace(",", " ").split(), "3.", "2025", "'", "-", "\"")
 })  # fmt: skip

@@ -16,7 +16,7 @@ from functools import cache
 
 from recollect.named_tuples import NamedTuple
 from recollect.query.function_words import OTHERS, english_words, words_of
-from recollect.query.time.languages import DOUBTFUL, IN_ORDER, TIME_WORDS
+from recollect.query.time.languages import DOUBTFUL, IN_ORDER, time_words
 from recollect.types import Span
 
 # What the words of a table are; `y` is a year in digits, `x` any other word, `/` another sign than
@@ -114,14 +114,14 @@ def translated(text: str) -> Translation | None:
 def _languages(words: Sequence[str]) -> list[str]:
     """The languages that most of these words tell, and more than tell English."""
     english = {word for word in words if word in english_words()}
-    counts = {}
+    tables, counts = time_words().keys(), {}
     for name in OTHERS:
-        forms, own = _forms(name) if name in TIME_WORDS else {}, words_of(name)
+        forms, own = _forms(name) if name in tables else {}, words_of(name)
         matching = sum(word in own or (word in forms and forms[word].telling) for word in words)
         counts[name] = matching if matching > len(english - own - forms.keys()) else 0
     most = max(counts.values())
     found = [name for name, count in counts.items() if count == most > 0]
-    return found if TIME_WORDS.keys() >= {*found} else []
+    return found if tables >= {*found} else []
 
 
 def _phrases(text: str, forms: Mapping[str, TimeWord]) -> Iterator[tuple[Span, str]]:
@@ -190,16 +190,16 @@ def _other(word: re.Match[str]) -> TimeWord:
 @cache
 def _naming() -> frozenset[str]:
     """The words of which a time needs one; most queries have none, and need no table."""
-    tables = TIME_WORDS.values()
-    listed = [f"{table.months} {table.weekdays} {table.seasons}" for table in tables]
-    listed += [words for table in tables for words in (*table.units.values(), *table.near.values())]
+    listed = []
+    for table in time_words().values():
+        listed += [table.months, table.weekdays, table.seasons, table.units, *table.near.values()]
     return frozenset(re.findall(r"[^\W\d_]+", " ".join(listed)))
 
 
 @cache
 def _forms(language: str) -> dict[str, TimeWord]:
     """The table of a language by its forms; those of one word may tell the language."""
-    table, own, found = TIME_WORDS[language], words_of(language), dict[str, TimeWord]()
+    table, own, found = time_words()[language], words_of(language), dict[str, TimeWord]()
     for kind, letter in LETTERS.items():
         words = getattr(table, kind)
         if kind in IN_ORDER:
