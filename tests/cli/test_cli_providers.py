@@ -15,8 +15,8 @@ import pytest
 from commandline import LONGEST_S, NOW, RECOLLECT, Home, recomputed, refused
 from planned_search import OverAt
 
+from model_server import Fault, ModelServer, Recorded, Reply
 from patience import until
-from recollect.testing.servers import Fault, ModelServer, Recorded, Reply
 
 
 class Held(ModelServer):

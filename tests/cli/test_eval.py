@@ -14,8 +14,8 @@ from unittest import mock
 import pytest
 from commandline import ESCAPE, NOW, RECOLLECT, Home, as_its_schema, lines, refused, wrong_usage
 
+from model_server import ModelServer
 from patience import until
-from recollect.testing.servers import ModelServer
 
 DOCUMENTS = (
     {"_id": "d1", "title": "Rotate tokens", "text": "Refresh tokens are rotated every night."},

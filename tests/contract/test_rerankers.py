@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from model_server import ModelServer
 from recollect.models.base import Reranker
 from recollect.models.http import HttpReranker
 from recollect.models.rerank_cache import RerankCache
 from recollect.settings import Rerank
 from recollect.testing.rerankers import RerankerContract
-from recollect.testing.servers import ModelServer
 
 
 class TestHttp(RerankerContract):

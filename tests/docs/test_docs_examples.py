@@ -10,13 +10,13 @@ import pytest
 from docs_blocks import PAGES, ROOT, Block, Reader, blocks, matches, with_models
 from msgspec.structs import replace
 
+from model_server import ModelServer
 from recollect import Recollect
 from recollect.ingest.draft import draft
 from recollect.models.builtin import builtin
 from recollect.models.registry import open_embedder, open_reranker
 from recollect.recipes.registry import Recipes
 from recollect.settings_reading import load_settings
-from recollect.testing.servers import ModelServer
 
 LANGUAGES = {"console", "ini", "python", "toml", "json", "jsonl", "text"}
 EVERY = [block for page in PAGES for block in blocks(page)]

@@ -15,6 +15,7 @@ from typing import Any
 
 import apsw
 
+from model_server import ModelServer, Recorded, Reply
 from recollect import Recollect, Response, Result
 from recollect.errors import ProviderError
 from recollect.ingest.draft import draft
@@ -22,7 +23,6 @@ from recollect.memory_json import memory_json
 from recollect.models.active import ActiveModels
 from recollect.settings import ContextSettings, Embedding, Rerank, Settings
 from recollect.store.base import COLUMNS
-from recollect.testing.servers import ModelServer, Recorded, Reply
 from recollect.types import Filter, Term
 
 Fields = Mapping[str, Any]

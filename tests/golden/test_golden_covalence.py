@@ -26,8 +26,8 @@ from planned import (
     vault,
 )
 
+from model_server import Fault
 from recollect import Recollect, Response
-from recollect.testing.servers import Fault
 
 pytestmark = pytest.mark.usefixtures("each_store")
 

@@ -24,12 +24,12 @@ from planned import (
     vault,
 )
 
+from model_server import Fault
 from recollect import Filter, Recollect
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import ContextSettings
-from recollect.testing.servers import Fault
 
 pytestmark = pytest.mark.usefixtures("each_store")
 

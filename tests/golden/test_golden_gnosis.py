@@ -25,13 +25,13 @@ from planned import (
 )
 from planned_search import OverAt
 
+from model_server import Fault, Recorded, Reply
 from recollect import Memory, Recollect, Response, UserError
 from recollect.maths import logistic
 from recollect.present.response import compact, summary
 from recollect.recipes.registry import BUILT_IN
 from recollect.stages.floors import matched
 from recollect.stages.rerank_skip import Skip
-from recollect.testing.servers import Fault, Recorded, Reply
 
 pytestmark = pytest.mark.usefixtures("each_store")
 

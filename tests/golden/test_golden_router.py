@@ -11,8 +11,8 @@ import apsw
 import pytest
 from planned import DAY, Fields, PlannedServer, ago, by_id, ids, settings, vault
 
+from model_server import Fault
 from recollect import Memory, Recollect, RecollectError
-from recollect.testing.servers import Fault
 
 pytestmark = pytest.mark.usefixtures("each_store")
 

@@ -26,12 +26,12 @@ from planned import (
     vault,
 )
 
+from model_server import Fault
 from recollect import Filter, Recollect
 from recollect.query.terms import STOP_WORDS
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.base import KeywordQuery
 from recollect.store.sqlite.keyword import SqliteKeyword
-from recollect.testing.servers import Fault
 from recollect.types import Memory
 
 pytestmark = pytest.mark.usefixtures("each_store")

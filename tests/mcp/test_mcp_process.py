@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from mcp_doors import RECOLLECT, environment, opened
 
+from model_server import ModelServer
 from patience import LONGEST_S, until
-from recollect.testing.servers import ModelServer
 
 INITIALIZE = {
     "protocolVersion": "2025-11-25",

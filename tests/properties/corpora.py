@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from model_server import ModelServer
 from recollect import Filter, Memory, Recollect
 from recollect.errors import ProviderError
 from recollect.ingest.draft import draft
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.testing.servers import ModelServer
 from recollect.types import any_of
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

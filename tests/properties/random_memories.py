@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from recollect import Response
-from recollect.testing.toy_models import embed
+from toy_models import embed
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 WORDS = (

@@ -22,8 +22,8 @@ from recollect.settings import (
     Settings,
     VaultSettings,
 )
-from recollect.testing.toy_models import embed
 from recollect.vaults import past_store
+from toy_models import embed
 
 DAY = timedelta(days=1)
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

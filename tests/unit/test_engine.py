@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import patience
+from model_server import Fault, ModelServer, Recorded, Reply
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, UserError
 from recollect.ingest.draft import draft
 from recollect.ingest.jsonl import as_line, read_lines
 from recollect.models.embedding_queue import TextsRefused
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.testing.servers import Fault, ModelServer, Recorded, Reply
 from recollect.types import Filter
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from model_server import Fault, ModelServer
 from recollect.engine import Recollect
 from recollect.errors import Changed, NotFound, ProviderError, UserError
 from recollect.memory_json import revision
@@ -17,7 +18,6 @@ from recollect.pipeline import MOST_FACETS
 from recollect.recipes.learned import Learned
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings
-from recollect.testing.servers import Fault, ModelServer
 from recollect.types import Filter, Memory, Place
 
 if TYPE_CHECKING:

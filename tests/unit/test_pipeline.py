@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from model_server import ModelServer
 from recollect import Filter, Memory, Recollect, UserError
 from recollect.checks import LARGEST_LIMIT
 from recollect.context import SearchContext
@@ -20,7 +21,6 @@ from recollect.pipeline import run
 from recollect.present.response import as_json, summary
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.testing.servers import ModelServer
 from recollect.testing.stores.samples import CHANGE
 from recollect.types import Hit, Ranking, Search, leaf
 

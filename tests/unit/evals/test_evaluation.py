@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 from sets import DOCUMENTS, JUDGED, QUESTIONS, written
 
+from model_server import Fault, ModelServer
 from recollect.errors import ProviderError, UserError
 from recollect.evals import evaluation
 from recollect.evals.cache import FILE, Cache
@@ -19,7 +20,6 @@ from recollect.evals.evaluation import WARM_UP, Evaluation, opened
 from recollect.evals.report import report, write_runs
 from recollect.evals.runs import RecipeOutcome
 from recollect.settings import Embedding, Rerank, SearchSettings, Settings
-from recollect.testing.servers import Fault, ModelServer
 
 OFF = Settings(
     embedding=Embedding(provider="none"),

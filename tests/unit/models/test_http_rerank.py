@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from model_server import Fault, ModelServer
 from recollect.errors import ProviderError, UserError
 from recollect.models.http import HttpReranker
 from recollect.settings import Rerank
-from recollect.testing.servers import Fault, ModelServer
 
 KEY = "rk-very-secret"
 TEXTS = ["tea", "the database is slow", "coffee"]

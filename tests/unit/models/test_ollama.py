@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import patience
+from model_server import Fault, ModelServer
 from recollect.errors import ProviderError, UserError
 from recollect.models.ollama import OllamaEmbedder
 from recollect.settings import Embedding
-from recollect.testing.servers import Fault, ModelServer
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from model_server import Fault, ModelServer
 from recollect.errors import ProviderError, UserError
 from recollect.models.openai import DEFAULT_URL, OpenAIEmbedder
 from recollect.settings import Embedding
-from recollect.testing.servers import Fault, ModelServer
 
 KEY = "sk-very-secret"
 TEXT = "a private thought"

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model_server import Fault, ModelServer
 from recollect.errors import ProviderError, UserError
 from recollect.models.pauses import LONGEST_PAUSE_S, pause_s, retry_after_s
 from recollect.models.remote import TRIES, Blamed, Key, Remote, ordered
 from recollect.models.urls import checked_url, host_of, is_loopback
-from recollect.testing.servers import Fault, ModelServer
 
 KEY = "sk-very-secret"
 TEXT = "a private thought"

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from model_server import ModelServer
 from recollect.errors import ProviderError
 from recollect.hashing import content_digest
 from recollect.models.active import ActiveModels
 from recollect.models.rerank_cache import RerankCache
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.testing.servers import ModelServer
 
 
 class Counting:

@@ -24,7 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from recollect.testing.toy_models import embed, overlap
+from toy_models import embed, overlap
 
 TRICKLE_S = 0.02  # between two bytes of a trickling answer
 
