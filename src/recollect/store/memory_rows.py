@@ -1,17 +1,21 @@
-"""A memory as the columns of a row, and back; and the conditions of a Filter on those columns,
-which both stores write alike, but for the sign of a value."""
+"""A memory as the columns of a row, and back; the conditions of a Filter on those columns, which
+both stores write alike, but for the sign of a value; and lists of memories, read alike."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recollect.hashing import content_digest
-from recollect.store.base import Stored
+from recollect.store.base import MemoryStamp, MomentField, Stored
 from recollect.times import from_micros, to_micros
 from recollect.types import TIMES, Filter, Memory
+
+if TYPE_CHECKING:
+    from recollect.store.shared_sql import SqlDatabase
 
 TEXTS = (
     "id", "title", "text", "context", "why", "impact", "details", "kind", "severity", "domain",
@@ -27,6 +31,21 @@ MOMENTS = {
     "made_since": "m.created_at >= {}",
     "made_before": "m.created_at < {}",
 }
+STAMPS = """
+SELECT id, content_hash, updated_at FROM memories
+ WHERE {vault} AND forgotten_at IS NULL AND id {among}"""
+# From one kind to the next in the index: there are few, however many memories there are.
+KINDS = """
+WITH RECURSIVE used (kind) AS (
+    SELECT min(kind) FROM memories WHERE {vault} AND forgotten_at IS NULL
+     UNION ALL
+    SELECT (SELECT min(kind) FROM memories
+             WHERE {vault} AND forgotten_at IS NULL AND kind > used.kind)
+      FROM used WHERE kind IS NOT NULL
+)
+SELECT kind FROM used WHERE kind IS NOT NULL LIMIT 100"""
+LAST = "\U0010ffff"  # no text that begins as another does comes behind that one and this
+LIMITLESS = 1 << 60
 
 _texts = attrgetter(*TEXTS)
 _times = attrgetter(*TIMES)
@@ -115,3 +134,105 @@ class Conditions:
 
     def _signs(self, values: Collection[object]) -> str:
         return ", ".join([self._sign] * len(values))
+
+
+class ListedMemories:
+    """Memories by their ids and keys, and lists of them, each along an index or sorted by it. A
+    store says how it reads a row (`READ`, `from_row`), what its orders are, and what a filter is
+    for it (`where`)."""
+
+    READ: str
+    BROWSING: str
+    NEWEST: str
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self._read = database
+
+    @abstractmethod
+    def where(self, filter: Filter, *, forgotten: bool = False) -> tuple[str, list[Any]]:
+        """A condition on the memories table, named `m`, and its values."""
+
+    @abstractmethod
+    def find(self, ids: Sequence[str]) -> dict[str, Stored]: ...
+
+    @abstractmethod
+    def from_row(self, row: Sequence[Any]) -> Stored: ...
+
+    def get(self, ids: Sequence[str]) -> dict[str, Memory]:
+        found = self.find(ids).values()
+        return {memory.id: memory for _, memory, forgotten_at in found if forgotten_at is None}
+
+    def keyed(self, keys: Collection[int]) -> dict[int, Stored]:
+        sql = self._read.sql(f"{self.READ} WHERE {{m.vault}} AND m.key {{among}}")
+        found = map(self.from_row, self._read.rows(sql, self._read.listed(keys)))
+        return {stored.key: stored for stored in found}
+
+    def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
+        rows = self._read.rows(self._read.sql(STAMPS), self._read.listed(ids))
+        return {id: MemoryStamp(hash, at) for id, hash, at in rows}
+
+    def ids(self, *, forgotten: bool = False) -> list[str]:
+        live = "" if forgotten else "AND m.forgotten_at IS NULL"
+        return self._ids(f"{live} ORDER BY m.forgotten_at IS NOT NULL, {self.BROWSING}")
+
+    def beginning(self, start: str, limit: int, *, forgotten: bool = False) -> list[str]:
+        which = f"AND m.forgotten_at IS {'NOT ' if forgotten else ''}NULL"
+        between = f"{which} AND m.id >= ? AND m.id < ? ORDER BY m.id LIMIT ?"
+        return self._ids(between, start, start + LAST, limit)
+
+    def _ids(self, condition: str, *values: object) -> list[str]:
+        sql = self._read.sql(f"SELECT m.id FROM memories m WHERE {{m.vault}} {condition}")
+        return [id for (id,) in self._read.rows(sql, *values)]
+
+    def made(self, filter: Filter, limit: int, *, oldest: bool = False) -> list[Memory]:
+        order = "m.created_at" if oldest else "m.created_at DESC"
+        return self._memories(filter, f"{order}, m.id", limit)
+
+    def around(
+        self, filter: Filter, at: datetime, limit: int, *, field: MomentField, later: bool
+    ) -> list[Memory]:
+        beside = f" AND m.{field} {'>' if later else '<='} ?"
+        beside += " AND m.updated_at > m.created_at" if field == "updated_at" else ""
+        order = f"m.{field} {'' if later else 'DESC'}, m.id"
+        return self._memories(filter, order, limit, beside, to_micros(at))
+
+    def replaced(self, ids: Sequence[str]) -> list[Memory]:
+        if not ids:
+            return []
+        linked, asked = " AND m.superseded_by <> '' AND m.superseded_by {among}", [*ids]
+        everything = Filter(archived=True)
+        return self._memories(everything, self.NEWEST, LIMITLESS, linked, self._read.listed(asked))
+
+    def kinds(self) -> list[str]:
+        return [kind for (kind,) in self._read.rows(self._read.sql(KINDS))]
+
+    def expiring(
+        self, filter: Filter, limit: int, *, until: datetime, since: datetime | None = None
+    ) -> list[Memory]:
+        ending, last = " AND m.valid_until <= ?", to_micros(until)
+        if since is None:
+            return self._memories(filter, "m.valid_until DESC, m.id", limit, ending, last)
+        ending += " AND m.valid_until > ?"
+        return self._memories(filter, "m.valid_until, m.id", limit, ending, last, to_micros(since))
+
+    def _memories(self, filter: Filter, order: str, limit: int, *narrower: Any) -> list[Memory]:
+        return [stored.memory for stored in self.listed(filter, order, limit, *narrower)]
+
+    def listed(
+        self,
+        filter: Filter,
+        order: str,
+        limit: int,
+        more: str = "",
+        *values: object,
+        forgotten: bool = False,
+    ) -> list[Stored]:
+        """What passes the filter and meets another condition, in this order."""
+        condition, own = self.where(filter, forgotten=forgotten)
+        more = self._read.sql(f"{more} ORDER BY {order} LIMIT ?")
+        return self._stored(condition + more, *own, *values, limit)
+
+    def _stored(self, condition: str, *values: object) -> list[Stored]:
+        rows = self._read.rows(f"{self.READ} WHERE {condition}", *values)
+        with self._read.translated():
+            return [self.from_row(row) for row in rows]

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from functools import partial
+from typing import Any, NamedTuple
 
 from recollect.memory_json import memory_json
 from recollect.store.base import Stored
-from recollect.times import iso
+from recollect.store.memory_rows import ListedMemories
+from recollect.store.shared_sql import SqlDatabase
+from recollect.times import iso, to_micros
 from recollect.types import Filter, Memory
 
 # Why a memory is gone, where the write that forgot it gives no reason.
 REASONS = {"sync": "its file changed", "mirror": "its mirrored file is gone"}
+WRITES = """
+SELECT m.id, w.action, w.reason, w.target, w.interface, w.client, w.{author}
+  FROM memories m JOIN writes w ON {w.vault} AND w.seq =
+       (SELECT max(v.write) FROM versions v WHERE {v.vault} AND v.memory = m.key)
+ WHERE {m.vault} AND m.id {among} AND m.forgotten_at IS NOT NULL"""
+LAST_FIRST = "m.forgotten_at DESC, m.id"
+BEHIND = " AND m.forgotten_at <= ? AND (m.forgotten_at < ? OR m.id > ?)"
 
 
 class TrashPlace(NamedTuple):
@@ -101,9 +111,32 @@ def _last(into: dict[str, str], id: str) -> str:
     return id
 
 
-class Trash(Protocol):
+class Trash:
+    def __init__(self, database: SqlDatabase, memories: ListedMemories) -> None:
+        self._database = database
+        self._memories = memories
+
     def listed(self, filter: Filter, limit: int, after: TrashPlace | None = None) -> list[Trashed]:
         """What was forgotten, the last first."""
+        behind: tuple[Any, ...] = ()
+        if after is not None:
+            at = to_micros(after.at)
+            behind = (BEHIND, at, at, after.id)
+        with self._database.reading():
+            found = self._memories.listed(filter, LAST_FIRST, limit, *behind, forgotten=True)
+            written = _written(self._database, [stored.memory.id for stored in found])
+        return as_trashed(found, written)
 
     def merged(self, ids: Sequence[str]) -> dict[str, str]:
         """Those of these ids that were merged into another memory, with its id."""
+        return merged(self._database, ids)
+
+
+def merged(database: SqlDatabase, ids: Sequence[str]) -> dict[str, str]:
+    return merged_into(ids, partial(_written, database))
+
+
+def _written(database: SqlDatabase, ids: Sequence[str]) -> dict[str, list[Any]]:
+    """What was last written of each of these that is forgotten."""
+    rows = database.rows(database.sql(WRITES), database.listed(ids))
+    return {id: write for id, *write in rows}

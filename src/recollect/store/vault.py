@@ -9,11 +9,9 @@ from threading import local
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from recollect.store.base import (
-    CapturedRemark,
     FeedbackLog,
     Memories,
     MomentField,
-    ReviewDecision,
     Store,
     Stored,
     TopicIndex,
@@ -23,11 +21,14 @@ from recollect.store.base import (
 )
 from recollect.store.folders import FileCopy, Folders
 from recollect.store.history import History, LoggedWrite
-from recollect.store.trash import Trash
 from recollect.types import Degraded, Filter, Memory
 
 if TYPE_CHECKING:
+    from recollect.store.aging import Aging
     from recollect.store.base import Vector
+    from recollect.store.candidates import CapturedRemarks
+    from recollect.store.reviews import Reviews
+    from recollect.store.trash import Trash
 
 Done = TypeVar("Done")
 
@@ -135,59 +136,6 @@ class UseCounts(Usage, Protocol):
 
     def settle(self) -> None:
         """Write everything now, as far as that is possible, for whoever reads the table."""
-
-
-class Reviews(Protocol):
-    """What people decided of review items, what agents proposed, and notes of how far a look
-    through the vault came."""
-
-    def all(self) -> dict[str, ReviewDecision]:
-        """Every decision and proposal, by item."""
-
-    def decide(
-        self, item: str, decision: str, at: datetime, until: datetime | None = None
-    ) -> None: ...
-
-    def unchecked(self, key: int, changed_at: int, limit: int) -> list[tuple[int, str]]:
-        """The keys and ids of the live memories behind this key, so many, and of those changed
-        since then."""
-
-    def note(self, key: str) -> str:
-        """What was noted under this key; '' for nothing."""
-
-    def set_note(self, key: str, value: str) -> None: ...
-
-
-class CapturedRemarks(Protocol):
-    """What was captured and waits for a decision, and which sentences were decided."""
-
-    def waiting(self) -> list[CapturedRemark]:
-        """What nobody has decided, the oldest first."""
-
-    def known(self, marks: Sequence[bytes]) -> dict[bytes, str | None]:
-        """Those of the marks that were captured before, and where they stand; None: decided."""
-
-    def add(self, candidates: Sequence[CapturedRemark]) -> None: ...
-
-    def settle(self, mark: bytes, now: datetime) -> None:
-        """Decided: what was said goes from here, and with it the marks of long ago."""
-
-
-class Aging(Protocol):
-    """Which captures a policy is about: by their age, and by how they were used."""
-
-    def unchanged(self, filter: Filter, before: datetime, *, unless_useful: bool) -> list[str]:
-        """Captures that nobody has changed since then, oldest first; without those that somebody
-        opened or accepted."""
-
-    def unreturned(self, filter: Filter, before: datetime) -> list[str]:
-        """Captures that were neither changed nor returned, opened or accepted since then."""
-
-    def beyond(self, filter: Filter, most: int) -> list[str]:
-        """Of the captures of each project all but those that were changed or used last."""
-
-    def weak(self, before: datetime, limit: int) -> list[str]:
-        """Captures that nobody signed and that were of no use since they were made, before then."""
 
 
 class VaultStore(Store, Protocol):

@@ -10,6 +10,7 @@ import msgspec
 
 from recollect.named_tuples import NamedTuple
 from recollect.parts import parts
+from recollect.store.shared_sql import SET_NOTE
 from recollect.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -64,8 +65,7 @@ OTHERS = (
 )
 EVERY = (WRITES, VERSIONS, FEEDBACK, FOLDERS, FILES, CHUNKS, USAGE, *OTHERS)
 KEYS = ("memory", "folder", "file")  # columns whose numbers a copy has of its own
-# What a file calls otherwise.
-NAMES = {"chunks": "cuts", "author": "user"}
+DIFFERENT = ("chunks", "author")  # names that shared statements have in braces
 # Of `meta`: what was learned, and how far a look through the vault came. The rest is the store's.
 OWN_NOTES = (
     "topic_key", "bulk", "unscrubbed", "embedding_dim", "embedding_identity", "vault_id",
@@ -73,9 +73,8 @@ OWN_NOTES = (
 )  # fmt: skip
 
 
-def postgres_sql(text: str) -> str:
-    """A statement with `?` for values, and `{vault}`, as PostgreSQL understands it."""
-    return text.replace("{vault}", "vault = vault()").replace("?", "%s")
+def _name(name: str) -> str:
+    return f"{{{name}}}" if name in DIFFERENT else name
 
 
 class VaultTables:
@@ -85,24 +84,17 @@ class VaultTables:
         self.database: Any = store.database
         self._file = isinstance(store, SqliteStore)
 
-    def _sql(self, text: str) -> str:
-        """The statement as this store writes it; it has `?` for values, and `{vault}`."""
-        return text.replace("{vault}", "true") if self._file else postgres_sql(text)
-
-    def _name(self, name: str) -> str:
-        return NAMES.get(name, name) if self._file else name
-
     def ask(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = self.database.rows(self._sql(sql), *values)
+        found: list[tuple[Any, ...]] = self.database.rows(self.database.sql(sql), *values)
         return found
 
     def count(self, table: Table) -> int:
-        return int(self.ask(f"SELECT count(*) FROM {self._name(table.name)} WHERE {{vault}}")[0][0])
+        return int(self.ask(f"SELECT count(*) FROM {_name(table.name)} WHERE {{vault}}")[0][0])
 
     def rows(self, table: Table, within: str = "true", *values: object) -> list[dict[str, Any]]:
         """The rows of a table by the names of its columns."""
-        columns = ", ".join(map(self._name, table.columns))
-        sql = f"SELECT {columns} FROM {self._name(table.name)} WHERE {{vault}} AND {within}"
+        columns = ", ".join(map(_name, table.columns))
+        sql = f"SELECT {columns} FROM {_name(table.name)} WHERE {{vault}} AND {within}"
         found = self.ask(f"{sql} ORDER BY {table.order}", *values)
         return [dict(zip(table.columns, row, strict=True)) for row in found]
 
@@ -122,13 +114,11 @@ class VaultTables:
 
     def insert(self, connection: Any, table: Table, rows: Iterable[dict[str, Any]]) -> None:
         """Write rows within a write of the vault."""
-        columns, flag = ", ".join(map(self._name, table.columns)), int if self._file else bool
+        columns, flag = ", ".join(map(_name, table.columns)), int if self._file else bool
         signs = ", ".join("?" for _ in table.columns)
-        sql = f"INSERT INTO {self._name(table.name)} ({columns}) VALUES ({signs})"
-        if not self._file:
-            sql = self._sql(
-                sql.replace(f" ({columns}) VALUES (", f" (vault, {columns}) VALUES (vault(), ")
-            )
+        sql = self.database.sql(
+            f"INSERT INTO {_name(table.name)} ({{key}}{columns}) VALUES ({{own}}{signs})"
+        )
         for some in parts(rows, AT_ONCE):
             values = [
                 tuple(
@@ -136,12 +126,13 @@ class VaultTables:
                 )
                 for row in some
             ]
-            (connection if self._file else connection.cursor()).executemany(sql, values)
+            connection.cursor().executemany(sql, values)
 
     def clear(self, connection: Any) -> None:
         """Remove the rows of all these tables."""
         for table in reversed(EVERY):
-            connection.execute(self._sql(f"DELETE FROM {self._name(table.name)} WHERE {{vault}}"))
+            sql = f"DELETE FROM {_name(table.name)} WHERE {{vault}}"
+            connection.execute(self.database.sql(sql))
 
     def secret(self) -> bytes:
         """The key of the hashes that only this vault can make."""
@@ -185,11 +176,8 @@ class VaultTables:
         return {key: value for key, value in noted if key not in OWN_NOTES}
 
     def set_notes(self, connection: Any, notes: Mapping[str, str]) -> None:
-        target = "meta (key, value) VALUES (?, ?) ON CONFLICT (key)"
-        if not self._file:
-            target = "meta VALUES (vault(), %s, %s) ON CONFLICT (vault, key)"
         for note in notes.items():
-            connection.execute(f"INSERT INTO {target} DO UPDATE SET value = excluded.value", note)
+            connection.execute(self.database.sql(SET_NOTE), note)
 
     def about(self, table: Table, memories: Sequence[int]) -> Iterator[dict[str, Any]]:
         """The rows about these memories, which are in the order of their keys."""

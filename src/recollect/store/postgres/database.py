@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -54,6 +54,7 @@ from recollect.store.postgres.transactions import (
     each_row,
     last_row,
 )
+from recollect.store.shared_sql import postgres_sql
 from recollect.types import Degraded
 
 Read = TypeVar("Read")
@@ -115,6 +116,13 @@ class PostgresDatabase:
             connection, rows = self._reached(partial(self._alone, sql, values))
             self._pool.give(connection)
             return rows
+
+    def sql(self, text: str) -> str:
+        """A statement that both stores share as PostgreSQL writes it."""
+        return postgres_sql(text)
+
+    def listed(self, values: Iterable[str | int]) -> list[str | int]:
+        return [*values]
 
     def replica_rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """The same as a replica has it, which may be older."""

@@ -11,7 +11,7 @@ from recollect.store.base import FeedbackEvent, FeedbackState
 from recollect.store.feedback_log import StoredFeedback, events_of, missing, row_of
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.pool import Connection
-from recollect.store.postgres.trash import merged
+from recollect.store.trash import merged
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector

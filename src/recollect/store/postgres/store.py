@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from recollect.errors import StoreError
+from recollect.store.aging import Aging
 from recollect.store.base import Writing
+from recollect.store.candidates import CapturedRemarks
 from recollect.store.history import Change
 from recollect.store.postgres import indexing
-from recollect.store.postgres.aging import PostgresAging
-from recollect.store.postgres.candidates import PostgresCandidates
 from recollect.store.postgres.checks import word_findings
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.examination import counts_finding, examine
@@ -22,16 +22,16 @@ from recollect.store.postgres.history import PostgresHistory
 from recollect.store.postgres.keyword import PostgresKeyword
 from recollect.store.postgres.memories import PostgresMemories
 from recollect.store.postgres.merging import Merging
-from recollect.store.postgres.reviews import PostgresReviews
 from recollect.store.postgres.segments import WordSegments
 from recollect.store.postgres.topics import PostgresTopics
 from recollect.store.postgres.transactions import CHANGES, Growth
-from recollect.store.postgres.trash import PostgresTrash
 from recollect.store.postgres.usage import PostgresUsage
 from recollect.store.postgres.vectors import PostgresVectors
 from recollect.store.postgres.vocabulary import PostgresVocabulary
 from recollect.store.postgres.writing import PostgresWriting
 from recollect.store.prepared import PreparedMemories
+from recollect.store.reviews import Reviews
+from recollect.store.trash import Trash
 from recollect.store.vault import Finding
 from recollect.types import Degraded
 
@@ -66,10 +66,10 @@ class PostgresStore:
         self.usage = PostgresUsage(self.database, self.memories)
         self.folders = PostgresFolders(self.database)
         self.history = PostgresHistory(self.database)
-        self.reviews = PostgresReviews(self.database)
-        self.candidates = PostgresCandidates(self.database)
-        self.aging = PostgresAging(self.database)
-        self.trash = PostgresTrash(self.database)
+        self.reviews = Reviews(self.database)
+        self.candidates = CapturedRemarks(self.database)
+        self.aging = Aging(self.database, self.memories.where)
+        self.trash = Trash(self.database, self.memories)
         self.kept = threading.local()  # what others have in memory of the vault, by thread
 
     @contextmanager

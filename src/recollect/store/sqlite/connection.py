@@ -111,6 +111,15 @@ class Database:
         with self.translated():
             return self.connection().execute(sql, values).fetchall()
 
+    def sql(self, text: str) -> str:
+        """A statement that both stores share as SQLite writes it."""
+        from recollect.store.shared_sql import sqlite_sql  # noqa: PLC0415  start-up time
+
+        return sqlite_sql(text)
+
+    def listed(self, values: Iterable[str | int]) -> str:
+        return as_json_list(values)
+
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """This thread's connection; what is read in the block is of one moment."""

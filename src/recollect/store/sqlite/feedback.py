@@ -118,7 +118,7 @@ class SqliteFeedback(StoredFeedback):
         return ((words, query, id, bool(accepted)) for words, query, id, accepted, *_ in rows)
 
     def _merged(self, ids: Sequence[str]) -> Mapping[str, str]:
-        from recollect.store.sqlite.trash import merged  # noqa: PLC0415  start-up time
+        from recollect.store.trash import merged  # noqa: PLC0415  start-up time
 
         return merged(self._database, ids)
 

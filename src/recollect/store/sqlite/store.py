@@ -26,17 +26,17 @@ from recollect.store.sqlite.vocabulary import SqliteVocabulary
 from recollect.types import Degraded
 
 if TYPE_CHECKING:
+    from recollect.store.aging import Aging
+    from recollect.store.candidates import CapturedRemarks
     from recollect.store.history import Change
     from recollect.store.prepared import PreparedMemories
-    from recollect.store.sqlite.aging import SqliteAging
-    from recollect.store.sqlite.candidates import SqliteCandidates
+    from recollect.store.reviews import Reviews
     from recollect.store.sqlite.folders import SqliteFolders
     from recollect.store.sqlite.history.reading import SqliteHistory
     from recollect.store.sqlite.mending import Mended
-    from recollect.store.sqlite.reviews import SqliteReviews
     from recollect.store.sqlite.salvage import Salvage
     from recollect.store.sqlite.segments.writer import StagedSegment
-    from recollect.store.sqlite.trash import SqliteTrash
+    from recollect.store.trash import Trash
     from recollect.store.vault import Finding
 
 
@@ -123,30 +123,28 @@ class SqliteStore:
         return SqliteHistory(self.database)
 
     @cached_property
-    def reviews(self) -> SqliteReviews:
-        from recollect.store.sqlite.reviews import SqliteReviews  # noqa: PLC0415  start-up time
+    def reviews(self) -> Reviews:
+        from recollect.store.reviews import Reviews  # noqa: PLC0415  start-up time
 
-        return SqliteReviews(self.database)
-
-    @cached_property
-    def candidates(self) -> SqliteCandidates:
-        from recollect.store.sqlite.candidates import (  # noqa: PLC0415  start-up time
-            SqliteCandidates,
-        )
-
-        return SqliteCandidates(self.database)
+        return Reviews(self.database)
 
     @cached_property
-    def aging(self) -> SqliteAging:
-        from recollect.store.sqlite.aging import SqliteAging  # noqa: PLC0415  start-up time
+    def candidates(self) -> CapturedRemarks:
+        from recollect.store.candidates import CapturedRemarks  # noqa: PLC0415  start-up time
 
-        return SqliteAging(self.database, self.topics)
+        return CapturedRemarks(self.database)
 
     @cached_property
-    def trash(self) -> SqliteTrash:
-        from recollect.store.sqlite.trash import SqliteTrash  # noqa: PLC0415  start-up time
+    def aging(self) -> Aging:
+        from recollect.store.aging import Aging  # noqa: PLC0415  start-up time
 
-        return SqliteTrash(self.database, self.topics)
+        return Aging(self.database, self.memories.where)
+
+    @cached_property
+    def trash(self) -> Trash:
+        from recollect.store.trash import Trash  # noqa: PLC0415  start-up time
+
+        return Trash(self.database, self.memories)
 
     def resume_merging(self) -> None:
         """For a process that stays: merge, beside everything else, what others have left."""
