@@ -69,9 +69,11 @@ class ModelFolder:
             raise broken(f"{file} is damaged: its SHA-256 is not the declared one.")
         return content
 
-    def model_bytes(self) -> bytes:
+    def checked_model(self) -> Path:
+        """The model's file, checked. Who loads it from there needs no copy of it in memory."""
         assert self.model is not None
-        return self.read(self.model)
+        self.read(self.model)
+        return self.model
 
     def model_size(self) -> int:
         assert self.model is not None
@@ -90,7 +92,7 @@ class ModelFolder:
     def verify(self) -> str | None:
         """What is wrong with the files, or None."""
         try:
-            self.model_bytes()
+            self.checked_model()
             self.read(self.tokenizer)
         except ProviderError as error:
             return str(error)

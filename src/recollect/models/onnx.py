@@ -100,7 +100,7 @@ class OnnxModel:
         options.log_severity_level = 4  # errors are raised, and reported in our own words
         try:
             return onnxruntime.InferenceSession(
-                self.folder.model_bytes(), options, providers=self._usable_providers()
+                self.folder.checked_model(), options, providers=self._usable_providers()
             )
         except ProviderError:
             raise
