@@ -11,13 +11,13 @@ from recollect.errors import StoreError
 from recollect.store.aging import Aging
 from recollect.store.base import Writing
 from recollect.store.candidates import CapturedRemarks
+from recollect.store.file_rows import StoredFolders
 from recollect.store.history import Change
 from recollect.store.postgres import indexing
 from recollect.store.postgres.checks import word_findings
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.examination import counts_finding, examine
 from recollect.store.postgres.feedback import PostgresFeedback
-from recollect.store.postgres.folders import PostgresFolders
 from recollect.store.postgres.history import PostgresHistory
 from recollect.store.postgres.keyword import PostgresKeyword
 from recollect.store.postgres.memories import PostgresMemories
@@ -45,6 +45,15 @@ SELECT documents, forgotten,
 GROUPED = """
 SELECT {field}, count(*) FROM memories WHERE vault = vault() AND forgotten_at IS NULL
  GROUP BY 1 ORDER BY 2 DESC, 1"""
+# Of files by their paths: the memory that each begins with.
+FIRST_PARTS = """
+SELECT DISTINCT ON (j.path) j.path, m.id FROM unnest(%s::text[]) AS j (path)
+  JOIN folders o ON o.vault = vault()
+  JOIN files f ON f.vault = o.vault AND f.folder = o.key AND f.gone_at IS NULL
+       AND (f.path = j.path OR o.path || '/' || f.path = j.path)
+  JOIN chunks c ON c.vault = f.vault AND c.file = f.key
+  JOIN memories m ON m.vault = c.vault AND m.key = c.memory AND m.forgotten_at IS NULL
+ ORDER BY j.path, c.number, m.id"""
 
 
 class PostgresStore:
@@ -64,7 +73,7 @@ class PostgresStore:
         self.vocabulary = PostgresVocabulary(self.database)
         self.feedback = PostgresFeedback(self.database)
         self.usage = PostgresUsage(self.database, self.memories)
-        self.folders = PostgresFolders(self.database)
+        self.folders = StoredFolders(self.database, FIRST_PARTS)
         self.history = PostgresHistory(self.database)
         self.reviews = Reviews(self.database)
         self.candidates = CapturedRemarks(self.database)

@@ -12,12 +12,12 @@ from datetime import datetime
 import msgspec
 
 from recollect.store.base import FeedbackEvent, Stored
+from recollect.store.file_rows import StoredFiles
 from recollect.store.history import Change
 from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.postgres.changes import IndexChange
 from recollect.store.postgres.database import PostgresDatabase
 from recollect.store.postgres.feedback import complete_feedback
-from recollect.store.postgres.folders import PostgresFileWriting
 from recollect.store.postgres.indexing import index
 from recollect.store.postgres.memories import find_stored
 from recollect.store.postgres.pool import Connection
@@ -54,7 +54,7 @@ class PostgresWriting:
         self._connection = connection
         self._last_key = database.lock.last_key
         self.versions = VersionsRecord(connection, change, database.lock.last_write)
-        self.files = PostgresFileWriting(connection, self.flush)
+        self.files = StoredFiles(connection, database.sql, self.flush)
         self._before: dict[int, Stored | None] = {}  # of what is put off; None: not there
         self._after: dict[int, Stored | None] = {}
         self._purged: dict[int, str] = {}  # ids, by key

@@ -11,12 +11,13 @@ import apsw
 import msgspec
 
 from recollect.store.base import FeedbackEvent, Stored
+from recollect.store.file_rows import StoredFiles
 from recollect.store.memory_rows import FIELDS, content_hash_of, values_of
 from recollect.store.prepared import PreparedMemories
+from recollect.store.shared_sql import sqlite_sql
 from recollect.store.sqlite.checksums import checksum
 from recollect.store.sqlite.counts import CountsChange
 from recollect.store.sqlite.feedback_rows import complete_feedback
-from recollect.store.sqlite.folders import SqliteFileWriting
 from recollect.store.sqlite.memories import READ, UNSCRUBBED, find_stored, from_row
 from recollect.store.sqlite.segments.bulk import AddedMemories
 from recollect.store.sqlite.subwords import SubwordsChange
@@ -52,7 +53,7 @@ class SqliteWriting:
     ) -> None:
         self._connection = connection
         self._versions = versions
-        self.files = SqliteFileWriting(connection)
+        self.files = StoredFiles(connection, sqlite_sql)
         self._topics = topics
         self._vocabulary = VocabularyChange()
         self._counts = CountsChange(topics.hashed)
