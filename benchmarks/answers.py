@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from datetime import datetime
 from pathlib import Path
 
 from recollect import Recollect
-from recollect.evals.answers import ASKED_AT, is_in_order, is_right, questions
 from recollect.settings import Rerank, Settings
 
 ANSWERS = Path(__file__).parents[1] / "tests" / "answers"
+sys.path.insert(0, str(ANSWERS))
+
+from judged import ASKED_AT, is_in_order, is_right, questions  # noqa: E402
+
 RESULTS = Path(__file__).parent / "results" / "answers.json"
 SHARES = ("all", "held out")
 ORDER = "all, by the order alone"

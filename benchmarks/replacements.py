@@ -7,13 +7,18 @@ were seen meanwhile, and one of them led to a change: they are no blind measure.
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 
 from recollect import Recollect
-from recollect.evals.replacements import judged_pairs, precision_and_recall
 
-PAIRS = Path(__file__).parents[1] / "tests" / "answers" / "replacements.jsonl"
+ANSWERS = Path(__file__).parents[1] / "tests" / "answers"
+sys.path.insert(0, str(ANSWERS))
+
+from judged import judged_pairs, precision_and_recall  # noqa: E402
+
+PAIRS = ANSWERS / "replacements.jsonl"
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from judged import ASKED_AT, is_right, questions
 from recollect import Recollect
-from recollect.evals.answers import ASKED_AT, is_right, questions
 from recollect.settings import Embedding, Rerank, Settings
 
 HERE = Path(__file__).parent

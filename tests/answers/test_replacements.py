@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from judged import judged_pairs, precision_and_recall
 from recollect import Recollect
-from recollect.evals.replacements import judged_pairs, precision_and_recall
 
 PAIRS = Path(__file__).with_name("replacements.jsonl")
 
